@@ -70,6 +70,8 @@ pub enum Workload {
     Video,
     /// Requests of the users of a social network, in HTTP.
     Social,
+    /// Requests of the visitors of a site of films, in HTTP.
+    Movies,
 }
 
 impl Workload {
@@ -80,6 +82,7 @@ impl Workload {
             Workload::Web => "web",
             Workload::Video => "video",
             Workload::Social => "social",
+            Workload::Movies => "movies",
         }
     }
 }

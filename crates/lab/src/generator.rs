@@ -222,7 +222,11 @@ impl Generator {
     fn allowance(&self, load: Load) -> Duration {
         let keys = match &self.spec.workload {
             Workload::Cache(cache) => keys(cache),
-            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => 0,
+            Workload::Web(_)
+            | Workload::Video(_)
+            | Workload::Social(_)
+            | Workload::Movies(_)
+            | Workload::Null(_) => 0,
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;
@@ -230,6 +234,7 @@ impl Generator {
         let chunks = match &self.spec.workload {
             Workload::Video(video) => Duration::from(video.longest_chunk()),
             Workload::Social(social) => logins(social, load.rate_rps, generator),
+            Workload::Movies(movies) => ALLOWANCE_PER_LOGIN.saturating_mul(movies.logged_in),
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
         };
         [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, chunks]

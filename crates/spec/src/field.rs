@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use serde_json::Value;
 
 use crate::read::SECTIONS;
-use crate::workload::{Cache, Social, Video, Web};
+use crate::workload::{Cache, Movies, Social, Video, Web};
 use crate::{Generator, Spec, Target, Time, Workload};
 
 /// A field of a specification.
@@ -93,6 +93,7 @@ struct Options {
     web: Vec<String>,
     video: Vec<String>,
     social: Vec<String>,
+    movies: Vec<String>,
     generator: Vec<String>,
     time: Vec<String>,
     target: Vec<String>,
@@ -105,6 +106,7 @@ impl Options {
             web: options_of::<Web>(),
             video: options_of::<Video>(),
             social: options_of::<Social>(),
+            movies: options_of::<Movies>(),
             generator: options_of::<Generator>(),
             time: options_of::<Time>(),
             target: options_of::<Target>(),
@@ -119,6 +121,7 @@ impl Options {
             ("workload", Some("web")) => &self.web,
             ("workload", Some("video")) => &self.video,
             ("workload", Some("social")) => &self.social,
+            ("workload", Some("movies")) => &self.movies,
             ("generator", _) => &self.generator,
             ("time", _) => &self.time,
             ("target", _) if name != "server" => &self.target,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use units::{Nanos, Qos};
 
 use crate::text::exact;
-use crate::workload::Video;
+use crate::workload::{Movies, Video};
 use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Workload};
 
 /// One measurement.
@@ -84,6 +84,7 @@ impl QosTarget {
                 Qos::of_sessions_within(Nanos(startup.0 / u64::from(video.speed.max(1)))).into()
             }
             Workload::Social(_) => Qos::of_operations().into(),
+            Workload::Movies(_) => Qos::of_queries().into(),
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => QosTarget::default(),
         }
     }
@@ -111,6 +112,7 @@ impl Spec {
                 Load::Closed => self.generator.connections as usize,
                 _ => social.most_sessions() as usize,
             },
+            Workload::Movies(movies) => movies.max_sessions.unwrap_or(Movies::MOST_SESSIONS) as usize,
             _ => self.generator.connections as usize,
         }
     }

@@ -132,6 +132,7 @@ fn workload_of(
         Workload::Web(_) => Workload::Web(Box::new(section("workload", fields)?)),
         Workload::Video(_) => Workload::Video(Box::new(section("workload", fields)?)),
         Workload::Social(_) => Workload::Social(Box::new(section("workload", fields)?)),
+        Workload::Movies(_) => Workload::Movies(Box::new(section("workload", fields)?)),
         Workload::Null(_) => Workload::Null(section("workload", fields)?),
     };
     Ok((workload, given))

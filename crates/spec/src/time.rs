@@ -44,6 +44,7 @@ impl Time {
         let video = match workload {
             Workload::Video(video) => video,
             Workload::Social(social) => return Time::of_social(social.think_time),
+            Workload::Movies(movies) => return Time::of_movies(movies.watch),
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => return Time::default(),
         };
         let at_speed = |time: Nanos| Nanos(time.0 / u64::from(video.speed.max(1)));
@@ -74,6 +75,21 @@ impl Time {
             window: times(WINDOW_OF_USERS, LEAST_OF_USERS.window),
             search: times(WINDOW_OF_USERS, LEAST_OF_USERS.search),
         }
+    }
+}
+
+/// The load of visitors before the window, beside the time that films are watched. Source: from then on as many end to watch as
+/// begin; and a limit of 100 ms, which none of what was due before has left to wait for then, twenty times over.
+const WARMUP_OF_VISITORS: Nanos = Nanos::from_secs(2);
+/// The window of visitors. Source: at 50 queries a second 60 reviews, of whose p99 little is known, and 1200 pages, of which more
+/// is; longer ones cost a search too much.
+const WINDOW_OF_VISITORS: Nanos = Nanos::from_secs(30);
+/// The same of a trial that searches. Source: a third.
+const SEARCH_OF_VISITORS: Nanos = Nanos::from_secs(10);
+
+impl Time {
+    fn of_movies(watch: Nanos) -> Time {
+        Time { warmup: watch + WARMUP_OF_VISITORS, window: WINDOW_OF_VISITORS, search: SEARCH_OF_VISITORS }
     }
 }
 

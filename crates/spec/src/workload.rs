@@ -5,6 +5,7 @@ mod digits;
 mod expiry;
 mod files;
 mod mix;
+mod movies;
 mod null;
 mod operation;
 mod prefix;
@@ -25,6 +26,7 @@ pub use digits::Digits;
 pub use expiry::Expiry;
 pub use files::Files;
 pub use mix::{Mix, Share};
+pub use movies::{MovieMix, MovieQuery, Movies};
 pub use null::Null;
 pub use operation::Operation;
 pub use prefix::Prefix;
@@ -47,13 +49,15 @@ pub enum Workload {
     Video(Box<Video>),
     /// Users of a social network.
     Social(Box<Social>),
+    /// Visitors of a site of films.
+    Movies(Box<Movies>),
     /// Lines to a null server.
     Null(Null),
 }
 
 impl Workload {
     /// All names.
-    pub const NAMES: [&str; 5] = ["cache", "web", "video", "social", "null"];
+    pub const NAMES: [&str; 6] = ["cache", "web", "video", "social", "movies", "null"];
 
     /// The workload of this name with its defaults; `None` where there is none.
     pub fn named(name: &str) -> Option<Workload> {
@@ -62,6 +66,7 @@ impl Workload {
             "web" => Some(Workload::Web(Box::default())),
             "video" => Some(Workload::Video(Box::default())),
             "social" => Some(Workload::Social(Box::default())),
+            "movies" => Some(Workload::Movies(Box::default())),
             "null" => Some(Workload::Null(Null::default())),
             _ => None,
         }
@@ -74,6 +79,7 @@ impl Workload {
             Workload::Web(_) => "web",
             Workload::Video(_) => "video",
             Workload::Social(_) => "social",
+            Workload::Movies(_) => "movies",
             Workload::Null(_) => "null",
         }
     }
@@ -82,7 +88,7 @@ impl Workload {
     /// user feels.
     pub fn has_sessions(&self) -> bool {
         match self {
-            Workload::Video(_) | Workload::Social(_) => true,
+            Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => false,
         }
     }
@@ -90,7 +96,7 @@ impl Workload {
     /// Whether its servers are those of HTTP, named by URLs.
     pub fn is_http(&self) -> bool {
         match self {
-            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) => true,
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,
             Workload::Cache(_) | Workload::Null(_) => false,
         }
     }
@@ -105,7 +111,7 @@ impl Workload {
         match self {
             Workload::Cache(cache) => cache.yes = true,
             Workload::Web(web) => web.yes = true,
-            Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => {}
+            Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) | Workload::Null(_) => {}
         }
     }
 }

@@ -184,6 +184,14 @@ fn check(task: &Generate) -> Result<(), String> {
         let file = file.display();
         return Err(format!("an agent reads none of its files, as --site {file} asks for; use own or elgg"));
     }
+    if let Workload::Movies(movies) = &spec.workload
+        && let Some(file) = &movies.catalogue
+    {
+        let file = file.display();
+        return Err(format!(
+            "an agent reads none of its files, as --catalogue {file} asks for; leave it out"
+        ));
+    }
     let Workload::Web(web) = &spec.workload else { return Ok(()) };
     // It would send any file of this machine to any address, whole or line by line.
     for (file, option, instead) in

@@ -8,6 +8,7 @@ mod fields;
 mod file;
 mod knobs;
 mod limits;
+mod movies;
 mod probes;
 mod social;
 mod sphinx;
@@ -57,7 +58,7 @@ const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<
     Topic { name, about, chapter }
 }
 
-const TOPICS: [Topic; 23] = [
+const TOPICS: [Topic; 24] = [
     topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
         Ok(cache::chapter())
     }),
@@ -76,6 +77,11 @@ const TOPICS: [Topic; 23] = [
         "social",
         "sessions of users of a social network: operations, limits, what is within them, fields",
         || Ok(social::chapter()),
+    ),
+    topic(
+        "movies",
+        "visitors of a site of films: queries, how films are watched, what is checked, fields",
+        || Ok(movies::chapter()),
     ),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),

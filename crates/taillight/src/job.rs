@@ -319,6 +319,7 @@ pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> T
             TargetName::app(if launch::find_program("nginx").is_some() { "video" } else { "video-server" })
         }
         Workload::Social(_) if !typed.has("target") => TargetName::app("social"),
+        Workload::Movies(_) if !typed.has("target") => TargetName::app("movies"),
         _ => named,
     }
 }

@@ -1,6 +1,7 @@
 //! From a specification to what is sent, and to the plan of the engine.
 
 mod cache;
+mod movies;
 mod social;
 mod video;
 mod web;
@@ -17,13 +18,13 @@ use reactor::Address;
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 use workloads::cache::{CacheConfig, Server};
+use workloads::movies::MoviesConfig;
 use workloads::social::SocialConfig;
 use workloads::video::VideoConfig;
 use workloads::video::playlist::Listing;
 use workloads::web::{Pages, WebConfig};
 
 pub use cache::read as read_data_set;
-pub(crate) use social::logins;
 pub(crate) use video::{catalog as catalog_of, most_of, most_sessions};
 pub use web::urls;
 
@@ -38,8 +39,15 @@ pub enum Sent {
     Video(Option<Box<VideoConfig>>),
     /// Sessions of users of a social network.
     Social(Box<SocialConfig>),
+    /// Visitors of a site of films.
+    Movies(Box<MoviesConfig>),
     /// Lines to a null server.
     Null,
+}
+
+/// About how long those who have to log in before a load take to; nothing of most workloads.
+pub(crate) fn logins(spec: &Spec) -> Nanos {
+    social::logins(spec) + movies::logins(spec)
 }
 
 /// What is sent to these servers, as caches or as web servers, where they are known yet; of a playlist with what it lists,
@@ -57,6 +65,7 @@ pub fn sent(
         Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
         Workload::Video(video) => Sent::Video(video::config(video, spec, urls, listing)?.map(Box::new)),
         Workload::Social(social) => Sent::Social(Box::new(social::config(social, spec, urls)?)),
+        Workload::Movies(movies) => Sent::Movies(Box::new(movies::config(movies, spec, urls)?)),
         Workload::Null(_) => Sent::Null,
     })
 }

@@ -4,6 +4,7 @@
 //! observes it, and reads the file that it leaves.
 
 mod ask;
+mod movies;
 mod social;
 mod stamps;
 mod start;
@@ -23,6 +24,7 @@ use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
 use spec::workload::SocialOperation;
 use workloads::cache::{Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, prepare};
+use workloads::movies::Movies;
 use workloads::null::Null;
 
 use crate::config::{self, Sent};
@@ -66,6 +68,9 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     }
     if let Sent::Social(config) = &mut sent {
         social::plan(task, config, &mut plan)?;
+    }
+    if let Sent::Movies(_) = &sent {
+        movies::plan(task, &mut plan)?;
     }
     let most_sessions = plan.sessions;
     let load = plan.load.clone();
@@ -172,6 +177,25 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             };
             let mut watched = watched(watch, recording, task, stop)?;
             watched.0.limit(|name| SocialOperation::named(name).map(|known| config.limits.of(known)));
+            watched
+        }
+        Sent::Movies(config) => {
+            // The processor time of those who log in before belongs to no window.
+            let known = match &agents {
+                Some(_) => None,
+                None => Some(movies::known(task, &config, tls.as_ref(), stop)?),
+            };
+            let watch = watch(task, &generator.cpus);
+            let recording = match (&mut agents, &known) {
+                (Some(agents), _) => agents.gather(task, None, &load, stop),
+                (None, Some(known)) => generator.run(|_| Movies::new(known)).map_err(Into::into),
+                (None, None) => bail!("visitors are neither here nor at agents"),
+            };
+            let watched = watched(watch, recording, task, stop)?;
+            others.extend(wrong_values(
+                &watched.0,
+                "answers were of another film, user or search than was asked for",
+            ));
             watched
         }
         Sent::Null => {

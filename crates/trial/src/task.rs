@@ -59,7 +59,7 @@ impl Task {
             Address::Tcp(_) | Address::Udp(_) => name.to_string(),
         };
         match &self.spec.workload {
-            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) => {
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => {
                 self.urls.iter().map(ToString::to_string).collect()
             }
             _ => self.addresses.iter().zip(&self.names).map(called).collect(),

@@ -2,7 +2,7 @@
 ///
 /// Bounds: brackets up to 64 deep; deeper ones are broken. What stands between them is not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Json {
+pub(crate) struct Json {
     /// The kinds of the brackets that are open, the innermost in the lowest bit.
     kinds: u64,
     depth: u8,
@@ -23,7 +23,7 @@ enum State {
 
 impl Json {
     /// Looks at the next piece.
-    pub(super) fn take(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         for &byte in piece {
             self.state = match (self.state, byte) {
                 (State::InText, b'"') => State::Between,
@@ -50,7 +50,7 @@ impl Json {
     }
 
     /// Whether it was whole at the end of the last piece.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.state == State::Whole
     }
 }

@@ -8,6 +8,8 @@
 
 pub mod cache;
 pub mod exchange;
+mod json;
+pub mod movies;
 pub mod null;
 pub mod sets;
 pub mod social;

@@ -6,7 +6,6 @@
 
 mod config;
 mod counts;
-mod json;
 mod login;
 mod mix;
 mod pages;

@@ -139,7 +139,11 @@ impl Plan {
                 let bytes = video.videos.videos as f64 * whole * video.videos.bytes.as_f64();
                 Some((video.videos.to_string(), Duration::from_secs_f64(bytes / MAKE_VIDEO)))
             }
-            Workload::Cache(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => None,
+            Workload::Cache(_)
+            | Workload::Video(_)
+            | Workload::Social(_)
+            | Workload::Movies(_)
+            | Workload::Null(_) => None,
         });
         sets.collect::<BTreeMap<String, Duration>>().values().sum()
     }
@@ -185,7 +189,11 @@ impl Plan {
 fn fill(experiment: &Spec) -> Duration {
     match &experiment.workload {
         Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
-        Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => Duration::ZERO,
+        Workload::Web(_)
+        | Workload::Video(_)
+        | Workload::Social(_)
+        | Workload::Movies(_)
+        | Workload::Null(_) => Duration::ZERO,
     }
 }
 

@@ -140,7 +140,7 @@ impl FromStr for Users {
         match number {
             Some(number) if (Users::LEAST..=Users::MOST).contains(&number) => Ok(Users(number)),
             Some(_) => Err(error(format!("it is not between {} and {}", Users::LEAST, Users::MOST))),
-            None => Err(error("it is no whole number".into())),
+            None => Err(error("it is not a whole number".into())),
         }
     }
 }
@@ -244,9 +244,9 @@ mod tests {
         };
         check("--users 9", "between 10 and 1000000");
         check("--users 2M", "between 10 and 1000000");
-        check("--users 9999999k", "no whole number");
-        check("--users k", "no whole number");
-        check("--users é", "no whole number");
+        check("--users 9999999k", "not a whole number");
+        check("--users k", "not a whole number");
+        check("--users é", "not a whole number");
         check("--site facebook", "write own, elgg, or the path");
         check("--operations 2", "3..=1000000");
         check("--mix home:100", "equal and over 0");

@@ -146,7 +146,9 @@ fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, St
     let (own, instead) = match &workload {
         Workload::Web(web) => (web.file_set.as_ref().or(web.urls.as_ref()), "--files"),
         Workload::Video(video) => (video.file_set.as_ref(), "--videos"),
-        Workload::Cache(_) | Workload::Social(_) | Workload::Null(_) => return Ok(None),
+        Workload::Cache(_) | Workload::Social(_) | Workload::Movies(_) | Workload::Null(_) => {
+            return Ok(None);
+        }
     };
     if let Some(path) = own {
         return Err(format!(

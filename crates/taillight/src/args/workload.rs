@@ -5,7 +5,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use spec::Workload;
-use spec::workload::{Cache, Null, Social, Video, Web};
+use spec::workload::{Cache, Movies, Null, Social, Video, Web};
 
 use crate::job::Setting;
 
@@ -62,6 +62,8 @@ pub(crate) enum On<C: Args> {
     Video(Box<Measured<Video, C>>),
     /// Sessions of users of a social network, who log in, do what the mix says and log out; --rate is how many come per second.
     Social(Box<Measured<Social, C>>),
+    /// Visitors of a site of films, who browse, search, review, rent and watch; --rate is how many come per second.
+    Movies(Box<Measured<Movies, C>>),
     /// Lines to a null server, to test the ruler.
     Null(Box<Measured<Null, C>>),
 }
@@ -87,6 +89,7 @@ impl<C: Args> On<C> {
             On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
             On::Video(on) => (on.command, on.setting, Workload::Video(Box::new(on.workload)), on.typed),
             On::Social(on) => (on.command, on.setting, Workload::Social(Box::new(on.workload)), on.typed),
+            On::Movies(on) => (on.command, on.setting, Workload::Movies(Box::new(on.workload)), on.typed),
             On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
         }
     }
@@ -103,6 +106,8 @@ enum Name {
     Video,
     /// Sessions of users of a social network.
     Social,
+    /// Visitors of a site of films.
+    Movies,
     /// Lines to a null server, to test the ruler.
     Null,
 }
@@ -124,12 +129,13 @@ struct Choice {
 }
 
 /// The options of each workload.
-fn all() -> [(Name, Command); 4] {
+fn all() -> [(Name, Command); 5] {
     [
         (Name::Cache, Cache::augment_args(Command::new("cache"))),
         (Name::Web, Web::augment_args(Command::new("web"))),
         (Name::Video, Video::augment_args(Command::new("video"))),
         (Name::Social, Social::augment_args(Command::new("social"))),
+        (Name::Movies, Movies::augment_args(Command::new("movies"))),
     ]
 }
 
@@ -210,6 +216,7 @@ impl FromArgMatches for AnyWorkload {
             Name::Web => Workload::Web(Box::new(read(&words)?)),
             Name::Video => Workload::Video(Box::new(read(&words)?)),
             Name::Social => Workload::Social(Box::new(read(&words)?)),
+            Name::Movies => Workload::Movies(Box::new(read(&words)?)),
             Name::Null => Workload::Null(Null {}),
         }))
     }

@@ -42,6 +42,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
             }
         }
         Workload::Social(social) => social.max_sessions = social.max_sessions.map(|all| part(all).max(1)),
+        Workload::Movies(movies) => movies.max_sessions = movies.max_sessions.map(|all| part(all).max(1)),
         Workload::Null(_) => {}
     }
     spec

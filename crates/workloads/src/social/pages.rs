@@ -8,9 +8,9 @@ use proto_http::{
 };
 use spec::workload::SocialOperation;
 
+use crate::json::Json;
 use crate::social::config::Known;
 use crate::social::counts::Answers;
-use crate::social::json::Json;
 use crate::social::people::Of;
 use crate::social::session::{At, Session};
 use crate::social::site::{LOOKS_MAX, Location, Page, Request};

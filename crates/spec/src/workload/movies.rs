@@ -1,0 +1,260 @@
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, ParseError};
+
+use super::Users;
+use crate::Popularity;
+use crate::text::{as_text, count, exact, number};
+
+/// What the movies workload asks for: visitors of a site of films, each of whom asks for one thing over a connection of their own;
+/// who rents a film goes on to watch it.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Movies workload")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Movies {
+    /// The users that the site holds: 1k, 10k, 100k.
+    #[arg(long, default_value = "10k", value_name = "N")]
+    #[schemars(extend("x-source" = "ours, because CAL'18 says nothing of its users, and 10 000 are more than can be logged in at once here"))]
+    pub users: Users,
+    /// The films that the site holds, the best rated first.
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "CAL'18: the 1000 top-rated titles of IMDB"))]
+    pub films: u32,
+    /// The seed of the data set that the site is filled with.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[serde(deserialize_with = "number::deserialize")]
+    #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same data"))]
+    pub data_seed: u64,
+    /// The shares of the queries, such as browse:80,review:8,search:6,rent:4,login:2 in per cent.
+    #[arg(long, default_value_t = MovieMix::default(), value_name = "MIX")]
+    #[schemars(extend("x-source" = "ours, because CAL'18 names the queries and no shares: visitors look at far more films than they rent"))]
+    pub mix: MovieMix,
+    /// How often each film is asked for: zipf:0.8, uniform.
+    #[arg(long, default_value_t = Popularity::Zipf { alpha: 0.8 }, value_name = "POPULARITY")]
+    #[schemars(extend("x-source" = "ours, because CAL'18 says nothing of it; ISPASS'16 §IV-A2b has this one for videos"))]
+    pub popularity: Popularity,
+    /// Users who are logged in when the load begins, whose reviews and rentals they are.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because each pays for a few hundred rentals with what the data set gives, and logging so many in takes seconds"))]
+    pub logged_in: u32,
+    /// Reviews of a film's page.
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because a page shows about so many"))]
+    pub reviews: u32,
+    /// How much of a rented film is watched.
+    #[arg(long, default_value = "18s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "ours, because three segments of 6 s are asked for at once and tell the start-up delay; longer films only lengthen the warm-up"))]
+    pub watch: Nanos,
+    /// The titles of the films, by which pages are checked: catalogue.tsv of the data set [default: as the site says before the
+    /// load].
+    #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = "ours, because a site that was filled with something else must show as such"))]
+    pub catalogue: Option<PathBuf>,
+    /// The most visitors at once, shared out among the threads; those who come beyond are refused, and their queries are errors
+    /// [default: as many as there are descriptors for].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
+    pub max_sessions: Option<u32>,
+}
+
+impl Movies {
+    /// Connections for visitors that a server makes room for where nothing else is asked for. Source: ours; 300 queries a second, each
+    /// of which waits for seconds.
+    pub const MOST_SESSIONS: u32 = 2_000;
+}
+
+impl Default for Movies {
+    fn default() -> Movies {
+        Movies {
+            users: Users(10_000),
+            films: 1_000,
+            data_seed: 1,
+            mix: MovieMix::default(),
+            popularity: Popularity::Zipf { alpha: 0.8 },
+            logged_in: 100,
+            reviews: 10,
+            watch: Nanos::from_secs(18),
+            catalogue: None,
+            max_sessions: None,
+        }
+    }
+}
+
+/// What a visitor asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MovieQuery {
+    /// The page of a film.
+    Browse,
+    /// A review is written.
+    Review,
+    /// Films of a title.
+    Search,
+    /// A film is rented, and watched.
+    Rent,
+    /// A user logs in.
+    Login,
+}
+
+impl MovieQuery {
+    /// All of them, in the order in which they are recorded.
+    pub const ALL: [MovieQuery; 5] =
+        [MovieQuery::Browse, MovieQuery::Review, MovieQuery::Search, MovieQuery::Rent, MovieQuery::Login];
+
+    /// As it is typed and recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            MovieQuery::Browse => "browse",
+            MovieQuery::Review => "review",
+            MovieQuery::Search => "search",
+            MovieQuery::Rent => "rent",
+            MovieQuery::Login => "login",
+        }
+    }
+
+    /// The query of this name.
+    pub fn named(name: &str) -> Option<MovieQuery> {
+        MovieQuery::ALL.into_iter().find(|query| query.name() == name)
+    }
+
+    /// Its place in [`MovieQuery::ALL`].
+    pub fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// The shares of the queries. Units: per cent, which add up to 100.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MovieMix {
+    percent: [f64; 5],
+}
+
+/// A millionth of the whole leaves room for shares such as 33.3333.
+const ROUNDING: f64 = 1e-4;
+
+impl MovieMix {
+    /// The share of a query.
+    pub fn percent(&self, query: MovieQuery) -> f64 {
+        self.percent[query.place()]
+    }
+
+    /// The query of a number from 0 on and below 100.
+    pub fn at(&self, mut number: f64) -> MovieQuery {
+        for query in MovieQuery::ALL {
+            number -= self.percent(query);
+            if number < 0.0 {
+                return query;
+            }
+        }
+        // The shares add up to a little less than 100.
+        MovieQuery::ALL
+            .into_iter()
+            .rev()
+            .find(|query| self.percent(*query) > 0.0)
+            .unwrap_or(MovieQuery::Browse)
+    }
+}
+
+impl Default for MovieMix {
+    fn default() -> MovieMix {
+        MovieMix { percent: [80.0, 8.0, 6.0, 4.0, 2.0] }
+    }
+}
+
+impl fmt::Display for MovieMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = MovieQuery::ALL.into_iter().filter(|query| self.percent(*query) > 0.0);
+        let shares = named.map(|query| format!("{}:{}", query.name(), self.percent(query)));
+        f.pad(&shares.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl FromStr for MovieMix {
+    type Err = ParseError;
+
+    /// Reads `browse:80,review:8,search:6,rent:4,login:2`; what is not named is 0.
+    fn from_str(text: &str) -> Result<MovieMix, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "mix of queries",
+            given: text.into(),
+            problem,
+            hint: "write shares in per cent that add up to 100, such as browse:80,review:8,search:6,rent:4,login:2",
+        };
+        let mut mix = MovieMix { percent: [0.0; 5] };
+        for part in text.split(',') {
+            let (name, share) =
+                part.split_once(':').ok_or_else(|| error(format!("'{part}' is not NAME:SHARE")))?;
+            let query = MovieQuery::named(name.trim()).ok_or_else(|| {
+                error(format!(
+                    "there is no query '{}'; there are browse, review, search, rent and login",
+                    name.trim()
+                ))
+            })?;
+            let share: f64 = share
+                .trim()
+                .parse()
+                .ok()
+                .filter(|share| (0.0..=100.0).contains(share))
+                .ok_or_else(|| error(format!("'{share}' is not a share between 0 and 100")))?;
+            mix.percent[query.place()] += share;
+        }
+        let sum: f64 = mix.percent.iter().sum();
+        if (sum - 100.0).abs() > ROUNDING {
+            return Err(error(format!("the shares add up to {sum}")));
+        }
+        Ok(mix)
+    }
+}
+
+as_text! { MovieMix; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixes_are_read_and_printed_back() {
+        let check = |text: &str, shown: &str| {
+            let mix: MovieMix = text.parse().unwrap();
+            assert_eq!(mix.to_string(), shown);
+            assert_eq!(shown.parse(), Ok(mix));
+        };
+        check("browse:80,review:8,search:6,rent:4,login:2", "browse:80,review:8,search:6,rent:4,login:2");
+        check("login:100, browse:0", "login:100");
+        check("rent:50,browse:25,rent:25", "browse:25,rent:75");
+        let refused = |text: &str, says: &str| {
+            let error = text.parse::<MovieMix>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        };
+        refused("browse:80", "add up to 80");
+        refused("", "not NAME:SHARE");
+        refused("watch:100", "no query 'watch'");
+        refused("browse:NaN", "not a share");
+        refused("browse:-1,rent:101", "not a share");
+    }
+
+    #[test]
+    fn a_number_falls_to_each_query_by_its_share() {
+        let mix = MovieMix::default();
+        let check = |number: f64, query: MovieQuery| assert_eq!(mix.at(number), query, "{number}");
+        check(0.0, MovieQuery::Browse);
+        check(79.99, MovieQuery::Browse);
+        check(80.0, MovieQuery::Review);
+        check(88.0, MovieQuery::Search);
+        check(94.0, MovieQuery::Rent);
+        check(98.0, MovieQuery::Login);
+        check(99.999_999, MovieQuery::Login);
+        let thirds: MovieMix = "browse:33.33333,review:33.33333,rent:33.33333".parse().unwrap();
+        assert_eq!(thirds.at(99.999_999), MovieQuery::Rent);
+    }
+}

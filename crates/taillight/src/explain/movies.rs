@@ -1,0 +1,98 @@
+//! The chapter on the site of films: what a visitor asks for, how a rented film is watched, and what is checked.
+
+use spec::workload::{MovieMix, MovieQuery};
+use units::Qos;
+use workloads::movies::SEGMENT;
+
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
+/// Sources of what is not ours: CAL'18, Gan and Delimitrou, The architectural implications of cloud microservices.
+const TEXT: &str = "\
+A visitor asks for one thing
+
+  Visitors come at times that know nothing of the site (--rate is visitors per second), each over a connection of their own. What
+  they ask for is drawn by the shares of the mix, and which film by its popularity. Reviews and rentals are by users who have
+  logged in before the warm-up, a few at a time; these logins are in no figure.
+
+  browse     GET /api/movie/M: the page of a film, with its pictures
+  review     POST /api/review: it is stored when it is answered
+  search     GET /api/search: the title of a film
+  rent       POST /api/rent: charged once for its key; then the film is watched
+  login      POST /api/login
+
+A rented film is watched
+
+  playlist   that of the film, when the ticket has come, and that of one quality
+  segment    the first three one after the other, then one each 6 s, for --watch in all. Those times do not depend on how late
+             the others were; a film whose playlist does not come has its segments as errors
+
+  startup    from when the rental was due to the first segment; of a film that never starts, at least --watch
+  misses     the share of the segments that come later than they are shown
+
+What is checked
+
+  Every answer is compared with what the site was filled with: a page is of the film that was asked for and has its title, hits
+  have the titles of their films, who logs in is who asked. The titles are those of --catalogue, or as the site says them before
+  the load. One wrong answer makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded).
+
+The target
+
+  taillight load movies --target http://HOST --rate 50
+  taillight peak movies --qos 'browse.p99<50ms,rent.p99<100ms,startup<2s'
+
+  All options: taillight load movies --help.
+";
+
+/// The chapter, its constants and the fields.
+pub(super) fn chapter() -> Chapter {
+    let fields = fields::section("Fields of the workload movies", "workload", Some("movies"));
+    Chapter { text: TEXT.into(), sections: vec![queries(), constants(), fields] }
+}
+
+fn queries() -> Section {
+    let mix = MovieMix::default();
+    let entry = |query: MovieQuery| Entry {
+        name: format!("movies.{}", query.name()),
+        value: Some(format!("{} %", mix.percent(query))),
+        meaning: meaning(query).into(),
+        source: "ours, because CAL'18 names the queries and no shares".into(),
+        ..Entry::default()
+    };
+    Section::new("Queries of movies", MovieQuery::ALL.map(entry))
+}
+
+fn meaning(query: MovieQuery) -> &'static str {
+    match query {
+        MovieQuery::Browse => "The page of a film, composed from its eight parts.",
+        MovieQuery::Review => "A review is written, gathered from its five parts.",
+        MovieQuery::Search => "Films whose title, cast or plot has these words.",
+        MovieQuery::Rent => "A film is paid for, and watched.",
+        MovieQuery::Login => "A user logs in.",
+    }
+}
+
+fn constants() -> Section {
+    let entry = |name: &str, value: String, meaning: &str, source: &str| Entry {
+        name: format!("movies.{name}"),
+        value: Some(value),
+        meaning: meaning.into(),
+        source: source.into(),
+        ..Entry::default()
+    };
+    let all = [
+        entry(
+            "segment",
+            SEGMENT.to_string(),
+            "How long a segment of a film plays.",
+            "Apple, HLS authoring specification: target durations of 6 s",
+        ),
+        entry(
+            "target",
+            Qos::of_queries().to_string(),
+            "What is judged where --qos asks for nothing else.",
+            "ours, because CAL'18 names none: Nielsen, Usability Engineering (1993) §5.5 has 100 ms as what seems instantaneous; IMC'12 (Krishnan and Sitaraman) 2 s of start-up",
+        ),
+    ];
+    Section::new("Constants of movies", all)
+}

@@ -1,0 +1,381 @@
+//! What is written for a visit, and what its answer is worth.
+
+use std::io::Write;
+
+use openloop::{Fault, Parsed, Then};
+use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink, append_encoded};
+use serde::Deserialize;
+use spec::workload::MovieQuery;
+
+use crate::json::Json;
+use crate::movies::config::Known;
+use crate::movies::counts::Answers;
+use crate::movies::visit::{At, Visit};
+use crate::movies::visitors::Job;
+use crate::status::{CUT_OFF, kind};
+
+/// The kinds of errors beside those of statuses.
+const BROKEN: &str = "broken answer";
+const WRONG: &str = "wrong answer";
+
+/// So much of the beginning of an answer is kept to be read: what stands before pictures in a page, and all of the others. Source: ours;
+/// a film's record with a plot has some 2 kB, ten hits of a search 1 kB, a playlist of 10 min 4 kB.
+const HEAD: usize = 64 << 10;
+/// Of a page, whose pictures make it longer.
+const PAGE_HEAD: usize = 4 << 10;
+/// So much of its end, in which the parts that are missing stand.
+const TAIL: usize = 1 << 10;
+/// Hits that a search asks for.
+const HITS: u32 = 10;
+
+/// What is known of an answer that is not whole.
+#[derive(Default)]
+pub struct Wire {
+    parser: ResponseParser,
+    status: u16,
+    length: u64,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    json: Json,
+    keep: usize,
+}
+
+struct Reading<'a> {
+    wire: &'a mut Wire,
+}
+
+impl Sink for Reading<'_> {
+    fn head(&mut self, head: &Head<'_>) {
+        let wire = &mut self.wire;
+        (wire.status, wire.length, wire.json) = (head.status, 0, Json::default());
+        wire.head.clear();
+        wire.tail.clear();
+    }
+
+    #[inline]
+    fn body(&mut self, slice: &[u8]) {
+        let wire = &mut self.wire;
+        wire.length += slice.len() as u64;
+        let room = wire.keep.saturating_sub(wire.head.len());
+        wire.head.extend_from_slice(&slice[..slice.len().min(room)]);
+        if wire.keep == 0 {
+            // The content of a segment is not looked at.
+            return;
+        }
+        wire.json.take(slice);
+        let last = &slice[slice.len().saturating_sub(TAIL)..];
+        let excess = (wire.tail.len() + last.len()).saturating_sub(TAIL);
+        wire.tail.drain(..excess.min(wire.tail.len()));
+        wire.tail.extend_from_slice(last);
+    }
+}
+
+/// Appends the request that a visit is at. `body` is used meanwhile.
+pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<u8>, out: &mut Vec<u8>) {
+    body.clear();
+    let member = &known.members[visit.member as usize];
+    let (mut posts, mut token) = (false, None);
+    // Writing into a vector cannot fail.
+    let _ = match visit.at {
+        At::Query(MovieQuery::Browse) => {
+            let Known { config, .. } = known;
+            write!(out, "GET /api/movie/{}?start=0&reviews={} HTTP/1.1\r\n", visit.film, config.reviews)
+        }
+        At::Query(MovieQuery::Search) => {
+            out.extend_from_slice(b"GET /api/search?q=");
+            append_encoded(known.title(visit.film).as_bytes(), out);
+            write!(out, "&start=0&n={HITS} HTTP/1.1\r\n")
+        }
+        At::Query(MovieQuery::Review) => {
+            (posts, token) = (true, Some(&member.token));
+            let stars = 1 + visit.lot % 10;
+            let text = format!("Visit {} of run {} gave it {stars} of 10.", visit.seq, known.run);
+            let review = serde_json::json!({"title": known.title(visit.film), "text": text, "stars": stars});
+            let _ = serde_json::to_writer(&mut *body, &review);
+            out.write_all(b"POST /api/review HTTP/1.1\r\n")
+        }
+        At::Query(MovieQuery::Rent) => {
+            (posts, token) = (true, Some(&member.token));
+            let key = format!("{}-{:x}", known.run, visit.seq);
+            let _ = serde_json::to_writer(&mut *body, &serde_json::json!({"movie": visit.film, "key": key}));
+            out.write_all(b"POST /api/rent HTTP/1.1\r\n")
+        }
+        At::Query(MovieQuery::Login) => {
+            posts = true;
+            let _ = serde_json::to_writer(&mut *body, &login_of(visit.user));
+            out.write_all(b"POST /api/login HTTP/1.1\r\n")
+        }
+        At::Master | At::Variant => {
+            out.extend_from_slice(b"GET ");
+            out.extend_from_slice(&visit.path);
+            out.write_all(b" HTTP/1.1\r\n")
+        }
+        At::Segment(number) => {
+            out.extend_from_slice(b"GET ");
+            out.extend_from_slice(folder_of(&visit.path));
+            let name = visit.segments.get(number as usize);
+            out.extend_from_slice(name.map_or(&b""[..], Vec::as_slice));
+            out.write_all(b" HTTP/1.1\r\n")
+        }
+    };
+    out.extend_from_slice(&known.host_line);
+    if let Some(token) = token {
+        let _ = write!(out, "Authorization: Bearer {token}\r\n");
+    }
+    if is_last {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    if posts {
+        let _ = write!(out, "Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body);
+}
+
+/// What a user sends to log in, by the data set's rule for names and passwords.
+pub(super) fn login_of(user: u32) -> serde_json::Value {
+    serde_json::json!({"name": format!("user{user}"), "password": format!("password-{user}")})
+}
+
+/// The part of a path up to its last `/`, without a query.
+fn folder_of(path: &[u8]) -> &[u8] {
+    let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
+    let end = path.iter().rposition(|byte| *byte == b'/').map_or(0, |place| place + 1);
+    &path[..end]
+}
+
+/// Reads on in the answer to a visit's request.
+pub(super) fn read(
+    known: &Known,
+    visit: &mut Visit,
+    wire: &mut Wire,
+    bytes: &[u8],
+    counts: &mut Answers,
+) -> Parsed<Job> {
+    wire.keep = match visit.at {
+        At::Query(MovieQuery::Browse) => PAGE_HEAD,
+        At::Segment(_) => 0,
+        _ => HEAD,
+    };
+    let mut parser = std::mem::take(&mut wire.parser);
+    let parsed = parser.parse(Asked::Any, bytes, &mut Reading { wire });
+    wire.parser = parser;
+    match parsed {
+        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
+        Parse::NeedMore { consumed } => Parsed::Used(consumed),
+        Parse::Malformed(defect) => {
+            *wire = Wire::default();
+            Parsed::Garbage(defect.to_string())
+        }
+        Parse::Done { consumed, response } => {
+            let (outcome, then) = whole(known, visit, wire, response, counts);
+            Parsed::Done { used: consumed, outcome, then }
+        }
+    }
+}
+
+/// The server has closed the connection, by which it may end an answer.
+pub(super) fn closed(
+    known: &Known,
+    visit: &mut Visit,
+    wire: &mut Wire,
+    counts: &mut Answers,
+) -> Option<(Result<(), Fault>, Then<Job>)> {
+    match wire.parser.closed()? {
+        Ok(response) => Some(whole(known, visit, wire, response, counts)),
+        Err(defect) => {
+            *wire = Wire::default();
+            Some((Err(Fault::new(CUT_OFF, format!("{}: {defect}", about(visit)))), Then::Close))
+        }
+    }
+}
+
+/// An answer is whole: what it is worth. Nothing follows it in the same step.
+fn whole(
+    known: &Known,
+    visit: &mut Visit,
+    wire: &mut Wire,
+    response: Response,
+    counts: &mut Answers,
+) -> (Result<(), Fault>, Then<Job>) {
+    counts.answered += 1;
+    counts.ended += u64::from(!response.keep_alive);
+    let outcome = judge(known, visit, wire, response, counts);
+    (outcome, if response.keep_alive { Then::End } else { Then::Close })
+}
+
+/// Whether an answer is what it must be.
+fn judge(
+    known: &Known,
+    visit: &mut Visit,
+    wire: &Wire,
+    response: Response,
+    counts: &mut Answers,
+) -> Result<(), Fault> {
+    if !response.is_success() {
+        let why =
+            std::str::from_utf8(&wire.head).ok().and_then(|text| serde_json::from_str::<Refusal>(text).ok());
+        let why = why.map_or(String::new(), |refusal| format!(": {}", refusal.error.what));
+        let detail = format!("{} was answered with status {}{why}", about(visit), response.status);
+        return Err(Fault::new(kind(response.status), detail));
+    }
+    let At::Query(query) = visit.at else { return stream(visit, wire) };
+    if !wire.json.is_whole() {
+        return Err(Fault::new(BROKEN, format!("{}: its answer is not a whole JSON text", about(visit))));
+    }
+    counts.verified += 1;
+    let right = match query {
+        MovieQuery::Browse => page(known, visit, wire, counts),
+        MovieQuery::Search => hits(known, visit, wire, counts),
+        MovieQuery::Review => from(wire).filter(|stored: &Stored| stored.review > 0).map(drop),
+        MovieQuery::Rent => from(wire).and_then(|ticket: Ticket| rented(visit, ticket)),
+        MovieQuery::Login => from(wire)
+            .filter(|member: &LoggedIn| member.user == visit.user && !member.token.is_empty())
+            .map(drop),
+    };
+    right.ok_or_else(|| {
+        counts.wrong += 1;
+        let start = String::from_utf8_lossy(&wire.head[..wire.head.len().min(120)]).into_owned();
+        Fault::new(WRONG, format!("{}: its answer is of something else: {start}", about(visit)))
+    })
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: Why,
+}
+
+#[derive(Deserialize)]
+struct Why {
+    what: String,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    review: i64,
+}
+
+#[derive(Deserialize)]
+struct Ticket {
+    url: String,
+    cents: i64,
+    repeated: bool,
+}
+
+/// Who has logged in.
+#[derive(Deserialize)]
+pub(super) struct LoggedIn {
+    pub(super) user: u32,
+    pub(super) token: String,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    movie: u32,
+    title: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Hits {
+    pub(super) hits: Vec<Hit>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Hit {
+    pub(super) movie: u32,
+    pub(super) title: String,
+}
+
+fn from<'a, T: Deserialize<'a>>(wire: &'a Wire) -> Option<T> {
+    serde_json::from_slice(&wire.head).ok()
+}
+
+/// A page is of the film that was asked for; the parts that it lacks are counted.
+///
+/// The film's record stands first in it, and the names of what is missing last.
+fn page(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Option<()> {
+    let info = wire.head.strip_prefix(b"{\"info\":")?;
+    let info: Info = serde_json::Deserializer::from_slice(info).into_iter().next()?.ok()?;
+    if info.movie != visit.film || info.title != known.title(visit.film) {
+        return None;
+    }
+    let key = b"\"missing\":";
+    let place = wire.tail.windows(key.len()).rposition(|window| window == key)?;
+    let missing = &wire.tail[place + key.len()..];
+    let missing: Vec<String> = serde_json::Deserializer::from_slice(missing).into_iter().next()?.ok()?;
+    counts.pages += 1;
+    counts.page_bytes += wire.length;
+    counts.degraded += u64::from(!missing.is_empty());
+    Some(())
+}
+
+/// A search has hits, each with the title of its film; whether the film is among them is counted.
+fn hits(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Option<()> {
+    let Hits { hits } = from(wire)?;
+    let is_right = |hit: &Hit| {
+        (1..=known.config.films).contains(&hit.movie) && hit.title == known.title(hit.movie)
+            || hit.movie > known.config.films
+    };
+    if hits.is_empty() || !hits.iter().all(is_right) {
+        return None;
+    }
+    counts.searches += 1;
+    counts.found += u64::from(hits.iter().any(|hit| hit.movie == visit.film));
+    Some(())
+}
+
+/// A ticket is for something that costs, at an address below that of films.
+fn rented(visit: &mut Visit, ticket: Ticket) -> Option<()> {
+    let is_plain = ticket.url.bytes().all(|byte| byte.is_ascii_graphic());
+    if ticket.cents <= 0 || ticket.repeated || !ticket.url.starts_with("/hls/") || !is_plain {
+        return None;
+    }
+    visit.path = ticket.url.into_bytes();
+    Some(())
+}
+
+/// A playlist lists something; a segment is not empty.
+fn stream(visit: &mut Visit, wire: &Wire) -> Result<(), Fault> {
+    if let At::Segment(_) = visit.at {
+        return match wire.length {
+            0 => Err(Fault::new(BROKEN, format!("{}: it is empty", about(visit)))),
+            _ => Ok(()),
+        };
+    }
+    let broken = |why: &str| Fault::new(BROKEN, format!("{}: {why}", about(visit)));
+    if !wire.head.starts_with(b"#EXTM3U") || wire.length > HEAD as u64 {
+        return Err(broken("it is not a playlist of at most 64 KiB"));
+    }
+    let lines = wire.head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let names: Vec<Vec<u8>> =
+        lines.filter(|line| !line.is_empty() && line[0] != b'#').map(<[u8]>::to_vec).collect();
+    // Below its own folder, so that no other host is ever asked.
+    let is_below = |name: &Vec<u8>| {
+        name.iter().all(u8::is_ascii_graphic)
+            && !name.starts_with(b"/")
+            && !name.windows(3).any(|part| part == b"://")
+    };
+    if names.is_empty() || !names.iter().all(is_below) {
+        return Err(broken("it lists nothing, or something outside of its folder"));
+    }
+    match visit.at {
+        At::Master => {
+            let chosen = &names[(visit.lot % names.len() as u64) as usize];
+            visit.path = [folder_of(&visit.path), chosen].concat();
+        }
+        _ => visit.segments = names,
+    }
+    Ok(())
+}
+
+/// What a visit asked for, in words.
+#[cold]
+fn about(visit: &Visit) -> String {
+    match visit.at {
+        At::Query(MovieQuery::Login) => format!("login of user {}", visit.user),
+        At::Query(query) => format!("{} of film {}", query.name(), visit.film),
+        At::Master => format!("the playlist of film {}", visit.film),
+        At::Variant => format!("the playlist of a quality of film {}", visit.film),
+        At::Segment(number) => format!("segment {} of film {}", number + 1, visit.film),
+    }
+}

@@ -1,0 +1,152 @@
+use std::path::{Path, PathBuf};
+
+use dist::{KeySampler, Purpose, Streams};
+use proto_http::Url;
+use spec::Popularity;
+use spec::workload::MovieMix;
+use thiserror::Error;
+use units::{Nanos, ParseError};
+
+use crate::movies::login::Member;
+
+/// The purpose of streams: visitors by their number.
+pub(super) const ARRIVING: Purpose = Purpose::Other(30);
+
+/// Every parameter of the movies workload; what a result records.
+#[derive(Clone, Debug)]
+pub struct MoviesConfig {
+    /// Where the site is; `None` while that is not known. Paths are asked for from its root.
+    pub url: Option<Url>,
+    /// The users that it holds.
+    pub users: u32,
+    /// The films that it holds.
+    pub films: u32,
+    /// What visitors ask for.
+    pub mix: MovieMix,
+    /// How often each film.
+    pub popularity: Popularity,
+    /// Users who are logged in when the load begins.
+    pub logged_in: u32,
+    /// Reviews of a page.
+    pub reviews: u32,
+    /// How much of a rented film is watched.
+    pub watch: Nanos,
+    /// The file with the titles of the films; `None`: the site is asked for them.
+    pub catalogue: Option<PathBuf>,
+    /// The seed of the draws.
+    pub seed: u64,
+}
+
+/// What all threads know.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub(super) config: MoviesConfig,
+    /// The field `Host`, as a whole line.
+    pub(super) host_line: Vec<u8>,
+    /// By film, from the first on.
+    titles: Vec<String>,
+    /// Who writes reviews and rents.
+    pub(super) members: Vec<Member>,
+    pub(super) films: KeySampler,
+    pub(super) streams: Streams,
+    /// What tells this run's rentals and reviews from those of all others.
+    pub(super) run: String,
+}
+
+/// Why the titles of the films are not known.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum TitlesError {
+    #[error("{}: {source}", file.display())]
+    Unread { file: PathBuf, source: std::io::Error },
+    #[error("{}, line {line}: it is not NUMBER, TITLE and more with tabs between them, from film 1 on", file.display())]
+    Broken { file: PathBuf, line: usize },
+    #[error(
+        "{found} films have titles, and --films asks for {wanted}; use --films {found}, or another data set"
+    )]
+    Few { found: usize, wanted: u32 },
+    #[error("the load of {config} films: {source}", config = .films)]
+    Draw { films: u32, source: ParseError },
+    #[error("no user is logged in, and reviews and rentals take one; give --logged-in 1 or more")]
+    NoMember,
+    #[error("the address of the site is not known")]
+    NoSite,
+}
+
+impl Known {
+    /// Of a configuration whose site is known, with the titles of its films and those who are logged in. `run` tells the rentals
+    /// of this run from those of all others.
+    ///
+    /// Errors: fewer titles than films; no user; no address.
+    pub fn new(
+        config: &MoviesConfig,
+        titles: Vec<String>,
+        members: Vec<Member>,
+        run: &str,
+    ) -> Result<Known, TitlesError> {
+        let url = config.url.as_ref().ok_or(TitlesError::NoSite)?;
+        if titles.len() < config.films as usize {
+            return Err(TitlesError::Few { found: titles.len(), wanted: config.films });
+        }
+        if members.is_empty() {
+            return Err(TitlesError::NoMember);
+        }
+        let films = KeySampler::new(config.popularity.clone(), config.films.into())
+            .map_err(|source| TitlesError::Draw { films: config.films, source })?;
+        Ok(Known {
+            config: config.clone(),
+            host_line: format!("Host: {}\r\n", url.host_field()).into_bytes(),
+            titles,
+            members,
+            films,
+            streams: Streams::new(config.seed),
+            run: run.into(),
+        })
+    }
+
+    /// The title of a film, whose number is from 1 on.
+    pub(super) fn title(&self, film: u32) -> &str {
+        &self.titles[film as usize - 1]
+    }
+}
+
+/// The titles of the films in a catalogue: one line for each, in order, with its number and its title first.
+///
+/// Errors: the file cannot be read, or is another one.
+pub fn titles_of(file: &Path) -> Result<Vec<String>, TitlesError> {
+    let text =
+        std::fs::read_to_string(file).map_err(|source| TitlesError::Unread { file: file.into(), source })?;
+    let title = |(place, line): (usize, &str)| {
+        let mut parts = line.split('\t');
+        let number = parts.next().and_then(|number| number.parse::<usize>().ok());
+        let title = parts.next().filter(|title| !title.is_empty() && number == Some(place + 1));
+        title.map(str::to_owned).ok_or_else(|| TitlesError::Broken { file: file.into(), line: place + 1 })
+    };
+    text.lines().enumerate().map(title).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("catalogue.tsv");
+        let check = |text: &str, expect: Result<&[&str], &str>| {
+            std::fs::write(&file, text).unwrap();
+            match (titles_of(&file), expect) {
+                (Ok(titles), Ok(expect)) => assert_eq!(titles, expect),
+                (Err(error), Err(says)) => assert!(error.to_string().contains(says), "{error}"),
+                (other, expect) => panic!("{other:?} instead of {expect:?}"),
+            }
+        };
+        check("1\tThe Godfather\t1972\tDrama\n2\t300\t2006\n", Ok(&["The Godfather", "300"]));
+        check("", Ok(&[]));
+        check("1\tA\n3\tB\n", Err("line 2: it is not NUMBER, TITLE"));
+        check("1\t\t1972\n", Err("line 1"));
+        check("<html>", Err("line 1"));
+        std::fs::remove_file(&file).unwrap();
+        assert!(titles_of(&file).unwrap_err().to_string().contains("catalogue.tsv: No such file"));
+    }
+}

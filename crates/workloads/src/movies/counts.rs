@@ -1,0 +1,93 @@
+use openloop::Distribution;
+use spec::workload::MovieQuery;
+use units::Nanos;
+
+/// What a thread counts and measures over the window.
+///
+/// What is said of queries and segments belongs to the moment at which they were due; what is said of answers to the moment at which
+/// they came.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) answers: Answers,
+    queries: [u64; 5],
+    pub(super) segments: Segments,
+    startup: Distribution,
+}
+
+/// Of answers that came in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answers {
+    pub(super) answered: u64,
+    /// Pages of films, their bytes, and those that lacked a part.
+    pub(super) pages: u64,
+    pub(super) page_bytes: u64,
+    pub(super) degraded: u64,
+    /// Searches, and those that found the film whose title was asked for among the first.
+    pub(super) searches: u64,
+    pub(super) found: u64,
+    /// Answers that were compared with what the site was filled with, and those that were something else.
+    pub(super) verified: u64,
+    pub(super) wrong: u64,
+    /// Connections that the server ended.
+    pub(super) ended: u64,
+}
+
+/// Of segments of films that were due in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Segments {
+    pub(super) due: u64,
+    /// That came later than they would be shown.
+    pub(super) missed: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts {
+            answers: Answers::default(),
+            queries: [0; 5],
+            segments: Segments::default(),
+            startup: Distribution::new("startup"),
+        }
+    }
+}
+
+impl Counts {
+    /// A query that was due in the window has ended.
+    pub(super) fn ended(&mut self, query: MovieQuery) {
+        self.queries[query.place()] += 1;
+    }
+
+    /// So long after it was asked for a rented film starts; of one that never did no less than it was waited for.
+    pub(super) fn started(&mut self, delay: Nanos) {
+        self.startup.values.record(delay);
+    }
+
+    /// Name, count, and of how many; the same names in every thread.
+    pub(super) fn list(&self) -> Vec<(String, u64, u64)> {
+        let Answers { answered, pages, page_bytes, degraded, searches, found, verified, wrong, ended } =
+            self.answers;
+        let all: u64 = self.queries.iter().sum();
+        let whole = [
+            ("degraded", degraded, pages),
+            ("page_bytes", page_bytes, pages),
+            ("search_found", found, searches),
+            ("verify_failures", wrong, verified),
+            ("misses", self.segments.missed, self.segments.due),
+            ("closed_by_server", ended, answered),
+        ];
+        let whole = whole.map(|(name, count, of)| (name.to_owned(), count, of));
+        let mix =
+            MovieQuery::ALL.map(|query| (format!("mix.{}", query.name()), self.queries[query.place()], all));
+        whole.into_iter().chain(mix).collect()
+    }
+
+    /// The quantities by name.
+    pub(super) fn distributions(&self) -> Vec<Distribution> {
+        vec![self.startup.clone()]
+    }
+
+    /// The window opens. What belongs to queries that are due in it cannot have been counted before.
+    pub(super) fn window_opens(&mut self) {
+        self.answers = Answers::default();
+    }
+}

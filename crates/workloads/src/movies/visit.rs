@@ -1,0 +1,183 @@
+//! What a visitor asks for, and when.
+
+use dist::KeySampler;
+use openloop::{Next, Outcome, Step, StepEnd};
+use rand::RngExt;
+use spec::workload::MovieQuery;
+use units::Nanos;
+
+use crate::movies::config::{ARRIVING, Known};
+use crate::movies::counts::Counts;
+
+/// How long a segment of a film plays. Source: the data set's ladders, as Apple's HLS authoring guidelines recommend.
+pub const SEGMENT: Nanos = Nanos::from_secs(6);
+/// What a player asks for beside the queries, behind those in the order of operations: playlists and segments.
+pub const STREAM: [&str; 2] = ["playlist", "segment"];
+const PLAYLIST: usize = MovieQuery::ALL.len();
+const SEGMENTS: usize = PLAYLIST + 1;
+/// Segments that a player asks for one after the other before it waits for what it plays. Source: movies.md §2, as hls.js does with its
+/// usual buffer at the start.
+const AT_ONCE: u32 = 3;
+
+/// What a visit is about to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    Query(MovieQuery),
+    /// The playlist that lists the qualities.
+    Master,
+    /// That of the chosen quality.
+    Variant,
+    /// A segment, from 0 on.
+    Segment(u32),
+}
+
+/// A visitor: one query, and what follows from it.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) seq: u64,
+    pub(super) at: At,
+    /// From 1 on.
+    pub(super) film: u32,
+    /// Who logs in. From 1 on.
+    pub(super) user: u32,
+    /// The place of who writes or rents among those who are logged in.
+    pub(super) member: u32,
+    /// Chooses the quality, the stars and the words.
+    pub(super) lot: u64,
+    /// The path that the next request of a stream is for.
+    pub(super) path: Vec<u8>,
+    /// The names of the segments, below the folder of `path`.
+    pub(super) segments: Vec<Vec<u8>>,
+    /// The film is due from here on, and to be watched since; set once its first segment is due.
+    base: Nanos,
+    /// When it was asked to be rented, in the window.
+    rented: Option<Nanos>,
+    started: bool,
+}
+
+impl Visit {
+    /// The visit of an arrival.
+    pub(super) fn new(seq: u64, known: &Known, films: &mut KeySampler) -> Visit {
+        let mut rng = known.streams.stream(ARRIVING, seq);
+        let query = known.config.mix.at(100.0 * rng.random::<f64>());
+        let film = 1 + films.sample(&mut rng, 0) as u32;
+        Visit {
+            seq,
+            at: At::Query(query),
+            film,
+            user: rng.random_range(1..=known.config.users),
+            member: rng.random_range(0..known.members.len() as u32),
+            lot: rng.random(),
+            path: Vec::new(),
+            segments: Vec::new(),
+            base: Nanos::ZERO,
+            rented: None,
+            started: false,
+        }
+    }
+
+    /// The operation that it is at, in the order of the workload's names.
+    pub(super) fn operation(&self) -> usize {
+        match self.at {
+            At::Query(query) => query.place(),
+            At::Master | At::Variant => PLAYLIST,
+            At::Segment(_) => SEGMENTS,
+        }
+    }
+
+    /// A step has ended: what follows.
+    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
+        let is_well = end.outcome == Outcome::Completed;
+        match self.at {
+            At::Query(query) => {
+                if end.in_window.is_some() {
+                    counts.ended(query);
+                }
+                if query != MovieQuery::Rent || !is_well {
+                    return Next::End;
+                }
+                self.rented = end.in_window.map(|_| end.offset);
+                self.goes_on(At::Master, end.ended)
+            }
+            At::Master if is_well => self.goes_on(At::Variant, end.ended),
+            At::Variant if is_well => {
+                self.base = end.ended;
+                self.goes_on(At::Segment(0), end.ended)
+            }
+            // Without a playlist nothing is known of what comes next.
+            At::Master | At::Variant => {
+                self.never_starts(end, known, counts);
+                self.base = end.ended;
+                self.loses(0, known)
+            }
+            At::Segment(number) => {
+                self.watched(number, end, is_well, known, counts);
+                if self.segments.is_empty() {
+                    self.loses(number + 1, known)
+                } else {
+                    self.next(number + 1, end.ended, known)
+                }
+            }
+        }
+    }
+
+    /// When a segment is due. The first ones follow each other, and then one each time that one has been played.
+    fn due(&self, number: u32, before: Nanos) -> Nanos {
+        match number.checked_sub(AT_ONCE) {
+            None => before,
+            Some(later) => self.base + Nanos(SEGMENT.0 * u64::from(later + 1)),
+        }
+    }
+
+    fn next(&mut self, number: u32, before: Nanos, known: &Known) -> Next {
+        if number >= segments_of(known) || number as usize >= self.segments.len() {
+            return Next::End;
+        }
+        let due = self.due(number, before);
+        self.goes_on(At::Segment(number), due)
+    }
+
+    /// The segments of a film whose playlist did not come.
+    fn loses(&mut self, number: u32, known: &Known) -> Next {
+        if number >= segments_of(known) {
+            return Next::End;
+        }
+        self.at = At::Segment(number);
+        Next::Lose(Step { offset: self.due(number, self.base), operation: self.operation() })
+    }
+
+    fn goes_on(&mut self, at: At, offset: Nanos) -> Next {
+        self.at = at;
+        Next::Send(Step { offset, operation: self.operation() })
+    }
+
+    fn watched(&mut self, number: u32, end: &StepEnd, is_well: bool, known: &Known, counts: &mut Counts) {
+        if number == 0 && is_well && !self.started {
+            self.started = true;
+            if let Some(rented) = self.rented.take() {
+                counts.started(end.ended - rented);
+            }
+        } else if number == 0 {
+            self.never_starts(end, known, counts);
+        }
+        if end.in_window.is_some() {
+            counts.segments.due += 1;
+            // The first is shown once it is there, and each of the others behind the one before.
+            let shown = self.base + Nanos(SEGMENT.0 * u64::from(number));
+            let in_time = is_well && (number == 0 || end.ended <= shown.max(end.offset + SEGMENT));
+            counts.segments.missed += u64::from(!in_time);
+        }
+    }
+
+    /// Of a film that does not start the delay is at least as long as it was waited for.
+    fn never_starts(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) {
+        if let Some(rented) = self.rented.take() {
+            counts.started((end.ended - rented).max(known.config.watch).max(SEGMENT));
+        }
+    }
+}
+
+/// Segments of the part of a film that is watched; at least the first.
+fn segments_of(known: &Known) -> u32 {
+    known.config.watch.0.div_ceil(SEGMENT.0).clamp(1, u64::from(u32::MAX)) as u32
+}

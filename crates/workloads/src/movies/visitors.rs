@@ -1,0 +1,113 @@
+//! The workload: visitors who come, what they ask for, and what became of it.
+
+use std::sync::Arc;
+
+use dist::KeySampler;
+use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Workload};
+use spec::workload::MovieQuery;
+
+use crate::movies::answers::{self, Wire};
+use crate::movies::config::Known;
+use crate::movies::counts::Counts;
+use crate::movies::visit::{STREAM, Visit};
+
+/// What must be remembered of a visit: where the rest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    visit: u32,
+}
+
+/// One generator thread's visitors.
+///
+/// Shape: visits lie in a table, whose places are used again. Cost: about 200 B a visit, and the names of the segments of a film that is
+/// watched.
+pub struct Movies {
+    known: Arc<Known>,
+    films: KeySampler,
+    visits: Vec<Visit>,
+    free: Vec<u32>,
+    body: Vec<u8>,
+    counts: Counts,
+}
+
+impl Movies {
+    /// The visitors of a thread; none are there when the load begins.
+    pub fn new(known: &Arc<Known>) -> Movies {
+        Movies {
+            known: Arc::clone(known),
+            films: known.films.clone(),
+            visits: Vec::new(),
+            free: Vec::new(),
+            body: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Workload for Movies {
+    type Job = Job;
+    type Wire = Wire;
+
+    fn operations(&self) -> Vec<String> {
+        MovieQuery::ALL.map(MovieQuery::name).into_iter().chain(STREAM).map(str::to_owned).collect()
+    }
+
+    fn draw(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
+        let visit = Visit::new(seq, &self.known, &mut self.films);
+        let operation = visit.operation();
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.visits[place as usize] = visit;
+                place
+            }
+            None => {
+                self.visits.push(visit);
+                (self.visits.len() - 1) as u32
+            }
+        };
+        parts.push(0, Job { visit: place });
+        operation
+    }
+
+    fn request(&mut self, job: &mut Job, _: u16, out: &mut Vec<u8>) {
+        answers::write(&self.known, &self.visits[job.visit as usize], false, &mut self.body, out);
+    }
+
+    fn last_request(&mut self, job: &mut Job, _: u16, out: &mut Vec<u8>) {
+        answers::write(&self.known, &self.visits[job.visit as usize], true, &mut self.body, out);
+    }
+
+    fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
+        let visit = &mut self.visits[job.visit as usize];
+        answers::read(&self.known, visit, wire, bytes, &mut self.counts.answers)
+    }
+
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+        let visit = &mut self.visits[job.visit as usize];
+        answers::closed(&self.known, visit, wire, &mut self.counts.answers)
+    }
+
+    fn step_ended(&mut self, job: &mut Job, ended: &StepEnd) -> Next {
+        let visit = &mut self.visits[job.visit as usize];
+        let next = visit.ended(ended, &self.known, &mut self.counts);
+        if next == Next::End {
+            self.free.push(job.visit);
+        }
+        next
+    }
+
+    fn counters(&self) -> Vec<(String, u64, u64)> {
+        self.counts.list()
+    }
+
+    fn distributions(&self) -> Vec<Distribution> {
+        self.counts.distributions()
+    }
+
+    fn window_opens(&mut self) {
+        self.counts.window_opens();
+    }
+}
+
+#[cfg(test)]
+mod tests;
