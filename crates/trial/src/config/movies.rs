@@ -23,7 +23,7 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>)
         users: movies.users.0,
         films: movies.films,
         mix: movies.mix,
-        popularity: movies.popularity.clone(),
+        popularity: movies.popularity,
         logged_in: movies.logged_in,
         reviews: movies.reviews,
         watch: movies.watch,

@@ -91,7 +91,7 @@ impl Known {
         if members.is_empty() {
             return Err(TitlesError::NoMember);
         }
-        let films = KeySampler::new(config.popularity.clone(), config.films.into())
+        let films = KeySampler::new(config.popularity, config.films.into())
             .map_err(|source| TitlesError::Draw { films: config.films, source })?;
         Ok(Known {
             config: config.clone(),

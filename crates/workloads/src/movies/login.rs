@@ -25,7 +25,7 @@ pub enum AskError {
     )]
     Login { user: u32, problem: String },
     #[error(
-        "the titles of films {from} to {to} cannot be had before the load: {problem}; is the site filled with as many as --films says?"
+        "the titles of films {from} to {to} are unavailable before the load: {problem}; is the site filled with as many as --films says?"
     )]
     Titles { from: u32, to: u32, problem: String },
 }
