@@ -5,7 +5,8 @@ use rand::RngExt;
 use spec::workload::{SocialMix, SocialOperation};
 use units::{Nanos, Time};
 
-use crate::simulation::{START, Setup, assert_accounted, counter};
+use crate::simulated::{START, counter};
+use crate::simulation::{Setup, assert_accounted};
 use crate::site::Fault;
 
 #[test]

@@ -3,7 +3,8 @@
 use spec::workload::SocialOperation;
 use units::Nanos;
 
-use crate::simulation::{Setup, assert_accounted, counter};
+use crate::simulated::counter;
+use crate::simulation::{Setup, assert_accounted};
 use crate::site::Fault;
 
 #[test]

@@ -4,6 +4,8 @@
 
 mod accounting;
 mod faults;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 mod simulation;
 mod site;
 mod stall;

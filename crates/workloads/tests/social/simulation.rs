@@ -1,20 +1,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, Tally};
-use reactor::sim::{Costs, Program, SimReactor, World};
-use reactor::{Address, Reactor};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
+use reactor::Address;
 use spec::workload::{SocialLimits, SocialMix};
 use units::{Nanos, Rate, Time};
 use workloads::social::{Known, Share, Site, Social, SocialConfig, log_in};
 
-use crate::site::{Direct, FakeSite, Fault, Logic};
-
-/// The moment at which every simulated run starts.
-pub(crate) const START: Time = Time(1_000_000_000);
+use crate::simulated::{self, Direct, FakeSite, counter};
+use crate::site::{Fault, Logic};
 
 /// A simulated experiment; change what the test is about.
 pub(crate) struct Setup {
@@ -88,10 +84,6 @@ impl Setup {
     /// Runs it to the end.
     pub(crate) fn run(&self) -> Ran {
         let logic = Rc::new(RefCell::new(Logic::default()));
-        let mut world = World::new(Nanos::ZERO);
-        let mut client = world.machine(Costs::default());
-        let mut machine = world.machine(Costs::default());
-        machine.listen(&self.plan.endpoints[0].address).unwrap();
         let known = Arc::new(Known::new(&self.config, "run").unwrap());
         let population = self.config.population.unwrap_or(0);
         let share = Share { thread: self.plan.share, threads: self.plan.shares, population };
@@ -102,38 +94,10 @@ impl Setup {
         let mut site = FakeSite::new(Rc::clone(&logic), self.takes);
         site.stall = self.stall;
         let social = Social::new(&known, share, ready);
-        let mut engine = Engine::new(self.plan.clone(), social, Arc::new(AtomicBool::new(false)));
-        engine.connect(&mut client).unwrap();
-        let mut generator = Generator { engine, started: false };
-        let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
-        let mut programs: [(&mut dyn Program, &mut SimReactor); 2] =
-            [(&mut generator, &mut client), (&mut site, &mut machine)];
-        world.run(&mut programs, limit);
-        let now = client.now();
-        let recording = generator.engine.finish(now);
+        let recording = simulated::run(&self.plan, social, &mut site, Nanos::ZERO);
         drop(site);
         Ran { recording, logic }
     }
-}
-
-struct Generator {
-    engine: Engine<Social>,
-    started: bool,
-}
-
-impl Program for Generator {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
-        if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
-            self.engine.start(START);
-        }
-        self.engine.step(reactor).unwrap()
-    }
-}
-
-/// What a counter says: how many, of how many.
-pub(crate) fn counter(recording: &Recording, name: &str) -> (u64, u64) {
-    let found = recording.counters.iter().find(|(known, ..)| known == name);
-    found.map(|(_, count, of)| (*count, *of)).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// Asserts that every operation that was due ended as one of the four and was judged, and every session as one of its own.

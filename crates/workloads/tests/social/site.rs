@@ -1,15 +1,10 @@
 //! A site that does what the real one promises, and what is planted instead.
 
-use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::io::{self, Read, Write};
-use std::rc::Rc;
+use std::collections::HashMap;
 
 use proto_http::server;
-use reactor::sim::{Program, SimReactor};
-use reactor::{Conn, Event, Handler, Reactor, Wait};
-use units::{Nanos, Time};
+
+use crate::simulated::{Answer, Answers, page};
 
 /// What is done instead of the right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +57,6 @@ pub(crate) struct Logic {
     pub(crate) wrong: Vec<String>,
 }
 
-/// What goes out, and whether the connection is closed behind it.
-pub(crate) struct Answer {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) close: bool,
-}
-
 /// What was asked.
 struct Asked<'a> {
     method: &'a str,
@@ -103,9 +92,8 @@ fn form(text: &str) -> HashMap<String, String> {
     fields.map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
-impl Logic {
-    /// Answers the requests at the front of `bytes`, one.
-    pub(crate) fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)> {
+impl Answers for Logic {
+    fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)> {
         let (consumed, request) = match server::request(bytes) {
             server::Parse::NeedMore => return None,
             server::Parse::Done { consumed, request } => (consumed, request),
@@ -121,7 +109,9 @@ impl Logic {
         *self.log.entry(format!("{} {}", asked.method, kind(path))).or_default() += 1;
         Some((consumed, self.planted(&asked)))
     }
+}
 
+impl Logic {
     fn planted(&mut self, asked: &Asked<'_>) -> Option<Answer> {
         if asked.path.starts_with("/loop") {
             return Some(see(&format!("/loop{}", asked.path.len()), ""));
@@ -281,125 +271,6 @@ fn kind(path: &str) -> &str {
     if path.starts_with("/chat/u") { "/chat/NAME" } else { path }
 }
 
-fn page(status: u16, fields: &str, body: &str) -> Answer {
-    let text = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
-    Answer { bytes: text.into_bytes(), close: false }
-}
-
 fn see(path: &str, fields: &str) -> Answer {
     page(303, &format!("{fields}Location: {path}\r\n"), "")
-}
-
-/// The site on the simulated network: each answer takes as long, and during stalls none leaves.
-pub(crate) struct FakeSite {
-    pub(crate) logic: Rc<RefCell<Logic>>,
-    pub(crate) takes: Nanos,
-    /// No answer leaves from then on, for so long.
-    pub(crate) stall: Option<(Time, Nanos)>,
-    received: HashMap<Conn, Vec<u8>>,
-    due: BinaryHeap<Reverse<(Time, u64)>>,
-    replies: HashMap<u64, (Conn, Answer)>,
-    entered: u64,
-}
-
-impl FakeSite {
-    pub(crate) fn new(logic: Rc<RefCell<Logic>>, takes: Nanos) -> FakeSite {
-        FakeSite {
-            logic,
-            takes,
-            stall: None,
-            received: HashMap::new(),
-            due: BinaryHeap::new(),
-            replies: HashMap::new(),
-            entered: 0,
-        }
-    }
-}
-
-impl Handler<SimReactor> for FakeSite {
-    fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
-        match event {
-            Event::Data { conn, at, bytes } => {
-                let received = self.received.entry(conn).or_default();
-                received.extend_from_slice(bytes);
-                while let Some((consumed, answer)) = self.logic.borrow_mut().answer(received) {
-                    received.drain(..consumed);
-                    let Some(answer) = answer else { continue };
-                    let mut done = at + self.takes;
-                    if let Some((from, span)) = self.stall
-                        && done >= from
-                    {
-                        done = done.max(from + span);
-                    }
-                    self.entered += 1;
-                    self.due.push(Reverse((done, self.entered)));
-                    self.replies.insert(self.entered, (conn, answer));
-                }
-            }
-            Event::Closed { conn, .. } => {
-                self.received.remove(&conn);
-                self.replies.retain(|_, (of, _)| *of != conn);
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Program for FakeSite {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
-        while let Some(Reverse((due, number))) = self.due.peek().copied()
-            && due <= reactor.now()
-        {
-            self.due.pop();
-            let Some((conn, answer)) = self.replies.remove(&number) else { continue };
-            if !answer.bytes.is_empty() {
-                reactor.output(conn).extend_from_slice(&answer.bytes);
-                reactor.flush(conn);
-            }
-            if answer.close {
-                reactor.close(conn);
-                self.received.remove(&conn);
-            }
-        }
-        let next = self.due.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
-        reactor.poll(Wait::Sleep(next), self).unwrap();
-        true
-    }
-}
-
-/// A connection to the site beside the simulated network, for those who log in before a load.
-pub(crate) struct Direct {
-    logic: Rc<RefCell<Logic>>,
-    asked: Vec<u8>,
-    said: Vec<u8>,
-}
-
-impl Direct {
-    pub(crate) fn new(logic: &Rc<RefCell<Logic>>) -> Direct {
-        Direct { logic: Rc::clone(logic), asked: Vec::new(), said: Vec::new() }
-    }
-}
-
-impl Write for Direct {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.asked.extend_from_slice(bytes);
-        if let Some((consumed, answer)) = self.logic.borrow_mut().answer(&self.asked) {
-            self.asked.drain(..consumed);
-            self.said.extend(answer.map(|answer| answer.bytes).unwrap_or_default());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Read for Direct {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = buffer.len().min(self.said.len()).min(100);
-        buffer[..length].copy_from_slice(&self.said[..length]);
-        self.said.drain(..length);
-        Ok(length)
-    }
 }

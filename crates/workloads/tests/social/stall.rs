@@ -2,7 +2,8 @@
 
 use units::{Nanos, Time};
 
-use crate::simulation::{START, Setup, assert_accounted, counter};
+use crate::simulated::{START, counter};
+use crate::simulation::{Setup, assert_accounted};
 
 #[test]
 fn an_open_loop_counts_what_a_stall_costs_and_a_closed_one_hides_it() {

@@ -7,7 +7,8 @@ use units::Nanos;
 use video_server::Stalls;
 use workloads::video::Verify;
 
-use crate::simulation::{START, Setup, assert_accounted, counter};
+use crate::simulated::{START, counter};
+use crate::simulation::{Setup, assert_accounted};
 
 /// One of these.
 fn one<T: Copy>(random: &mut dist::Rng, all: &[T]) -> T {
@@ -135,7 +136,7 @@ fn playlists_delay_the_start_and_nothing_else() {
         recording
     };
     let (ranges, hls) = (run(Delivery::Ranges), run(Delivery::Hls));
-    let slowest = |recording: &openloop::Recording| crate::simulation::distribution(recording, "startup").1;
+    let slowest = |recording: &openloop::Recording| crate::simulated::distribution(recording, "startup").1;
     let more = slowest(&hls) - slowest(&ranges);
     assert!((39..=41).contains(&(more.0 / 1_000_000)), "two more trips there and back: {more}");
     assert_eq!((ranges.operations.len(), hls.operations.len()), (4, 5));

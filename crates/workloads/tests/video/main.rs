@@ -3,6 +3,8 @@
 //! Run them: `cargo test -p workloads --test video`. Every failure prints its seed.
 
 mod accounting;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 mod simulation;
 mod stall;
 mod steady;

@@ -1,17 +1,14 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use dist::{Popularity, Process};
-use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, Tally};
-use reactor::sim::{Costs, Program, SimReactor, World};
-use reactor::{Address, Reactor};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
+use reactor::Address;
 use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
-use units::{Nanos, Rate, Time};
+use units::{Nanos, Rate};
 use video_server::{Counts, Limits, Stalls, VideoServer};
 use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
 
-/// The moment at which every simulated run starts.
-pub(crate) const START: Time = Time(1_000_000_000);
+use crate::simulated::{self, counter};
 
 /// The set of all simulations: 50 videos of 1/640 of the bytes, so that a chunk of 480p has 5 KiB.
 pub(crate) fn catalog() -> Catalog {
@@ -87,52 +84,13 @@ impl Setup {
 
     /// Runs it to the end.
     pub(crate) fn run(&self) -> Recording {
-        let mut world = World::new(self.delay);
-        let mut client = world.machine(Costs::default());
-        let mut machine = world.machine(Costs::default());
-        machine.listen(&self.plan.endpoints[0].address).unwrap();
         let faults = self.faults.parse().unwrap();
         let counts = Arc::new(Counts::default());
         let mut server = VideoServer::new(catalog(), faults, self.stalls, Limits::default(), counts);
         let known = Arc::new(Known::new(&self.config).unwrap());
         let video = Video::new(&known, (0, 1)).unwrap();
-        let mut engine = Engine::new(self.plan.clone(), video, Arc::new(AtomicBool::new(false)));
-        engine.connect(&mut client).unwrap();
-        let mut generator = Generator { engine, started: false };
-        let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
-        let mut programs: [(&mut dyn Program, &mut SimReactor); 2] =
-            [(&mut generator, &mut client), (&mut server, &mut machine)];
-        world.run(&mut programs, limit);
-        let now = client.now();
-        generator.engine.finish(now)
+        simulated::run(&self.plan, video, &mut server, self.delay)
     }
-}
-
-struct Generator {
-    engine: Engine<Video>,
-    started: bool,
-}
-
-impl Program for Generator {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
-        if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
-            self.engine.start(START);
-        }
-        self.engine.step(reactor).unwrap()
-    }
-}
-
-/// What a counter says: how many, of how many.
-pub(crate) fn counter(recording: &Recording, name: &str) -> (u64, u64) {
-    let found = recording.counters.iter().find(|(known, ..)| known == name);
-    found.map(|(_, count, of)| (*count, *of)).unwrap_or_else(|| panic!("there is no {name}"))
-}
-
-/// How many values a distribution has, and the largest.
-pub(crate) fn distribution(recording: &Recording, name: &str) -> (u64, Nanos) {
-    let found = recording.distributions.iter().find(|one| one.name == name);
-    let found = found.unwrap_or_else(|| panic!("there is no {name}"));
-    (found.values.count(), found.values.max().unwrap_or_default())
 }
 
 /// Asserts that every step that was due ended as one of the four, and every session as one of its own.

@@ -7,7 +7,8 @@ use units::Nanos;
 use video_server::Stalls;
 use workloads::video::{Audience, Viewed, Viewer};
 
-use crate::simulation::{START, Setup, assert_accounted, counter, distribution};
+use crate::simulated::{START, counter, distribution};
+use crate::simulation::{Setup, assert_accounted};
 
 const fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
