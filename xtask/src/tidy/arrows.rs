@@ -18,6 +18,7 @@ pub(super) const PURE: &[&str] = &[
     "cache-store",
     "videos",
     "people",
+    "traces",
 ];
 
 enum Rule {

@@ -1,0 +1,111 @@
+use std::collections::HashMap;
+
+use crate::span::{Kind, Span, TraceId};
+
+/// A request that one or more services have answered together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its identity.
+    pub trace: TraceId,
+    /// The service at which it came in, and all that follows from it.
+    pub root: Served,
+    /// Spans of it that hang on none that was written.
+    pub orphans: Vec<Span>,
+}
+
+/// A service that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Its own end of the call.
+    pub span: Span,
+    /// What it calls and asks for meanwhile, by when it began.
+    pub calls: Vec<Call>,
+}
+
+/// A call, or what is asked of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The caller's end.
+    pub span: Span,
+    /// The other end; none of a store's, and where it was not written.
+    pub served: Option<Box<Served>>,
+}
+
+/// Joins the spans of all processes into requests, in the order of the moments at which these came in. A request without the span
+/// of the service `entrance`, at which requests come in, is left out: the number of such traces is the second result.
+///
+/// Cost: linear in the spans, but for sorting.
+pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> (Vec<Request>, u64) {
+    let mut by_trace: HashMap<TraceId, Vec<Span>> = HashMap::new();
+    for span in spans {
+        by_trace.entry(span.trace).or_default().push(span);
+    }
+    let (mut requests, mut rootless) = (Vec::with_capacity(by_trace.len()), 0);
+    for (trace, spans) in by_trace {
+        match request(trace, spans, entrance) {
+            Some(request) => requests.push(request),
+            None => rootless += 1,
+        }
+    }
+    requests.sort_by_key(|request| (request.root.span.stamps[0], request.trace));
+    (requests, rootless)
+}
+
+/// Of one trace.
+fn request(trace: TraceId, spans: Vec<Span>, entrance: u16) -> Option<Request> {
+    let is_root = |span: &Span| span.kind == Kind::Server && span.service == entrance;
+    let place = spans.iter().position(is_root)?;
+    let mut left: HashMap<u64, Vec<Span>> = HashMap::new();
+    let root = spans[place];
+    for (i, span) in spans.into_iter().enumerate() {
+        if i != place {
+            left.entry(span.parent).or_default().push(span);
+        }
+    }
+    let root = served(root, &mut left);
+    let mut orphans: Vec<Span> = left.into_values().flatten().collect();
+    orphans.sort_by_key(|span| (span.stamps[0], span.span));
+    Some(Request { trace, root, orphans })
+}
+
+/// Takes what hangs on a service out of `left`. Each span is taken once, so that circles end.
+fn served(span: Span, left: &mut HashMap<u64, Vec<Span>>) -> Served {
+    let mut below: Vec<Span> = left.remove(&span.span).unwrap_or_default();
+    below.sort_by_key(|span| (span.stamps[0], span.span));
+    let (calls, others): (Vec<Span>, Vec<Span>) =
+        below.into_iter().partition(|span| span.kind != Kind::Server);
+    if !others.is_empty() {
+        left.entry(span.span).or_default().extend(others);
+    }
+    let calls = calls.into_iter().map(|call| Call { span: call, served: answered(&call, left) }).collect();
+    Served { span, calls }
+}
+
+/// The other end of a call; of one that was made once more the last, whose answer it is.
+fn answered(call: &Span, left: &mut HashMap<u64, Vec<Span>>) -> Option<Box<Served>> {
+    if call.kind != Kind::Client {
+        return None;
+    }
+    let ends = left.get_mut(&call.span)?;
+    let (place, _) = ends
+        .iter()
+        .enumerate()
+        .filter(|(_, span)| span.kind == Kind::Server && span.service == call.peer)
+        .max_by_key(|(_, span)| span.stamps[5])?;
+    let end = ends.swap_remove(place);
+    if ends.is_empty() {
+        left.remove(&call.span);
+    }
+    Some(Box::new(served(end, left)))
+}
+
+impl Served {
+    /// It, and all services below it, each before those that it calls.
+    pub fn all(&self) -> Vec<&Served> {
+        let mut all = vec![self];
+        for call in &self.calls {
+            all.extend(call.served.iter().flat_map(|served| served.all()));
+        }
+        all
+    }
+}
