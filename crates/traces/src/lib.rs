@@ -4,6 +4,8 @@
 //! [`SpanFile::read`] takes the bytes of one file, [`join`] the spans of all, [`Request::parts`] says where the time of one went.
 //!
 //! Source: the layout of the records is that of `apps/movies/chassis`.
+//!
+//! Try it: `cargo test -p traces`.
 
 mod edges;
 mod file;
