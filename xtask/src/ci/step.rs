@@ -24,6 +24,8 @@ enum Reading {
     Status,
     /// `cargo test`, whose output is counted.
     Tests,
+    /// A program that counts by itself, on its last line.
+    Counted,
     /// It passes by its exit status, and is left out where it says this.
     Lacking { said: &'static str, why: &'static str },
 }
@@ -101,6 +103,14 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "-D warnings",
             cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
         ),
+        // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name.
+        Step {
+            name: "movies",
+            tier: Fast,
+            command: Ok(["sh", "apps/movies/test.sh", "apps/movies", "target/movies"].map(str::to_owned).to_vec()),
+            env: Vec::new(),
+            reading: Reading::Counted,
+        },
         slow_tests(tests(Slow, "slow tests", &format!("--workspace --lib --bins --tests{features}"))),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
@@ -188,6 +198,19 @@ impl Step {
                 }
                 (child.wait()?, None)
             }
+            Reading::Counted => {
+                let mut child = command.stdout(Stdio::piped()).spawn()?;
+                let mut last = String::new();
+                for line in lines(child.stdout.take()) {
+                    writeln!(out, "{line}")?;
+                    last = line;
+                }
+                let status = child.wait()?;
+                if !tally.closing(&last) {
+                    return Ok(Outcome::Failed(format!("{status}, and it did not end with a count")));
+                }
+                (status, None)
+            }
             Reading::Lacking { said, why } => {
                 let mut child = command.stderr(Stdio::piped()).spawn()?;
                 let mut lacking = None;
@@ -243,6 +266,25 @@ mod tests {
     }
 
     #[test]
+    fn counts_what_a_program_says_of_itself() {
+        let check = |script: &str, expect: Outcome, counts: (u64, u64, u64)| {
+            let mut tally = Tally::default();
+            let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+            let step = Step { command: Ok(command), ..step(Reading::Counted) };
+            assert_eq!(step.run(&mut tally, &mut Vec::new()), expect, "{script}");
+            assert_eq!((tally.passed, tally.failed, tally.skipped_count()), counts, "{script}");
+        };
+        check("echo ok; echo '12 passed, 0 failed, 3 skipped'", Outcome::Passed, (12, 0, 3));
+        check(
+            "echo '1 passed, 2 failed, 0 skipped'; exit 1",
+            Outcome::Failed("exit status: 1".into()),
+            (1, 2, 0),
+        );
+        let none = Outcome::Failed("exit status: 0, and it did not end with a count".into());
+        check("echo 'all passed'", none, (0, 0, 0));
+    }
+
+    #[test]
     fn counts_what_tests_say() {
         let mut tally = Tally::default();
         let script =
@@ -273,7 +315,7 @@ mod tests {
         };
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
-        let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation"];
+        let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation", "movies"];
         assert_eq!(names, expect);
         assert_eq!(fast[0].1, "cargo fmt --all --check");
         assert_eq!(fast[3].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
@@ -302,7 +344,7 @@ mod tests {
             chart: false,
         };
         let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "tests", "documentation"]);
+        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "tests", "documentation", "movies"]);
         assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
         // Without clang the tests have the features of a default build.
         assert!(shown(&tools, Tier::Fast, None)[3].1.starts_with("cargo test --workspace --locked"));

@@ -51,6 +51,19 @@ impl Tally {
         self.part == Part::Shown
     }
 
+    /// Adds what a program says on its last line, `N passed, N failed, N skipped`; false where it is another line.
+    pub(super) fn closing(&mut self, line: &str) -> bool {
+        let count =
+            |part: Option<&str>, what: &str| part?.trim().strip_suffix(what)?.trim().parse::<u64>().ok();
+        let mut parts = line.split(',');
+        let counts = [" passed", " failed", " skipped"].map(|what| count(parts.next(), what));
+        let [Some(passed), Some(failed), Some(skipped)] = counts else { return false };
+        self.passed += passed;
+        self.failed += failed;
+        self.ignored += skipped;
+        true
+    }
+
     /// Reads the rest of a line such as `test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; …`.
     fn result(&mut self, result: &str) {
         let count = |what: &str| -> u64 {
