@@ -240,7 +240,9 @@ fn of_template(app: &App, file: &File) -> Result<(), String> {
 }
 
 fn of_command(command: Option<&Command>) -> Result<(), String> {
-    command.map_or(Ok(()), |command| command.args.iter().try_for_each(|text| template::check(text)))
+    let texts =
+        command.into_iter().flat_map(|command| std::iter::once(&command.program).chain(&command.args));
+    texts.into_iter().try_for_each(|text| template::check(text))
 }
 
 fn of_pattern(text: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use launch::{Form, OwnFolder, User, asked_from};
 use serde::Serialize;
@@ -60,6 +60,7 @@ pub(crate) struct Context<'a> {
     caches: BTreeMap<&'a str, Vec<Peer>>,
     data: String,
     spans: String,
+    built: String,
     own: Option<String>,
     ip: String,
     port: u16,
@@ -138,6 +139,7 @@ impl Running {
             stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
             caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
             data: text(data.as_deref()),
+            built: text(self.plan.built.first().map(PathBuf::as_path)),
             spans: text(self.plan.spans.as_deref().filter(|_| service.written)),
             own: seat.folder.map(|folder| folder.path().display().to_string()),
             ip: tcp.map_or_else(String::new, |address| address.ip().to_string()),

@@ -108,7 +108,7 @@ pub struct File {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Command {
-    /// The program: a path, or a name to look up in `PATH`.
+    /// The program: a path, or a name to look up in `PATH`; a template.
     pub program: String,
     /// Its arguments, as templates.
     #[serde(default)]

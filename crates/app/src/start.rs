@@ -191,12 +191,17 @@ impl Running {
         context: &Context<'_>,
     ) -> Result<Spec, Error> {
         let environment = template::environment(seat.found);
-        let name = format!("{}: {}", seat.service.name, command.program);
-        let mut spec = Spec::new(name, &command.program);
+        let render = |text: &str| {
+            template::render(&environment, text, context).map_err(|problem| Error::Template {
+                file: self.plan.app().file(),
+                service: seat.service.name.clone(),
+                problem,
+            })
+        };
+        let program = render(&command.program)?;
+        let mut spec = Spec::new(format!("{}: {program}", seat.service.name), &program);
         for text in &command.args {
-            spec = spec.arg(template::render(&environment, text, context).map_err(|problem| {
-                Error::Template { file: self.plan.app().file(), service: seat.service.name.clone(), problem }
-            })?);
+            spec = spec.arg(render(text)?);
         }
         spec.user = account(seat.service);
         Ok(match seat.folder {

@@ -4,12 +4,14 @@ mod detached;
 mod watched;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use app::{App, Plan};
 use clap::Args;
 use lab::{Interrupt, allowed_cpus};
@@ -79,6 +81,15 @@ fn end_at_the_second_signal() -> Result<()> {
     Ok(())
 }
 
+/// A folder that services of any account may write files to, as an absolute path.
+fn open_to_all(folder: &Path) -> Result<PathBuf> {
+    let mode = Permissions::from_mode(0o1777);
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::set_permissions(folder, mode))
+        .and_then(|()| fs::canonicalize(folder))
+        .with_context(|| format!("--spans {}: it cannot be made", folder.display()))
+}
+
 /// What is to be started, with programs and data made.
 fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) -> Result<Plan> {
     let mut plan = Plan::new(Arc::clone(app), &lab::this_program()?);
@@ -92,10 +103,10 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) ->
         plan.set(&[format!("{}.port={port}", front.name)])?;
     }
     plan.data.clone_from(&args.data);
-    plan.spans.clone_from(&args.spans);
+    plan.spans = args.spans.as_deref().map(open_to_all).transpose()?;
     let state = kept.folder().join("databases");
     if args.fresh && state.exists() {
-        std::fs::remove_dir_all(&state)?;
+        fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
     }
     plan.kept = Some(state);
     if args.built.is_empty() {
