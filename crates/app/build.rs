@@ -6,8 +6,8 @@ use std::{env, fs};
 
 /// Folders that are no part of what runs: tests, and what the packages of others are fetched by.
 const APART: [&str; 2] = ["tests", "player"];
-/// One of them at any depth.
-const PACKAGES: &str = "node_modules";
+/// The same at any depth.
+const ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];
 
 fn main() {
     let apps = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../apps");
@@ -35,7 +35,10 @@ fn collect(folder: &Path, apart: &[&str], files: &mut Vec<PathBuf>) {
         let name = name(&entry);
         if !entry.is_dir() {
             files.push(entry);
-        } else if !apart.contains(&name.as_str()) && name != PACKAGES && !name.starts_with('.') {
+        } else if !apart.contains(&name.as_str())
+            && !ANYWHERE.contains(&name.as_str())
+            && !name.starts_with('.')
+        {
             collect(&entry, &[], files);
         }
     }

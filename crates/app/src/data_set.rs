@@ -117,9 +117,11 @@ impl Plan {
         let app: &App = self.app();
         let folder =
             Path::new(&data.script).parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-        let hash = app
-            .hash(|name| name.starts_with(&folder) && !name.ends_with(".md"))
-            .map_err(|e| e.to_string())?;
+        let is_part = |name: &str| {
+            let below = name.strip_prefix(&folder).and_then(|name| name.strip_prefix('/'));
+            below.is_some_and(|name| !name.ends_with(".md") && !name.starts_with("tests/"))
+        };
+        let hash = app.hash(is_part).map_err(|e| e.to_string())?;
         let args = self.data_args(data)?;
         let text = format!("{FORMAT}\n{}\n{hash:032x}\n{args:?}", data.program);
         Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(text.as_bytes()))[..16].to_owned())

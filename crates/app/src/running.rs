@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use launch::{Form, Instance, OwnFolder, Place, Places, Restart};
 
 use crate::context::Seat;
-use crate::description::{Entrance, Listen, Need, Seeded, Service, Store, Workload};
+use crate::description::{Listen, Need, Seeded, Service, Store, Workload};
 use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
 use crate::program::Found;
@@ -353,15 +353,21 @@ impl Running {
         &self.places
     }
 
-    /// Where `workload` is sent, or the first entrance, as `--target` takes it: with commas between instances.
+    /// Where `workload` is sent, or the first entrance, or where there is none the service that starts last, as `--target` takes it: with commas between instances.
     pub fn address(&self, workload: Option<Workload>) -> String {
-        let Some(entrance) = self.plan.app().entrance(workload) else { return String::new() };
-        self.addresses_of(entrance).join(",")
+        let app = self.plan.app();
+        match (app.entrance(workload), app.front()) {
+            (Some(entrance), _) => self.addresses_of(&entrance.service, entrance.listen.as_deref()),
+            (None, Some(front)) if workload.is_none() => self.addresses_of(&front.name, None),
+            _ => Vec::new(),
+        }
+        .join(",")
     }
 
-    fn addresses_of(&self, entrance: &Entrance) -> Vec<String> {
-        let Some(service) = self.plan.app().service(&entrance.service) else { return Vec::new() };
-        let named = |listen: &Listen| entrance.listen.as_ref().is_none_or(|name| *name == listen.name);
+    /// Where the instances of a service listen, at its address `name` or its first.
+    fn addresses_of(&self, service: &str, name: Option<&str>) -> Vec<String> {
+        let Some(service) = self.plan.app().service(service) else { return Vec::new() };
+        let named = |listen: &Listen| name.is_none_or(|name| name == listen.name);
         let at = service.listens.iter().position(named).unwrap_or(0);
         let listening = self.listening();
         let instances = listening.get(&service.name).into_iter().flatten();

@@ -17,7 +17,7 @@ const SCRIPT: &[u8] = b"#!";
 /// Folders beside a description, and at any depth, that are no part of what runs. They are those that the build script does not
 /// compile in.
 const APART: [&str; 2] = ["tests", "player"];
-const PACKAGES: &str = "node_modules";
+const ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];
 
 impl App {
     /// The folder that it was read from; `None` for one that was compiled in.
@@ -89,7 +89,7 @@ fn collect(root: &Path, folder: &Path, depth: usize, names: &mut Vec<String>) ->
             names.push(path.strip_prefix(root).unwrap_or(&path).display().to_string());
         } else if depth > 0
             && !name.starts_with('.')
-            && name != PACKAGES
+            && !ANYWHERE.contains(&&*name)
             && !(folder == root && APART.contains(&&*name))
         {
             collect(root, &path, depth - 1, names)?;

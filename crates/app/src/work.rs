@@ -39,7 +39,8 @@ pub(crate) fn run(
     // One stream, so that lines come in the order in which they were printed.
     let spec =
         Spec::new(name, "sh").args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(program.display().to_string());
-    let mut process = Process::spawn(spec.args(args.iter().cloned()).dir(dir))?;
+    let mut process =
+        Process::spawn(spec.args(args.iter().cloned()).dir(dir).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     let mut last: Vec<String> = Vec::new();
     let mut ended = None;
     loop {

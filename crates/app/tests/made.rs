@@ -283,6 +283,7 @@ fn an_application_of_two_kinds_is_built_and_runs() {
     assert_eq!(fs::read_to_string(db.join("table-movies")).unwrap(), "1\n2\n");
     assert_eq!(fs::read_to_string(db.join("table-plots")).unwrap(), "1\n2\n3\n");
     assert_eq!(fs::read_to_string(db.join("schema")).unwrap(), "schema\n");
+    assert_eq!(running.address(None), format!("{},{}", address("front.0"), address("front.1")));
     let counters = running.counters("front").unwrap().unwrap();
     assert_eq!(counters["requests"] as u64, 14, "of two instances");
 }
@@ -318,6 +319,9 @@ fn what_was_built_of_the_same_sources_is_not_built_again() {
         (last.join(" ").as_str(), fs::read_to_string(log).unwrap().lines().count()),
         ("one no luck", 2)
     );
+    fs::remove_file(fixture.root.path().join("made/build/other.sh")).unwrap();
+    let missing = vec!["there is no build/other.sh beside the description".to_owned()];
+    assert_eq!(fixture.build("other"), Outcome::Missing(missing));
     fixture.write("build/python.sh", BUILD);
     assert!(matches!(fixture.build("python"), Outcome::Made(_)), "what failed is no build");
 }
@@ -400,8 +404,8 @@ fn mistakes_of_the_registry_are_named() {
         &["service 'front': it is written here and has no `methods`"],
     );
     check("methods = [\"read\"]", "methods = [\"a\", \"a\"]", &["two methods of one service are called 'a'"]);
-    check("build/other.sh", "build/othr.sh", &["there is no script 'build/othr.sh' beside"]);
-    check("data/make.sh", "../make.sh", &["there is no script '../make.sh' beside"]);
+    check("build/other.sh", "/build/other.sh", &["script '/build/other.sh': a path within the folder"]);
+    check("data/make.sh", "../make.sh", &["script '../make.sh': a path within the folder"]);
     check("threads = 3", "threads = 0", &["service 'front': threads: a number from 1 to 256"]);
     check("data = \"films/schema.sql\"", "data = \"/etc/passwd\"", &["a path within the data set"]);
     check(
