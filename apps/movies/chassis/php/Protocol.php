@@ -1,0 +1,46 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Chassis;
+
+use Thrift\Exception\TProtocolException;
+use Thrift\Protocol\TBinaryProtocol;
+use Thrift\Type\TType;
+
+/** Thrift's strict binary protocol, with a bound on what is nested and a sequence id that the caller chooses. */
+final class Protocol extends TBinaryProtocol
+{
+    /** The interface nests 4 deep. Without a bound, a frame of 16 MiB nests 5 million deep, which takes all memory. */
+    private const DEPTH = 64;
+
+    /** What messages are written with instead of Thrift's 0; null: what the writer says. */
+    public ?int $sequence = null;
+    private int $depth = 0;
+
+    public function __construct(Buffer $buffer)
+    {
+        parent::__construct($buffer, true, true);
+    }
+
+    public function writeMessageBegin($name, $type, $seqid)
+    {
+        return parent::writeMessageBegin($name, $type, $this->sequence ?? $seqid);
+    }
+
+    public function skip($type)
+    {
+        if ($type !== TType::STRUCT && $type !== TType::MAP && $type !== TType::SET && $type !== TType::LST) {
+            return parent::skip($type);
+        }
+        if ($this->depth === self::DEPTH) {
+            throw new TProtocolException('a message nests deeper than ' . self::DEPTH, TProtocolException::DEPTH_LIMIT);
+        }
+        $this->depth++;
+        try {
+            return parent::skip($type);
+        } finally {
+            $this->depth--;
+        }
+    }
+}
