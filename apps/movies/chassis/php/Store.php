@@ -68,7 +68,8 @@ final class Store
                 $outcome = Outcome::Deadline;
                 throw Failure::deadline("$this->name did not answer in time");
             }
-            throw Failure::unavailable($this->name, trim($error->getMessage()), $error);
+            // What libpq says has several lines, of which the first says what happened.
+            throw Failure::unavailable($this->name, strtok($error->getMessage(), "\n"), $error);
         } catch (Failure $failure) {
             $outcome = $failure->outcome;
             throw $failure;

@@ -90,7 +90,7 @@ $other = '';
 $whole = substr($expect, 4);
 for ($round = 0; $round < 20_000; $round++) {
     if ($round % 2 === 0) {
-        $bytes = $round % 4 === 0 ? random_bytes(mt_rand(0, 64)) : hex2bin('0fff0000') . random_bytes(mt_rand(0, 64));
+        $bytes = $round % 4 === 0 ? random_bytes(mt_rand(1, 64)) : hex2bin('0fff0000') . random_bytes(mt_rand(1, 64));
     } else {
         $bytes = $whole;
         for ($changes = mt_rand(1, 4); $changes > 0; $changes--) {
@@ -132,6 +132,8 @@ $call = static function (string $message, array $headers = [], int $sequence = 9
     return $answer;
 };
 $send = static function (string $method, mixed ...$arguments) use ($client, $buffer): string {
+    // What an answer left there.
+    $buffer->take();
     $client->{"send_$method"}(...$arguments);
     return $buffer->take();
 };
@@ -171,7 +173,7 @@ $whole = $send('check', 'good');
 for ($round = 0; $round < 20_000; $round++) {
     $bytes = $whole;
     if ($round % 2 === 0) {
-        $bytes = substr($bytes, 0, 17) . random_bytes(mt_rand(0, 48));
+        $bytes = substr($bytes, 0, 17) . random_bytes(mt_rand(1, 48));
     }
     for ($changes = mt_rand(1, 4); $changes > 0; $changes--) {
         $bytes[mt_rand(4, strlen($bytes) - 1)] = chr(mt_rand(0, 255));
@@ -183,11 +185,11 @@ for ($round = 0; $round < 20_000; $round++) {
 }
 same($other, '', 'random messages');
 
-// Shards. The numbers of FNV-1a are those of its authors, those of the jump hash of the program in the paper.
+// Shards. The numbers of FNV-1a are those of its authors, those of the jump hash of the program in the paper, run in Python.
 same(hash('fnv1a64', ''), 'cbf29ce484222325', 'FNV-1a of nothing');
 same(hash('fnv1a64', 'foobar'), '85944171f73967e8', 'FNV-1a of foobar');
-foreach ([[0, 1, 0], [0, 60, 0], [1, 1, 0], [1, 60, 55], [2, 60, 10], [10863919174838991, 11, 6], [2016238256797177309, 11, 3],
-    [1673758223894951030, 11, 5], [256, 1024, 520], [-1, 60, 0]] as [$key, $shards, $expect]) {
+foreach ([[0, 1, 0], [0, 60, 0], [1, 1, 0], [1, 60, 55], [2, 60, 46], [10863919174838991, 11, 6], [2016238256797177309, 11, 3],
+    [1673758223894951030, 11, 5], [256, 1024, 520], [-1, 60, 10]] as [$key, $shards, $expect]) {
     same(Jump::hash($key, $shards), $expect, "jump hash of $key over $shards");
 }
 $moved = 0;
