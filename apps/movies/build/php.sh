@@ -64,10 +64,14 @@ exec php -d memory_limit=128M -d display_errors=stderr -d zend.exception_ignore_
 END
 cat >"$out/bin/movies-php" <<'END'
 #!/bin/sh
-# php-fpm reads php-fpm.conf and php.ini, which lie beside the configuration; the former names it as MOVIES_CONFIG.
-beside=$(dirname "${1:?usage: movies-php CONFIGFILE}")
+# php-fpm reads php-fpm.conf and php.ini, which lie beside the configuration.
+config=$(readlink -f "${1:?usage: movies-php CONFIGFILE}")
+beside=${config%/*}
 root=$(cd "${0%/*}/../php/services/php/public" && pwd)
-exec /usr/sbin/php-fpm8.2 --nodaemonize --force-stderr --fpm-config "$beside/php-fpm.conf" -c "$beside/php.ini" -d doc_root="$root"
+export MOVIES_CONFIG="$config"
+# The account is that of who starts it, which may be root on a machine for tests alone.
+exec /usr/sbin/php-fpm8.2 --nodaemonize --force-stderr --allow-to-run-as-root \
+    --fpm-config "$beside/php-fpm.conf" -c "$beside/php.ini" -d doc_root="$root"
 END
 chmod +x "$out/bin/movies-user-auth" "$out/bin/movies-php"
 

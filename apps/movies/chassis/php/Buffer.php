@@ -51,6 +51,12 @@ final class Buffer extends TTransport
         $this->bytes .= $buf;
     }
 
+    /** How many bytes have not been read. */
+    public function left(): int
+    {
+        return strlen($this->bytes) - $this->at;
+    }
+
     /** Begins anew with this message, which stands in `$bytes` from `$at` on. */
     public function set(string $bytes, int $at): void
     {

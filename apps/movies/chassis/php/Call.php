@@ -182,7 +182,12 @@ final class Call
     {
         $this->connection?->close();
         $this->connection = null;
-        if (!$this->isRetry && Registry::isIdempotent($this->method) && Budget::spend($this->edge)) {
+        if (hrtime(true) >= $this->end) {
+            $this->fail(Failure::deadline("$this->callee did not answer in time"));
+            return;
+        }
+        $isTimeOut = $why->getCode() === SOCKET_ETIMEDOUT;
+        if (!$isTimeOut && !$this->isRetry && Registry::isIdempotent($this->method) && Budget::spend($this->edge)) {
             $this->isRetry = true;
             $this->received = 0;
             $this->caller->counts->add(['retries' => 1]);

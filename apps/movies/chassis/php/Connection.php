@@ -44,7 +44,7 @@ final class Connection
         $stream = @stream_socket_client("tcp://$name", $code, $why, $ns / 1e9, STREAM_CLIENT_CONNECT | STREAM_CLIENT_PERSISTENT,
             stream_context_create(['socket' => ['tcp_nodelay' => true]]));
         if ($stream === false) {
-            throw new Closed("$address: $why");
+            throw new Closed("$address: $why", $code);
         }
         self::$taken[$name] = true;
         return new self($stream, $name);

@@ -9,7 +9,7 @@ final class Context
 {
     /** Of a request that says none. Units: ms. */
     public const DEFAULT_MS = 2000;
-    private const TRACEPARENT = '/^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/D';
+    private const TRACEPARENT = '/^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/D';
 
     /** CLOCK_MONOTONIC. Units: ns. */
     public int $end = PHP_INT_MAX;

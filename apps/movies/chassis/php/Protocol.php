@@ -18,9 +18,27 @@ final class Protocol extends TBinaryProtocol
     public ?int $sequence = null;
     private int $depth = 0;
 
-    public function __construct(Buffer $buffer)
+    public function __construct(private readonly Buffer $buffer)
     {
         parent::__construct($buffer, true, true);
+    }
+
+    public function readListBegin(&$elemType, &$size)
+    {
+        parent::readListBegin($elemType, $size);
+        return $this->counted($size);
+    }
+
+    public function readSetBegin(&$elemType, &$size)
+    {
+        parent::readSetBegin($elemType, $size);
+        return $this->counted($size);
+    }
+
+    public function readMapBegin(&$keyType, &$valType, &$size)
+    {
+        parent::readMapBegin($keyType, $valType, $size);
+        return $this->counted($size);
     }
 
     public function writeMessageBegin($name, $type, $seqid)
@@ -42,5 +60,14 @@ final class Protocol extends TBinaryProtocol
         } finally {
             $this->depth--;
         }
+    }
+
+    /** Errors: there cannot be so many, as each takes a byte at least. */
+    private function counted(int $size): int
+    {
+        if ($size < 0 || $size > $this->buffer->left()) {
+            throw new TProtocolException("a list of $size in the last {$this->buffer->left()} bytes", TProtocolException::SIZE_LIMIT);
+        }
+        return 0;
     }
 }

@@ -34,7 +34,7 @@ final class Answer
     }
 
     /** With the token in the cookie, which no script can read. */
-    public static function login(array $value, string $token, int $seconds): self
+    public static function login(object $value, string $token, int $seconds): self
     {
         return new self($value, 200, [], ['Set-Cookie' => Request::COOKIE . "=$token; Path=/; Max-Age=$seconds; HttpOnly; SameSite=Strict"]);
     }

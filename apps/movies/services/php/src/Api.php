@@ -103,7 +103,7 @@ final class Api
     {
         [$name, $password] = $this->credentials();
         $token = $this->caller->start('user', 'login', $name, $password)->result();
-        return Answer::login(get_object_vars($token), $token->token, max(0, $token->expires_s - time()));
+        return Answer::login($token, $token->token, max(0, $token->expires_s - time()));
     }
 
     public function signUp(): Answer
@@ -117,7 +117,7 @@ final class Api
     {
         // For the rule of the cookie: no other site ends a login.
         $this->request->token();
-        return Answer::login([], '', 0);
+        return Answer::login(new \stdClass(), '', 0);
     }
 
     /** Whether all services answer without which nothing works. */
