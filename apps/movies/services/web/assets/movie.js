@@ -114,7 +114,7 @@ function reviewForm(title, written) {
   given.addEventListener('input', () => { shown.textContent = `★ ${given.value}`; });
   const button = el('button', {}, 'Publish');
   const said = el('p', { className: 'notice bad', hidden: true });
-  const form = el('form', { className: 'card write' }, text, el('div', { className: 'row' }, el('label', { className: 'stars' }, given, shown), button), said);
+  const form = el('form', { className: 'card write' }, text, el('div', { className: 'line' }, el('label', { className: 'stars' }, given, shown), button), said);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const review = { user: who.user, text: text.value.trim(), stars: Number(given.value), time_ms: Date.now() };

@@ -112,7 +112,7 @@ function showViewer() {
 /** A film as a card that leads to its page. */
 export function card({ movie, title, year }) {
   const poster = el('span', { className: `poster c${movie % COLOURS}` }, el('span', { className: 'words' }, title));
-  const below = el('span', { className: 'below' }, el('strong', {}, title), el('small', {}, year ? String(year) : 'Year unknown'));
+  const below = el('small', {}, year ? String(year) : 'Year unknown');
   return el('li', {}, el('a', { className: 'film', href: `/movie?id=${movie}` }, poster, below));
 }
 

@@ -12,7 +12,7 @@ function seconds(ms) {
 function showStats({ startUpMs, stalls, stalledMs, height }) {
   if (startUpMs === null) return;
   const stalled = stalls ? `stalled ${stalls} × for ${seconds(stalledMs)}` : 'no stalls';
-  $('stats').textContent = [`started after ${seconds(startUpMs)}`, stalled, height ? `${height} lines` : null]
+  $('stats').textContent = [`Started after ${seconds(startUpMs)}`, stalled, height ? `${height} lines` : null]
     .filter((part) => part !== null).join(' · ');
 }
 
