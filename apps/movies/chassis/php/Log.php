@@ -21,12 +21,6 @@ final class Log
     }
 
     /** @param array<string, mixed> $more */
-    public static function info(string $message, array $more = []): void
-    {
-        self::write('info', $message, $more);
-    }
-
-    /** @param array<string, mixed> $more */
     public static function error(string $message, array $more = []): void
     {
         $now = time();
@@ -38,14 +32,14 @@ final class Log
             self::$errors = (int) apcu_inc("log.$now", 1, $isNew, 2);
         }
         if (self::$errors <= self::ERRORS_PER_SECOND) {
-            self::write('error', $message, $more);
+            self::write($message, $more);
         }
     }
 
     /** @param array<string, mixed> $more */
-    private static function write(string $level, string $message, array $more): void
+    private static function write(string $message, array $more): void
     {
-        $line = ['ts' => (int) (microtime(true) * 1e3), 'level' => $level, 'service' => self::$service,
+        $line = ['ts' => (int) (microtime(true) * 1e3), 'level' => 'error', 'service' => self::$service,
             'instance' => self::$instance, 'msg' => $message, ...$more];
         $json = json_encode($line, JSON_INVALID_UTF8_SUBSTITUTE | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE);
         file_put_contents('php://stderr', "$json\n");

@@ -17,7 +17,13 @@ final class Spans
     private const FILE_MAGIC = 0x31485053;
     private const SPAN_MAGIC = 0x314e5053;
 
+    /** How long the first one waits at most. Units: ns. */
+    private const WAIT_NS = 100_000_000;
+    /** How many bytes wait at most. */
+    private const MOST = 256 * 128;
+
     private string $waiting = '';
+    private int $since = 0;
 
     public function __construct(private readonly Config $config, private readonly Counts $counts)
     {
@@ -44,6 +50,9 @@ final class Spans
         if ($this->config->spans === '') {
             return;
         }
+        if ($this->waiting === '') {
+            $this->since = hrtime(true);
+        }
         $this->waiting .= pack('VvvvvCCv', self::SPAN_MAGIC, $this->config->id, $this->config->instance, $peer, $method,
             $kind, $outcome->value, $flags)
             . hex2bin($context->trace) . strrev(hex2bin($span)) . strrev(hex2bin($parent))
@@ -54,6 +63,12 @@ final class Spans
     public function areWaiting(): bool
     {
         return $this->waiting !== '';
+    }
+
+    /** Whether it is time to write them. */
+    public function areDue(): bool
+    {
+        return strlen($this->waiting) >= self::MOST || ($this->areWaiting() && hrtime(true) - $this->since >= self::WAIT_NS);
     }
 
     /** Makes the file where there is none, and appends what waits. */

@@ -85,6 +85,9 @@ final class Worker
             }
         } finally {
             $this->requests->written(strlen($body) + 4, strlen($answer));
+            if ($this->spans->areDue()) {
+                $this->spans->flush();
+            }
         }
     }
 
