@@ -19,7 +19,7 @@ A masterpiece of {genre}, and I do not use the word lightly.|Rarely has {genre} 
 Everything in {title} is where it should be.|If you see one film this year, let it be {title}.""",
 }
 MIDDLE = {
-    0: """The dialogue sounds as if nobody had ever said it aloud.|{actor} looks bored, and who can blame the cast.
+    0: """The dialogue sounds as if it had never been said aloud.|{actor} looks bored, and who can blame the cast.
 The pace is dreadful and the ending is worse.|You can see every turn coming a mile off.|The music tells you what to feel because nothing else does.
 Not even the camera seems interested.|The jokes are old and the tears are bought.|By the second act I was counting the lamps in the room.""",
     1: """{actor} does what can be done with the part.|The first half drags, the second one rushes.

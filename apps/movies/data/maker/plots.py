@@ -34,7 +34,7 @@ WANTS = {
     "Action": "has until dawn to bring a hostage across the city|must steal back what was stolen first",
     "Adventure": "sets out to find a pass that is on no map|follows a dead man's diary to the end of the river",
     "Black Comedy": "tries to get rid of a body that keeps being found|inherits a fortune and all its creditors",
-    "Comedy": "has to pretend for one weekend to be somebody else|rents the same room to two strangers",
+    "Comedy": "has to pretend for one weekend to be a duke|rents the same room to two strangers",
     "Concert/Performance": "plays the one evening that was never recorded|gathers the old band for a last concert",
     "Documentary": "looks back on forty years of work that few have seen|shows the crew what the brochures leave out",
     "Drama": "returns for a funeral and finds a house full of unpaid letters|takes in a child whom the village avoids",
@@ -64,7 +64,7 @@ GENRE = {
     "Horror": "The lights go out one by one.|What is in the cellar has been patient for a long time.",
     "Musical": "There is a number for each heartbreak and a finale for them all.|Even the quarrels have a rhythm.",
     "Romantic Comedy": "They agree on nothing but the music.|Two trains, one umbrella and a wrong number do the rest.",
-    "Thriller/Suspense": "Every door has been opened before.|Somebody has been in the flat, and nothing is missing.",
+    "Thriller/Suspense": "Every door has been opened before.|A stranger has been in the flat, and nothing is missing.",
     "Western": "Dust settles, scores do not.|There is one well, and two men who claim it.",
 }
 KIND = {
