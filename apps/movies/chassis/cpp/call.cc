@@ -20,6 +20,7 @@ Call::Call(Records& records, const Context& context, int64_t until_ns, Request r
 void Call::start() {
   stamps_[0] = now_ns();
   request_.edge.budget.earn();
+  turn_ = request_.edge.upstream.take_turn();
   if (context_.is_sampled()) span_ = new_span_id();
   guarded([this] { attempt(); });
 }
@@ -51,7 +52,7 @@ void Call::give_up() {
 void Call::attempt() {
   int64_t left = until_ns_ - now_ns();
   if (left <= 0) throw DeadlineSpent("nothing is left to call " + request_.edge.upstream.name);
-  connection_ = request_.edge.upstream.pick(request_.hash).take(until_ns_);
+  connection_ = request_.edge.upstream.pick(request_.hash, turn_).take(until_ns_);
   stamps_[1] = now_ns();
 
   auto buffer = std::make_shared<Buffer>();
@@ -126,6 +127,7 @@ void Call::retry_or_fail(const std::string& what) {
   Edge& edge = request_.edge;
   if (!retried_ && edge.idempotent && now_ns() < until_ns_ && edge.budget.spend()) {
     retried_ = true;
+    turn_++;
     readable_ = false;
     records_.counters.retries++;
     return guarded([this] { attempt(); });

@@ -53,6 +53,7 @@ class Call {
   const Context context_;
   const Request request_;
   const int64_t until_ns_;
+  uint32_t turn_ = 0;
   Pool::Lease connection_;
   uint64_t span_ = 0;
   std::array<int64_t, 6> stamps_{};

@@ -13,10 +13,10 @@ Upstream::Upstream(std::string name, const std::vector<Address>& addresses, std:
   for (const Address& address : addresses) pools_.emplace_back(address);
 }
 
-Pool& Upstream::pick(std::optional<uint64_t> hash) {
+Pool& Upstream::pick(std::optional<uint64_t> hash, uint32_t turn) {
   if (pools_.size() == 1) return pools_.front();
   if (hash) return pools_[static_cast<size_t>(jump_hash(*hash, static_cast<int32_t>(pools_.size())))];
-  return pools_[turn_++ % pools_.size()];
+  return pools_[turn % pools_.size()];
 }
 
 int64_t Upstream::limited(int64_t until_ns) const {

@@ -19,8 +19,9 @@ class Upstream {
   /** `limit_ms`: of its calls, where that is less than what is left of a request. */
   Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms);
 
-  /** Calls of the same hash go to the same instance, others to each in turn. */
-  Pool& pick(std::optional<uint64_t> hash);
+  uint32_t take_turn() { return turn_++; }
+  /** Calls of the same hash go to the same instance, others to that whose turn it is. */
+  Pool& pick(std::optional<uint64_t> hash, uint32_t turn);
   /** When a call that begins now is given up, at `until_ns` at the latest. */
   int64_t limited(int64_t until_ns) const;
 

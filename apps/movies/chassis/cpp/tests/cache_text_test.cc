@@ -9,10 +9,11 @@ namespace chassis {
 TEST(CacheText, ReadsValuesWithAnyBytes) {
   Values values;
   size_t used = 0;
-  std::string text("VALUE a 0 5\r\n\r\nx\0y\r\nVALUE b 0 0\r\n\r\nEND\r\nrest", 49);
+  const std::string value("\r\nx\0y", 5);
+  std::string text = "VALUE a 0 5\r\n" + value + "\r\nVALUE b 0 0\r\n\r\nEND\r\nrest";
   ASSERT_EQ(parse_values(text, values, used), Answer::kWhole);
   EXPECT_EQ(values.size(), 2u);
-  EXPECT_EQ(values["a"], std::string("\r\nx\0y", 5));
+  EXPECT_EQ(values["a"], value);
   EXPECT_EQ(values["b"], "");
   EXPECT_EQ(text.substr(used), "rest");
 }
@@ -45,7 +46,8 @@ TEST(CacheText, TakesRandomBytes) {
     for (size_t changes = 1 + random() % 4; changes > 0; changes--) text[random() % text.size()] = static_cast<char>(random());
     Values values;
     size_t used = 0;
-    if (parse_values(text, values, used) == Answer::kWhole) EXPECT_LE(used, text.size());
+    if (parse_values(text, values, used) != Answer::kWhole) continue;
+    EXPECT_LE(used, text.size());
   }
 }
 
