@@ -1,14 +1,14 @@
 """Runs a case of contract.toml."""
 
-import json
-import threading
 import time
 
 import children
+import fastcgi
 import vectors
 import wire
-from subject import ContractError, json_or
-from values import differences, make, short
+from subject import ContractError
+from together import together
+from values import differences, json_or, make, short
 
 # What `after` may take to come true. Units: s.
 AFTER = 2.0
@@ -17,8 +17,8 @@ AFTER = 2.0
 def steps_of(case: dict) -> list:
     if "steps" in case:
         return case["steps"]
-    if "method" not in case:
-        raise ContractError("a case has `method` or `steps`")
+    if "method" not in case and "request" not in case:
+        raise ContractError("a case has `method`, `request` or `steps`")
     return [case]
 
 
@@ -29,6 +29,8 @@ def ask(subject, connection, step: dict, sampled=True):
 def expect(subject, step: dict, answer, needed=True) -> list:
     """What is wrong with an answer."""
     env = subject.env
+    if "request" in step:
+        return fastcgi.expect(subject, step, answer)
     if "refused" in step:
         wanted = step["refused"] if isinstance(step["refused"], dict) else {"code": step["refused"]}
         if answer.kind != "refused":
@@ -56,38 +58,21 @@ def expect(subject, step: dict, answer, needed=True) -> list:
     return differences(step["result"], answer.value, env)
 
 
-def together(number: int, what) -> list:
-    """Results of `what(place)`, from so many threads at once; the first exception is raised."""
-    results, errors, barrier = [None] * number, [], threading.Barrier(number)
-
-    def one(place):
-        try:
-            barrier.wait(10)
-            results[place] = what(place)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=one, args=(place,)) for place in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
-
-
 def run_steps(subject, case: dict):
     """Answers with their steps, and what is wrong with them."""
     process, steps, done, wrong = subject.main, steps_of(case), [], []
     needed = "results" not in case
 
     def one(step):
+        if "request" in step:
+            return fastcgi.ask(subject, process, step)
         with process.connect() as connection:
             return ask(subject, connection, step)
 
     def judge(step, answer, place):
-        done.append((answer, step["method"]))
+        method = step["method"] if "method" in step else fastcgi.method_of(step["request"])
+        if method:
+            done.append((answer, method))
         where = f"step {place}: " if len(steps) > 1 else ""
         wrong.extend(where + line for line in expect(subject, step, answer, needed))
 
@@ -110,7 +95,8 @@ def run_steps(subject, case: dict):
             for answer in answers:
                 judge(step, answer, place)
     if "results" in case:
-        wrong += differences({"SOME_ORDER": case["results"]}, [answer.value if answer.kind == "result" else str(answer) for answer, _ in done],
+        expected = case["results"]
+        wrong += differences(expected if isinstance(expected, dict) else {"SOME_ORDER": expected}, [answer.value if answer.kind == "result" else str(answer) for answer, _ in done],
                              subject.env, "results")
     return done, wrong
 

@@ -4,7 +4,6 @@ import ctypes
 import os
 import pathlib
 import pwd
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import tempfile
 import time
 
 PR_SET_PDEATHSIG = 1
+_janitor = None
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -29,7 +29,14 @@ def start(command, death=signal.SIGKILL, user=None, **more) -> subprocess.Popen:
         if os.getppid() != parent:
             os._exit(1)
 
-    return subprocess.Popen(command, preexec_fn=before, start_new_session=True, **more)
+    process = subprocess.Popen(command, preexec_fn=before, start_new_session=True, **more)
+    _tell(f"+{process.pid}")
+    return process
+
+
+def _tell(line: str) -> None:
+    _janitor.stdin.write(f"{line}\n".encode())
+    _janitor.stdin.flush()
 
 
 def end(process: subprocess.Popen, number=signal.SIGTERM, wait=5.0) -> None:
@@ -45,25 +52,38 @@ def end(process: subprocess.Popen, number=signal.SIGTERM, wait=5.0) -> None:
     except ProcessLookupError:
         pass
     process.wait()
+    _tell(f"-{process.pid}")
 
 
-# Removes the folder when its standard input ends, as it does with the runner, and gives its processes time to end before.
-JANITOR = 'read -r line; for n in 1 2 3 4 5; do sleep 0.3; rm -rf "$1" && [ ! -e "$1" ] && exit; done'
+# Reads the groups of processes that begin (+) and end (-). When its standard input ends, as it does with the runner, it kills those
+# that are left, and removes the folder.
+JANITOR = """
+while read -r line; do
+    group=${line#?}
+    case $line in
+    +*) groups="$groups $group" ;;
+    *) others=; for one in $groups; do [ "$one" = "$group" ] || others="$others $one"; done; groups=$others ;;
+    esac
+done
+for one in $groups; do kill -KILL -- "-$one" 2>/dev/null; done
+[ -n "$1" ] || exit 0
+for n in 1 2 3 4 5 6; do rm -rf "$1" && exit; sleep 0.3; done
+"""
 
 
 class Folder:
+    """Of all files of a run; goes with it, unless it is to be kept."""
+
     def __init__(self, keep: bool):
+        global _janitor
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="movies-contract-"))
         self.path.chmod(0o755)
-        self._janitor = None
-        if not keep:
-            self._janitor = subprocess.Popen(["sh", "-c", JANITOR, "sh", str(self.path)], stdin=subprocess.PIPE, start_new_session=True)
+        _janitor = subprocess.Popen(["sh", "-c", JANITOR, "sh", "" if keep else str(self.path)], stdin=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, start_new_session=True)
 
     def close(self) -> None:
-        if self._janitor:
-            shutil.rmtree(self.path, ignore_errors=True)
-            self._janitor.stdin.close()
-            self._janitor.wait()
+        _janitor.stdin.close()
+        _janitor.wait()
 
 
 def free_port() -> int:

@@ -18,13 +18,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 try:
+    import jinja2  # noqa: F401
     import psycopg2  # noqa: F401
     import thrift  # noqa: F401
 except ImportError as error:
-    sys.exit(f"run.py: {error}; apt-get install python3-thrift python3-psycopg2, and run it by /usr/bin/python3")
+    sys.exit(f"run.py: {error}; apt-get install python3-thrift python3-psycopg2 python3-jinja2, and run it by /usr/bin/python3")
 
 import children  # noqa: E402
 import common  # noqa: E402
+import fastcgi  # noqa: E402
 import stores  # noqa: E402
 import wire  # noqa: E402
 from cases import run_case  # noqa: E402
@@ -108,7 +110,7 @@ def test(world: World, results: Results, name: str, wanted: str) -> None:
         return
     try:
         own = [case for case in subject.cases if wanted in case["name"]]
-        usual = [(title, function) for title, function in common.CASES if wanted in title]
+        usual = [(title, function) for title, function in (fastcgi.CASES if subject.is_http else common.CASES) if wanted in title]
         if any("gives up when" in title for title, _ in usual):
             subject.doom()
         attempt(results, name, "is ready", subject.restart)
@@ -131,23 +133,22 @@ def test(world: World, results: Results, name: str, wanted: str) -> None:
         subject.close()
 
 
-def why_not(out: pathlib.Path, name: str, entry: dict):
+def why_not(out: pathlib.Path, name: str):
     """Why a service is not tested; None where it is."""
     program = out / "bin" / f"movies-{name}"
     if not os.access(program, os.X_OK):
         return f"{program} is not there"
     if not (HERE.parent / "services" / name / "contract.toml").exists():
         return f"services/{name}/contract.toml is not there"
-    if "idl" not in entry:
-        return "it does not speak Thrift; its interface is tested by HTTP"
     return None
 
 
-def listing(names: list) -> None:
+def listing(names: list, known: dict) -> None:
     for name in names:
         file = HERE.parent / "services" / name / "contract.toml"
         own = [case["name"] for case in tomllib.loads(file.read_text()).get("case", [])] if file.exists() else []
-        for title in own + [title for title, _ in common.CASES]:
+        usual = common.CASES if "idl" in known[name] else fastcgi.CASES
+        for title in own + [title for title, _ in usual]:
             print(f"{name}: {title}")
 
 
@@ -163,7 +164,7 @@ def main() -> int:
     given = options.parse_args()
     names = given.service or list(known)
     if given.list:
-        listing(names)
+        listing(names, known)
         return 0
     if not given.out:
         options.error("--out is missing")
@@ -174,7 +175,7 @@ def main() -> int:
         world = World(given.out.resolve(), folder.path)
         try:
             for name in names:
-                reason = why_not(world.out, name, known[name])
+                reason = why_not(world.out, name)
                 if reason:
                     results.add(name, "all", "skipped", [reason])
                 else:

@@ -97,8 +97,10 @@ class Connection:
 class Process:
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, idl, service: str, values: dict):
         self.values, self._idl, self._service = values, idl, service
+        # `close` may be called more than once.
+        self._closed = False
         self.port = int(values.get("listen", ":0").rsplit(":", 1)[1])
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         config = folder / "service.conf"
         config.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
@@ -151,8 +153,10 @@ class Process:
         return self.process.returncode
 
     def close(self) -> None:
-        children.end(self.process, signal.SIGKILL)
-        self._errors.close()
+        if not self._closed:
+            self._closed = True
+            children.end(self.process, signal.SIGKILL)
+            self._errors.close()
 
 
 def port_is_free(port: int) -> bool:

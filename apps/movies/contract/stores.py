@@ -51,12 +51,13 @@ class Postgres:
         self.admin = {}
         if not children.until(lambda: self._connects(), 20):
             children.fatal(f"PostgreSQL does not start: {(self.folder / 'log').read_text()}")
-        with self._connect("postgres") as admin:
-            admin.autocommit = True
-            with admin.cursor() as cursor:
-                for name in TABLES:
-                    cursor.execute(f"create role {name} login")
-                    cursor.execute(f"create database {name} owner {name}")
+        admin = self._connect("postgres")
+        admin.autocommit = True
+        with admin.cursor() as cursor:
+            for name in TABLES:
+                cursor.execute(f"create role {name} login")
+                cursor.execute(f"create database {name} owner {name}")
+        admin.close()
         for name, tables in TABLES.items():
             self.admin[name] = self._connect(name)
             self.admin[name].autocommit = True

@@ -1,7 +1,6 @@
 """The service under test with all that is around it: configuration, stores, fakes, processes."""
 
 import itertools
-import json
 import subprocess
 import time
 import tomllib
@@ -9,6 +8,7 @@ import tomllib
 import children
 import records
 from fakes import Fakes, Rule
+from fastcgi import Fpm
 from service import Process
 from values import Env, make
 
@@ -28,6 +28,7 @@ class Subject:
     def __init__(self, world, name: str, contract):
         self.world, self.name, self.idl = world, name, world.idl
         self.entry = world.registry[name]
+        self.is_http, self.templates = "idl" not in self.entry, contract.parent
         try:
             self.contract = tomllib.loads(contract.read_text())
         except tomllib.TOMLDecodeError as error:
@@ -112,7 +113,12 @@ class Subject:
         """Errors: RuntimeError where it does not become ready."""
         values = self.values(**changes)
         folder = values.pop("FOLDER")
-        process = Process(self.world.out / "bin" / f"movies-{self.name}", folder, self.idl, self.entry["idl"], {key: str(value) for key, value in values.items()})
+        values = {key: str(value) for key, value in values.items()}
+        program = self.world.out / "bin" / f"movies-{self.name}"
+        if self.is_http:
+            process = Fpm(program, folder, self.idl, None, values | {"TEMPLATES": str(self.templates)})
+        else:
+            process = Process(program, folder, self.idl, self.entry["idl"], values)
         if wait:
             try:
                 process.wait_ready()
@@ -128,6 +134,7 @@ class Subject:
             self.main.close()
             self.main = None
         self.traced = []
+        self.fakes.rise_all()
         self.main = self.start()
         return wrong
 
@@ -208,10 +215,3 @@ def _merged(common: dict, own: dict) -> dict:
     for table, rows in own.items():
         out.setdefault(table, {}).update({str(row["id"]): row for row in rows})
     return {table: [row for row in rows.values() if not row.get("GONE")] for table, rows in out.items()}
-
-
-def json_or(text: bytes):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

@@ -167,6 +167,14 @@ def differences(expected, got, env, where="", partial=False) -> list:
     return [f"{where or 'it'}: expected {short(expected)}, got {short(got)}"]
 
 
+def json_or(text: bytes):
+    """None where it is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
 def short(value) -> str:
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:250]}… ({len(text)} characters)"
