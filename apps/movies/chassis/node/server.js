@@ -141,6 +141,12 @@ export class Server {
       this.#answer(exchange);
     });
     exchange.bytes = bytes;
+    const { name } = exchange.head;
+    if (!(`process_${name}` in this.#Processor.prototype)) {
+      // Here, since generated code leaves the type of the exception out.
+      writeException(bytes, exchange.head, TApplicationExceptionType.UNKNOWN_METHOD, `\`${name}\` is not a method of this service`);
+      return this.#answer(exchange);
+    }
     const reader = new Reader(exchange.frame.message);
     try {
       new this.#Processor(this.#makeHandler(context)).process(reader, new Writer(bytes));
