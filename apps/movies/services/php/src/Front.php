@@ -42,13 +42,19 @@ final class Front
         $body = $answer->encoded();
         $encoded = hrtime(true);
         $answer->send($body, $encoded - $this->arrived);
-        // The web server has all of it now; what follows keeps the person waiting no longer.
-        fastcgi_finish_request();
+        $stamps = [$this->arrived, $this->begun, $decoded, $returned, $encoded];
+        $cpu = Requests::cpu() - $cpu;
         if ($this->name !== null) {
-            $stamps = [$this->arrived, $this->begun, $decoded, $returned, $encoded, hrtime(true)];
-            $this->record($stamps, Requests::cpu() - $cpu, strlen($body));
+            $this->count($stamps, $cpu);
         }
+        // Before the end of the answer goes out, so that a next request finds this one counted.
         $this->counts->flush();
+        fastcgi_finish_request();
+        // The web server has all of it now; what follows keeps the person waiting no longer.
+        if ($this->name !== null && $this->context->isSampled) {
+            $this->trace([...$stamps, hrtime(true)], $cpu, strlen($body));
+            $this->counts->flush();
+        }
     }
 
     /**
@@ -103,8 +109,8 @@ final class Front
         throw new Problem(Code::NOT_FOUND, 'NOT_FOUND', 'there is nothing at this address');
     }
 
-    /** @param array{int, int, int, int, int, int} $stamps */
-    private function record(array $stamps, int $cpu, int $out): void
+    /** @param array{int, int, int, int, int} $stamps a to e */
+    private function count(array $stamps, int $cpu): void
     {
         [$arrived, $begun, $decoded, $returned] = $stamps;
         $this->counts->add([
@@ -116,10 +122,13 @@ final class Front
             'application_ns' => $returned - $decoded,
             'cpu_ns' => $cpu,
         ]);
-        if ($this->context->isSampled) {
-            $this->spans->add($this->context, Spans::SERVER, 0, Registry::method('php', $this->name), $this->outcome,
-                $this->context->span, $this->context->parent, $stamps, $cpu, strlen($this->request->body), $out);
-            $this->spans->flush();
-        }
+    }
+
+    /** @param array{int, int, int, int, int, int} $stamps a to f */
+    private function trace(array $stamps, int $cpu, int $out): void
+    {
+        $this->spans->add($this->context, Spans::SERVER, 0, Registry::method('php', $this->name), $this->outcome,
+            $this->context->span, $this->context->parent, $stamps, $cpu, strlen($this->request->body), $out);
+        $this->spans->flush();
     }
 }
