@@ -70,9 +70,7 @@ def run_steps(subject, case: dict):
             return ask(subject, connection, step)
 
     def judge(step, answer, place):
-        method = step["method"] if "method" in step else fastcgi.method_of(step["request"])
-        if method:
-            done.append((answer, method))
+        done.append((answer, step["method"] if "method" in step else fastcgi.method_of(step["request"])))
         where = f"step {place}: " if len(steps) > 1 else ""
         wrong.extend(where + line for line in expect(subject, step, answer, needed))
 
@@ -101,9 +99,9 @@ def run_steps(subject, case: dict):
     return done, wrong
 
 
-def check_calls(subject, wanted: list) -> list:
-    """What is wrong with the calls that the fakes have seen."""
-    left, wrong, steps = subject.fakes.seen(), [], []
+def check_calls(subject, wanted: list, traces: set) -> list:
+    """What is wrong with the calls that the fakes have seen for the requests of these traces."""
+    left, wrong, steps = subject.fakes.seen(traces), [], []
     for one in wanted:
         times, found = one.get("times", 1), []
         for call in left:
@@ -188,7 +186,10 @@ def run_case(subject, case: dict) -> list:
         unset = [call for call in subject.fakes.seen() if call.answered.startswith("bad request")]
         wrong += [f"{call.service}: {call.answered}" for call in unset]
         if "calls" in case:
-            wrong += check_calls(subject, case["calls"])
+            traces = {answer.trace.hex() for answer, _ in done}
+            # One that a service has given up may come late.
+            children.until(lambda: not check_calls(subject, case["calls"], traces), AFTER, 0.05)
+            wrong += check_calls(subject, case["calls"], traces)
         if "after" in case:
             children.until(lambda: not check_after(subject, case["after"]), AFTER, 0.1)
             wrong += check_after(subject, case["after"])
@@ -196,7 +197,7 @@ def run_case(subject, case: dict) -> list:
             grew = subject.main.counters()["degraded"] - before
             if (grew > 0) != case["degraded"]:
                 wrong.append(f"the counter `degraded` grew by {grew}")
-        subject.keep_traces(done)
+        subject.keep_traces([(answer, method) for answer, method in done if method])
     except (wire.Closed, wire.Malformed, OSError) as error:
         code = subject.main.process.poll()
         wrong.append(f"{type(error).__name__}: {error}" + (f"; it ended with exit code {code}: {subject.main.errors()}" if code is not None else ""))

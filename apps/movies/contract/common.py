@@ -226,11 +226,10 @@ def _(s):
         raise Skip("it calls no services")
     wrong = []
     for sent in (1500, None):
-        seen = len(s.fakes.seen())
         answer = probe(s, deadline_ms=sent, sampled=True)
         s.keep_traces([(answer, method_of(s))])
         wrong += good(s, answer)
-        calls = [call for call in s.fakes.seen()[seen:] if answer.trace.hex() in call.headers.get("traceparent", "")]
+        calls = s.fakes.seen({answer.trace.hex()})
         limits = s.service.get("deadline_ms", {})
         if not calls:
             return [*wrong, "the probe reached no fake with the trace that was sent"]
@@ -536,7 +535,7 @@ def _called(s) -> list:
 
 def _fault(s, service: str, kind, value, deadline_ms=2000):
     """The answer to the probe, the calls seen and what counters grew, while a service has a fault."""
-    before, seen = s.main.counters(), len(s.fakes.seen())
+    before = s.main.counters()
     if kind == "dead":
         s.fakes.fall(service)
     else:
@@ -546,7 +545,7 @@ def _fault(s, service: str, kind, value, deadline_ms=2000):
     finally:
         s.fakes.faults.pop(service, None)
         s.fakes.rise(service)
-    calls = [call for call in s.fakes.seen()[seen:] if answer.trace.hex() in call.headers.get("traceparent", "")]
+    calls = s.fakes.seen({answer.trace.hex()})
     s.traced.append((answer, method_of(s), calls))
     return answer, [call for call in calls if call.service == service], grown(s, before, "degraded", "retries", "errors")
 

@@ -95,9 +95,10 @@ class Fakes:
             release, self._release = self._release, threading.Event()
         release.set()
 
-    def seen(self) -> list:
+    def seen(self, traces=None) -> list:
+        """The calls since `reset`; only those that belong to one of the requests with these traces."""
         with self._lock:
-            return list(self.calls)
+            return [call for call in self.calls if traces is None or call.headers.get("traceparent", "")[3:35] in traces]
 
     def fall(self, service: str) -> None:
         """Nothing listens any more, and connections are closed."""

@@ -184,10 +184,9 @@ class Subject:
 
     def keep_traces(self, answers: list) -> None:
         """`answers`: (answer, method)."""
-        calls = self.fakes.seen()
         for answer, method in answers:
             if answer.trace:
-                self.traced.append((answer, method, [call for call in calls if answer.trace.hex() in call.headers.get("traceparent", "")]))
+                self.traced.append((answer, method, self.fakes.seen({answer.trace.hex()})))
 
     def check_spans(self) -> list:
         """Of all sampled requests that the main process has answered."""

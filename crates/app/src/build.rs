@@ -65,7 +65,10 @@ impl App {
     ) -> Result<Outcome, Error> {
         // What it makes may be written by others, later.
         if !self.has_file(&build.script) {
-            return Ok(Outcome::Missing(vec![format!("there is no {} beside the description", build.script)]));
+            return Ok(Outcome::Missing(vec![format!(
+                "there is no {} beside the description",
+                build.script
+            )]));
         }
         let os = |path: &Path| {
             let name = format!("{}: {}", build.name, path.display());

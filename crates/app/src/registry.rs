@@ -114,7 +114,8 @@ pub(crate) fn check(app: &App) -> Result<(), String> {
         all(&format!("cache '{}'", cache.name), &cache.services, &services, "service")?;
     }
     numbers(app)?;
-    let scripts = app.builds.iter().map(|build| &build.script).chain(app.data.iter().map(|data| &data.script));
+    let scripts =
+        app.builds.iter().map(|build| &build.script).chain(app.data.iter().map(|data| &data.script));
     for script in scripts {
         if !is_inside(script) {
             return Err(format!("script '{script}': a path within the folder of the description"));

@@ -14,7 +14,8 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// Upstream is a service that is called. It is what generated clients take to make their calls with.
+// Upstream is a service that is called. It is what generated clients take to make their calls with; those remember their
+// last answer, so that each call needs a client of its own.
 type Upstream struct {
 	service *Service
 	name    string

@@ -1,7 +1,7 @@
 """Serves connections: one thread for each, up to a limit; some more wait; the rest are refused."""
 
 import queue
-import select
+import selectors
 import socket
 import struct
 import threading
@@ -67,13 +67,14 @@ class Server:
         self._draining = False
         family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
         self._listener = socket.create_server((config.host, config.port), family=family, backlog=1024)
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._workers = [threading.Thread(target=self._work, daemon=True) for _ in range(config.threads)]
 
     def start(self) -> None:
         for thread in self._workers:
             thread.start()
         threading.Thread(target=self._refuse, daemon=True).start()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor.start()
 
     def drain(self, limit: float) -> None:
         """No new connections; requests that have arrived are answered, for `limit` seconds at most."""
@@ -83,7 +84,8 @@ class Server:
             for connection in self._idle:
                 # What has arrived can still be read, then comes the end.
                 _shut(connection, socket.SHUT_RD)
-        _shut(self._listener, socket.SHUT_RDWR)  # wakes accept
+        _shut(self._listener, socket.SHUT_RDWR)  # wakes `_accept`
+        self._acceptor.join(max(0.0, end - time.monotonic()))
         self._listener.close()
         for _ in self._workers:
             self._waiting.put(None)
@@ -94,33 +96,47 @@ class Server:
             self._log.warn("requests were left at the end", threads=left)
 
     def _accept(self) -> None:
-        while not self._draining:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError as error:
-                if not self._draining:
-                    self._log.error("a connection could not be accepted", error=str(error))
-                    time.sleep(0.01)
-                continue
-            self._counters.add(connections=1)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._lock:
-                has_room = self._taken < self._config.threads + self._config.queue
-                self._taken += has_room
-            if has_room:
-                self._waiting.put((connection, time.monotonic_ns()))
-                continue
-            try:
-                self._refused.put_nowait(connection)
-            except queue.Full:
-                connection.close()
-                self._counters.add(overloaded=1)
+        """Takes connections, and hands each to a thread when its first request comes: only this thread sees when that is."""
+        with selectors.DefaultSelector() as watched:
+            watched.register(self._listener, selectors.EVENT_READ)
+            while not self._draining:
+                for key, _ in watched.select():
+                    if key.fileobj is self._listener:
+                        self._accept_one(watched)
+                    else:
+                        watched.unregister(key.fileobj)
+                        self._waiting.put((key.fileobj, time.monotonic_ns()))
+            for key in list(watched.get_map().values()):
+                if key.fileobj is not self._listener:
+                    key.fileobj.close()
+
+    def _accept_one(self, watched) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError as error:
+            if not self._draining:
+                self._log.error("a connection could not be accepted", error=str(error))
+                time.sleep(0.01)
+            return
+        self._counters.add(connections=1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            has_room = self._taken < self._config.threads + self._config.queue
+            self._taken += has_room
+        if has_room:
+            watched.register(connection, selectors.EVENT_READ)
+            return
+        try:
+            self._refused.put_nowait(connection)
+        except queue.Full:
+            connection.close()
+            self._counters.add(overloaded=1)
 
     def _work(self) -> None:
         while (accepted := self._waiting.get()) is not None:
             connection, since = accepted
             try:
-                self._serve(connection, since)
+                self._serve(connection, since, time.monotonic_ns())
             except BadFrame as error:
                 self._counters.add(bad_frames=1)
                 self._log.warn("a connection is closed", why=str(error))
@@ -131,10 +147,9 @@ class Server:
                 with self._lock:
                     self._taken -= 1
 
-    def _serve(self, connection: socket.socket, since: int) -> None:
-        # The first request has waited here since its connection was accepted, where it was sent at once.
-        began = time.monotonic_ns()
-        waited = bool(select.select([connection], [], [], 0)[0])
+    def _serve(self, connection: socket.socket, since: int, began: int) -> None:
+        """The first request came at `since`, and waited for a thread until `began`."""
+        first = True
         while True:
             with self._lock:
                 if self._draining:
@@ -147,8 +162,8 @@ class Server:
                     self._idle.discard(connection)
             if body is None:
                 return
-            arrived, dequeued = (since, began) if waited else (time.monotonic_ns(),) * 2
-            waited = False
+            arrived, dequeued = (since, began) if first else (time.monotonic_ns(),) * 2
+            first = False
             answer = self._requests.answer(parse(body), arrived, dequeued)
             connection.settimeout(REST_OF_FRAME)
             connection.sendall(answer.data)

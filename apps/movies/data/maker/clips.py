@@ -1,5 +1,6 @@
 """Clips as HLS ladders (RFC 8216), from moving pictures and tones that ffmpeg makes itself."""
 
+import functools
 import os
 import re
 import shutil
@@ -139,7 +140,7 @@ def make(clip: int, seed: int, folder: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        preexec_fn=workers.die_with_parent,
+        preexec_fn=functools.partial(workers.die_with, os.getpid()),
     )
     RUNNING.append(process)
     _, errors = process.communicate()

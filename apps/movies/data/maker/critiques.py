@@ -70,7 +70,7 @@ def write(seed: int, review: int, film: Film, cast: list[str], stars: int) -> st
     }
     fill = lambda sentence: sentence.format_map(slots)
     # Most are short.
-    target = min(WORDS[0] + 5 + int(draw.lognormvariate(3.4, 0.7)), WORDS[1] - 10)
+    target = min(WORDS[0] + 5 + int(draw.lognormvariate(3.2, 0.75)), WORDS[1] - 10)
     opening = fill(draw.choice(options(OPEN[at])))
     close = fill(draw.choice(options(CLOSE[at])))
     body = options(MIDDLE[at]) + options(DETAIL)

@@ -92,7 +92,7 @@ def make(options: argparse.Namespace) -> None:
     plan = Plan(wanted, source.find(options.source, stages.folder / "npm"))
     key = keys(wanted, ffmpeg)
     out = stages.out
-    stages.run("schemas", [key["code"], digests(SQL)], lambda: copied(out))
+    stages.run("schemas", [key["code"], digests(SQL), wanted.users], lambda: schemas(out, wanted.users))
     stages.run("movies", [key["all"], wanted.clips], lambda: databases.movies(plan, out / "movies", progress))
     stages.run("pictures", key["films"], lambda: databases.pictures(plan, out / "movies", progress))
     stages.run("reviews", key["all"], lambda: databases.reviews(plan, out / "reviews", progress))
@@ -133,14 +133,14 @@ def videos(stages: Stages, made, seed: int, key: object) -> None:
         stages.run(clips.name(clip), [key, clip], lambda: sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
-def copied(out: Path) -> list[Path]:
-    """How each database is made."""
+def schemas(out: Path, users: int) -> list[Path]:
+    """How each database is made, loaded and compared."""
     paths = []
     for name in DATABASES:
         for path in sorted((SQL / name).iterdir()):
             target = out / name / path.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_text(target, path.read_text())
+            write_text(target, path.read_text().replace(":first_user", str(users + 1)))
             paths.append(target)
     return paths
 

@@ -26,7 +26,7 @@ var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,31}$`)
 type handler struct {
 	chassis.Base
 	store     *chassis.Store
-	reviews   *idl.ComposeReviewClient
+	reviews   *chassis.Upstream
 	tokens    *chassis.Tokens
 	passwords *passwords
 }
@@ -121,6 +121,7 @@ func (h *handler) Upload(ctx context.Context, request idl.RequestId, token strin
 	if err != nil {
 		return 0, err
 	}
-	_, err = h.reviews.Put(chassis.WithReplica(ctx, int64(request)), request, &idl.Part{Kind: idl.PartKind_USER, Number: user})
+	// A generated client remembers its last answer, so that each call needs its own.
+	_, err = idl.NewComposeReviewClient(h.reviews).Put(chassis.WithReplica(ctx, int64(request)), request, &idl.Part{Kind: idl.PartKind_USER, Number: user})
 	return idl.UserId(user), err
 }

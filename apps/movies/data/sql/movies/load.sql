@@ -11,5 +11,5 @@ BEGIN;
 \copy rated FROM 'rated.tsv'
 \copy titles FROM 'titles.tsv'
 \copy pictures FROM 'pictures.tsv'
-\i keys.sql
 COMMIT;
+VACUUM (ANALYZE) movies, plots, persons, ratings, rated, titles, pictures;

@@ -7,5 +7,5 @@ BEGIN;
 \copy reviews FROM 'reviews.tsv'
 \copy movie_reviews FROM 'movie_reviews.tsv'
 \copy listed FROM 'listed.tsv'
-\i keys.sql
 COMMIT;
+VACUUM (ANALYZE) reviews, movie_reviews, listed;

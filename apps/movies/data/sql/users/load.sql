@@ -10,5 +10,5 @@ BEGIN;
 \copy rentals FROM 'rentals.tsv'
 \copy user_reviews FROM 'user_reviews.tsv'
 \copy listed FROM 'listed.tsv'
-\i keys.sql
 COMMIT;
+VACUUM (ANALYZE) users, names, charges, rentals, user_reviews, listed;
