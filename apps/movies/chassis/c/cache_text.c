@@ -12,7 +12,7 @@
 /** The next line, without its end; NULL where it is not there. */
 static const char *take_line(const char **at, const char *end, size_t *size) {
   const char *line = *at;
-  const char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);
+  const char *stop = line < end ? memmem(line, (size_t)(end - line), "\r\n", 2) : NULL;
   if (!stop) return NULL;
   *size = (size_t)(stop - line);
   *at = stop + 2;

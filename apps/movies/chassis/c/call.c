@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <thrift/c_glib/thrift_application_exception.h>
 
 #include "clock.h"
 #include "hash.h"
@@ -135,17 +134,12 @@ static bool await_answer(struct call *call, struct connection *connection, const
 }
 
 /** An application exception, as the callee said it. */
-static bool read_exception(struct call *call, struct slice message, struct failure *failure) {
-  ThriftApplicationException *said = g_object_new(THRIFT_TYPE_APPLICATION_EXCEPTION, NULL);
-  codec_read(call->request->codec, message, THRIFT_STRUCT(said));
-  const char *what = said->message ? said->message : "";
-  if (g_str_has_prefix(what, "deadline: ")) {
-    fail_deadline(failure, "%s", what);
-  } else {
-    fail_unavailable(failure, "%s", what);
-  }
-  g_object_unref(said);
-  return false;
+static bool read_exception(struct slice message, struct failure *failure) {
+  struct slice text = message_exception_text(message.data, message.size);
+  const int size = (int)MIN(text.size, sizeof failure->what);
+  static const char spent[] = "deadline: ";
+  if (text.size >= strlen(spent) && !memcmp(text.data, spent, strlen(spent))) return fail_deadline(failure, "%.*s", size, text.data);
+  return fail_unavailable(failure, "%.*s", size, text.data);
 }
 
 /** What the declared exception of a result says; true where there is none. */
@@ -172,7 +166,7 @@ static bool read_answer(struct call *call, struct connection *connection, const 
   call->span.bytes_in = (uint32_t)(4 + size);
   // More than one answer is none that can be trusted.
   *is_sound = connection->inbox.end - connection->inbox.begin == 4 + size;
-  if (head.type == MESSAGE_EXCEPTION) return read_exception(call, frame.message, failure);
+  if (head.type == MESSAGE_EXCEPTION) return read_exception(frame.message, failure);
   if (!codec_read(call->request->codec, frame.message, call->result)) {
     call->request->records->counters.bad_frames++;
     return fail_unavailable(failure, "an answer without what it must have");

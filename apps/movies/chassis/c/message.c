@@ -88,3 +88,21 @@ bool message_check(const char *message, size_t size, struct message_head *head) 
   if (cursor.failed || version != VERSION || head->type < MESSAGE_CALL || head->type > MESSAGE_EXCEPTION) return false;
   return walk_struct(&cursor, 1) && cursor_left(&cursor) == 0;
 }
+
+struct slice message_exception_text(const char *message, size_t size) {
+  struct cursor cursor = cursor_on(message, size);
+  cursor_take(&cursor, 4);
+  cursor_take(&cursor, (size_t)cursor_number(&cursor, 4));
+  cursor_take(&cursor, 4);
+  for (;;) {
+    unsigned type = (unsigned)cursor_number(&cursor, 1);
+    if (cursor.failed || type == STOP) return (struct slice){"", 0};
+    // Field 1 is the text, field 2 a number. Source: Thrift's TApplicationException.
+    if (cursor_number(&cursor, 2) == 1 && type == STRING) {
+      size_t length = (size_t)cursor_number(&cursor, 4);
+      const unsigned char *text = cursor_take(&cursor, length);
+      return text ? (struct slice){(const char *)text, length} : (struct slice){"", 0};
+    }
+    if (!walk(&cursor, type, 1)) return (struct slice){"", 0};
+  }
+}

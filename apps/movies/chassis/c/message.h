@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "frame.h"
+
 enum message_type { MESSAGE_CALL = 1, MESSAGE_REPLY = 2, MESSAGE_EXCEPTION = 3 };
 
 /** Name and sequence of a message of the strict binary protocol. */
@@ -21,3 +23,6 @@ struct message_head {
  * Cost: one pass, a stack of 64 levels.
  */
 bool message_check(const char *message, size_t size, struct message_head *head);
+
+/** What an application exception says, of a message that passed. Empty where it says nothing. */
+struct slice message_exception_text(const char *message, size_t size);

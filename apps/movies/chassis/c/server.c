@@ -72,10 +72,12 @@ static bool watch(struct server *server, int descriptor, void *what, uint32_t ev
   return epoll_ctl(server->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
+/** From here on it is the reader's, which may close it at once. */
 static void arm(struct server *server, struct peer *peer) {
-  peer->is_at_work = false;
   struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = peer};
-  epoll_ctl(server->epoll, EPOLL_CTL_MOD, peer->descriptor, &event);
+  int descriptor = peer->descriptor;
+  peer->is_at_work = false;
+  epoll_ctl(server->epoll, EPOLL_CTL_MOD, descriptor, &event);
 }
 
 static void close_peer(struct server *server, struct peer *peer) {
@@ -426,6 +428,8 @@ void server_run(struct server *server) {
         continue;
       }
       struct peer *peer = what;
+      // What the worker that had it last did to it is seen after this; the event alone promises that to no compiler.
+      if (peer->is_at_work) continue;
       if (inbox_read(&peer->inbox, peer->descriptor) == INBOX_CLOSED) {
         close_peer(server, peer);
       } else {

@@ -4,7 +4,8 @@
 
 namespace chassis {
 
-/** How many calls of an edge may be made a second time: one in ten, so that a callee in trouble gets little more than its load. */
+/** How many calls of an edge may be made a second time: one in ten, so that a callee in trouble gets little more than its load.
+ */
 class Budget {
  public:
   void earn() {

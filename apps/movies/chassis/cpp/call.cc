@@ -12,10 +12,7 @@
 namespace chassis {
 
 Call::Call(Records& records, const Context& context, int64_t until_ns, Request request)
-    : records_(records),
-      context_(context),
-      request_(std::move(request)),
-      until_ns_(request_.edge.upstream.limited(until_ns)) {}
+    : records_(records), context_(context), request_(std::move(request)), until_ns_(request_.edge.upstream.limited(until_ns)) {}
 
 void Call::start() {
   stamps_[0] = now_ns();

@@ -37,8 +37,8 @@ struct Value {
   }
 
   int number(int least, int most) const {
-    bool digits = !text.empty() && text.size() <= 9 &&
-                  std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    bool digits =
+        !text.empty() && text.size() <= 9 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
     int n = digits ? std::stoi(text) : -1;
     if (n < least || n > most) refuse(std::to_string(least) + " to " + std::to_string(most));
     return n;

@@ -67,9 +67,7 @@ std::string Trace::text() const {
   return out += is_sampled ? "-01" : "-00";
 }
 
-Context Context::current() {
-  return current_context ? *current_context : Context{now_ns() + kDefaultDeadlineNs, std::nullopt};
-}
+Context Context::current() { return current_context ? *current_context : Context{now_ns() + kDefaultDeadlineNs, std::nullopt}; }
 
 void Context::set_current(const Context* context) { current_context = context; }
 

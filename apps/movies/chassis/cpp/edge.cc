@@ -24,10 +24,7 @@ int64_t Upstream::limited(int64_t until_ns) const {
 }
 
 Edge::Edge(Upstream& upstream, const std::string& method)
-    : upstream(upstream),
-      method(method),
-      place(registry_method(upstream.name, method)),
-      idempotent(is_idempotent(method)) {}
+    : upstream(upstream), method(method), place(registry_method(upstream.name, method)), idempotent(is_idempotent(method)) {}
 
 void Edge::append_to(std::map<std::string, int64_t>& out) const {
   std::string name = "edge." + upstream.name + "." + method;

@@ -17,8 +17,8 @@ constexpr uint32_t kFrameLimit = 16u << 20;
  * transforms, one kind of information), or the message itself:
  *
  *     0x0FFF u16 · flags 0 u16 · sequence u32 · words of the header u16 ·
- *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } · zeros ·
- *     message
+ *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } · zeros
+ * · message
  *
  * It is of one's own as the stock THeaderTransport is compact by default and hides the moments that spans are made of.
  * What it holds points into the bytes that were parsed.

@@ -21,9 +21,11 @@ constexpr size_t kKept = 1 << 20;
 
 Inbox::Got Inbox::read(int socket) {
   if (buffer_.size() - end_ < kLeast) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
     // Doubled, so that each byte of a large frame is moved once on average.
     if (buffer_.size() - end_ < kLeast) buffer_.resize(std::max(2 * buffer_.size(), end_ + kLeast));
   }

@@ -20,8 +20,7 @@ inline int32_t jump_hash(uint64_t key, int32_t shards) {
   while (next < shards) {
     shard = next;
     key = key * 2862933555777941757u + 1;
-    next = static_cast<int64_t>(static_cast<double>(shard + 1) *
-                                (2147483648.0 / static_cast<double>((key >> 33) + 1)));
+    next = static_cast<int64_t>(static_cast<double>(shard + 1) * (2147483648.0 / static_cast<double>((key >> 33) + 1)));
   }
   return static_cast<int32_t>(shard);
 }

@@ -20,11 +20,8 @@ int in_second = 0;
 int64_t left_out = 0;
 
 void write_line(const char* level, const std::string& message, const nlohmann::json& more) {
-  nlohmann::ordered_json line = {{"ts", wall_ms()},
-                                 {"level", level},
-                                 {"service", service_name},
-                                 {"instance", service_instance},
-                                 {"msg", message}};
+  nlohmann::ordered_json line = {
+      {"ts", wall_ms()}, {"level", level}, {"service", service_name}, {"instance", service_instance}, {"msg", message}};
   for (const auto& [key, value] : more.items()) line[key] = value;
   // Bytes that are no UTF-8 may come from anywhere, and must not end the program.
   std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

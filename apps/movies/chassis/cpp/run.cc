@@ -55,8 +55,8 @@ void await_upstreams(const Service& service, const std::atomic<bool>& stopping) 
           break;
         } catch (const std::exception& error) {
           if (now_ns() - start >= kGiveUpNs) {
-            throw std::runtime_error("upstream " + name + " at " + address.text() + " did not answer a ping within 20 s: " +
-                                     error.what());
+            throw std::runtime_error("upstream " + name + " at " + address.text() +
+                                     " did not answer a ping within 20 s: " + error.what());
           }
           usleep(kPingEachNs / 1000);
         }

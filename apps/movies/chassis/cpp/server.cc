@@ -226,8 +226,8 @@ bool Server::serve(const Request& request) {
   exchange.method = find_method(service_.config.service, request.head.name);
   exchange.moments.stamps[1] = now_ns();
   if (exchange.method >= 0 && exchange.moments.stamps[1] >= exchange.context.deadline_ns) {
-    exchange.refuse(Outcome::kDeadline, "deadline: " + std::to_string(exchange.budget_ns / kNsPerMs) +
-                                            " ms were spent before the request was begun");
+    exchange.refuse(Outcome::kDeadline,
+                    "deadline: " + std::to_string(exchange.budget_ns / kNsPerMs) + " ms were spent before the request was begun");
     return answer(exchange);
   }
   Context::set_current(&exchange.context);

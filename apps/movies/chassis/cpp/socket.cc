@@ -36,9 +36,7 @@ Found look_up(const Address& address, int flags) {
   return Found(found, freeaddrinfo);
 }
 
-[[noreturn]] void lost(const Address& address, int error) {
-  throw ConnectionLost(address.text() + ": " + strerror(error));
-}
+[[noreturn]] void lost(const Address& address, int error) { throw ConnectionLost(address.text() + ": " + strerror(error)); }
 
 }  // namespace
 

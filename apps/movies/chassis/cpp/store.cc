@@ -90,8 +90,8 @@ struct Store::Session {
   void send(const Statement& statement) {
     std::vector<const char*> values;
     for (const std::string& value : statement.values) values.push_back(value.c_str());
-    sent(PQsendQueryPrepared(connection, statement.name.c_str(), static_cast<int>(values.size()), values.data(), nullptr,
-                             nullptr, 0));
+    sent(PQsendQueryPrepared(connection, statement.name.c_str(), static_cast<int>(values.size()), values.data(), nullptr, nullptr,
+                             0));
   }
 
   PGconn* connection = nullptr;
@@ -154,10 +154,9 @@ std::map<std::string, std::string> Store::get_many(const std::string& table, con
 }
 
 bool Store::insert(const std::string& table, const std::string& id, const std::string& doc) {
-  Result result = ask(of(id), {"insert_" + table,
-                               "INSERT INTO " + table + " (id, doc) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-                               {id, doc},
-                               kInsert});
+  Result result =
+      ask(of(id),
+          {"insert_" + table, "INSERT INTO " + table + " (id, doc) VALUES ($1, $2) ON CONFLICT DO NOTHING", {id, doc}, kInsert});
   return strcmp(PQcmdTuples(result.get()), "1") == 0;
 }
 
@@ -195,8 +194,8 @@ Store::Result Store::ask(Database& database, const Statement& statement) {
   }
 }
 
-Store::Result Store::ask_once(Database& database, std::unique_ptr<Session> session, const Statement& statement,
-                              int64_t until_ns, StoreSpan& span) {
+Store::Result Store::ask_once(Database& database, std::unique_ptr<Session> session, const Statement& statement, int64_t until_ns,
+                              StoreSpan& span) {
   session->until_ns = until_ns;
   session->prepare(statement);
   session->send(statement);

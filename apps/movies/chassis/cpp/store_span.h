@@ -9,8 +9,7 @@ namespace chassis {
 /** Times a question to a store or a cache, and writes the span at its end. */
 class StoreSpan {
  public:
-  StoreSpan(Records& records, const Context& context, uint16_t peer, uint16_t method)
-      : records_(records), context_(context) {
+  StoreSpan(Records& records, const Context& context, uint16_t peer, uint16_t method) : records_(records), context_(context) {
     span_.kind = Kind::kStore;
     span_.peer = peer;
     span_.method = method;

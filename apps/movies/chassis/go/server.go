@@ -47,8 +47,6 @@ type server struct {
 type peer struct{ net.Conn }
 
 func listen(s *Service, p Processor) (*server, error) {
-	// Its check of connections is a goroutine for each request, and asks what memory cannot answer.
-	thrift.ServerConnectivityCheckInterval = 0
 	listener, err := net.Listen("tcp", s.Config.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("`listen`: %w", err)

@@ -1,6 +1,10 @@
 package chassis
 
-import "context"
+import (
+	"context"
+
+	"github.com/apache/thrift/lib/go/thrift"
+)
 
 // Service is what a handler is made with: the configuration, and what the service calls and stores by it.
 type Service struct {
@@ -18,6 +22,8 @@ func newService(c *Config, log *Log) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Its check of connections is a goroutine for each request, and asks what memory cannot answer.
+	thrift.ServerConnectivityCheckInterval = 0
 	return &Service{Config: c, Log: log, spans: spans, drained: make(chan struct{}, 1)}, nil
 }
 

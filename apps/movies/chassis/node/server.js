@@ -17,7 +17,10 @@ const LONGEST_WRITE_MS = USUAL_DEADLINE_MS;
 /** Of Thrift: a structure; the field of `Refused` in a reply has number 1, a result 0. */
 const STRUCT = 12;
 
-/** Answers requests: one for each connection at a time, `threads` in all, while `queue` more wait. */
+/**
+ * Answers requests: one for each connection at a time, `threads` in all, while `queue` more wait. A frame is complete when
+ * the loop of events hands it over; what it waited in the kernel for the loop is no part of the stamps.
+ */
 export class Server {
   #service;
   #Processor;
@@ -40,6 +43,7 @@ export class Server {
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
   }
 
+  /** Resolves to where it listens. */
   listen() {
     const { host, port } = this.#service.config.listen;
     return new Promise((resolve, reject) => {
@@ -47,7 +51,7 @@ export class Server {
       this.#server.listen({ host, port, backlog: 511 }, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => this.#service.log.error('a connection cannot be accepted', { error: error.message }));
-        resolve();
+        resolve(this.#server.address());
       });
     });
   }
@@ -192,11 +196,14 @@ export class Server {
     } else {
       before = lengthBefore(message.length);
     }
-    peer.socket.setTimeout(LONGEST_WRITE_MS);
     peer.socket.cork();
     peer.socket.write(before);
-    peer.socket.write(message, () => peer.socket.setTimeout(0));
+    peer.socket.write(message);
     peer.socket.uncork();
+    if (peer.socket.writableNeedDrain) {
+      peer.socket.setTimeout(LONGEST_WRITE_MS);
+      peer.socket.once('drain', () => peer.socket.setTimeout(0));
+    }
     if (exchange.method >= 0) this.#record(exchange, cpu, before.length + message.length);
     peer.isBusy = false;
     if (this.#draining) {

@@ -28,7 +28,8 @@ export class Store {
     this.#name = `${domain}-db`;
     this.#id = row(this.#name).id;
     this.#shards = service.config.store(domain).map((connectionString) => {
-      const pool = new pg.Pool({ connectionString, max: service.config.threads, options: SESSION });
+      // Without its limit of idle time (10 s), after which a question would pay for a new connection.
+      const pool = new pg.Pool({ connectionString, max: service.config.threads, options: SESSION, idleTimeoutMillis: 0 });
       // An error of a connection is that of the question, or of none; without these it would end the program.
       pool.on('error', () => {});
       pool.on('connect', (client) => client.on('error', () => {}));

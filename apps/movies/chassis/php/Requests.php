@@ -61,6 +61,7 @@ final class Requests
         $message = $this->out->take();
         $this->stamps = [$arrived, $begun, $this->handler->decoded, $this->handler->returned, hrtime(true)];
         $this->cpu = self::cpu() - $cpu;
+        $this->count();
         if ($frame->isPlain) {
             return Frame::plain($message);
         }
@@ -68,19 +69,9 @@ final class Requests
         return Frame::header($frame->sequence, ['s' => implode(',', $times)], $message);
     }
 
-    /** To be told when the answer was written, or could not be: what it took is counted. */
+    /** To be told when the answer was written, or could not be. */
     public function written(int $in, int $out): void
     {
-        [$arrived, $begun, $decoded, $returned] = $this->stamps;
-        $this->counts->add([
-            'requests' => 1,
-            'errors' => (int) ($this->outcome === Outcome::Failed),
-            'refused' => (int) ($this->outcome === Outcome::Refused),
-            'deadline' => (int) ($this->outcome === Outcome::Deadline),
-            'queue_ns' => $begun - $arrived,
-            'application_ns' => $returned - $decoded,
-            'cpu_ns' => $this->cpu,
-        ]);
         if ($this->context->isSampled && !in_array($this->method, self::CHASSIS, true)) {
             $place = Registry::method($this->config->service, $this->method);
             $this->spans->add($this->context, Spans::SERVER, 0, max($place, 0), $this->outcome, $this->context->span,
@@ -94,6 +85,21 @@ final class Requests
         $used = getrusage();
         return ($used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec']) * 1_000_000_000
             + ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']) * 1000;
+    }
+
+    /** Before the answer goes out, so that the next request finds it counted. */
+    private function count(): void
+    {
+        [$arrived, $begun, $decoded, $returned] = $this->stamps;
+        $this->counts->add([
+            'requests' => 1,
+            'errors' => (int) ($this->outcome === Outcome::Failed),
+            'refused' => (int) ($this->outcome === Outcome::Refused),
+            'deadline' => (int) ($this->outcome === Outcome::Deadline),
+            'queue_ns' => $begun - $arrived,
+            'application_ns' => $returned - $decoded,
+            'cpu_ns' => $this->cpu,
+        ]);
     }
 
     /** Reads what is asked for, and leaves the message to be read from its begin; gives its sequence id. */

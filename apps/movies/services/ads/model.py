@@ -62,11 +62,14 @@ class Advertisements:
         try:
             ads = json.loads(_bytes(file))["ads"]
             rank = len(ads[0]["weights"]) if ads else 0
+            weights = np.array([one["weights"] for one in ads], dtype=np.float32).reshape(len(ads), rank)
+            if not np.isfinite(weights).all():
+                raise ValueError("weights that are not finite")
             return cls(
                 ads=[Ad(ad=int(one["ad"]), text=str(one["text"]), link=str(one["link"])) for one in ads],
                 genres=np.array([str(one["genre"]) for one in ads], dtype=object),
                 numbers=np.array([int(one["ad"]) for one in ads], dtype=np.int64),
-                weights=np.array([one["weights"] for one in ads], dtype=np.float32).reshape(len(ads), rank),
+                weights=weights,
             )
         except (KeyError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"not a model of advertisements: {error!r}") from error

@@ -86,12 +86,16 @@ void ComposePageHandler::compose(Page& page, MovieId movie, UserId user, int32_t
   parts.ask(plot_, read, &PlotClient::recv_read, page.plot);
   parts.ask(thumbnail_, read, &ThumbnailClient::recv_read, page.thumbnail);
   parts.ask(rating_, read, &RatingServiceClient::recv_read, page.rating);
-  parts.ask(cast_, [&](auto& client) { client.send_read(cast); }, &CastInfoClient::recv_read, page.cast);
-  parts.ask(reviews_, [&](auto& client) { client.send_page(movie, start, n); }, &ReviewsClient::recv_page, page.reviews);
-  parts.ask(photos_, [&](auto& client) { client.send_read(movie, photos); }, &PhotosClient::recv_read, page.photos);
+  parts.ask(
+      cast_, [&](auto& client) { client.send_read(cast); }, &CastInfoClient::recv_read, page.cast);
+  parts.ask(
+      reviews_, [&](auto& client) { client.send_page(movie, start, n); }, &ReviewsClient::recv_page, page.reviews);
+  parts.ask(
+      photos_, [&](auto& client) { client.send_read(movie, photos); }, &PhotosClient::recv_read, page.photos);
   const chassis::Call& videos = parts.ask(videos_, read, &VideosClient::recv_read, video);
-  parts.ask(recommender_, [&](auto& client) { client.send_like(user, movie, kSimilar); }, &MovieRecommenderClient::recv_like,
-            page.similar);
+  parts.ask(
+      recommender_, [&](auto& client) { client.send_like(user, movie, kSimilar); }, &MovieRecommenderClient::recv_like,
+      page.similar);
   page.missing = parts.finish();
   if (!videos.error()) page.__set_video(video);
 }

@@ -2,4 +2,6 @@
 #include "idl/ComposeReview.h"
 #include "service.h"
 
-int main(int argc, char** argv) { return chassis::run<movies::ComposeReviewProcessor, movies::ComposeReviewHandler>(argc, argv, "compose-review"); }
+int main(int argc, char** argv) {
+  return chassis::run<movies::ComposeReviewProcessor, movies::ComposeReviewHandler>(argc, argv, "compose-review");
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <string>
 
 #include "checks.h"
@@ -18,6 +19,14 @@ constexpr int64_t kLongestLifeNs = chassis::kDefaultDeadlineNs;
 constexpr int64_t kForgetNs = 3 * kLongestLifeNs;
 /** Of one shard: 64 of these with texts of 8 KiB are 512 MiB. */
 constexpr size_t kMostSets = 1024;
+
+/** A number that is none of the kinds is not a value of their type, and must not be read as one. */
+int32_t kind_as_it_came(const Part& part) {
+  int32_t kind;
+  static_assert(sizeof kind == sizeof part.kind);
+  std::memcpy(&kind, &part.kind, sizeof kind);
+  return kind;
+}
 
 template <class Value>
 void put_once(bool& has, Value& there, const Value& given, const char* name) {
@@ -47,7 +56,8 @@ Sets::Set& Sets::find(Shard& shard, RequestId request, int64_t end_ns) {
     return set;
   }
   if (shard.sets.size() >= kMostSets) {
-    chassis::refuse(Code::UNAVAILABLE, "too many reviews are gathered: " + std::to_string(kMostSets) + " of 64 that share a lock");
+    chassis::refuse(Code::UNAVAILABLE,
+                    "too many reviews are gathered: " + std::to_string(kMostSets) + " of 64 that share a lock");
   }
   Set& set = shard.sets[request];
   set.expires_ns = std::min(end_ns, now + kLongestLifeNs);
@@ -73,7 +83,7 @@ void Sets::add(Set& set, const Part& part) {
 }
 
 Sets::Now Sets::put(RequestId request, const Part& part, int64_t end_ns, Review& review) {
-  chassis::check_range("the kind of a part", part.kind, PartKind::ID, PartKind::USER);
+  chassis::check_range("the kind of a part", kind_as_it_came(part), PartKind::ID, PartKind::USER);
   if (part.kind == PartKind::TEXT) {
     chassis::check_size("text", part.text, chassis::kLongestText);
   } else {

@@ -2,4 +2,6 @@
 #include "idl/MovieIdService.h"
 #include "service.h"
 
-int main(int argc, char** argv) { return chassis::run<movies::MovieIdServiceProcessor, movies::MovieIdHandler>(argc, argv, "movie-id"); }
+int main(int argc, char** argv) {
+  return chassis::run<movies::MovieIdServiceProcessor, movies::MovieIdHandler>(argc, argv, "movie-id");
+}

@@ -27,24 +27,24 @@ struct photos {
   GByteArray *fresh[MOST_LISTED];
 };
 
-static void name(struct photos *named, int64_t movie, guint count) {
-  named->count = count;
+static void name(struct photos *found, int64_t movie, guint count) {
+  found->count = count;
   for (guint at = 0; at < count; at++) {
-    named->keys[at] = named->key_texts[at];
-    named->ids[at] = named->id_texts[at];
-    snprintf(named->keys[at], sizeof named->key_texts[at], "photo:%" PRId64 ":%u", movie, at);
-    snprintf(named->ids[at], sizeof named->id_texts[at], "p:%" PRId64 ":%u", movie, at);
+    found->keys[at] = found->key_texts[at];
+    found->ids[at] = found->id_texts[at];
+    snprintf(found->keys[at], sizeof found->key_texts[at], "photo:%" PRId64 ":%u", movie, at);
+    snprintf(found->ids[at], sizeof found->id_texts[at], "p:%" PRId64 ":%u", movie, at);
   }
 }
 
 /** From the cache, and what it lacks from the store, which then fills the cache: one question each. */
-static bool fetch(struct albums *albums, const struct request *request, struct photos *named, struct failure *failure) {
-  cache_get(request, &albums->cache, named->keys, named->data, named->count);
+static bool fetch(struct albums *albums, const struct request *request, struct photos *found, struct failure *failure) {
+  cache_get(request, &albums->cache, found->keys, found->data, found->count);
   bool was_there[MOST_LISTED];
-  for (guint at = 0; at < named->count; at++) was_there[at] = named->data[at];
-  if (!store_get(request, &albums->pictures, named->ids, named->data, named->count, failure)) return false;
-  for (guint at = 0; at < named->count; at++) named->fresh[at] = was_there[at] ? NULL : named->data[at];
-  cache_set(request, &albums->cache, named->keys, named->fresh, named->count, KEPT_S);
+  for (guint at = 0; at < found->count; at++) was_there[at] = found->data[at];
+  if (!store_get(request, &albums->pictures, found->ids, found->data, found->count, failure)) return false;
+  for (guint at = 0; at < found->count; at++) found->fresh[at] = was_there[at] ? NULL : found->data[at];
+  cache_set(request, &albums->cache, found->keys, found->fresh, found->count, KEPT_S);
   return true;
 }
 

@@ -2,4 +2,6 @@
 #include "idl/RatingService.h"
 #include "service.h"
 
-int main(int argc, char** argv) { return chassis::run<movies::RatingServiceProcessor, movies::RatingHandler>(argc, argv, "rating"); }
+int main(int argc, char** argv) {
+  return chassis::run<movies::RatingServiceProcessor, movies::RatingHandler>(argc, argv, "rating");
+}

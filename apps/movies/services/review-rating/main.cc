@@ -2,4 +2,6 @@
 #include "idl/ReviewRating.h"
 #include "service.h"
 
-int main(int argc, char** argv) { return chassis::run<movies::ReviewRatingProcessor, movies::ReviewRatingHandler>(argc, argv, "review-rating"); }
+int main(int argc, char** argv) {
+  return chassis::run<movies::ReviewRatingProcessor, movies::ReviewRatingHandler>(argc, argv, "review-rating");
+}

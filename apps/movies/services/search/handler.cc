@@ -10,8 +10,7 @@ constexpr int32_t kLastStart = 100'000;
 
 }  // namespace
 
-SearchHandler::SearchHandler(chassis::Service& service)
-    : Base(service), index_(service.config.data + "/index") {}
+SearchHandler::SearchHandler(chassis::Service& service) : Base(service), index_(service.config.data + "/index") {}
 
 void SearchHandler::find(Hits& hits, const std::string& query, int32_t start, int32_t n) {
   chassis::check_range("start", start, 0, kLastStart);

@@ -35,8 +35,7 @@ Xapian::Query parse(const std::string& text) {
   const unsigned flags = 0;
   Xapian::Query words = parser.parse_query(text, flags);
   Xapian::Query title = parser.parse_query(text, flags, kTitlePrefix);
-  return Xapian::Query(Xapian::Query::OP_AND_MAYBE, words,
-                       Xapian::Query(Xapian::Query::OP_SCALE_WEIGHT, title, kTitleWeight));
+  return Xapian::Query(Xapian::Query::OP_AND_MAYBE, words, Xapian::Query(Xapian::Query::OP_SCALE_WEIGHT, title, kTitleWeight));
 }
 
 /** What Xapian throws is not a `std::exception`. */

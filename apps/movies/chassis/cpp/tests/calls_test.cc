@@ -107,9 +107,7 @@ TEST(Calls, GiveUpAtTheirTimeAndDoNotTakeALateAnswer) {
 }
 
 TEST(Calls, SendWhatIsLeft) {
-  PlotServer server([](int64_t) {
-    return std::to_string((Context::current().deadline_ns - now_ns()) / kNsPerMs);
-  });
+  PlotServer server([](int64_t) { return std::to_string((Context::current().deadline_ns - now_ns()) / kNsPerMs); });
   Caller caller({server.service.config.listen});
   Context context{now_ns() + 500 * kNsPerMs, std::nullopt};
   Context::set_current(&context);

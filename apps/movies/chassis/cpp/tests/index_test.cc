@@ -70,7 +70,7 @@ TEST_F(IndexTest, ShowsAllByRankWithoutWords) {
 TEST_F(IndexTest, TakesAnyText) {
   make_index(write(kFilms), index());
   Index films(index());
-  for (std::string text : {"AND OR (", "\"", "title:", "+-*", "\xff\xfe", "a NEAR/3 b", std::string(256, 'x').c_str()}) {
+  for (const std::string& text : std::vector<std::string>{"AND OR (", "\"", "title:", "+-*", "\xff\xfe", "a NEAR/3 b", std::string(256, 'x')}) {
     EXPECT_NO_THROW(films.find(text, 0, 100)) << text;
   }
 }

@@ -63,8 +63,12 @@ TEST(Server, ServesManyMoreConnectionsThanItHasThreads) {
 TEST(Server, ClosesAConnectionWithABadFrameAndNoOther) {
   PlotServer server(echo);
   RawClient good(server);
-  std::vector<std::string> bad = {"GET / HTTP/1.1\r\n\r\n", std::string(4, '\0'), plain("xyz"), plain("\x80\x01"),
-                                  std::string("\xff\xff\xff\xff", 4), plain(read_message(1).substr(0, 20))};
+  std::vector<std::string> bad = {"GET / HTTP/1.1\r\n\r\n",
+                                  std::string(4, '\0'),
+                                  plain("xyz"),
+                                  plain("\x80\x01"),
+                                  std::string("\xff\xff\xff\xff", 4),
+                                  plain(read_message(1).substr(0, 20))};
   for (const std::string& bytes : bad) {
     RawClient client(server);
     client.send(bytes);

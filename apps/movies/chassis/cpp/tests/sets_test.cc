@@ -23,8 +23,8 @@ int64_t in_a_second() { return chassis::now_ns() + 1'000'000'000; }
 /** All parts but the last. */
 void put_four(Sets& sets, RequestId request, int64_t end_ns) {
   Review review;
-  for (const Part& one : {part(PartKind::ID, 5), part(PartKind::MOVIE, 1), part(PartKind::TEXT, 0, "Good."),
-                          part(PartKind::STARS, 9)}) {
+  for (const Part& one :
+       {part(PartKind::ID, 5), part(PartKind::MOVIE, 1), part(PartKind::TEXT, 0, "Good."), part(PartKind::STARS, 9)}) {
     ASSERT_EQ(sets.put(request, one, end_ns, review), Sets::Now::kGathering);
   }
 }
