@@ -85,13 +85,12 @@ fn collect(root: &Path, folder: &Path, depth: usize, names: &mut Vec<String>) ->
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_apart = name.starts_with('.')
+            || ANYWHERE.contains(&&*name)
+            || (folder == root && APART.contains(&&*name));
         if !path.is_dir() {
             names.push(path.strip_prefix(root).unwrap_or(&path).display().to_string());
-        } else if depth > 0
-            && !name.starts_with('.')
-            && !ANYWHERE.contains(&&*name)
-            && !(folder == root && APART.contains(&&*name))
-        {
+        } else if depth > 0 && !is_apart {
             collect(root, &path, depth - 1, names)?;
         }
     }

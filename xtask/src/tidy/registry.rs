@@ -263,8 +263,10 @@ service Plot extends Chassis {
 }
 ";
 
-    fn found(change: &dyn Fn(&mut Vec<(&str, String)>)) -> Vec<String> {
-        let mut files = vec![
+    type Files = Vec<(&'static str, String)>;
+
+    fn found(change: &dyn Fn(&mut Files)) -> Vec<String> {
+        let mut files: Files = vec![
             ("apps/m/app.toml", APP.to_owned()),
             ("apps/m/idl/m.thrift", IDL.to_owned()),
             ("apps/m/services/plot/main.cc", "#include \"handler.h\"\n".to_owned()),
