@@ -120,6 +120,8 @@ void Server::run() {
         continue;
       }
       Peer& peer = *static_cast<Peer*>(what);
+      // Never so; the load is what orders the last worker's writes before the reads here (the kernel does, unknown to compilers).
+      if (peer.is_at_work) continue;
       if (peer.inbox.read(peer.socket.descriptor()) == Inbox::Got::kClosed) {
         close(peer);
       } else {
@@ -182,10 +184,12 @@ Inbox::Next Server::next(Peer& peer, Request& request) {
 }
 
 void Server::arm(Peer& peer) {
-  peer.is_at_work = false;
+  // The reader may close the connection at once, but not before this has ended.
+  std::lock_guard lock(peers_mutex_);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLONESHOT;
   event.data.ptr = &peer;
+  peer.is_at_work = false;
   epoll_ctl(epoll_, EPOLL_CTL_MOD, peer.socket.descriptor(), &event);
 }
 

@@ -20,9 +20,12 @@ def find(named: str | None, work: Path) -> Path:
     installed = os.environ.get(VARIABLE)
     if installed and (Path(installed) / FILE).is_file():
         return Path(installed) / FILE
-    path = work / "node_modules" / FILE
+    path = work / "movies.json"
     if not path.is_file():
         install(work)
+        # The package has 40 MB of other data.
+        (work / "node_modules" / FILE).rename(path)
+        shutil.rmtree(work / "node_modules", ignore_errors=True)
     return path
 
 

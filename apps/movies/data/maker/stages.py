@@ -43,8 +43,12 @@ class Stages:
             self.progress.skipped(name)
         else:
             self.progress.begin(name)
-            stamp.unlink(missing_ok=True)
+            before = self._made(stamp)
+            # What it made before may be replaced from now on.
+            write_text(stamp, json.dumps({"key": None, "files": before}))
             done = {str(path.relative_to(self.out)): [digest(path), path.stat().st_size] for path in make()}
+            for file in set(before) - set(done):
+                (self.out / file).unlink(missing_ok=True)
             write_text(stamp, json.dumps({"key": wanted, "files": done}, indent=1))
             self.progress.end(f"{sum(size for _, size in done.values()) / 1e6:.1f} MB")
         self.files.update({file: sha256 for file, (sha256, _) in done.items()})
@@ -55,6 +59,13 @@ class Stages:
 
     def _stamp(self, name: str) -> Path:
         return self.folder / f"{name}.json"
+
+    def _made(self, stamp: Path) -> dict:
+        """The files of the last run of a stage, whatever it followed from."""
+        try:
+            return dict(json.loads(stamp.read_text())["files"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
 
     def _read(self, stamp: Path, wanted: str) -> dict | None:
         """The files of a finished stage, if all of them are there as it left them, as far as sizes tell."""

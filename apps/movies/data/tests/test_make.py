@@ -13,6 +13,8 @@ from pathlib import Path
 from . import made
 
 from maker import checks, clips
+from maker.progress import Progress
+from maker.stages import Stages
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -62,6 +64,21 @@ class Made(unittest.TestCase):
         (out / "reviews/listed.tsv").unlink()
         made.make(out, *made.SMALL)
         self.assertEqual(files(out), files(made.small()))
+
+    def test_what_a_stage_makes_no_more_is_removed(self):
+        out = made.scratch() / "stage"
+        stage = Stages(out, Progress(quiet=True))
+
+        def make(*names: str):
+            for name in names:
+                (out / name).write_text(name)
+            return [out / name for name in names]
+
+        stage.run("one", 1, lambda: make("a", "b"))
+        stage.run("one", 1, lambda: self.fail("it is there"))
+        stage.run("one", 2, lambda: make("b", "c"))
+        self.assertEqual(sorted(path.name for path in out.iterdir() if path.is_file()), ["b", "c"])
+        stage.lock.close()
 
     def test_a_killed_run_is_gone_on_with(self):
         for at, delay in enumerate((0.3, 0.9, 1.5, 2.5)):
