@@ -38,7 +38,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<ExitCode> {
         bail!("--only {unknown}: there is no such build; there are {}", all.join(", "));
     }
     let whole = built(&app, &out, &args.only, &interrupt)?;
-    let missing = app.not_built(&[out.clone()]);
+    let missing = app.not_built(std::slice::from_ref(&out));
     let names: Vec<&str> = missing.values().flatten().copied().collect();
     if names.is_empty() {
         say(&format!("all programs are in {}\n", out.join("bin").display()))?;
