@@ -42,7 +42,8 @@ struct question {
 
 static struct question *questions_of(struct cache *cache) {
   struct question *questions = g_new0(struct question, cache->count);
-  for (uint32_t at = 0; at < cache->count; at++) questions[at] = (struct question){&cache->shards[at], NULL, g_byte_array_new(), 0};
+  for (uint32_t at = 0; at < cache->count; at++)
+    questions[at] = (struct question){&cache->shards[at], NULL, g_byte_array_new(), 0};
   return questions;
 }
 
@@ -53,7 +54,8 @@ static void free_questions(struct question *questions, uint32_t count) {
 
 static void append(GByteArray *text, const char *more) { g_byte_array_append(text, (const guint8 *)more, (guint)strlen(more)); }
 
-static void give_up(const struct request *request, struct question *question, struct span *span, const struct failure *failure) {
+static void give_up(const struct request *request, struct question *question, struct span *span,
+                    const struct failure *failure) {
   if (question->connection) pool_lose(question->pool, question->connection);
   question->connection = NULL;
   request->records->counters.cache_errors++;
@@ -64,8 +66,8 @@ static void give_up(const struct request *request, struct question *question, st
 static void send_question(const struct request *request, struct question *question, int64_t until_ns, struct span *span) {
   struct failure failure;
   question->connection = pool_take(question->pool, until_ns, &failure);
-  if (!question->connection || !socket_send(question->connection->descriptor, question->text->data, question->text->len, NULL, 0,
-                                            until_ns, &failure)) {
+  if (!question->connection ||
+      !socket_send(question->connection->descriptor, question->text->data, question->text->len, NULL, 0, until_ns, &failure)) {
     give_up(request, question, span, &failure);
     return;
   }

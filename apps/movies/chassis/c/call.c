@@ -12,14 +12,14 @@
 #include "registry.h"
 #include "socket.h"
 
-/** One retry in ten calls, so that a callee in trouble gets little more than its load. Source: the contract of the application. */
+/** One retry in ten calls: a callee in trouble gets little more than its load. Source: the contract of the application. */
 #define RETRY_TENTHS 10
 #define MOST_TENTHS 100
 
 /** Source: the contract of the application. */
 static bool is_idempotent(const char *method) {
-  static const char *const methods[] = {"page",  "like",   "find",  "titles", "pick",    "check", "charge",
-                                        "apply", "append", "store", "compose", "ping"};
+  static const char *const methods[] = {"page",   "like",  "find",   "titles", "pick",    "check",
+                                        "charge", "apply", "append", "store",  "compose", "ping"};
   for (size_t at = 0; at < G_N_ELEMENTS(methods); at++) {
     if (!strcmp(method, methods[at])) return true;
   }
@@ -40,7 +40,8 @@ static bool spend(struct edge *edge) {
   return false;
 }
 
-bool edge_open(struct edge *edge, const struct config *config, const char *callee, const char *method, struct failure *failure) {
+bool edge_open(struct edge *edge, const struct config *config, const char *callee, const char *method,
+               struct failure *failure) {
   GPtrArray *addresses = g_hash_table_lookup(config->upstreams, callee);
   int place = registry_method(callee, method);
   if (!addresses) return fail_unavailable(failure, "the configuration lacks `upstream.%s`", callee);
@@ -138,7 +139,8 @@ static bool read_exception(struct slice message, struct failure *failure) {
   struct slice text = message_exception_text(message.data, message.size);
   const int size = (int)MIN(text.size, sizeof failure->what);
   static const char spent[] = "deadline: ";
-  if (text.size >= strlen(spent) && !memcmp(text.data, spent, strlen(spent))) return fail_deadline(failure, "%.*s", size, text.data);
+  if (text.size >= strlen(spent) && !memcmp(text.data, spent, strlen(spent)))
+    return fail_deadline(failure, "%.*s", size, text.data);
   return fail_unavailable(failure, "%.*s", size, text.data);
 }
 

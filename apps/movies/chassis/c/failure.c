@@ -5,16 +5,16 @@
 
 #include "mv_movies_types.h"
 
-#define FILL(kind, number, lost)                                                                                    \
-  do {                                                                                                               \
-    va_list arguments;                                                                                               \
-    va_start(arguments, format);                                                                                     \
-    char what[sizeof failure->what];                                                                                 \
-    vsnprintf(what, sizeof what, format, arguments);                                                                 \
-    va_end(arguments);                                                                                               \
-    *failure = (struct failure){.outcome = (kind), .code = (number), .is_lost = (lost)};                             \
-    snprintf(failure->what, sizeof failure->what, "%s", what);                                                       \
-    return false;                                                                                                    \
+#define FILL(kind, number, lost)                                                         \
+  do {                                                                                   \
+    va_list arguments;                                                                   \
+    va_start(arguments, format);                                                         \
+    char what[sizeof failure->what];                                                     \
+    vsnprintf(what, sizeof what, format, arguments);                                     \
+    va_end(arguments);                                                                   \
+    *failure = (struct failure){.outcome = (kind), .code = (number), .is_lost = (lost)}; \
+    snprintf(failure->what, sizeof failure->what, "%s", what);                           \
+    return false;                                                                        \
   } while (0)
 
 bool refuse(struct failure *failure, int code, const char *format, ...) { FILL(OUTCOME_REFUSED, code, false); }

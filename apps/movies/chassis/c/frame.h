@@ -19,8 +19,8 @@ struct slice {
  * transforms, one kind of information), or the message itself:
  *
  *     0x0FFF u16 · flags 0 u16 · sequence u32 · words of the header u16 ·
- *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } · zeros ·
- *     message
+ *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } ·
+ * zeros · message
  *
  * It is of one's own as Thrift's library for C has no THeader. What it holds points into the bytes that were parsed.
  */

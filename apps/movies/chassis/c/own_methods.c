@@ -3,7 +3,8 @@
 #include "clock.h"
 #include "mv_movies_types.h"
 
-static bool ping(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result, struct failure *failure) {
+static bool ping(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result,
+                 struct failure *failure) {
   (void)self, (void)request, (void)arguments, (void)failure;
   mvChassisPingResult *pinged = MV_CHASSIS_PING_RESULT(result);
   pinged->success = now_ns();
@@ -23,7 +24,8 @@ static bool counters(void *self, const struct request *request, ThriftStruct *ar
   return true;
 }
 
-static bool drain(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result, struct failure *failure) {
+static bool drain(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result,
+                  struct failure *failure) {
   (void)request, (void)arguments, (void)result, (void)failure;
   service_drain(self);
   return true;

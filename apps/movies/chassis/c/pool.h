@@ -32,7 +32,8 @@ void pool_close(struct pool *pool);
 
 /**
  * A connection that belongs to the caller until `pool_give`. It waits for one until `until_ns`, but at most 1 s. Who holds
- * several takes them in the order of their addresses, so that no two wait for each other. NULL and a failure where there is none.
+ * several takes them in the order of their addresses, so that no two wait for each other. NULL and a failure where there is
+ * none.
  */
 struct connection *pool_take(struct pool *pool, int64_t until_ns, struct failure *failure);
 /** `keep`: nothing is outstanding on it. Otherwise it is closed. */

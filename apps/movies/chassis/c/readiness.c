@@ -20,7 +20,8 @@ static bool exchange_ping(int descriptor, struct inbox *inbox, int64_t until_ns,
   ThriftStruct *arguments = g_object_new(MV_TYPE_CHASSIS_PING_ARGS, NULL);
   codec_write(codec, "ping", T_CALL, 1, arguments);
   frame_length(codec->head, codec->written->len);
-  bool ok = socket_send(descriptor, codec->head->data, codec->head->len, codec->written->data, codec->written->len, until_ns, failure);
+  bool ok = socket_send(descriptor, codec->head->data, codec->head->len, codec->written->data, codec->written->len, until_ns,
+                        failure);
   g_object_unref(arguments);
   codec_free(codec);
   const char *body;
@@ -32,7 +33,8 @@ static bool exchange_ping(int descriptor, struct inbox *inbox, int64_t until_ns,
   struct frame frame;
   struct message_head head;
   if (!ok) return false;
-  if (frame_parse(body, size, &frame) && message_check(frame.message.data, frame.message.size, &head) && head.type == MESSAGE_REPLY) {
+  if (frame_parse(body, size, &frame) && message_check(frame.message.data, frame.message.size, &head) &&
+      head.type == MESSAGE_REPLY) {
     return true;
   }
   return fail_unavailable(failure, "an answer that is none to a ping");

@@ -9,7 +9,7 @@ static const struct row {
   uint16_t id;
   const char *methods[2];
 } rows[] = {
-    {"thumbnail", 7, {"read"}},      {"photos", 11, {"read"}},   {"unique-id", 19, {"upload"}},
+    {"thumbnail", 7, {"read"}},      {"photos", 11, {"read"}},  {"unique-id", 19, {"upload"}},
     {"compose-review", 23, {"put"}}, {"movies-cache", 32, {0}}, {"movies-db", 33, {0}},
 };
 

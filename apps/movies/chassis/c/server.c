@@ -151,7 +151,8 @@ static bool process(struct server *server, struct exchange *exchange) {
   if (is_read) {
     struct failure failure = {0};
     exchange->stamps[2] = now_ns();
-    bool ok = work->method->handle(work->place < 0 ? server->service : server->self, &exchange->request, arguments, result, &failure);
+    bool ok =
+        work->method->handle(work->place < 0 ? server->service : server->self, &exchange->request, arguments, result, &failure);
     exchange->stamps[3] = now_ns();
     if (ok && !codec_write(codec, work->method->name, T_REPLY, work->head.sequence, result)) {
       ok = fail_unavailable(&failure, "the answer is larger than a frame of %u bytes", FRAME_LIMIT);
@@ -358,7 +359,8 @@ static void accept_all(struct server *server) {
   }
 }
 
-bool server_open(struct server *server, struct service *service, const struct method *methods, void *self, struct failure *failure) {
+bool server_open(struct server *server, struct service *service, const struct method *methods, void *self,
+                 struct failure *failure) {
   *server = (struct server){.service = service, .methods = methods, .self = self, .reader_codec = codec_new()};
   pthread_mutex_init(&server->peers_mutex, NULL);
   pthread_mutex_init(&server->queue_mutex, NULL);
@@ -383,7 +385,8 @@ bool server_open(struct server *server, struct service *service, const struct me
     return fail_unavailable(failure, "epoll: %s", strerror(errno));
   }
   for (int at = 0; at < service->config->threads; at++) {
-    if (pthread_create(&server->workers[at], NULL, work_on, server) != 0) return fail_unavailable(failure, "no thread can be begun");
+    if (pthread_create(&server->workers[at], NULL, work_on, server) != 0)
+      return fail_unavailable(failure, "no thread can be begun");
   }
   return true;
 }

@@ -42,7 +42,8 @@ struct server {
 };
 
 /** Listens. The caller has blocked SIGTERM and SIGINT. */
-bool server_open(struct server *server, struct service *service, const struct method *methods, void *self, struct failure *failure);
+bool server_open(struct server *server, struct service *service, const struct method *methods, void *self,
+                 struct failure *failure);
 /** Returns at the end, when requests under way have ended. */
 void server_run(struct server *server);
 void server_close(struct server *server);

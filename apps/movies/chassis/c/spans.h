@@ -59,7 +59,7 @@ struct span_buffer {
   struct span_buffer *next;
 };
 
-/** Where spans of all threads go: each has a buffer, which is appended to the file when it is full, and by a thread each 100 ms. */
+/** Where spans go: each thread has a buffer, which is appended to the file when it is full, and every 100 ms. */
 struct spans {
   uint16_t service, instance;
   /** -1: none are written. */

@@ -87,7 +87,8 @@ static struct session *session_open(const char *uri, int64_t until_ns, struct fa
   session->connection = PQconnectStartParams(keywords, values, 1);
   PGconn *connection = session->connection;
   bool ok = true;
-  for (PostgresPollingStatusType status = PGRES_POLLING_WRITING; ok && status != PGRES_POLLING_OK; status = PQconnectPoll(connection)) {
+  for (PostgresPollingStatusType status = PGRES_POLLING_WRITING; ok && status != PGRES_POLLING_OK;
+       status = PQconnectPoll(connection)) {
     if (status == PGRES_POLLING_FAILED || PQstatus(connection) == CONNECTION_BAD) {
       ok = lost(PQerrorMessage(connection), failure);
     } else if (!wait_for(PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_ns)) {
@@ -104,7 +105,8 @@ static bool check_result(PGconn *connection, const PGresult *result, struct fail
   ExecStatusType status = PQresultStatus(result);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return true;
   const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE), *why = PQresultErrorMessage(result);
-  if (!state || PQstatus(connection) == CONNECTION_BAD || !strncmp(state, ADMIN_CLASS, strlen(ADMIN_CLASS))) return lost(why, failure);
+  if (!state || PQstatus(connection) == CONNECTION_BAD || !strncmp(state, ADMIN_CLASS, strlen(ADMIN_CLASS)))
+    return lost(why, failure);
   if (!strcmp(state, QUERY_CANCELED)) return fail_deadline(failure, "%.*s", (int)strcspn(why, "\n"), why);
   return fail_unavailable(failure, "%.*s", (int)strcspn(why, "\n"), why);
 }
@@ -164,7 +166,8 @@ static bool prepare(struct session *session, const struct question *question, st
 
 static PGresult *ask_session(struct session *session, const struct question *question, struct failure *failure) {
   if (!prepare(session, question, failure)) return NULL;
-  if (!PQsendQueryPrepared(session->connection, question->is_many ? "get_many" : "get", 1, &question->value, NULL, NULL, BINARY)) {
+  if (!PQsendQueryPrepared(session->connection, question->is_many ? "get_many" : "get", 1, &question->value, NULL, NULL,
+                           BINARY)) {
     lost(PQerrorMessage(session->connection), failure);
     return NULL;
   }

@@ -148,7 +148,10 @@ def reviewed(this: Check, movies: dict, reviews: dict) -> None:
         sums[movie] += doc["stars"]
         counts[movie] += 1
         of_movies.setdefault(movie, []).append(int(key))
-    this.that(this.docs("movies/ratings") == {key: {"count": counts[key], "sum": sums[key]} for key in movies}, "ratings: not the stars of the reviews")
+    this.that(
+        this.docs("movies/ratings") == {key: {"count": counts[key], "sum": sums[key]} for key in movies},
+        "ratings: not the stars of the reviews",
+    )
     pairs = {f"{doc['movie']}:{key}" for key, doc in reviews.items()}
     this.that(this.keys("movies/rated") == pairs, "rated: not the reviews")
     this.that(this.keys("reviews/listed") == pairs, "reviews/listed: not the reviews")
@@ -170,7 +173,11 @@ def users(this: Check, reviews: dict) -> None:
     found = this.docs("users/users")
     this.that(set(found) == {str(at) for at in range(1, count + 1)}, "users: their numbers are not 1, 2, ...")
     for key, doc in found.items():
-        fits = doc["user"] == int(key) and doc["name"] == accounts.name(int(key)) and doc["balance_cents"] == accounts.BALANCE_CENTS
+        fits = (
+            doc["user"] == int(key)
+            and doc["name"] == accounts.name(int(key))
+            and doc["balance_cents"] == accounts.BALANCE_CENTS
+        )
         this.that(fits, f"users: {key} is not as it was made")
     this.that(len({doc["hash"] for doc in found.values()}) == count, "users: two have the same hash")
     for user in sorted({1, count // 2 + 1, count})[:HASHES]:

@@ -65,10 +65,19 @@ def write(seed: int, review: int, film: Film, cast: list[str], stars: int) -> st
     at = band(stars)
     actors = draw.sample(cast[:4], 2)
     slots = {
-        "title": film.title, "genre": spoken(film.genre), "actor": actors[0], "other": actors[1],
-        "director": film.director, "stars": stars, "year": film.year, "place": draw.choice(options(PLACE)),
+        "title": film.title,
+        "genre": spoken(film.genre),
+        "actor": actors[0],
+        "other": actors[1],
+        "director": film.director,
+        "stars": stars,
+        "year": film.year,
+        "place": draw.choice(options(PLACE)),
     }
-    fill = lambda sentence: sentence.format_map(slots)
+
+    def fill(sentence: str) -> str:
+        return sentence.format_map(slots)
+
     # Most are short.
     target = min(WORDS[0] + 5 + int(draw.lognormvariate(3.2, 0.75)), WORDS[1] - 10)
     opening = fill(draw.choice(options(OPEN[at])))

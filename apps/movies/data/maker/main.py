@@ -18,7 +18,7 @@ from . import clips, databases, facts, files, manifest, posters, source, workers
 from .errors import Problem
 from .plan import Plan, Wanted
 from .progress import Progress
-from .stages import FOLDER, Stages, write_text
+from .stages import Stages, write_text
 from .tables import digest
 
 HERE = Path(__file__).resolve().parent
@@ -104,7 +104,9 @@ def make(options: argparse.Namespace) -> None:
         stages.drop(clips.name(clip), out / "hls" / clips.name(clip))
     videos(stages, made, wanted.seed, key["clips"])
     write_text(out / "manifest.json", manifest.text(wanted, versions(ffmpeg), plan.counts(len(made)), stages.files))
-    progress.say(f"{out}: {sum((out / file).stat().st_size for file in stages.files) / 1e6:.0f} MB in {len(stages.files)} files")
+    progress.say(
+        f"{out}: {sum((out / file).stat().st_size for file in stages.files) / 1e6:.0f} MB in {len(stages.files)} files"
+    )
 
 
 def videos(stages: Stages, made, seed: int, key: object) -> None:

@@ -97,8 +97,12 @@ def write(seed: int, film: Film, cast: list[str]) -> str:
     roles = draw.sample(options(ROLES[film.genre]), 2)
     a, b, c = cast[0], cast[1], cast[2]
     slots = {
-        "a": a.split()[-1], "b": b, "c": c, "role2": roles[1],
-        "own2": "their", "year": str(max(film.year, 1920) - draw.randrange(8, 30)),
+        "a": a.split()[-1],
+        "b": b,
+        "c": c,
+        "role2": roles[1],
+        "own2": "their",
+        "year": str(max(film.year, 1920) - draw.randrange(8, 30)),
     }
     place = draw.choice(PLACES)
     sentences = [

@@ -76,7 +76,15 @@ def foot(image: Image.Image, film: Film, cast: list[str], palette: scenes.Palett
     pen.rectangle((0, height * 0.68, width, height * 0.688), fill=palette.accent)
     ink = on(palette.near)
     set_title(pen, film.title, face, width, height * 0.705, height * 0.17, ink)
-    centred(pen, credit(film, cast), font("italic", 24), width, height * 0.878, scenes.mixed(palette.near, ink, 0.8), limit=width * 0.92)
+    centred(
+        pen,
+        credit(film, cast),
+        font("italic", 24),
+        width,
+        height * 0.878,
+        scenes.mixed(palette.near, ink, 0.8),
+        limit=width * 0.92,
+    )
     last_line(pen, film, width, height * 0.93, palette.accent if contrast(palette.accent, palette.near) else ink)
 
 
@@ -131,7 +139,9 @@ def broken(text: str, count: int) -> list[str]:
     for left in range(min(count, len(words)), 0, -1):
         line = [words.pop(0)]
         # A line takes a word where it is nearer to its share of what is left with it than without.
-        while len(words) >= left and abs(len(" ".join([*line, words[0]])) - rest / left) <= abs(len(" ".join(line)) - rest / left):
+        while len(words) >= left and abs(len(" ".join([*line, words[0]])) - rest / left) <= abs(
+            len(" ".join(line)) - rest / left
+        ):
             line.append(words.pop(0))
         if left == 1:
             line += words

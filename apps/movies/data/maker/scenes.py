@@ -66,7 +66,13 @@ def ground(pen: ImageDraw.ImageDraw, width: int, height: int, edge: list[tuple[f
 
 def mountains(pen, width, height, palette, draw):
     """Ridges behind ridges, and a low sun."""
-    disc(pen, width * draw.uniform(0.2, 0.8), height * draw.uniform(0.25, 0.45), min(width, height) * draw.uniform(0.1, 0.2), palette.accent)
+    disc(
+        pen,
+        width * draw.uniform(0.2, 0.8),
+        height * draw.uniform(0.25, 0.45),
+        min(width, height) * draw.uniform(0.1, 0.2),
+        palette.accent,
+    )
     layers, rough = draw.randrange(4, 7), draw.uniform(0, 0.7)
     for layer in range(layers):
         part = layer / (layers - 1)
@@ -76,7 +82,13 @@ def mountains(pen, width, height, palette, draw):
 
 def city(pen, width, height, palette, draw):
     """Houses with lit windows at night."""
-    disc(pen, width * draw.uniform(0.15, 0.85), height * draw.uniform(0.15, 0.3), min(width, height) * 0.08, mixed(palette.accent, (255, 255, 255), 0.5))
+    disc(
+        pen,
+        width * draw.uniform(0.15, 0.85),
+        height * draw.uniform(0.15, 0.3),
+        min(width, height) * 0.08,
+        mixed(palette.accent, (255, 255, 255), 0.5),
+    )
     for layer in range(3):
         fill = mixed(palette.far, palette.near, layer / 2)
         lit = mixed(fill, palette.accent, 0.35 + 0.3 * layer)
@@ -112,8 +124,19 @@ def sea(pen, width, height, palette, draw):
         pen.rectangle((middle - half, y, middle + half, y + thick), fill=mixed(palette.accent, palette.far, 0.15 + 0.5 * part))
     ground(pen, width, height, ridge(width, height * 0.9, height * 0.02, 0.4, draw), palette.near)
     boat, length = width * draw.uniform(0.15, 0.85), width * 0.09
-    pen.polygon([(boat - length, horizon), (boat + length, horizon), (boat + length * 0.7, horizon + length * 0.35), (boat - length * 0.7, horizon + length * 0.35)], fill=palette.near)
-    pen.polygon([(boat, horizon - length * 1.7), (boat, horizon - length * 0.1), (boat + length * 0.8, horizon - length * 0.1)], fill=mixed(palette.near, palette.sky[0], 0.25))
+    pen.polygon(
+        [
+            (boat - length, horizon),
+            (boat + length, horizon),
+            (boat + length * 0.7, horizon + length * 0.35),
+            (boat - length * 0.7, horizon + length * 0.35),
+        ],
+        fill=palette.near,
+    )
+    pen.polygon(
+        [(boat, horizon - length * 1.7), (boat, horizon - length * 0.1), (boat + length * 0.8, horizon - length * 0.1)],
+        fill=mixed(palette.near, palette.sky[0], 0.25),
+    )
 
 
 def rings(pen, width, height, palette, draw):
@@ -126,7 +149,15 @@ def rings(pen, width, height, palette, draw):
         disc(pen, x + drift * ring * 0.5, y + drift * ring * 0.3, reach * ring / count, fill)
     size = min(width, height) * 0.05
     disc(pen, x, y - size * 1.2, size * 0.42, palette.sky[2])
-    pen.polygon([(x - size * 0.5, y - size * 0.6), (x + size * 0.5, y - size * 0.6), (x + size * 0.25, y + size * 1.3), (x - size * 0.25, y + size * 1.3)], fill=palette.sky[2])
+    pen.polygon(
+        [
+            (x - size * 0.5, y - size * 0.6),
+            (x + size * 0.5, y - size * 0.6),
+            (x + size * 0.25, y + size * 1.3),
+            (x - size * 0.25, y + size * 1.3),
+        ],
+        fill=palette.sky[2],
+    )
 
 
 def rays(pen, width, height, palette, draw):
@@ -135,11 +166,24 @@ def rays(pen, width, height, palette, draw):
     count, reach, turn = draw.randrange(18, 34, 2), math.hypot(width, height), draw.uniform(0, 1)
     for ray in range(0, count, 2):
         one, other = ((ray + turn + part) / count * math.tau for part in (0, 1))
-        pen.polygon([(x, y), (x + reach * math.cos(one), y + reach * math.sin(one)), (x + reach * math.cos(other), y + reach * math.sin(other))], fill=mixed(palette.sky[1], palette.accent, 0.55))
+        pen.polygon(
+            [
+                (x, y),
+                (x + reach * math.cos(one), y + reach * math.sin(one)),
+                (x + reach * math.cos(other), y + reach * math.sin(other)),
+            ],
+            fill=mixed(palette.sky[1], palette.accent, 0.55),
+        )
     disc(pen, x, y, min(width, height) * 0.17, palette.accent)
     disc(pen, x, y, min(width, height) * 0.13, mixed(palette.accent, (255, 255, 255), 0.45))
     for layer in range(2):
-        ground(pen, width, height, ridge(width, height * (0.72 + 0.12 * layer), height * 0.03, 0.2, draw), mixed(palette.far, palette.near, layer))
+        ground(
+            pen,
+            width,
+            height,
+            ridge(width, height * (0.72 + 0.12 * layer), height * 0.03, 0.2, draw),
+            mixed(palette.far, palette.near, layer),
+        )
 
 
 def space(pen, width, height, palette, draw):
@@ -154,16 +198,34 @@ def space(pen, width, height, palette, draw):
     for step in range(steps):
         # Lit from the upper left: discs that shrink towards it.
         part = step / steps
-        disc(pen, x - radius * 0.32 * part, y - radius * 0.32 * part, radius * (1 - 0.62 * part), mixed(palette.near, palette.accent, part))
+        disc(
+            pen,
+            x - radius * 0.32 * part,
+            y - radius * 0.32 * part,
+            radius * (1 - 0.62 * part),
+            mixed(palette.near, palette.accent, part),
+        )
     for ring in range(4):
         out = radius * (1.45 + 0.1 * ring)
-        pen.arc((x - out, y - out * 0.28, x + out, y + out * 0.28), -14, 194, fill=mixed(palette.accent, palette.sky[2], ring / 3), width=max(1, round(radius * 0.04)))
+        pen.arc(
+            (x - out, y - out * 0.28, x + out, y + out * 0.28),
+            -14,
+            194,
+            fill=mixed(palette.accent, palette.sky[2], ring / 3),
+            width=max(1, round(radius * 0.04)),
+        )
     disc(pen, x + radius * draw.uniform(1.1, 1.5), y - radius * draw.uniform(0.7, 1.1), radius * 0.13, palette.far)
 
 
 def forest(pen, width, height, palette, draw):
     """Trunks that fade into mist."""
-    disc(pen, width * draw.uniform(0.3, 0.7), height * draw.uniform(0.2, 0.4), min(width, height) * 0.13, mixed(palette.sky[2], (255, 255, 255), 0.3))
+    disc(
+        pen,
+        width * draw.uniform(0.3, 0.7),
+        height * draw.uniform(0.2, 0.4),
+        min(width, height) * 0.13,
+        mixed(palette.sky[2], (255, 255, 255), 0.3),
+    )
     for layer in range(5):
         part = layer / 4
         fill = mixed(palette.far, palette.near, part)
@@ -171,25 +233,50 @@ def forest(pen, width, height, palette, draw):
             x, trunk = draw.uniform(0, width), width * (0.006 + 0.016 * part) * draw.uniform(0.7, 1.4)
             foot = height * (0.68 + 0.2 * part)
             lean = draw.uniform(-1, 1) * trunk * 2
-            pen.polygon([(x - trunk, foot), (x + trunk, foot), (x + lean + trunk * 0.4, 0), (x + lean - trunk * 0.4, 0)], fill=fill)
+            pen.polygon(
+                [(x - trunk, foot), (x + trunk, foot), (x + lean + trunk * 0.4, 0), (x + lean - trunk * 0.4, 0)], fill=fill
+            )
             for _ in range(3):
                 y, reach = draw.uniform(0.05, 0.6) * foot, draw.choice((-1, 1)) * width * draw.uniform(0.03, 0.1)
-                pen.line([(x + lean * (1 - y / foot), y), (x + reach, y - abs(reach) * 0.6)], fill=fill, width=max(1, round(trunk * 0.5)))
+                pen.line(
+                    [(x + lean * (1 - y / foot), y), (x + reach, y - abs(reach) * 0.6)],
+                    fill=fill,
+                    width=max(1, round(trunk * 0.5)),
+                )
         ground(pen, width, height, ridge(width, height * (0.68 + 0.2 * part), height * 0.015, 0.5, draw), fill)
 
 
 def house(pen, width, height, palette, draw):
     """A house on a hill under the moon; one window is lit."""
-    disc(pen, width * draw.uniform(0.25, 0.75), height * draw.uniform(0.22, 0.34), min(width, height) * draw.uniform(0.13, 0.22), mixed(palette.accent, (255, 255, 255), 0.55))
+    disc(
+        pen,
+        width * draw.uniform(0.25, 0.75),
+        height * draw.uniform(0.22, 0.34),
+        min(width, height) * draw.uniform(0.13, 0.22),
+        mixed(palette.accent, (255, 255, 255), 0.55),
+    )
     for layer in range(3):
-        ground(pen, width, height, ridge(width, height * (0.6 + 0.08 * layer), height * 0.03, 0.3, draw), mixed(palette.far, palette.near, layer / 2))
+        ground(
+            pen,
+            width,
+            height,
+            ridge(width, height * (0.6 + 0.08 * layer), height * 0.03, 0.3, draw),
+            mixed(palette.far, palette.near, layer / 2),
+        )
     x, size = width * draw.uniform(0.32, 0.62), min(width, height) * 0.2
     foot = height * 0.78
     pen.rectangle((x - size * 0.6, foot - size * 1.1, x + size * 0.6, foot + size), fill=palette.near)
-    pen.polygon([(x - size * 0.75, foot - size * 1.05), (x, foot - size * 1.75), (x + size * 0.75, foot - size * 1.05)], fill=palette.near)
+    pen.polygon(
+        [(x - size * 0.75, foot - size * 1.05), (x, foot - size * 1.75), (x + size * 0.75, foot - size * 1.05)],
+        fill=palette.near,
+    )
     pen.rectangle((x + size * 0.3, foot - size * 1.75, x + size * 0.45, foot - size * 1.2), fill=palette.near)
     pen.rectangle((x - size * 0.15, foot - size * 0.85, x + size * 0.13, foot - size * 0.5), fill=palette.accent)
-    pen.line([(x - size * 0.01, foot - size * 0.85), (x - size * 0.01, foot - size * 0.5)], fill=palette.near, width=max(1, round(size * 0.03)))
+    pen.line(
+        [(x - size * 0.01, foot - size * 0.85), (x - size * 0.01, foot - size * 0.5)],
+        fill=palette.near,
+        width=max(1, round(size * 0.03)),
+    )
     trunk = width * draw.choice((0.1, 0.88))
     branch(pen, trunk, height * 0.98, -math.pi / 2, height * 0.16, 7, palette.near, draw)
 
@@ -238,18 +325,24 @@ def stage(pen, width, height, palette, draw):
         for step in range(steps):
             x = width * (fold + step / steps) / folds
             shade = 0.5 + 0.5 * math.cos(step / steps * math.tau)
-            pen.rectangle((x, 0, x + width / folds / steps + 1, height), fill=mixed(palette.near, palette.accent, 0.15 + 0.6 * shade))
+            pen.rectangle(
+                (x, 0, x + width / folds / steps + 1, height), fill=mixed(palette.near, palette.accent, 0.15 + 0.6 * shade)
+            )
     floor = height * 0.74
     pen.rectangle((0, floor, width, height), fill=mixed(palette.near, palette.far, 0.4))
     for board in range(9):
         x = width * (board - 4) / 3
-        pen.line([(width / 2 + x * 0.45, floor), (width / 2 + x, height)], fill=palette.near, width=max(1, round(width * 0.004)))
+        pen.line(
+            [(width / 2 + x * 0.45, floor), (width / 2 + x, height)], fill=palette.near, width=max(1, round(width * 0.004))
+        )
     x, wide = width * draw.uniform(0.35, 0.65), width * 0.24
     pen.ellipse((x - wide, height * 0.8, x + wide, height * 0.9), fill=mixed(palette.sky[2], (255, 255, 255), 0.5))
     stand = height * 0.85
     pen.line([(x, stand), (x, height * 0.5)], fill=palette.near, width=max(2, round(width * 0.012)))
     pen.ellipse((x - width * 0.05, stand - height * 0.008, x + width * 0.05, stand + height * 0.008), fill=palette.near)
-    pen.rounded_rectangle((x - width * 0.03, height * 0.44, x + width * 0.03, height * 0.51), radius=width * 0.03, fill=palette.near)
+    pen.rounded_rectangle(
+        (x - width * 0.03, height * 0.44, x + width * 0.03, height * 0.51), radius=width * 0.03, fill=palette.near
+    )
 
 
 def mesas(pen, width, height, palette, draw):
@@ -260,13 +353,27 @@ def mesas(pen, width, height, palette, draw):
         base = height * (0.6 + 0.09 * layer)
         for _ in range(2):
             x, wide, tall = draw.uniform(0, width), width * draw.uniform(0.1, 0.22), height * draw.uniform(0.08, 0.2)
-            pen.polygon([(x - wide, base), (x - wide * 0.62, base - tall), (x + wide * 0.62, base - tall), (x + wide, base)], fill=fill)
+            pen.polygon(
+                [(x - wide, base), (x - wide * 0.62, base - tall), (x + wide * 0.62, base - tall), (x + wide, base)], fill=fill
+            )
         ground(pen, width, height, ridge(width, base, height * 0.008, 0.5, draw), fill)
     x, foot, size = width * draw.uniform(0.25, 0.75), height * 0.83, min(width, height) * 0.075
     pen.ellipse((x - size, foot - size * 1.1, x + size * 0.8, foot - size * 0.4), fill=palette.near)
     for leg in (-0.8, -0.5, 0.35, 0.65):
-        pen.line([(x + size * leg, foot - size * 0.6), (x + size * (leg + 0.1), foot + size * 0.3)], fill=palette.near, width=max(2, round(size * 0.14)))
-    pen.polygon([(x + size * 0.5, foot - size * 0.8), (x + size * 1.2, foot - size * 1.6), (x + size * 1.5, foot - size * 1.35), (x + size * 0.8, foot - size * 0.5)], fill=palette.near)
+        pen.line(
+            [(x + size * leg, foot - size * 0.6), (x + size * (leg + 0.1), foot + size * 0.3)],
+            fill=palette.near,
+            width=max(2, round(size * 0.14)),
+        )
+    pen.polygon(
+        [
+            (x + size * 0.5, foot - size * 0.8),
+            (x + size * 1.2, foot - size * 1.6),
+            (x + size * 1.5, foot - size * 1.35),
+            (x + size * 0.8, foot - size * 0.5),
+        ],
+        fill=palette.near,
+    )
     pen.rectangle((x - size * 0.3, foot - size * 1.9, x + size * 0.15, foot - size), fill=palette.near)
     disc(pen, x - size * 0.07, foot - size * 2.1, size * 0.22, palette.near)
     pen.ellipse((x - size * 0.45, foot - size * 2.3, x + size * 0.3, foot - size * 2.15), fill=palette.near)
@@ -278,17 +385,32 @@ def road(pen, width, height, palette, draw):
     disc(pen, x + width * draw.uniform(-0.3, 0.3), horizon - height * 0.05, min(width, height) * 0.14, palette.accent)
     ground(pen, width, height, ridge(width, horizon - height * 0.03, height * 0.02, 0.6, draw), palette.far)
     pen.rectangle((0, horizon, width, height), fill=mixed(palette.far, palette.near, 0.55))
-    pen.polygon([(x - width * 0.01, horizon), (x + width * 0.01, horizon), (x + width * 0.55, height), (x - width * 0.55, height)], fill=palette.near)
+    pen.polygon(
+        [(x - width * 0.01, horizon), (x + width * 0.01, horizon), (x + width * 0.55, height), (x - width * 0.55, height)],
+        fill=palette.near,
+    )
     for mark in range(9):
         near, end = ((mark + part) / 9 for part in (0.15, 0.65))
         one, other = (horizon + (height - horizon) * at**2.2 for at in (near, end))
-        pen.polygon([(x - width * 0.014 * near**2, one), (x + width * 0.014 * near**2, one), (x + width * 0.014 * end**2, other), (x - width * 0.014 * end**2, other)], fill=palette.accent)
+        pen.polygon(
+            [
+                (x - width * 0.014 * near**2, one),
+                (x + width * 0.014 * near**2, one),
+                (x + width * 0.014 * end**2, other),
+                (x - width * 0.014 * end**2, other),
+            ],
+            fill=palette.accent,
+        )
     for pole in range(5):
         at = (0.25 + pole / 5.5) ** 2.2
         side, foot = x + width * 0.75 * at + width * 0.02, horizon + (height - horizon) * at * 0.8
         tall = height * 0.55 * at + height * 0.03
         pen.line([(side, foot), (side, foot - tall)], fill=palette.near, width=max(1, round(width * 0.014 * at)))
-        pen.line([(side - tall * 0.12, foot - tall * 0.9), (side + tall * 0.12, foot - tall * 0.9)], fill=palette.near, width=max(1, round(width * 0.01 * at)))
+        pen.line(
+            [(side - tall * 0.12, foot - tall * 0.9), (side + tall * 0.12, foot - tall * 0.9)],
+            fill=palette.near,
+            width=max(1, round(width * 0.01 * at)),
+        )
 
 
 def heads(pen, width, height, palette, draw):
@@ -299,10 +421,22 @@ def heads(pen, width, height, palette, draw):
         size = min(width, height) * draw.uniform(0.13, 0.16)
         pen.ellipse((x - size, y - size * 1.3, x + size, y + size * 1.3), fill=fill)
         # The nose, away from the other one.
-        pen.polygon([(x + side * size * 0.9, y - size * 0.35), (x + side * size * 1.3, y + size * 0.25), (x + side * size * 0.85, y + size * 0.4)], fill=fill)
+        pen.polygon(
+            [
+                (x + side * size * 0.9, y - size * 0.35),
+                (x + side * size * 1.3, y + size * 0.25),
+                (x + side * size * 0.85, y + size * 0.4),
+            ],
+            fill=fill,
+        )
         pen.rectangle((x - size * 0.42, y + size, x + size * 0.42, y + size * 2), fill=fill)
         pen.ellipse((x - size * 2.2, y + size * 1.7, x + size * 2.2, y + size * 6), fill=fill)
-        pen.pieslice((x - size * 1.12, y - size * 1.45, x + size * 1.12, y + size * 0.9), 180 - 25 * (side > 0), 360 + 25 * (side < 0), fill=fill)
+        pen.pieslice(
+            (x - size * 1.12, y - size * 1.45, x + size * 1.12, y + size * 0.9),
+            180 - 25 * (side > 0),
+            360 + 25 * (side < 0),
+            fill=fill,
+        )
     pen.rectangle((0, height * 0.93, width, height), fill=palette.near)
 
 

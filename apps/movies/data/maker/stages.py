@@ -72,9 +72,7 @@ class Stages:
         try:
             found = json.loads(stamp.read_text())
             files = found["files"]
-            same = found["key"] == wanted and all(
-                (self.out / file).stat().st_size == size for file, (_, size) in files.items()
-            )
+            same = found["key"] == wanted and all((self.out / file).stat().st_size == size for file, (_, size) in files.items())
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return files if same else None

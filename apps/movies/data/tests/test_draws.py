@@ -61,7 +61,10 @@ class Drawn(unittest.TestCase):
         means = sums / np.maximum(np.bincount(kept.movie, minlength=1001), 1)
         known = np.bincount(kept.user, minlength=10_001)[user] >= 5
         found = (of_users[user - 1] * of_movies[movie - 1]).sum(axis=1)
-        rmse = lambda guess: float(np.sqrt(((guess - stars)[known] ** 2).mean()))
+
+        def rmse(guess):
+            return float(np.sqrt(((guess - stars)[known] ** 2).mean()))
+
         self.assertLess(rmse(found), rmse(means[movie]))
 
     def test_users_without_reviews_have_factors(self):

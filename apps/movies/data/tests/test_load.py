@@ -44,14 +44,27 @@ class Loaded(unittest.TestCase):
             free.bind(("127.0.0.1", 0))
             cls.port = free.getsockname()[1]
         seen = {
-            "own": str(cls.own), "ip": "127.0.0.1", "port": cls.port, "connections": 16, "memory": 128 << 20,
-            "settings": {"durable": True}, "settings_line": "",
+            "own": str(cls.own),
+            "ip": "127.0.0.1",
+            "port": cls.port,
+            "connections": 16,
+            "memory": 128 << 20,
+            "settings": {"durable": True},
+            "settings_line": "",
         }
         jinja = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
         for name in ("postgresql.conf", "pg_hba.conf"):
             (cls.own / name).write_text(jinja.from_string((TEMPLATES / f"{name}.j2").read_text()).render(seen))
         data = f"--pgdata={cls.own}/data"
-        prepare = [BIN / "initdb", data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        prepare = [
+            BIN / "initdb",
+            data,
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]
         subprocess.run(prepare, check=True, capture_output=True, cwd=cls.own, **cls.account)
         cls.log = (cls.own / "log").open("w")
         cls.addClassCleanup(cls.log.close)
@@ -100,7 +113,9 @@ class Loaded(unittest.TestCase):
             self.assertEqual(found, rows)
 
     def test_a_check_tells_a_change(self):
-        check = lambda: self.sql("reviews", "reviews", "-f", str(self.out / "reviews/check.sql"))
+        def check():
+            return self.sql("reviews", "reviews", "-f", str(self.out / "reviews/check.sql"))
+
         before = check()
         self.assertEqual(check(), before)
         self.sql("reviews", "reviews", "-c", "UPDATE reviews SET doc = jsonb_set(doc, '{stars}', '3.5') WHERE id = '7'")
@@ -123,7 +138,9 @@ class Loaded(unittest.TestCase):
         left = int(self.sql("users", "users", "-c", "SELECT doc ->> 'balance_cents' FROM users WHERE id = '1'"))
         # 1600 charges of 250 cents are four times what there was.
         self.assertTrue(0 <= left < 500, left)
-        ended = self.psql("users", "users", "-c", "UPDATE users SET doc = jsonb_set(doc, '{balance_cents}', '-1') WHERE id = '2'")
+        ended = self.psql(
+            "users", "users", "-c", "UPDATE users SET doc = jsonb_set(doc, '{balance_cents}', '-1') WHERE id = '2'"
+        )
         self.assertIn("balance", ended.stderr)
 
     def test_a_duplicate_is_refused(self):
@@ -137,13 +154,17 @@ class Loaded(unittest.TestCase):
         self.assertEqual(self.sql("users", "users", "-c", "SELECT nextval('user_ids')"), "201")
 
     def test_who_is_let_in_by_the_network(self):
-        check = lambda role, database: self.psql(role, database, "-c", "SELECT 1", host="127.0.0.1").returncode
+        def check(role, database):
+            return self.psql(role, database, "-c", "SELECT 1", host="127.0.0.1").returncode
+
         self.assertEqual(check("movies", "movies"), 0)
         self.assertNotEqual(check("movies", "users"), 0)
         self.assertNotEqual(check("postgres", "postgres"), 0)
 
     def test_the_configuration_is_that_of_the_template(self):
-        shown = lambda name: self.sql("postgres", "postgres", "-c", f"SHOW {name}")
+        def shown(name):
+            return self.sql("postgres", "postgres", "-c", f"SHOW {name}")
+
         self.assertEqual((shown("shared_buffers"), shown("fsync"), shown("synchronous_commit")), ("64MB", "on", "on"))
         self.assertEqual(self.sql("postgres", "postgres", "-c", "SELECT count(*) FROM pg_settings WHERE pending_restart"), "0")
         self.assertNotRegex((self.own / "log").read_text(), "(WARNING|FATAL):  (unrecognized|invalid)")

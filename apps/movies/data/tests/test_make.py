@@ -18,7 +18,11 @@ from maker.stages import Stages
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".stages" not in path.parts}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and ".stages" not in path.parts
+    }
 
 
 class Made(unittest.TestCase):
@@ -34,7 +38,13 @@ class Made(unittest.TestCase):
         self.assertEqual(checks.check(other), [])
         one, two = files(other), files(made.small())
         self.assertEqual(set(one), set(two))
-        for name in ("movies/plots.tsv", "movies/pictures.tsv", "reviews/reviews.tsv", "users/users.tsv", "files/00000001.factors"):
+        for name in (
+            "movies/plots.tsv",
+            "movies/pictures.tsv",
+            "reviews/reviews.tsv",
+            "users/users.tsv",
+            "files/00000001.factors",
+        ):
             self.assertNotEqual(one[name], two[name], name)
         # What the source says is the same.
         self.assertEqual(one["movies/titles.tsv"], two["movies/titles.tsv"])
@@ -97,7 +107,10 @@ class Made(unittest.TestCase):
     def test_children_end_with_a_killed_run(self):
         out = made.scratch() / "orphans"
         process = subprocess.Popen(made.command(out, *made.SMALL), stderr=subprocess.DEVNULL)
-        children = lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+        def children():
+            return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
         end = time.monotonic() + 60
         while not children() and time.monotonic() < end:
             time.sleep(0.01)
@@ -219,15 +232,19 @@ class Broken(unittest.TestCase):
         flip = self.edit("movies/plots.tsv", "In ", "On ")
         self.broken("byte", flip, "movies/plots.tsv is not what was made", sealed=False)
         self.broken("missing", lambda out: (out / "users/names.tsv").unlink(), "users/names.tsv is missing", sealed=False)
-        self.broken("more", lambda out: (out / "movies/more.tsv").write_text(""), "movies/more.tsv is not in the manifest", sealed=False)
+        self.broken(
+            "more", lambda out: (out / "movies/more.tsv").write_text(""), "movies/more.tsv is not in the manifest", sealed=False
+        )
         self.broken("none", lambda out: (out / "manifest.json").unlink(), "No such file", sealed=False)
         self.broken("garbage", lambda out: (out / "manifest.json").write_text("{"), "cannot be read", sealed=False)
 
     def test_tables(self):
-        check = lambda name, file, pattern, into, expect: self.broken(name, self.edit(file, pattern, into), expect)
+        def check(name, file, pattern, into, expect):
+            return self.broken(name, self.edit(file, pattern, into), expect)
+
         check("sum", "movies/ratings.tsv", '"sum":', '"sum":1', "ratings: not the stars")
         check("stars", "reviews/reviews.tsv", r'"stars":\d+', '"stars":11', "has 11 stars")
-        check("bucket", "reviews/movie_reviews.tsv", r'\[\d+', "[0", "movie_reviews: not the reviews")
+        check("bucket", "reviews/movie_reviews.tsv", r"\[\d+", "[0", "movie_reviews: not the reviews")
         check("twice", "movies/persons.tsv", "(?m)^2\t", "1\t", "the key 1 is there twice")
         check("title", "movies/titles.tsv", "(?m)^the", "thy", "titles: not those")
         check("balance", "users/users.tsv", ":100000", ":-1", "users: 1 is not as it was made")
@@ -280,5 +297,16 @@ class Clips(unittest.TestCase):
 
 
 def probe(file: Path) -> list[dict]:
-    command = ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=key_frame,width,height", "-of", "json", str(file)]
+    command = [
+        "ffprobe",
+        "-v",
+        "error",
+        "-select_streams",
+        "v",
+        "-show_entries",
+        "frame=key_frame,width,height",
+        "-of",
+        "json",
+        str(file),
+    ]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["frames"]

@@ -48,7 +48,8 @@ static bool fetch(struct albums *albums, const struct request *request, struct p
   return true;
 }
 
-static bool read_photos(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result, struct failure *failure) {
+static bool read_photos(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result,
+                        struct failure *failure) {
   const mvPhotosReadArgs *asked = MV_PHOTOS_READ_ARGS(arguments);
   if (!check_range(failure, "n", asked->n, 0, MOST_LISTED)) return false;
   struct photos found;

@@ -15,7 +15,8 @@ struct thumbnails {
   struct store pictures;
 };
 
-static bool read_picture(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result, struct failure *failure) {
+static bool read_picture(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result,
+                         struct failure *failure) {
   struct thumbnails *thumbnails = self;
   const int64_t movie = MV_THUMBNAIL_READ_ARGS(arguments)->movie;
   char key[32], id[32];

@@ -41,8 +41,15 @@ static void reads_an_answer_however_it_comes(void **state) {
 static void refuses_what_is_no_answer(void **state) {
   (void)state;
   const char *const cases[] = {
-      "ERROR\r\n",           "VALUE\r\n",        "VALUE a 0\r\n",         "VALUE a 0 x\r\n",         "VALUE a 0 -1\r\n",
-      "VALUE a 0 99999999\r\n", "VALUE a 0 1\r\nxyzEND\r\n", "SERVER_ERROR out of memory\r\n", "VALUE other 0 0\r\n\r\nEND\r\n",
+      "ERROR\r\n",
+      "VALUE\r\n",
+      "VALUE a 0\r\n",
+      "VALUE a 0 x\r\n",
+      "VALUE a 0 -1\r\n",
+      "VALUE a 0 99999999\r\n",
+      "VALUE a 0 1\r\nxyzEND\r\n",
+      "SERVER_ERROR out of memory\r\n",
+      "VALUE other 0 0\r\n\r\nEND\r\n",
   };
   for (size_t at = 0; at < G_N_ELEMENTS(cases); at++) {
     struct taken taken = {0};

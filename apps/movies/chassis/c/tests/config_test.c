@@ -9,10 +9,11 @@ static const char *const whole =
 static void reads_all_keys(void **state) {
   (void)state;
   char *error = NULL;
-  char *text = g_strconcat(whole,
-                           " upstream.compose-review = 127.0.0.1:1, [::1]:2\ncache.movies=a:11211\r\n"
-                           "store.movies=postgresql://movies@/movies?host=/run/x&port=5432\ncall.ads.deadline_ms=20\noptional=ads, x\n",
-                           NULL);
+  char *text =
+      g_strconcat(whole,
+                  " upstream.compose-review = 127.0.0.1:1, [::1]:2\ncache.movies=a:11211\r\n"
+                  "store.movies=postgresql://movies@/movies?host=/run/x&port=5432\ncall.ads.deadline_ms=20\noptional=ads, x\n",
+                  NULL);
   struct config *config = config_parse(text, "file", &error);
   assert_null(error);
   assert_string_equal(config->service, "photos");
@@ -46,16 +47,11 @@ static void check_error(const char *text, const char *expected) {
 static void names_what_is_wrong(void **state) {
   (void)state;
   const char *const cases[][2] = {
-      {"colour=red\n", "file:11: `colour` is not a key"},
-      {"upstream.=127.0.0.1:1\n", "`upstream.` is not a key"},
-      {"upstream.X=127.0.0.1:1\n", "`upstream.X` is not a key"},
-      {"call.ads.deadline=1\n", "`call.ads.deadline` is not a key"},
-      {"call.ads.deadline_ms=0\n", "takes 1 to 600000"},
-      {"id=12\n", "`id` is there twice"},
-      {"something\n", "`something` is not key=value"},
-      {"upstream.plot=127.0.0.1\n", "takes HOST:PORT"},
-      {"upstream.plot=127.0.0.1:65536\n", "takes 1 to 65535"},
-      {"upstream.plot=127.0.0.1:1x\n", "takes 1 to 65535"},
+      {"colour=red\n", "file:11: `colour` is not a key"},        {"upstream.=127.0.0.1:1\n", "`upstream.` is not a key"},
+      {"upstream.X=127.0.0.1:1\n", "`upstream.X` is not a key"}, {"call.ads.deadline=1\n", "`call.ads.deadline` is not a key"},
+      {"call.ads.deadline_ms=0\n", "takes 1 to 600000"},         {"id=12\n", "`id` is there twice"},
+      {"something\n", "`something` is not key=value"},           {"upstream.plot=127.0.0.1\n", "takes HOST:PORT"},
+      {"upstream.plot=127.0.0.1:65536\n", "takes 1 to 65535"},   {"upstream.plot=127.0.0.1:1x\n", "takes 1 to 65535"},
       {"cache.movies=,\n", "takes at least one address"},
   };
   for (size_t at = 0; at < G_N_ELEMENTS(cases); at++) {

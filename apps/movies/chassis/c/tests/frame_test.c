@@ -82,7 +82,8 @@ static void reads_decimals(void **state) {
   const struct {
     const char *text;
     int64_t value;
-  } cases[] = {{"0", 0}, {"17", 17}, {"999999999", 999999999}, {"", -1}, {"-1", -1}, {"1 ", -1}, {"1000000000", -1}, {"0x1", -1}};
+  } cases[] = {{"0", 0},   {"17", 17}, {"999999999", 999999999}, {"", -1},
+               {"-1", -1}, {"1 ", -1}, {"1000000000", -1},       {"0x1", -1}};
   for (size_t at = 0; at < G_N_ELEMENTS(cases); at++) {
     int64_t value = -1;
     bool ok = parse_decimal(cases[at].text, strlen(cases[at].text), &value);

@@ -13,7 +13,8 @@ static GByteArray *call_of(ThriftStruct *arguments) {
 }
 
 static ThriftStruct *arguments(void) {
-  mvPart *part = g_object_new(MV_TYPE_PART, "kind", MV_PART_KIND_TEXT, "number", G_GINT64_CONSTANT(-5), "text", "some text", NULL);
+  mvPart *part =
+      g_object_new(MV_TYPE_PART, "kind", MV_PART_KIND_TEXT, "number", G_GINT64_CONSTANT(-5), "text", "some text", NULL);
   ThriftStruct *made = g_object_new(MV_TYPE_COMPOSE_REVIEW_PUT_ARGS, "request", G_GINT64_CONSTANT(42), "part", part, NULL);
   g_object_unref(part);
   return made;
@@ -66,7 +67,8 @@ static void reads_what_passed_however_it_came_about(void **state) {
   int passed = 0;
   for (int round = 0; round < 20000; round++) {
     char *copy = exact_copy(message->data, message->len);
-    for (int change = random_byte(&source) % 3; change >= 0; change--) copy[random_byte(&source) % message->len] = (char)random_byte(&source);
+    for (int change = random_byte(&source) % 3; change >= 0; change--)
+      copy[random_byte(&source) % message->len] = (char)random_byte(&source);
     struct message_head head;
     if (message_check(copy, message->len, &head)) {
       ThriftStruct *read = g_object_new(MV_TYPE_COMPOSE_REVIEW_PUT_ARGS, NULL);

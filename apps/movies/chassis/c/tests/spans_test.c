@@ -11,16 +11,26 @@ static void lies_as_it_is_specified(void **state) {
   const struct {
     size_t is, must_be;
   } places[] = {
-      {offsetof(struct span, service), 4},   {offsetof(struct span, instance), 6},
-      {offsetof(struct span, peer), 8},      {offsetof(struct span, method), 10},
-      {offsetof(struct span, kind), 12},     {offsetof(struct span, outcome), 13},
-      {offsetof(struct span, flags), 14},    {offsetof(struct span, trace), 16},
-      {offsetof(struct span, span), 32},     {offsetof(struct span, parent), 40},
-      {offsetof(struct span, stamps), 48},   {offsetof(struct span, cpu_ns), 96},
-      {offsetof(struct span, bytes_in), 104}, {offsetof(struct span, bytes_out), 108},
-      {offsetof(struct span_file_head, version), 4},  {offsetof(struct span_file_head, service), 6},
-      {offsetof(struct span_file_head, instance), 8}, {offsetof(struct span_file_head, boot_id), 16},
-      {offsetof(struct span_file_head, wall_offset_ns), 56}, {offsetof(struct span_file_head, pid), 64},
+      {offsetof(struct span, service), 4},
+      {offsetof(struct span, instance), 6},
+      {offsetof(struct span, peer), 8},
+      {offsetof(struct span, method), 10},
+      {offsetof(struct span, kind), 12},
+      {offsetof(struct span, outcome), 13},
+      {offsetof(struct span, flags), 14},
+      {offsetof(struct span, trace), 16},
+      {offsetof(struct span, span), 32},
+      {offsetof(struct span, parent), 40},
+      {offsetof(struct span, stamps), 48},
+      {offsetof(struct span, cpu_ns), 96},
+      {offsetof(struct span, bytes_in), 104},
+      {offsetof(struct span, bytes_out), 108},
+      {offsetof(struct span_file_head, version), 4},
+      {offsetof(struct span_file_head, service), 6},
+      {offsetof(struct span_file_head, instance), 8},
+      {offsetof(struct span_file_head, boot_id), 16},
+      {offsetof(struct span_file_head, wall_offset_ns), 56},
+      {offsetof(struct span_file_head, pid), 64},
   };
   for (size_t at = 0; at < G_N_ELEMENTS(places); at++) assert_int_equal(places[at].is, places[at].must_be);
 }
