@@ -147,7 +147,7 @@ class Memcached:
 
     def start(self) -> None:
         self.process = children.start(["memcached", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", "-m", "16", "-t", "1"],
-                                      user=children.account("nobody"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+                                      user=children.account("memcache"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
         if not children.until(self._answers, 10):
             children.fatal(f"memcached does not start on port {self.port}")
 

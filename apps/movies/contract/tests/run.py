@@ -61,6 +61,8 @@ def run(folder: pathlib.Path, fault: str, case: str) -> list:
 
 def main() -> int:
     wanted, wrong = sys.argv[1] if len(sys.argv) > 1 else "", 0
+    for maker in ("golden.py", "vectors.py"):
+        wrong += subprocess.run(["/usr/bin/python3", HERE.parent / maker, "--check"], check=False).returncode != 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         if not wanted:

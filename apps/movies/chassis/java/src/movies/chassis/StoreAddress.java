@@ -7,6 +7,10 @@ import java.net.URISyntaxException;
 import java.net.URLDecoder;
 import java.net.UnixDomainSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
@@ -16,7 +20,7 @@ public record StoreAddress(String host, int port, String database, String user, 
     private static final int USUAL_PORT = 5432;
 
     /** The URI may have a password, so it is not a part of errors. */
-    static StoreAddress parse(String key, String text) throws ConfigError {
+    public static StoreAddress parse(String key, String text) throws ConfigError {
         try {
             URI uri = new URI(text);
             boolean isKnown = "postgresql".equals(uri.getScheme()) || "postgres".equals(uri.getScheme());
@@ -60,6 +64,13 @@ public record StoreAddress(String host, int port, String database, String user, 
     /** For JDBC; the socket comes from `StoreSockets`, so the URL's host is only a name. */
     String url() {
         return "jdbc:postgresql://" + (isUnix() ? "localhost" : host) + ":" + port + "/" + database;
+    }
+
+    /** A connection of a batch job, all of whose work must be done within the limit. */
+    public Connection connect(Duration limit) throws SQLException {
+        Properties properties = properties();
+        properties.remove("options");
+        return StoreSockets.connecting(Clock.now() + limit.toNanos(), () -> DriverManager.getConnection(url(), properties));
     }
 
     Properties properties() {

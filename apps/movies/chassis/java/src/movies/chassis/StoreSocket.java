@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 
 /** A connection as PostgreSQL's driver wants it. What it reads and writes must come before a deadline. */
@@ -42,7 +43,12 @@ final class StoreSocket extends Socket {
 
             @Override
             public int read(byte[] to, int from, int size) throws IOException {
-                return wire.read(to, from, size, deadline);
+                try {
+                    return wire.read(to, from, size, deadline);
+                } catch (SocketTimeoutException late) {
+                    // The driver would ask again, as for a time-out that it had set.
+                    throw new IOException(late.getMessage(), late);
+                }
             }
         };
     }
