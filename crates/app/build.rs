@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folders that are no part of what runs: tests, and what the packages of others are fetched by.
-const APART: [&str; 3] = ["tests", "player", "node_modules"];
+const APART: [&str; 2] = ["tests", "player"];
+/// The same at any depth.
+const ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];
 
 fn main() {
     let apps = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../apps");
@@ -14,7 +16,7 @@ fn main() {
     for folder in sorted(&apps).iter().filter(|folder| folder.join("app.toml").exists()) {
         writeln!(code, "({:?}, &[", name(folder)).expect("a string takes it");
         let mut files = Vec::new();
-        collect(folder, &mut files);
+        collect(folder, &APART, &mut files);
         for file in files {
             let inside = file.strip_prefix(folder).expect("it is below").display().to_string();
             writeln!(code, "({inside:?}, include_bytes!({:?})),", file.display().to_string())
@@ -27,14 +29,17 @@ fn main() {
     fs::write(out, code).expect("cargo's folder can be written to");
 }
 
-/// The files in `folder` and below.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// The files in `folder` and below, but for the folders `apart` in it.
+fn collect(folder: &Path, apart: &[&str], files: &mut Vec<PathBuf>) {
     for entry in sorted(folder) {
         let name = name(&entry);
         if !entry.is_dir() {
             files.push(entry);
-        } else if !APART.contains(&name.as_str()) && !name.starts_with('.') {
-            collect(&entry, files);
+        } else if !apart.contains(&name.as_str())
+            && !ANYWHERE.contains(&name.as_str())
+            && !name.starts_with('.')
+        {
+            collect(&entry, &[], files);
         }
     }
 }

@@ -9,6 +9,7 @@ mod length;
 mod modules;
 mod paths;
 mod pure;
+mod registry;
 mod siblings;
 mod words;
 
@@ -21,7 +22,7 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 12] = [
+const ALL: [Check; 13] = [
     arrows::check,
     siblings::check,
     pure::check,
@@ -33,6 +34,7 @@ const ALL: [Check; 12] = [
     modules::check,
     words::check,
     leftovers::check,
+    registry::check,
     |repository, _| crate::docs::findings(repository),
 ];
 

@@ -7,17 +7,23 @@ use launch::Form;
 use crate::description::{App, Argument, Command, File, Protocol, Seeded, Service, Store};
 use crate::files::Files;
 use crate::settings::Values;
-use crate::{Error, plan, template};
+use crate::{Error, kinds, plan, registry, template};
 
 /// Names of templates: what is looked at when a template is compiled.
 const NAME: &str = "letters, digits and hyphens, a letter first";
+
+/// What stands for the name of a service in that of its program, which a kind has for all of its services.
+const OWN_NAME: &str = "{{ service }}";
 
 /// The application that the text of `file` describes. Its name is that of its folder.
 ///
 /// Errors: the first mistake, with its file and place and the nearest key.
 pub(crate) fn read(file: &str, name: &str, text: &str, files: Files) -> Result<App, Error> {
     let error = |problem: String| Error::Description { file: file.into(), problem };
-    let mut app: App = toml::from_str(text).map_err(|e| error(with_nearest(&e.to_string())))?;
+    let mut app: App = kinds::read(text).map_err(|e| error(with_nearest(&e)))?;
+    for service in &mut app.services {
+        service.program.name = service.program.name.replace(OWN_NAME, &service.name);
+    }
     (app.templates, app.compiled, app.folder) = (files.templates, files.compiled, files.folder);
     if app.name != name {
         return Err(error(format!(
@@ -51,6 +57,7 @@ fn whole(app: &App) -> Result<(), String> {
         of_service(app, service).map_err(|problem| format!("{place}: {problem}"))?;
         service.calls.iter().try_for_each(|call| known(format!("{place}: calls"), call))?;
     }
+    registry::check(app)?;
     if let Err(circle) = app.start_order() {
         return Err(format!(
             "the services {} call each other in a circle, so that none can start first; leave one of `calls` out",
@@ -110,8 +117,23 @@ fn of_seed(app: &App, store: &Store, seed: &Seeded) -> Result<(), String> {
         }
     }
     for step in &seed.steps {
-        if step.tables && step.input.is_some() {
-            return Err(format!("step '{}': its input is one of `input` and `tables`", step.program));
+        let inputs = [step.tables, step.input.is_some(), step.data.is_some()];
+        if inputs.iter().filter(|given| **given).count() > 1 {
+            return Err(format!("step '{}': its input is one of `input`, `tables` and `data`", step.program));
+        }
+        if let Some(data) = &step.data {
+            if app.data.is_none() {
+                return Err(format!(
+                    "step '{}': data = \"{data}\" of an application without [data]",
+                    step.program
+                ));
+            }
+            if !is_inside(data) {
+                return Err(format!(
+                    "step '{}': data = \"{data}\": a path within the data set",
+                    step.program
+                ));
+            }
         }
         step.args.iter().try_for_each(|text| template::check(text))?;
     }
@@ -119,7 +141,7 @@ fn of_seed(app: &App, store: &Store, seed: &Seeded) -> Result<(), String> {
 }
 
 /// Whether a path leads nowhere but into the folder that it begins in.
-fn is_inside(path: &str) -> bool {
+pub(crate) fn is_inside(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && !path.split('/').any(|part| part == "..")
 }
 
@@ -178,9 +200,14 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
         of_pattern(pattern)?;
     }
     if let Some(counters) = &service.counters {
-        let sources = [counters.send.is_some(), counters.http.is_some(), counters.command.is_some()];
+        let sources = [
+            counters.send.is_some(),
+            counters.http.is_some(),
+            counters.command.is_some(),
+            counters.thrift.is_some(),
+        ];
         if sources.iter().filter(|given| **given).count() != 1 {
-            return Err("counters: give one of `send`, `http` and `command`".into());
+            return Err("counters: give one of `send`, `http`, `command` and `thrift`".into());
         }
         counters.patterns.iter().try_for_each(|pattern| of_pattern(pattern))?;
         counters.http.iter().try_for_each(|text| template::check(text))?;
@@ -213,14 +240,16 @@ fn of_template(app: &App, file: &File) -> Result<(), String> {
 }
 
 fn of_command(command: Option<&Command>) -> Result<(), String> {
-    command.map_or(Ok(()), |command| command.args.iter().try_for_each(|text| template::check(text)))
+    let texts =
+        command.into_iter().flat_map(|command| std::iter::once(&command.program).chain(&command.args));
+    texts.into_iter().try_for_each(|text| template::check(text))
 }
 
 fn of_pattern(text: &str) -> Result<(), String> {
     regex_lite::Regex::new(text).map(drop).map_err(|e| format!("the regular expression '{text}': {e}"))
 }
 
-fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     let mut names = names;
     names
@@ -228,7 +257,7 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), St
         .map_or(Ok(()), |twice| Err(format!("two {what} are called '{twice}'")))
 }
 
-fn known(place: &str, name: &str, all: &[&str], what: &str) -> Result<(), String> {
+pub(crate) fn known(place: &str, name: &str, all: &[&str], what: &str) -> Result<(), String> {
     if all.contains(&name) {
         Ok(())
     } else {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
-use launch::{OwnFolder, User, asked_from};
+use launch::{Form, OwnFolder, User, asked_from};
 use serde::Serialize;
 
 use crate::description::{Account, Need, Service};
@@ -32,11 +33,34 @@ pub(crate) struct Peer {
     address: String,
     listen: BTreeMap<String, AddressFields>,
     own: String,
+    /// Whether both see the files of this machine.
+    near: bool,
+}
+
+/// What templates see of a service that calls.
+#[derive(Serialize)]
+pub(crate) struct Caller<'a> {
+    name: &'a str,
+    threads: usize,
+    instances: usize,
+    settings: BTreeMap<&'a str, &'a Value>,
 }
 
 /// What templates see. `docs/reference/apps.md` lists it for authors.
 #[derive(Serialize)]
 pub(crate) struct Context<'a> {
+    service: &'a str,
+    kind: Option<&'a str>,
+    number: Option<u16>,
+    program: String,
+    calls: &'a [String],
+    optional: &'a [String],
+    callers: Vec<Caller<'a>>,
+    stores: BTreeMap<&'a str, Vec<Peer>>,
+    caches: BTreeMap<&'a str, Vec<Peer>>,
+    data: String,
+    spans: String,
+    out: String,
     own: Option<String>,
     ip: String,
     port: u16,
@@ -95,7 +119,28 @@ impl Running {
             _ => None,
         };
         let listen = listen_fields(service, addresses);
+        let app = self.plan.app();
+        let peers = self.peers(seat.placement.form);
+        let of = |names: &mut dyn Iterator<Item = &String>| -> Vec<Peer> {
+            names.filter_map(|name| peers.get(name)).flatten().cloned().collect()
+        };
+        let stores = app.stores.iter().filter(|store| service.stores.contains(&store.name));
+        let caches = app.caches.iter().filter(|cache| service.caches.contains(&cache.name));
+        let data = self.plan.data_folder().filter(|_| service.needs.contains(&Need::Data));
+        let text = |path: Option<&Path>| path.map_or_else(String::new, |path| path.display().to_string());
         Ok(Context {
+            service: &service.name,
+            kind: service.kind.as_deref(),
+            number: service.number,
+            program: seat.found.path.display().to_string(),
+            calls: &service.calls,
+            optional: &service.optional,
+            callers: self.callers(service),
+            stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
+            caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
+            data: text(data.as_deref()),
+            out: text(self.plan.built.first().map(PathBuf::as_path)),
+            spans: text(self.plan.spans.as_deref().filter(|_| service.written)),
             own: seat.folder.map(|folder| folder.path().display().to_string()),
             ip: tcp.map_or_else(String::new, |address| address.ip().to_string()),
             port: tcp.map_or(0, |address| address.port()),
@@ -110,7 +155,7 @@ impl Running {
             instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
             settings: self.plan.shared().map().into_iter().chain(values.map()).collect(),
             settings_line: values.to_string(),
-            services: self.peers(),
+            services: peers,
             files,
             videos: self.plan.videos.as_ref().filter(|_| service.needs.contains(&Need::Videos)),
             people: self.plan.people.as_ref(),
@@ -122,7 +167,26 @@ impl Running {
         })
     }
 
-    fn peers(&self) -> BTreeMap<String, Vec<Peer>> {
+    /// The services that call `service`, as they are placed.
+    fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
+        let services = self.plan.app().services.iter().filter(|one| one.calls.contains(&service.name));
+        let caller = |one: &'a Service| {
+            let placement = self.plan.placement(&one.name).expect("it has one for each");
+            let (threads, instances) = (placement.threads, placement.instances.max(1));
+            let settings = self.plan.values(&one.name).expect("it has some for each").map();
+            Caller { name: &one.name, threads, instances, settings }
+        };
+        services.map(caller).collect()
+    }
+
+    /// The instances of all services that run so far, as one in `form` reaches them.
+    fn peers(&self, form: Form) -> BTreeMap<String, Vec<Peer>> {
+        let near = |name: &str| {
+            let there = self.here().any(|started| self.name(started) == name);
+            let is_container =
+                self.plan.placement(name).is_some_and(|placement| placement.form.is_container());
+            there && !is_container && !form.is_container()
+        };
         let own = |name: &str, at: usize| {
             let started = self.here().find(|started| self.name(started) == name)?;
             Some(started.folders.get(at)?.path().display().to_string())
@@ -130,7 +194,7 @@ impl Running {
         let of = |(name, instances): (String, Vec<Vec<Address>>)| {
             let service = self.plan.app().service(&name)?;
             let of = |(at, addresses): (usize, &Vec<Address>)| {
-                peer(service, addresses, own(&name, at).unwrap_or_default())
+                peer(service, addresses, own(&name, at).unwrap_or_default(), near(&name))
             };
             let peers = instances.iter().enumerate().map(of).collect();
             Some((name, peers))
@@ -142,7 +206,7 @@ impl Running {
     }
 }
 
-fn peer(service: &Service, addresses: &[Address], own: String) -> Peer {
+fn peer(service: &Service, addresses: &[Address], own: String, near: bool) -> Peer {
     let first = addresses.first().map(fields);
     let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
         ip: String::new(),
@@ -150,7 +214,7 @@ fn peer(service: &Service, addresses: &[Address], own: String) -> Peer {
         address: String::new(),
         path: String::new(),
     });
-    Peer { ip, port, address, listen: listen_fields(service, addresses), own }
+    Peer { ip, port, address, listen: listen_fields(service, addresses), own, near }
 }
 
 /// The account that a service runs under, where root starts it.

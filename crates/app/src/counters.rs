@@ -13,7 +13,7 @@ use crate::description::Send;
 use crate::ready;
 
 /// How long a service may take to answer. It answers within some ms; under full load it may take longer.
-const WAIT: Duration = Duration::from_secs(5);
+pub(crate) const WAIT: Duration = Duration::from_secs(5);
 /// The longest answer that is read.
 const ANSWER: u64 = 4 << 20;
 /// The deepest object of an answer in JSON whose numbers are counters.

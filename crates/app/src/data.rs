@@ -6,7 +6,7 @@ use crate::context::{Seat, tcp};
 use crate::description::{Command, Store, StoreAction};
 use crate::elsewhere::Address;
 use crate::running::Started;
-use crate::{Error, Running, counters, store, template};
+use crate::{Error, Running, counters, store, template, thrift};
 
 impl Running {
     /// The seat of an instance that runs.
@@ -80,7 +80,10 @@ impl Running {
                     _ => Err("it has none".into()),
                 }
             };
-            let found = answer().and_then(|answer| counters::read(&answer, &wanted.patterns));
+            let found = match (&wanted.thrift, tcp(addresses)) {
+                (Some(method), Some(address)) => thrift::asked(address, method, counters::WAIT),
+                _ => answer().and_then(|answer| counters::read(&answer, &wanted.patterns)),
+            };
             let found = found.map_err(|problem| Error::Answer {
                 service: name.into(),
                 doing: "read its counters".into(),

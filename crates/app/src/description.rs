@@ -5,44 +5,45 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 use crate::files::Compiled;
 pub use crate::parts::{
     Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
     Version, WhenArguments,
 };
+pub use crate::registry::{Build, Cache, DataSet, Member};
 pub use crate::seeded::{Seeded, Step};
 use crate::settings::Setting;
 
 /// An application: its services, and which workload speaks to which.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
     /// Its name, which is that of its folder and what `--target` takes.
     pub name: String,
     /// What it is, in one line.
     pub title: String,
     /// Which service a workload speaks to.
-    #[serde(default, rename = "entrance")]
     pub entrances: Vec<Entrance>,
     /// Its services.
-    #[serde(rename = "service")]
     pub services: Vec<Service>,
+    /// What belongs to it and is no service that is started.
+    pub members: Vec<Member>,
     /// What holds its data.
-    #[serde(default, rename = "store")]
     pub stores: Vec<Store>,
+    /// What keeps data in memory before the stores.
+    pub caches: Vec<Cache>,
     /// What a user may choose of the whole: all services see it.
-    #[serde(default, rename = "setting")]
     pub settings: Vec<Setting>,
+    /// How its programs are made from source.
+    pub builds: Vec<Build>,
+    /// How the data set that it begins with is made.
+    pub data: Option<DataSet>,
     /// The templates of its folder, by their path within it.
-    #[serde(skip)]
     pub(crate) templates: BTreeMap<String, String>,
     /// All files of one that was compiled in, by their path within its folder.
-    #[serde(skip)]
     pub(crate) compiled: Compiled,
     /// The folder that it was read from; `None` for one that was compiled in.
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -93,6 +94,24 @@ impl Workload {
 pub struct Service {
     /// Its name within the application.
     pub name: String,
+    /// The kind whose keys it has, beside its own.
+    pub kind: Option<String>,
+    /// Its number in the application, by which what it writes about requests names it.
+    pub number: Option<u16>,
+    /// The language that it is written in.
+    #[serde(default)]
+    pub language: String,
+    /// What it does, in half a line.
+    #[serde(default)]
+    pub role: String,
+    /// Whether its code is a part of the application.
+    #[serde(default)]
+    pub written: bool,
+    /// What the interface definition calls it, where it answers calls of methods.
+    pub interface: Option<String>,
+    /// What it can be asked, in the order of their numbers.
+    #[serde(default)]
+    pub methods: Vec<String>,
     /// What is started.
     pub program: Program,
     /// Its arguments, in order.
@@ -108,6 +127,22 @@ pub struct Service {
     /// The services that it calls, which are started before it.
     #[serde(default)]
     pub calls: Vec<String>,
+    /// Those of them without which its answers are smaller, and no failures.
+    #[serde(default)]
+    pub optional: Vec<String>,
+    /// The stores that it reads and writes, whose services are started before it.
+    #[serde(default)]
+    pub stores: Vec<String>,
+    /// The caches before them, whose services are started before it.
+    #[serde(default)]
+    pub caches: Vec<String>,
+    /// Its threads, all instances together, where a user does not choose them for it by name.
+    pub threads: Option<usize>,
+    /// Its memory, all instances together, likewise.
+    #[serde(default, deserialize_with = "size")]
+    pub memory: Option<Bytes>,
+    /// How many instances of it run, likewise.
+    pub instances: Option<usize>,
     /// What it must be given.
     #[serde(default)]
     pub needs: Vec<Need>,
@@ -254,6 +289,11 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error
     Ok(Duration::from_nanos(time.0))
 }
 
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(de::Error::custom)
+}
+
 impl App {
     /// The workload that it answers; `None` where it has no entrance for one.
     pub fn workload(&self) -> Option<Workload> {
@@ -273,6 +313,12 @@ impl App {
         self.services.iter().find(|service| service.name == name)
     }
 
+    /// The service that users reach: that of the first entrance, or without one the last that starts.
+    pub fn front(&self) -> Option<&Service> {
+        let of_entrance = self.entrance(None).and_then(|entrance| self.service(&entrance.service));
+        of_entrance.or_else(|| self.start_order().ok()?.last().copied())
+    }
+
     /// Whether any service must be given `need`.
     pub fn needs(&self, need: Need) -> bool {
         self.services.iter().any(|service| service.needs.contains(&need))
@@ -286,7 +332,23 @@ impl App {
         }
     }
 
-    /// Its services, each behind those that it calls.
+    /// Whether `service` must be given the data set: it reads it, or its store begins with it.
+    pub(crate) fn begins_with_data(&self, service: &Service) -> bool {
+        let is_seeded = |store: &Store| {
+            store.service == service.name && store.seed.as_ref().is_some_and(Seeded::needs_data)
+        };
+        service.needs.contains(&Need::Data) || self.stores.iter().any(is_seeded)
+    }
+
+    /// The names of the services that `service` speaks to: those that it calls, and those of its stores and caches.
+    pub fn before<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a String> {
+        let stores = self.stores.iter().filter(|store| service.stores.contains(&store.name));
+        let caches = self.caches.iter().filter(|cache| service.caches.contains(&cache.name));
+        let caches = caches.flat_map(|cache| &cache.services);
+        service.calls.iter().chain(stores.map(|store| &store.service)).chain(caches)
+    }
+
+    /// Its services, each behind those that it speaks to.
     ///
     /// Errors: the names of services that call each other in a circle.
     pub(crate) fn start_order(&self) -> Result<Vec<&Service>, Vec<&str>> {
@@ -296,7 +358,7 @@ impl App {
             let before = left.len();
             let has = |order: &[&Service], name: &String| order.iter().any(|service| service.name == *name);
             left.retain(|service| {
-                let ready = service.calls.iter().all(|call| has(&order, call));
+                let ready = self.before(service).all(|name| has(&order, name));
                 if ready {
                     order.push(service);
                 }

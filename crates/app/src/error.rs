@@ -72,6 +72,14 @@ pub enum Error {
     /// The data of a store were being made when that was to end.
     #[error("the data were not made, as this was stopped")]
     Stopped,
+    /// The data set of an application cannot be made.
+    #[error("{app}: cannot make its data set: {problem}")]
+    DataSet {
+        /// The application.
+        app: String,
+        /// What is in the way.
+        problem: String,
+    },
     /// Services that an agent is to run do not run there.
     #[error("{services}: {problem}")]
     Elsewhere {

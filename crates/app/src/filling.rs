@@ -1,6 +1,9 @@
 //! The steps that fill a store with the data of its users.
 
-use std::io::{self, BufWriter, Write};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use launch::{Process, Spec};
@@ -9,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::context::Seat;
-use crate::description::{Command, Seeded};
+use crate::description::{Command, Seeded, Step};
 use crate::elsewhere::Address;
 use crate::seed::{Making, Tell};
 use crate::{Error, Running};
@@ -22,26 +25,71 @@ const LOOK: Duration = Duration::from_millis(100);
 const PIPE: usize = 4096;
 
 /// What a step that reads tables is told of one.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct TableFields {
-    name: &'static str,
+    name: String,
     columns: &'static [&'static str],
 }
 
-/// The users whose data are written.
+/// The users whose data are written, where there are any.
 pub(crate) struct Filling<'a> {
-    people: &'a People,
+    people: Option<&'a People>,
     hash: &'static str,
 }
 
 impl<'a> Filling<'a> {
-    pub(crate) fn new(people: &'a People, hash: &'static str) -> Filling<'a> {
+    pub(crate) fn new(people: Option<&'a People>, hash: &'static str) -> Filling<'a> {
         Filling { people, hash }
     }
 
-    /// Rows of all tables.
+    /// Rows of all tables of users.
     pub(crate) fn rows(&self) -> u64 {
-        Table::ALL.iter().map(|table| table.rows(self.people)).sum()
+        self.rows_by_table().values().sum()
+    }
+
+    /// Rows of each table of users.
+    pub(crate) fn rows_by_table(&self) -> BTreeMap<String, u64> {
+        let of = |people| Table::ALL.map(|table| (table.name().to_owned(), table.rows(people))).into();
+        self.people.map(of).unwrap_or_default()
+    }
+}
+
+/// What a program reads from its standard input.
+enum Input<'a> {
+    Nothing,
+    /// A file beside the description.
+    Beside(&'a str),
+    /// Rows of the users' data.
+    Users(Table, &'a People),
+    /// A file of the data set, and what it is called there.
+    Data(String, PathBuf),
+}
+
+impl Input<'_> {
+    /// The inputs of a step, which is run once for each.
+    fn of<'a>(running: &Running, step: &'a Step, filling: &Filling<'a>) -> Result<Vec<Input<'a>>, Error> {
+        Ok(match (&step.input, &step.data, filling.people) {
+            (Some(file), ..) => vec![Input::Beside(file)],
+            (None, Some(pattern), _) => {
+                let files = running.plan.data_files(pattern)?;
+                files.into_iter().map(|(name, path)| Input::Data(name, path)).collect()
+            }
+            (None, None, Some(people)) if step.tables => {
+                Table::ALL.iter().map(|table| Input::Users(*table, people)).collect()
+            }
+            _ => vec![Input::Nothing],
+        })
+    }
+
+    /// What it is a table of; empty where it is none.
+    fn table(&self) -> Option<TableFields> {
+        match self {
+            Input::Users(table, _) => {
+                Some(TableFields { name: table.name().to_owned(), columns: table.columns() })
+            }
+            Input::Data(name, _) => Some(TableFields { name: name.clone(), columns: &[] }),
+            Input::Nothing | Input::Beside(_) => None,
+        }
     }
 }
 
@@ -53,36 +101,44 @@ pub(crate) fn fill(
     tell: Tell<'_>,
 ) -> Result<Vec<String>, Error> {
     let (seat, addresses) = running.first_seat().expect("its service runs");
-    let (mut rows, of) = (0, filling.rows());
+    let of = filling.rows() + data_rows(running, seeded)?;
+    let mut rows = 0;
     for step in &seeded.steps {
-        let tables: Vec<Option<Table>> = if step.tables { Table::ALL.map(Some).to_vec() } else { vec![None] };
-        for table in tables {
-            let mut spec = program(running, &seat, addresses, &step.command(), table)?;
-            spec.input = table.is_some() || step.input.is_some();
+        for input in Input::of(running, step, filling)? {
+            let table = input.table();
+            let mut spec = program(running, &seat, addresses, &step.command(), table.clone())?;
+            spec.input = !matches!(input, Input::Nothing);
             let name = spec.name.clone();
+            let table = table.map_or_else(String::new, |table| table.name);
             let mut process = Process::spawn(spec)?;
             let before = rows;
-            let written = match (process.take_input(), table, &step.input) {
-                (Some(input), Some(table), _) => {
-                    let told = |so_far: u64| {
+            let written = process.take_input().map_or(Ok(()), |pipe| {
+                let told = |so_far: u64| {
+                    if !matches!(input, Input::Beside(_)) {
                         rows = before + so_far;
-                        tell(&Making::Filled { table: table.name(), rows, of })
-                    };
-                    let mut out = BufWriter::with_capacity(1 << 16, Counted { input, rows: 0, told });
-                    table.write(filling.people, filling.hash, &mut out).and_then(|()| out.flush())
+                    }
+                    tell(&Making::Filled { table: table.clone(), rows, of })
+                };
+                let counted = Counted { input: pipe, rows: 0, told };
+                let mut out = BufWriter::with_capacity(1 << 16, counted);
+                match &input {
+                    Input::Nothing => Ok(()),
+                    Input::Beside(file) => {
+                        running.plan.app().read_file(file).and_then(|bytes| out.write_all(&bytes))
+                    }
+                    Input::Users(table, people) => table.write(people, filling.hash, &mut out),
+                    Input::Data(_, path) => {
+                        File::open(path).and_then(|mut file| io::copy(&mut file, &mut out)).map(drop)
+                    }
                 }
-                (Some(mut input), None, Some(file)) => {
-                    running.plan.app().read_file(file).and_then(|bytes| input.write_all(&bytes))
-                }
-                _ => Ok(()),
-            };
+                .and_then(|()| out.flush())
+            });
             let stopped = written.as_ref().is_err_and(is_stop);
             if stopped {
                 return Err(Error::Stopped);
             }
-            let table = table.map_or("", Table::name);
             // What the program says is more than that it closed its input.
-            wait(&mut process, &mut || tell(&Making::Filled { table, rows, of }))?;
+            wait(&mut process, &mut || tell(&Making::Filled { table: table.clone(), rows, of }))?;
             written.map_err(|source| launch::Error::Os {
                 name,
                 doing: "cannot write to its input",
@@ -91,6 +147,22 @@ pub(crate) fn fill(
         }
     }
     checked(running, &seat, addresses, seeded)
+}
+
+/// Lines of the files of the data set that a seed is made of.
+fn data_rows(running: &Running, seeded: &Seeded) -> Result<u64, Error> {
+    let mut rows = 0;
+    let mut piece = vec![0; 1 << 16];
+    for pattern in seeded.steps.iter().filter_map(|step| step.data.as_ref()) {
+        for (_, path) in running.plan.data_files(pattern)? {
+            // What cannot be read is told when it is to be written.
+            let Ok(mut file) = File::open(path) else { continue };
+            while let Ok(read @ 1..) = file.read(&mut piece) {
+                rows += piece[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// What the check of a store prints.
@@ -111,10 +183,10 @@ fn program(
     seat: &Seat<'_>,
     addresses: &[Address],
     command: &Command,
-    table: Option<Table>,
+    table: Option<TableFields>,
 ) -> Result<Spec, Error> {
     let mut context = running.context(seat, addresses)?;
-    context.table = table.map(|table| TableFields { name: table.name(), columns: table.columns() });
+    context.table = table;
     running.command(seat, command, &context)
 }
 

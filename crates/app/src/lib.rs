@@ -13,16 +13,19 @@
 //!
 //! Try it: `cargo test -p app`.
 
+mod build;
 mod check;
 mod context;
 mod copy;
 mod counters;
 mod data;
+mod data_set;
 mod description;
 mod elsewhere;
 mod error;
 mod files;
 mod filling;
+mod kinds;
 mod library;
 mod limits;
 mod npm;
@@ -32,6 +35,7 @@ mod plan;
 mod program;
 mod reach;
 mod ready;
+mod registry;
 mod running;
 mod secret;
 mod seed;
@@ -40,11 +44,15 @@ mod settings;
 mod start;
 mod store;
 mod template;
+mod thrift;
+mod unpack;
+mod work;
 
+pub use build::{Outcome, made_folder};
 pub use description::{
-    Account, App, Argument, Arguments, Check, Command, Counters, Entrance, File, Listen, Need, Program,
-    Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store, StoreAction, Version, WhenArguments,
-    Workload,
+    Account, App, Argument, Arguments, Build, Cache, Check, Command, Counters, DataSet, Entrance, File,
+    Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store,
+    StoreAction, Version, WhenArguments, Workload,
 };
 pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told, Watch};
 pub use error::Error;
@@ -52,6 +60,6 @@ pub use launch::Restart;
 pub use library::{names, of_folder, of_name};
 pub use plan::{PeopleSet, Placement, Plan, Videos};
 pub use program::Found;
-pub use running::{Gone, Running, RunningPart, RunningService};
+pub use running::{Gone, Running, RunningPart, RunningService, Starting, TellStart};
 pub use seed::{Making, Seed, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};

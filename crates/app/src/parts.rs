@@ -1,6 +1,7 @@
 //! The smaller parts of a service in `app.toml`: its program, arguments and files, its counters, checks and stores.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -12,6 +13,12 @@ use crate::seeded::Seeded;
 pub struct Program {
     /// Its file name, which is looked up in `PATH` and in an image.
     pub name: String,
+    /// Whether it is made from the sources of the application: it is looked up in the folders of what was built.
+    #[serde(default)]
+    pub built: bool,
+    /// Further folders that it is looked up in.
+    #[serde(default)]
+    pub folders: Vec<PathBuf>,
     /// A server that this program brings along: it is started as `taillight serve NAME`. A build of the user's whose file
     /// name begins with `name` takes the arguments without those two words.
     pub embedded: Option<String>,
@@ -73,6 +80,8 @@ pub enum Need {
     Videos,
     /// The users of a social network, whose data fill a store.
     People,
+    /// The data set of the application.
+    Data,
 }
 
 /// A file, or a folder of files, in the folder of an instance.
@@ -99,14 +108,14 @@ pub struct File {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Command {
-    /// The program: a path, or a name to look up in `PATH`.
+    /// The program: a path, or a name to look up in `PATH`; a template.
     pub program: String,
     /// Its arguments, as templates.
     #[serde(default)]
     pub args: Vec<String>,
 }
 
-/// Counters of a service, and how they are read: one of `send`, `http` and `command`.
+/// Counters of a service, and how they are read: one of `send`, `http`, `command` and `thrift`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Counters {
@@ -116,6 +125,9 @@ pub struct Counters {
     pub http: Option<String>,
     /// A program that prints them.
     pub command: Option<Command>,
+    /// The method that its first address is asked for them by, in Thrift's binary protocol within frames; it answers a map of
+    /// numbers.
+    pub thrift: Option<String>,
     /// Regular expressions that are looked for in the answer, everywhere: the groups `name` and `value` give one counter
     /// for each match; other named groups are counters of their names. Without any the answer is JSON, whose numbers are
     /// counters by their paths.

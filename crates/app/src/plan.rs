@@ -12,13 +12,15 @@ use units::{Bytes, CpuList};
 use crate::check::near;
 use crate::description::{App, Service};
 use crate::elsewhere::{Addresses, Machines};
+use crate::program::Found;
+use crate::running::TellStart;
 use crate::secret::Secret;
 use crate::settings::Values;
 use crate::{Error, Running, template};
 
 /// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
-pub(crate) const FIELDS: [&str; 10] =
-    ["threads", "memory", "cpus", "pin", "instances", "form", "binary", "image", "agent", "listen"];
+pub(crate) const FIELDS: [&str; 11] =
+    ["threads", "memory", "cpus", "pin", "instances", "form", "binary", "image", "agent", "listen", "port"];
 /// What names this machine among agents.
 const HERE: &str = "here";
 
@@ -41,6 +43,8 @@ pub struct Placement {
     pub agent: Option<String>,
     /// The address of this machine that a bare one listens on, in place of that of [`Plan::listen`].
     pub listen: Option<IpAddr>,
+    /// The port of the first TCP address of its first instance on this machine, in place of a free one.
+    pub port: Option<u16>,
     /// A build of the user's in place of the program that is found.
     pub binary: Option<PathBuf>,
     /// An image that podman or docker runs in its place.
@@ -60,6 +64,7 @@ impl Default for Placement {
             form: Form::Bare,
             agent: None,
             listen: None,
+            port: None,
             binary: None,
             image: None,
             args: Vec::new(),
@@ -110,8 +115,17 @@ pub struct Plan {
     pub videos: Option<Videos>,
     /// The users whose data fill its stores.
     pub people: Option<PeopleSet>,
+    /// Where programs that are made from source are looked for, in this order: folders that hold `bin`.
+    pub built: Vec<PathBuf>,
+    /// The folder of the data set; `None`: the one that is made for the settings.
+    pub data: Option<PathBuf>,
+    /// The folder that services write files about traced requests to; `None`: they write none.
+    pub spans: Option<PathBuf>,
     /// Where data that are made once are kept; `None`: [`crate::cache_folder`].
     pub cache: Option<PathBuf>,
+    /// Where services keep the data that they began with and what they wrote since, so that the next start goes on with them;
+    /// `None`: each start begins with the data anew.
+    pub kept: Option<PathBuf>,
     /// The services that are to be started; all where it is empty. The others run elsewhere.
     pub only: Vec<String>,
     /// Where those of the others listen that are called.
@@ -119,11 +133,16 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `app` on loopback, each service bare with one thread, one instance and its usual settings; `exe` is this program.
+    /// `app` on loopback, each service bare, as large as its description says or with one thread and one instance, and with its
+    /// usual settings; `exe` is this program.
     pub fn new(app: Arc<App>, exe: &Path) -> Plan {
         let values = |service: &Service| Values::usual(&service.settings).expect("a description is checked");
-        let services = app.services.iter().map(|service| (Placement::default(), values(service))).collect();
+        let usual = |service: &Service| placed(service, &Placement::default());
+        let services = app.services.iter().map(|service| (usual(service), values(service))).collect();
         Plan {
+            built: vec![app.built_folder()],
+            data: None,
+            spans: None,
             shared: Values::usual(&app.settings).expect("a description is checked"),
             app,
             services,
@@ -136,6 +155,7 @@ impl Plan {
             videos: None,
             people: None,
             cache: None,
+            kept: None,
             only: Vec::new(),
             called: Addresses::new(),
         }
@@ -171,9 +191,18 @@ impl Plan {
         here.map(|(service, _)| service)
     }
 
-    /// Places every service alike.
+    /// Places every service alike, each as large as its description says, where that says so.
     pub fn place_all(&mut self, placement: &Placement) {
-        self.services.iter_mut().for_each(|(old, _)| old.clone_from(placement));
+        let services = self.app.services.iter().zip(&mut self.services);
+        services.for_each(|(service, (old, _))| *old = placed(service, placement));
+    }
+
+    /// The program of a service as it is placed.
+    ///
+    /// Errors: as those of [`crate::Program::find`].
+    pub(crate) fn find(&self, service: &Service) -> Result<Found, Error> {
+        let placement = self.placement(&service.name).expect("it has one for each");
+        service.program.find(placement, &self.exe, &self.built)
     }
 
     /// Where the service `name` is to run.
@@ -354,6 +383,13 @@ impl Plan {
                     return Err(Error::Setting { service: name.clone(), problem });
                 }
             },
+            "port" => match value.parse::<u16>() {
+                Ok(port @ 1..) => placement.port = Some(port),
+                _ => {
+                    let problem = format!("port={value}: it is not a number from 1 to 65535");
+                    return Err(Error::Setting { service: name.clone(), problem });
+                }
+            },
             "binary" => placement.binary = Some(value.into()),
             _ => placement.image = Some(value.into()),
         }
@@ -369,7 +405,24 @@ impl Plan {
 
     /// As [`Plan::start`], with those services that an agent is to run on other machines.
     pub fn start_with(self, machines: Option<&dyn Machines>) -> Result<Running, Error> {
-        Running::start(self, machines)
+        Running::start(self, machines, &mut |_| true)
+    }
+
+    /// As [`Plan::start`]; `tell` is told how far it is.
+    ///
+    /// Errors: as those of [`Plan::start`]; it was stopped.
+    pub fn start_telling(self, tell: TellStart<'_>) -> Result<Running, Error> {
+        Running::start(self, None, tell)
+    }
+}
+
+/// `placement` as large as the description of `service` says, where that says so.
+fn placed(service: &Service, placement: &Placement) -> Placement {
+    Placement {
+        threads: service.threads.unwrap_or(placement.threads),
+        memory: service.memory.unwrap_or(placement.memory),
+        instances: service.instances.unwrap_or(placement.instances),
+        ..placement.clone()
     }
 }
 
@@ -481,5 +534,6 @@ mod tests {
         refused("threads=0", "not a number from 1 to 256");
         refused("listen=0.0.0.0", "not one address");
         refused("nginx.listen=here", "not one address");
+        refused("port=0", "not a number from 1 to 65535");
     }
 }

@@ -35,17 +35,25 @@ impl Found {
 }
 
 impl Program {
-    /// The program as `placement` has it; `exe` is this program.
+    /// The program as `placement` has it; `exe` is this program, and `built` the folders of what was built.
     ///
     /// Errors: it is not installed, with what to install; or it is another program.
-    pub fn find(&self, placement: &Placement, exe: &Path) -> Result<Found, Error> {
+    pub fn find(&self, placement: &Placement, exe: &Path, built: &[PathBuf]) -> Result<Found, Error> {
         let is_embedded = self.embedded.is_some() && placement.binary.is_none() && placement.image.is_none();
         let path = match (&placement.binary, &placement.image) {
             (Some(binary), _) => binary.clone(),
             // What an image holds is not known before it answers.
             (None, Some(_)) => PathBuf::from(&self.name),
             (None, None) if is_embedded => exe.into(),
-            (None, None) => find_program(&self.name).ok_or_else(|| self.missing())?,
+            (None, None) if self.built => {
+                let mut files = built.iter().map(|folder| folder.join("bin").join(&self.name));
+                files.find(|file| file.is_file()).ok_or_else(|| self.not_built(built))?
+            }
+            (None, None) => {
+                let there =
+                    || self.folders.iter().map(|folder| folder.join(&self.name)).find(|file| file.is_file());
+                find_program(&self.name).or_else(there).ok_or_else(|| self.missing())?
+            }
         };
         let alone = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&self.name));
         let before = match &self.embedded {
@@ -58,6 +66,21 @@ impl Program {
             Some(version) if placement.image.is_none() => self.asked(version, found),
             _ => Ok(found),
         }
+    }
+
+    fn not_built(&self, built: &[PathBuf]) -> Error {
+        let folders: Vec<String> =
+            built.iter().map(|folder| folder.join("bin").display().to_string()).collect();
+        launch::Error::NotFound {
+            name: self.name.clone(),
+            program: self.name.clone().into(),
+            hint: format!(
+                "it is made from source and is not in {}; make it by `taillight movies build`, with --source FOLDER for an \
+                 application of your own",
+                folders.join(" or ")
+            ),
+        }
+        .into()
     }
 
     fn missing(&self) -> Error {
@@ -126,11 +149,32 @@ mod tests {
     #[test]
     fn a_program_that_is_another_is_refused() {
         let placement = Placement { binary: Some("/bin/echo".into()), ..Placement::default() };
-        let error = memcached().find(&placement, Path::new("/x")).unwrap_err().to_string();
+        let error = memcached().find(&placement, Path::new("/x"), &[]).unwrap_err().to_string();
         assert!(error.contains("it printed '-V', which does not match '^memcached "), "{error}");
         let program = Program { name: "no-such-server".into(), ..memcached() };
-        let error = program.find(&Placement::default(), Path::new("/x")).unwrap_err().to_string();
+        let error = program.find(&Placement::default(), Path::new("/x"), &[]).unwrap_err().to_string();
         assert!(error.contains("no-such-server") && error.contains("apt-get install memcached"), "{error}");
+    }
+
+    #[test]
+    fn what_is_built_is_found_in_the_first_folder_that_has_it() {
+        let root = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| root.path().join(name));
+        let program = Program { name: "a-plot".into(), built: true, version: None, ..memcached() };
+        let find = || program.find(&Placement::default(), Path::new("/x"), &[one.clone(), two.clone()]);
+        let error = find().unwrap_err().to_string();
+        assert!(error.contains("two/bin") && error.contains("`taillight movies build`"), "{error}");
+        for folder in [&two, &one] {
+            std::fs::create_dir_all(folder.join("bin")).unwrap();
+            std::fs::write(folder.join("bin/a-plot"), "").unwrap();
+            assert_eq!(find().unwrap().path, folder.join("bin/a-plot"));
+        }
+        let beside =
+            Program { name: "a-plot".into(), folders: vec![two.join("bin")], version: None, ..memcached() };
+        assert_eq!(
+            beside.find(&Placement::default(), Path::new("/x"), &[]).unwrap().path,
+            two.join("bin/a-plot")
+        );
     }
 
     #[test]
@@ -142,7 +186,7 @@ mod tests {
                 image: image.map(str::to_owned),
                 ..Placement::default()
             };
-            let found = sphinx.find(&placement, Path::new("/opt/taillight")).unwrap();
+            let found = sphinx.find(&placement, Path::new("/opt/taillight"), &[]).unwrap();
             assert_eq!((found.path.to_str().unwrap(), found.before.join(" ").as_str()), expect);
         };
         check(None, None, ("/opt/taillight", "serve sphinx"));

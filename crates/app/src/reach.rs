@@ -15,7 +15,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
     let starts = |service: &&Service| plan.starts(&service.name);
     for service in plan.app().services.iter().filter(starts) {
         for called in plan.app().services.iter().filter(starts) {
-            if service.calls.contains(&called.name) {
+            if plan.app().before(service).any(|name| *name == called.name) {
                 call((service, placement(service)), (called, placement(called)), plan.listen)?;
             }
         }

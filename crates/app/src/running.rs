@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use launch::{Form, Instance, OwnFolder, Place, Places, Restart};
 
 use crate::context::Seat;
-use crate::description::{Entrance, Listen, Need, Seeded, Service, Store, Workload};
+use crate::description::{Listen, Need, Seeded, Service, Store, Workload};
 use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
 use crate::program::Found;
-use crate::seed::{self, Seed};
+use crate::seed::{self, Making, Seed};
 use crate::{Error, filling, reach};
 
 /// What to do where a service has nothing to serve.
@@ -36,6 +36,36 @@ pub struct Running {
     /// The data that a service of this machine begins with at each start, by its name.
     seeds: BTreeMap<String, Arc<Seed>>,
 }
+
+/// How far a start is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Starting<'a> {
+    /// The data that services begin with are made.
+    Making(&'a Making),
+    /// An instance is started now.
+    Begun {
+        /// The service.
+        service: &'a str,
+        /// Its number from 0.
+        instance: usize,
+    },
+    /// It is ready.
+    Ready {
+        /// The service.
+        service: &'a str,
+        /// Its number from 0.
+        instance: usize,
+        /// How long it took.
+        took: Duration,
+        /// Its process.
+        pid: u32,
+        /// Where it listens.
+        addresses: &'a [Address],
+    },
+}
+
+/// Is told how far a start is; `false` ends it.
+pub type TellStart<'a> = &'a mut dyn FnMut(&Starting<'_>) -> bool;
 
 /// What starts as a whole.
 enum Part {
@@ -82,9 +112,13 @@ impl Started {
 }
 
 impl Running {
-    pub(crate) fn start(plan: Plan, machines: Option<&dyn Machines>) -> Result<Running, Error> {
-        let seeds = seed::by_service(&plan, &mut |_| true)?;
-        Running::begin(plan, machines, seeds)
+    pub(crate) fn start(
+        plan: Plan,
+        machines: Option<&dyn Machines>,
+        tell: TellStart<'_>,
+    ) -> Result<Running, Error> {
+        let seeds = seed::by_service(&plan, &mut |making| tell(&Starting::Making(making)))?;
+        Running::begin(plan, machines, seeds, tell)
     }
 
     /// As [`Running::start`], with these data of services and no others.
@@ -92,6 +126,7 @@ impl Running {
         plan: Plan,
         machines: Option<&dyn Machines>,
         seeds: BTreeMap<String, Arc<Seed>>,
+        tell: TellStart<'_>,
     ) -> Result<Running, Error> {
         reach::check(&plan)?;
         let (mut parts, mut places) = (Vec::new(), 0);
@@ -111,7 +146,7 @@ impl Running {
             let folder = || OwnFolder::make(&std::env::temp_dir());
             parts.push(Part::Here(Started {
                 at: at.expect("it is one of them"),
-                found: service.program.find(placement(service), &plan.exe)?,
+                found: plan.find(service)?,
                 first_place: places,
                 instances: Vec::new(),
                 addresses: Vec::new(),
@@ -128,7 +163,7 @@ impl Running {
         let wanted: Vec<Place<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
         let places = Places::prepare_on(&wanted, plan.routed)?;
         let mut running = Running { parts, places, plan, seeds };
-        running.start_all()?;
+        running.start_all(tell)?;
         running.fill()?;
         Ok(running)
     }
@@ -143,7 +178,7 @@ impl Running {
     }
 
     /// Starts each part once those before it are ready; returns how long they took, each by the clock of its machine.
-    fn start_all(&mut self) -> Result<Duration, Error> {
+    fn start_all(&mut self, tell: TellStart<'_>) -> Result<Duration, Error> {
         let mut took = Duration::ZERO;
         for at in 0..self.parts.len() {
             let mut called = self.listening();
@@ -155,14 +190,14 @@ impl Running {
                 continue;
             }
             let begun = Instant::now();
-            self.start_here(at)?;
+            self.start_here(at, tell)?;
             took += begun.elapsed();
         }
         Ok(took)
     }
 
     /// Starts the instances of a service on this machine, one after the other.
-    fn start_here(&mut self, at: usize) -> Result<(), Error> {
+    fn start_here(&mut self, at: usize, tell: TellStart<'_>) -> Result<(), Error> {
         let mut number = 0;
         while let Part::Here(started) = &self.parts[at] {
             let service = self.plan.app().services[started.at].clone();
@@ -170,6 +205,10 @@ impl Running {
             if number == whole.instances.max(1) {
                 break;
             }
+            if !tell(&Starting::Begun { service: &service.name, instance: number }) {
+                return Err(Error::Stopped);
+            }
+            let begun = Instant::now();
             let seat = Seat {
                 service: &service,
                 found: &started.found,
@@ -179,13 +218,30 @@ impl Running {
             };
             let seed = self.seeded(&service);
             let prepare = started.prepared <= number && seed.is_none();
+            let mut is_fresh = true;
             if let (Some((seed, _, seeded)), Some(folder)) = (seed, seat.folder) {
-                seed.restore(&service, seeded, folder.path())?;
+                is_fresh = match &self.plan.kept {
+                    Some(kept) => {
+                        let kept = kept.join(format!("{}-{number}", service.name));
+                        seed.restore_once(&service, seeded, &kept, folder.path())?
+                    }
+                    None => seed.restore(&service, seeded, folder.path()).map(|()| true)?,
+                };
             }
             let (instance, addresses, configuration) =
                 self.start_one(&seat, started.first_place + number, prepare)?;
-            if let Some((seed, store, seeded)) = seed {
+            if let Some((seed, store, seeded)) = seed.filter(|_| is_fresh) {
                 seed.verify(store, &filling::checked(self, &seat, &addresses, seeded)?)?;
+            }
+            let ready = Starting::Ready {
+                service: &service.name,
+                instance: number,
+                took: begun.elapsed(),
+                pid: instance.pid(),
+                addresses: &addresses,
+            };
+            if !tell(&ready) {
+                return Err(Error::Stopped);
             }
             let Part::Here(started) = &mut self.parts[at] else { break };
             number += 1;
@@ -207,7 +263,8 @@ impl Running {
 
     /// Whether services of this machine or another begin with data at each start that were made before.
     pub fn is_seeded(&self) -> bool {
-        self.plan.people.is_some() && self.plan.app().stores.iter().any(|store| store.seed.is_some())
+        let seeded = |seeded: &Seeded| self.plan.has_data_for(seeded);
+        self.plan.app().stores.iter().any(|store| store.seed.as_ref().is_some_and(seeded))
     }
 
     /// The folder of the first instance of the service `name` of this machine.
@@ -268,7 +325,7 @@ impl Running {
     /// Errors: one does not come back; all are stopped then.
     pub fn resume(&mut self, called: Option<Addresses>) -> Result<Duration, Error> {
         self.plan.called = called.unwrap_or_else(|| self.plan.called.clone());
-        let started = self.start_all();
+        let started = self.start_all(&mut |_| true);
         if started.is_err() {
             self.stop();
         }
@@ -296,15 +353,21 @@ impl Running {
         &self.places
     }
 
-    /// Where `workload` is sent, or the first entrance, as `--target` takes it: with commas between instances.
+    /// Where `workload` is sent, or the first entrance, or where there is none the service that starts last, as `--target` takes it: with commas between instances.
     pub fn address(&self, workload: Option<Workload>) -> String {
-        let Some(entrance) = self.plan.app().entrance(workload) else { return String::new() };
-        self.addresses_of(entrance).join(",")
+        let app = self.plan.app();
+        match (app.entrance(workload), app.front()) {
+            (Some(entrance), _) => self.addresses_of(&entrance.service, entrance.listen.as_deref()),
+            (None, Some(front)) if workload.is_none() => self.addresses_of(&front.name, None),
+            _ => Vec::new(),
+        }
+        .join(",")
     }
 
-    fn addresses_of(&self, entrance: &Entrance) -> Vec<String> {
-        let Some(service) = self.plan.app().service(&entrance.service) else { return Vec::new() };
-        let named = |listen: &Listen| entrance.listen.as_ref().is_none_or(|name| *name == listen.name);
+    /// Where the instances of a service listen, at its address `name` or its first.
+    fn addresses_of(&self, service: &str, name: Option<&str>) -> Vec<String> {
+        let Some(service) = self.plan.app().service(service) else { return Vec::new() };
+        let named = |listen: &Listen| name.is_none_or(|name| name == listen.name);
         let at = service.listens.iter().position(named).unwrap_or(0);
         let listening = self.listening();
         let instances = listening.get(&service.name).into_iter().flatten();
@@ -461,6 +524,10 @@ fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Err
     }
     if plan.people.is_none() && service.needs.contains(&Need::People) {
         return Err(Error::NothingToServe { service: service.name.clone(), remedy: PEOPLE });
+    }
+    if plan.app().data.is_none() && service.needs.contains(&Need::Data) {
+        let problem = "it needs a data set, and the application has no [data]".into();
+        return Err(Error::Unfit { service: service.name.clone(), problem });
     }
     if !placement.args.is_empty() && service.arguments.is_none() {
         let problem = format!("it takes no further arguments, and '{}' was given", placement.args.join(" "));

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use people::{People, Table};
+use people::People;
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// 100k users took 770 MB of 815 MB; twice as much, as it rounds tables up.
 const ROW: u64 = 150;
 const EMPTY: u64 = 100 << 20;
+/// How many times the bytes of its files a database takes. Source: PostgreSQL's documentation, §27.1: a table takes up to five
+/// times the space of a text file of its rows.
+const DATA: u64 = 5;
 
 /// The data of a store, whole.
 #[derive(Clone, Debug)]
@@ -67,12 +71,17 @@ struct Marker {
 pub enum Making {
     /// Another process makes the same.
     Awaited,
+    /// The script of a data set works.
+    DataSet {
+        /// The last line that it printed.
+        line: String,
+    },
     /// A server is prepared for it.
     Prepared,
     /// Rows are written.
     Filled {
         /// The table.
-        table: &'static str,
+        table: String,
         /// Rows of all tables so far.
         rows: u64,
         /// Rows that there will be.
@@ -134,6 +143,41 @@ impl Seed {
         })
     }
 
+    /// Has the data in the folder of an instance, `own`, be those in `kept`, which begin with those of the seed: a link leads
+    /// there. Returns whether they begin now.
+    ///
+    /// Errors: as those of [`Seed::restore`].
+    pub(crate) fn restore_once(
+        &self,
+        service: &Service,
+        seeded: &Seeded,
+        kept: &Path,
+        own: &Path,
+    ) -> Result<bool, Error> {
+        let os = |path: &Path, doing| {
+            let name = format!("{}: {}", service.name, path.display());
+            move |source| Error::from(launch::Error::Os { name, doing, source })
+        };
+        let (data, link, marker) = (kept.join(&seeded.folder), own.join(&seeded.folder), kept.join(MARKER));
+        let is_there = fs::read_to_string(&marker).is_ok_and(|key| key == self.marker.key);
+        if !is_there {
+            // What follows from other data is not gone on with.
+            copy::remove(kept).map_err(os(kept, "cannot remove older data"))?;
+            fs::create_dir_all(data.parent().unwrap_or(kept))
+                .map_err(os(kept, "cannot keep its data there"))?;
+            self.restore(service, seeded, kept)?;
+            fs::write(&marker, &self.marker.key).map_err(os(&marker, "cannot keep its data there"))?;
+        }
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(os(&link, "cannot lead to its data")(error));
+            }
+            _ => {}
+        }
+        symlink(&data, &link).map_err(os(&link, "cannot lead to its data"))?;
+        Ok(!is_there)
+    }
+
     /// Errors: `found` is not what was printed of the data when they were made.
     pub(crate) fn verify(&self, store: &Store, found: &[String]) -> Result<(), Error> {
         let wrong = self.marker.check.iter().zip(found).find(|(made, found)| made != found);
@@ -168,11 +212,13 @@ impl Plan {
     ///
     /// Errors: they cannot be made, with what is in the way; nothing is half-made then.
     pub fn make_seeds(&self, tell: Tell<'_>) -> Result<Vec<Seed>, Error> {
+        if self.here().any(|service| self.app().begins_with_data(service)) {
+            self.make_data_set(tell)?;
+        }
         let mut of = |store: &Store| -> Option<Result<Seed, Error>> {
-            let seeded = store.seed.as_ref()?;
+            let seeded = store.seed.as_ref().filter(|seeded| self.has_data_for(seeded))?;
             let service = self.here().find(|service| service.name == store.service)?;
-            let people = self.people?;
-            Some(self.make_seed(store, seeded, service, people, tell))
+            Some(self.make_seed(store, seeded, service, tell))
         };
         self.app().stores.iter().filter_map(&mut of).collect()
     }
@@ -182,7 +228,6 @@ impl Plan {
         store: &Store,
         seeded: &Seeded,
         service: &Service,
-        people: PeopleSet,
         tell: Tell<'_>,
     ) -> Result<Seed, Error> {
         let error = |problem: String| Error::Answer {
@@ -190,11 +235,11 @@ impl Plan {
             doing: format!("make the data of the store '{}'", store.name),
             problem,
         };
-        let placement = self.placement(&service.name).expect("it has one for each");
-        let found = service.program.find(placement, &self.exe)?;
+        let found = self.find(service)?;
+        let people = self.people.filter(|_| seeded.needs_people());
         let key = self.key(store, seeded, service, people, &found);
-        let name =
-            format!("{}-{}-{}-{}-{}", self.app().name, store.name, people.users, people.seed, &key[..16]);
+        let of = people.map_or_else(String::new, |people| format!("{}-{}-", people.users, people.seed));
+        let name = format!("{}-{}-{of}{}", self.app().name, store.name, &key[..16]);
         let cache = self.cache.clone().unwrap_or_else(cache_folder).join("seeds");
         let folder = cache.join(name);
         let in_folder = |path: &Path, e: io::Error| error(format!("{}: {e}", path.display()));
@@ -213,13 +258,15 @@ impl Plan {
             copy::remove(old).map_err(|e| in_folder(old, e))?;
         }
         let begun = Instant::now();
-        let users = People::new(people.users, people.seed)?;
-        let filling = Filling::new(&users, self.hash_of(seeded, service, &found).map_err(&error)?);
-        has_room(filling.rows(), &[&env::temp_dir(), &cache]).map_err(&error)?;
+        let users = people.map(|people| People::new(people.users, people.seed)).transpose()?;
+        let hash = self.hash_of(seeded, service, &found).map_err(&error)?;
+        let filling = Filling::new(users.as_ref(), hash);
+        let takes = EMPTY + filling.rows() * ROW + DATA * self.data_bytes(seeded)?;
+        has_room(takes, &[&env::temp_dir(), &cache]).map_err(&error)?;
         if !tell(&Making::Prepared) {
             return Err(Error::Stopped);
         }
-        let running = Running::begin(self.to_make(service), None, BTreeMap::new())?;
+        let running = Running::begin(self.to_make(service), None, BTreeMap::new(), &mut |_| true)?;
         let check = filling::fill(&running, seeded, &filling, tell)?;
         let own =
             running.folder_of(&service.name).ok_or_else(|| error("its service has no folder".into()))?;
@@ -230,9 +277,8 @@ impl Plan {
                 return Ok(None);
             }
             let bytes = copy::kept(&from, &partial.join(&seeded.folder))?;
-            let rows = Table::ALL.map(|table| (table.name().to_owned(), table.rows(&users)));
             let made_s = begun.elapsed().as_secs_f64();
-            let marker = Marker { key, check, rows: rows.into(), bytes, made_s };
+            let marker = Marker { key, check, rows: filling.rows_by_table(), bytes, made_s };
             let file = partial.join(MARKER);
             fs::write(&file, serde_json::to_vec_pretty(&marker)?)?;
             File::open(&file)?.sync_all()?;
@@ -247,6 +293,22 @@ impl Plan {
                 Err(other.err().map_or(Error::Stopped, |e| in_folder(&partial, e)))
             }
         }
+    }
+
+    /// Whether it is known which data a store begins with: users where it holds any, and files of a data set.
+    pub(crate) fn has_data_for(&self, seeded: &Seeded) -> bool {
+        (self.people.is_some() || !seeded.needs_people())
+            && (self.app().data.is_some() || !seeded.needs_data())
+    }
+
+    /// The bytes of the files of the data set that a seed is made of.
+    fn data_bytes(&self, seeded: &Seeded) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for pattern in seeded.steps.iter().filter_map(|step| step.data.as_ref()) {
+            let files = self.data_files(pattern)?;
+            bytes += files.iter().filter_map(|(_, path)| Some(fs::metadata(path).ok()?.len())).sum::<u64>();
+        }
+        Ok(bytes)
     }
 
     /// This plan with one bare instance of `service` on this machine alone, as its data are made by it.
@@ -280,10 +342,12 @@ impl Plan {
         store: &Store,
         seeded: &Seeded,
         service: &Service,
-        people: PeopleSet,
+        people: Option<PeopleSet>,
         found: &Found,
     ) -> String {
-        let mut text = format!("{FORMAT}\n{people:?}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
+        // As it was before there were data sets.
+        let people = people.map_or_else(String::new, |people| format!("{people:?}"));
+        let mut text = format!("{FORMAT}\n{people}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
         text += &format!("{:?}\n{:?}\n", service.args, service.files);
         // Databases know the account that they were made by.
         let account =
@@ -297,6 +361,12 @@ impl Plan {
         let templates = service.files.iter().filter_map(|file| file.template.as_ref());
         for name in templates {
             text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
+        }
+        if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
+            // Its name is a hash of what it follows from; one that a user names is told apart by what marks it as whole.
+            let whole = self.app().data.as_ref().map_or("", |data| &data.whole);
+            let hash = fs::read(folder.join(whole)).map(|bytes| xxh3_128(&bytes)).unwrap_or_default();
+            text += &format!("{:?} {hash:032x}\n", folder.file_name());
         }
         let inputs = seeded.steps.iter().filter_map(|step| step.input.as_ref());
         for name in seeded.files.iter().chain(inputs) {
@@ -322,7 +392,7 @@ fn ended(mut running: Running) -> Running {
 }
 
 /// The file at `path` for this process alone; `None` where it was not to be waited for.
-fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
+pub(crate) fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
     let file = File::options().create(true).append(true).open(path)?;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -334,9 +404,8 @@ fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
     }
 }
 
-/// Errors: so many rows do not fit in one of these folders, with what they take and what is free.
-fn has_room(rows: u64, folders: &[&Path]) -> Result<(), String> {
-    let takes = EMPTY + rows * ROW;
+/// Errors: so many bytes do not fit in one of these folders, with what is free.
+fn has_room(takes: u64, folders: &[&Path]) -> Result<(), String> {
     for folder in folders {
         let found = statvfs(*folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let free = found.f_bavail.saturating_mul(found.f_frsize);
@@ -356,7 +425,8 @@ fn has_room(rows: u64, folders: &[&Path]) -> Result<(), String> {
 /// The seeds of a plan by the service whose they are.
 pub(crate) fn by_service(plan: &Plan, tell: Tell<'_>) -> Result<BTreeMap<String, Arc<Seed>>, Error> {
     let stores = plan.app().stores.iter().filter(|store| {
-        store.seed.is_some() && plan.people.is_some() && plan.here().any(|one| one.name == store.service)
+        store.seed.as_ref().is_some_and(|seeded| plan.has_data_for(seeded))
+            && plan.here().any(|one| one.name == store.service)
     });
     let seeds = plan.make_seeds(tell)?;
     Ok(stores.zip(seeds).map(|(store, seed)| (store.service.clone(), Arc::new(seed))).collect())

@@ -42,6 +42,21 @@ pub struct Step {
     /// Whether it is run once for each table of the users' data, whose rows it reads; its arguments see `table`.
     #[serde(default)]
     pub tables: bool,
+    /// A file of the data set that it reads, `movies/schema.sql`. With `*` for the first part of the name it is run once for
+    /// each such file, in the order of their names; its arguments see `table`.
+    pub data: Option<String>,
+}
+
+impl Seeded {
+    /// Whether it holds the data of users.
+    pub(crate) fn needs_people(&self) -> bool {
+        self.hash_cost.is_some() || self.steps.iter().any(|step| step.tables)
+    }
+
+    /// Whether it holds files of the data set.
+    pub(crate) fn needs_data(&self) -> bool {
+        self.steps.iter().any(|step| step.data.is_some())
+    }
 }
 
 impl Step {

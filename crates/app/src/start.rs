@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use launch::{Instance, Spec, StopSignal, free_port_at};
 
 use crate::context::{Context, Seat, account, tcp};
-use crate::description::{Argument, Command, Listen, Protocol, Signal};
+use crate::description::{Argument, Command, Listen, Need, Protocol, Signal};
 use crate::elsewhere::Address;
 use crate::{Error, Running, files, npm, pin, ready, template};
 
@@ -48,6 +48,8 @@ impl Running {
         // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
         let bridge = self.places.bridge().filter(|_| self.plan.listen.is_loopback());
         let bare = seat.placement.listen.or(bridge).unwrap_or(self.plan.listen);
+        let first = seat.service.listens.iter().find(|listen| listen.protocol == Protocol::Tcp);
+        let is_first = |listen: &Listen| first.is_some_and(|first| first.name == listen.name);
         let of = |listen: &Listen| match (listen.protocol, seat.folder) {
             (Protocol::Unix, Some(folder)) => {
                 Ok(Address::Unix(folder.path().join(format!("{}.sock", listen.name))))
@@ -56,6 +58,9 @@ impl Running {
                 Ok(Address::Tcp(SocketAddr::new(self.places.listen(place), listen.port)))
             }
             _ if listen.prints_address => Ok(Address::Tcp(SocketAddr::new(bare, 0))),
+            _ if seat.number == 0 && is_first(listen) && seat.placement.port.is_some() => {
+                Ok(Address::Tcp(SocketAddr::new(bare, seat.placement.port.unwrap_or_default())))
+            }
             _ => {
                 let port = free_port_at(bare).map_err(|source| {
                     let doing = "cannot find a free port";
@@ -160,6 +165,12 @@ impl Running {
         if let (Some(files), Some(_)) = (&self.plan.files, &context.files) {
             spec = spec.mount(files, false);
         }
+        if let Some(data) = self.plan.data_folder().filter(|_| service.needs.contains(&Need::Data)) {
+            spec = spec.mount(data, false);
+        }
+        if let Some(spans) = self.plan.spans.as_ref().filter(|_| service.written) {
+            spec = spec.mount(spans, true);
+        }
         Ok((spec, configuration))
     }
 
@@ -180,12 +191,17 @@ impl Running {
         context: &Context<'_>,
     ) -> Result<Spec, Error> {
         let environment = template::environment(seat.found);
-        let name = format!("{}: {}", seat.service.name, command.program);
-        let mut spec = Spec::new(name, &command.program);
+        let render = |text: &str| {
+            template::render(&environment, text, context).map_err(|problem| Error::Template {
+                file: self.plan.app().file(),
+                service: seat.service.name.clone(),
+                problem,
+            })
+        };
+        let program = render(&command.program)?;
+        let mut spec = Spec::new(format!("{}: {program}", seat.service.name), &program);
         for text in &command.args {
-            spec = spec.arg(template::render(&environment, text, context).map_err(|problem| {
-                Error::Template { file: self.plan.app().file(), service: seat.service.name.clone(), problem }
-            })?);
+            spec = spec.arg(render(text)?);
         }
         spec.user = account(seat.service);
         Ok(match seat.folder {

@@ -98,7 +98,7 @@ fn a_mistake_is_named_with_its_place() {
     check("name = \"two\"", "name = \"one\"", &["two services are called 'one'"]);
     check("name = \"two\"", "name = \"two\"\ncalls = [\"one\"]", &["one, two call each other in a circle"]);
     check("name = \"one\"", "name = \"one.x\"", &["letters, digits and hyphens"]);
-    check("{ http = \"/status\" }", "{}", &["give one of `send`, `http` and `command`"]);
+    check("{ http = \"/status\" }", "{}", &["give one of `send`, `http`, `command`"]);
     check("{ http = \"/status\" }", "{ http = \"/\", patterns = [\"(\"] }", &["regular expression '('"]);
     check("service = \"two\"", "service = \"tow\"", &["store 'data': there is no service 'tow'"]);
     check("{ send = { text = \"x\", until = \"y\" } }", "{}", &["store 'data': an action is one of"]);
@@ -121,7 +121,7 @@ fn a_mistake_is_named_with_its_place() {
     );
     check("[\"kind\"]", "[\"knd\"]", &["seed: settings: there is no setting 'knd'; did you mean 'kind'?"]);
     check("input = \"a.conf.j2\"", "input = \"b\"", &["seed: there is no file 'b' beside the description"]);
-    check("input = \"a.conf.j2\"", "input = \"a.conf.j2\"\ntables = true", &["one of `input` and `tables`"]);
+    check("input = \"a.conf.j2\"", "input = \"a.conf.j2\"\ntables = true", &["one of `input`, `tables`"]);
     check("template = \"a.conf.j2\"", "folder = \"site\"", &["there is no folder 'site' beside"]);
     check(
         "template = \"a.conf.j2\"",

@@ -125,7 +125,7 @@ fn data_are_made_once_and_are_there_again_after_each_start() {
     assert_eq!((made.len(), fixture.made(), fixture.kept().len()), (1, 1, 1));
     let rows: u64 = made[0].rows().values().sum();
     assert!(told.contains(&Making::Prepared) && told.contains(&Making::Kept));
-    assert!(told.contains(&Making::Filled { table: "messages", rows, of: rows }), "{rows}: {told:?}");
+    assert!(told.contains(&Making::Filled { table: "messages".into(), rows, of: rows }), "{rows}: {told:?}");
     let mut running = fixture.plan().start().unwrap();
     assert_eq!(fixture.made(), 1, "the second start finds them");
     let data = own(&running, "keeper").join("data");
@@ -177,7 +177,7 @@ fn what_was_stopped_half_way_is_no_seed() {
     let fixture = Fixture::new(FILES);
     for stop in ["users", "chats", "kept"] {
         let error = fixture.plan().make_seeds(&mut |making| match making {
-            Making::Filled { table, .. } => *table != stop,
+            Making::Filled { table, .. } => table != stop,
             Making::Kept => stop != "kept",
             _ => true,
         });

@@ -16,6 +16,7 @@ mod job;
 mod load;
 mod lock;
 mod making;
+mod movies;
 mod outputs;
 mod pack;
 mod peak;
@@ -61,6 +62,7 @@ enum Command {
     Wrk(Box<wrk::WrkArgs>),
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
+    Movies(Box<movies::MoviesArgs>),
     Selftest(selftest::SelftestArgs),
     Accuracy(accuracy::AccuracyArgs),
     Explain(explain::ExplainArgs),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
+        Command::Movies(args) => movies::run(&args),
         Command::Selftest(args) => selftest::run(&args, command),
         Command::Accuracy(args) => accuracy::run(&args, command),
         Command::Explain(args) => explain::run(&args),

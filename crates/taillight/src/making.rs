@@ -31,8 +31,12 @@ impl Shown {
     ///
     /// Errors: they cannot be made, and nothing is half-made; the run was interrupted.
     pub(crate) fn around(target: &TargetName, options: &ServerOptions) -> Result<Vec<Seed>> {
-        let Some(people) = options.people else { return Ok(Vec::new()) };
-        let what = format!("making the data of {} users, which are kept", people.users);
+        let has_data = lab::application(target)?.is_some_and(|app| app.data.is_some());
+        let what = match options.people {
+            Some(people) => format!("making the data of {} users, which are kept", people.users),
+            None if has_data => format!("making the data of {target}, which are kept"),
+            None => return Ok(Vec::new()),
+        };
         let is_terminal = io::stderr().is_terminal();
         let mut shown = Shown { what, is_terminal, begun: Instant::now(), last: None };
         let made = lab::make_data(target, options, &mut |making| shown.show(making));
@@ -59,6 +63,7 @@ impl Shown {
 /// `0:42 left · making … · 12 %, posts`.
 fn line(what: &str, making: &Making, elapsed: Duration) -> String {
     match making {
+        Making::DataSet { line } => format!("{what} · {line}"),
         Making::Awaited => format!("{what} · another process makes the same"),
         Making::Prepared => format!("{what} · a server starts"),
         Making::Kept => format!("{what} · copied to where they are kept"),
@@ -75,7 +80,7 @@ fn line(what: &str, making: &Making, elapsed: Duration) -> String {
 }
 
 /// Writes a line over the one before, as much of it as the terminal has columns for.
-fn overwrite(line: &str) {
+pub(crate) fn overwrite(line: &str) {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
     // A character in the last column makes some terminals begin a line of their own.
     let width = usize::from(if columns == 0 { USUAL_WIDTH } else { columns }).saturating_sub(1);
@@ -92,12 +97,13 @@ mod tests {
         let check = |making: Making, seconds: u64, expect: &str| {
             assert_eq!(line("making", &making, Duration::from_secs(seconds)), expect);
         };
+        check(Making::DataSet { line: "clip 2 of 4".into() }, 5, "making · clip 2 of 4");
         check(Making::Awaited, 5, "making · another process makes the same");
-        let filled = |rows| Making::Filled { table: "posts", rows, of: 200 };
+        let filled = |rows| Making::Filled { table: "posts".into(), rows, of: 200 };
         check(filled(0), 5, "making · 0 %, posts");
         check(filled(50), 0, "making · 25 %, posts");
         check(filled(50), 5, "0:15 left · making · 25 %, posts");
         check(filled(200), 5, "0:00 left · making · 100 %, posts");
-        check(Making::Filled { table: "", rows: 0, of: 0 }, 5, "making · 0 %, ");
+        check(Making::Filled { table: String::new(), rows: 0, of: 0 }, 5, "making · 0 %, ");
     }
 }

@@ -58,6 +58,36 @@ const CLIENTS: [&str; 11] = [
 const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 /// The features of a build with the programs in the kernel, as the tests have them.
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
+/// What the services of the movie site are made of and run on, by its names in Debian: compilers and libraries of Thrift, clients
+/// of PostgreSQL, and what makes its data set. Java, Node and Python are among the programs above.
+const FOR_MOVIES: [&str; 26] = [
+    "cmake",
+    "haproxy",
+    "libboost-dev",
+    "libgtest-dev",
+    "libpq-dev",
+    "libssl-dev",
+    "libthrift-c-glib-dev",
+    "libthrift-dev",
+    "libxapian-dev",
+    "maven",
+    "ninja-build",
+    "nlohmann-json3-dev",
+    "php-thrift",
+    "php8.2-apcu",
+    "php8.2-cli",
+    "php8.2-fpm",
+    "php8.2-pgsql",
+    "postgresql-15",
+    "postgresql-client-15",
+    "python3-bcrypt",
+    "python3-numpy",
+    "python3-pil",
+    "python3-psycopg2",
+    "python3-thrift",
+    "thrift-compiler",
+    "util-linux",
+];
 /// What makes the environment of Python that Ansible is installed into.
 const FOR_PYTHON: [&str; 1] = ["python3-venv"];
 /// The Go module of another, which `go mod download` fetches.
@@ -95,6 +125,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
         let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF)).chain(absent_of(&FOR_PYTHON));
+        let libraries = libraries.chain(absent_of(&FOR_MOVIES));
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
         if find("go").is_some() {
             run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
@@ -103,6 +134,10 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     let clients = absent_clients();
     if !clients.is_empty() {
         println!("not here, and left out of the tests of real clients: {}", clients.join(", "));
+    }
+    let movies = absent_of(&FOR_MOVIES);
+    if !movies.is_empty() {
+        println!("not here, and left out of the movie site with what it takes: {}", movies.join(", "));
     }
     for (program, package, without) in absent() {
         // The tests themselves say so once more, and are counted.

@@ -177,7 +177,7 @@ impl ManagedServer {
             name: name.clone(),
             version: one.version(),
             binary: one.found.path.display().to_string(),
-            calls: one.service.calls.clone(),
+            calls: plan.app().before(one.service).cloned().collect(),
             entrances: entrances.map(|entrance| entrance.workload.name().to_owned()).collect(),
             form: placement.form.to_string(),
             instances: one.instances.len() as u32,

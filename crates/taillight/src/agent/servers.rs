@@ -369,8 +369,8 @@ mod tests {
         check("memcached", "--server-arg=-ohashpower=20 --server-arg=-R200", None);
         check("memcached", "--server-binary /opt/memcached", None);
         check("memcached", "--server-binary /bin/sh", Some("--allow /bin/sh"));
-        check("10.0.0.9:1", "", Some("memcached, nginx"));
-        check("/bin/sh", "", Some("memcached, nginx"));
+        check("10.0.0.9:1", "", Some("lighttpd, memcached"));
+        check("/bin/sh", "", Some("lighttpd, memcached"));
         check("memcached", "--server-set memcached.binary=/bin/sh", Some("--allow /bin/sh"));
         check("memcached", "--server-set form=lxc", Some("own machine only"));
         check("memcached", "--server-set cpus=1000", Some("no processor 1000"));
@@ -385,7 +385,7 @@ mod tests {
         check("nginx", "--server-set=include=/x", Some("no setting 'include'"));
         check("nginx", "--file-set /etc", Some("none of its files, such as /etc"));
         check("nginx", "--urls /etc/passwd", Some("none of its files"));
-        check("/srv/apps/mine", "", Some("memcached, nginx"));
+        check("/srv/apps/mine", "", Some("lighttpd, memcached"));
         check("memcached", "--form lxc", Some("own machine only"));
         check("memcached", "--form podman --server-image memcached:1", Some("runs no image"));
         let routed = Launches { routed: Some("10.0.7.0/28".parse().unwrap()), ..launches() };

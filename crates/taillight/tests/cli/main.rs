@@ -17,6 +17,7 @@ mod hostile_servers;
 mod hostile_web;
 mod lab;
 mod load;
+mod movies;
 mod nginx;
 mod probes;
 mod results;

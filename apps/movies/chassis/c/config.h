@@ -1,0 +1,41 @@
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct address {
+  char *host;
+  uint16_t port;
+  /** HOST:PORT, as it was given. */
+  char *text;
+};
+
+/** What a service is told: the only argument of its program is a file of `key=value` lines. */
+struct config {
+  char *service;
+  uint16_t id, instance;
+  struct address *listen;
+  /** Requests that are worked on at once. */
+  int threads;
+  /** Requests that wait for a thread at most. */
+  int queue;
+  /** Where spans are written; empty: nowhere. */
+  char *spans;
+  char *secret;
+  /** Folder of data files; empty where none are needed. */
+  char *data;
+  /** Name to GPtrArray of struct address. */
+  GHashTable *upstreams, *caches;
+  /** Name to GPtrArray of texts. */
+  GHashTable *stores;
+  /** Name to milliseconds. */
+  GHashTable *deadlines_ms;
+  /** Names. */
+  GHashTable *optional;
+};
+
+/** NULL and an `error` to free, which names the file and the key, where something is wrong. */
+struct config *config_read(const char *path, char **error);
+struct config *config_parse(const char *text, const char *name, char **error);
+void config_free(struct config *config);

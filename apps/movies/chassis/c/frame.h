@@ -1,0 +1,52 @@
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Units: bytes, of what follows the length. */
+#define FRAME_LIMIT (UINT32_C(16) << 20)
+
+/** Bytes that another owns. */
+struct slice {
+  const char *data;
+  size_t size;
+};
+
+/**
+ * One message on the wire: `u32 length`, and either a header frame, which is a subset of THeader's (the binary protocol, no
+ * transforms, one kind of information), or the message itself:
+ *
+ *     0x0FFF u16 · flags 0 u16 · sequence u32 · words of the header u16 ·
+ *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } ·
+ * zeros · message
+ *
+ * It is of one's own as Thrift's library for C has no THeader. What it holds points into the bytes that were parsed.
+ */
+struct frame {
+  bool has_header;
+  uint32_t sequence;
+  /** `00-TRACE-SPAN-FLAGS`; empty where there is none. */
+  struct slice traceparent;
+  /** What is left. Units: ms, decimal. */
+  struct slice deadline;
+  /** `queue_ns,application_ns,cpu_ns` of an answer. */
+  struct slice times;
+  struct slice message;
+};
+
+/** Of what follows the length; false where it is no frame of this kind. */
+bool frame_parse(const char *body, size_t size, struct frame *frame);
+
+struct pair {
+  const char *key, *value;
+};
+
+/** Puts what precedes a message of `size` bytes in a header frame, with the length, in place of what `out` holds. */
+void frame_header(GByteArray *out, uint32_t sequence, const struct pair *pairs, size_t count, size_t size);
+/** The same in a plain frame: the length. */
+void frame_length(GByteArray *out, size_t size);
+
+/** Up to 9 digits and nothing else. */
+bool parse_decimal(const char *text, size_t size, int64_t *value);

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clock.h"
+
+namespace chassis {
+
+/** Where a request carries no deadline. Source: the contract of the application. */
+constexpr int64_t kDefaultDeadlineNs = 2000 * kNsPerMs;
+
+/** Trace and caller of a request. */
+struct Trace {
+  std::array<uint8_t, 16> id{};
+  uint64_t span = 0;
+  bool is_sampled = false;
+
+  /** Of `00-TRACE-SPAN-FLAGS`; nothing where it is anything else. */
+  static std::optional<Trace> parse(std::string_view traceparent);
+  std::string text() const;
+};
+
+/** What the calls that a request makes need to know of it. */
+struct Context {
+  /** CLOCK_MONOTONIC. Units: ns. */
+  int64_t deadline_ns = 0;
+  /** Not there where the request came untraced; its span is that of the server. */
+  std::optional<Trace> trace;
+
+  bool is_sampled() const { return trace && trace->is_sampled; }
+
+  /** That of the request which this thread works on; outside of one, a request of the default deadline. */
+  static Context current();
+  static void set_current(const Context* context);
+};
+
+/** Random, and not 0. */
+uint64_t new_span_id();
+
+/** Of digits only, up to 9 of them. */
+std::optional<int64_t> parse_decimal(std::string_view text);
+
+}  // namespace chassis

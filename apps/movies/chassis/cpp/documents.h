@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cache.h"
+#include "store.h"
+
+namespace chassis {
+
+/** Nothing where the text is not an object of JSON. */
+std::optional<nlohmann::json> parse_document(const std::string& text);
+
+/** The same of what a store holds, where anything else is an error: `Unavailable`, which names the key. */
+nlohmann::json parse_stored(const std::string& text, const std::string& key);
+
+/** A table whose documents are read through the cache of its domain. */
+class Documents {
+ public:
+  Documents(Cache& cache, Store& store, std::string table, int seconds = kCacheSeconds)
+      : cache_(cache), store_(store), table_(std::move(table)), seconds_(seconds) {}
+
+  /** Errors: those of the store. */
+  std::optional<nlohmann::json> read(const std::string& cache_key, const std::string& id);
+
+ private:
+  Cache& cache_;
+  Store& store_;
+  const std::string table_;
+  const int seconds_;
+};
+
+}  // namespace chassis

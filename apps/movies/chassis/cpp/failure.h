@@ -1,0 +1,32 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "idl/movies_types.h"
+
+namespace chassis {
+
+/** Nothing is left of the time. Its text begins `deadline: `. */
+struct DeadlineSpent : std::runtime_error {
+  explicit DeadlineSpent(const std::string& what) : std::runtime_error("deadline: " + what) {}
+};
+
+/** A store or service that is needed did not answer. Its text begins `unavailable: `. */
+struct Unavailable : std::runtime_error {
+  explicit Unavailable(const std::string& what) : std::runtime_error("unavailable: " + what) {}
+};
+
+/** A connection that is of no more use; the same question may be asked on another. */
+struct ConnectionLost : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] inline void refuse(movies::Code::type code, const std::string& what) {
+  movies::Refused refused;
+  refused.code = code;
+  refused.reason = what;
+  throw refused;
+}
+
+}  // namespace chassis

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace chassis {
+
+/** Units: bytes, of what follows the length. */
+constexpr uint32_t kFrameLimit = 16u << 20;
+
+/**
+ * One message on the wire: `u32 length`, and either a header frame, which is a subset of THeader's (the binary protocol, no
+ * transforms, one kind of information), or the message itself:
+ *
+ *     0x0FFF u16 · flags 0 u16 · sequence u32 · words of the header u16 ·
+ *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } · zeros
+ * · message
+ *
+ * It is of one's own as the stock THeaderTransport is compact by default and hides the moments that spans are made of.
+ * What it holds points into the bytes that were parsed.
+ */
+struct Frame {
+  bool has_header = false;
+  uint32_t sequence = 0;
+  /** `00-TRACE-SPAN-FLAGS`; empty where there is none. */
+  std::string_view traceparent;
+  /** What is left. Units: ms, decimal. */
+  std::string_view deadline;
+  std::string_view message;
+
+  /** Of what follows the length; nothing where it is no frame of this kind. */
+  static std::optional<Frame> parse(std::string_view body);
+};
+
+/** Name and sequence of a message of the strict binary protocol. */
+struct MessageHead {
+  std::string_view name;
+  int32_t sequence = 0;
+
+  /** Nothing where the message is not a call. */
+  static std::optional<MessageHead> parse_call(std::string_view message);
+};
+
+/** Whether a reply holds a declared exception, whose field is 1, rather than a result, whose field is 0. */
+bool is_refusal(std::string_view reply);
+
+using Pairs = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+/** What precedes a message of `size` bytes in a header frame, with the length. */
+std::string header_before(uint32_t sequence, Pairs pairs, size_t size);
+
+/** What precedes a message of `size` bytes in a plain frame: the length. */
+std::string length_before(size_t size);
+
+}  // namespace chassis

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "frame.h"
+#include "inbox.h"
+#include "service.h"
+#include "socket.h"
+
+namespace chassis {
+
+/**
+ * Serves the methods of one service: a thread reads frames of all connections, and workers answer them.
+ *
+ * A thread for each connection would take one for each of the up to 8 that every caller keeps, and the callers of a service
+ * have more of them than it has threads. So a connection costs none while it is idle, and what waits is requests, whose number
+ * is limited and whose wait is the queue of a span.
+ *
+ * A connection belongs to the reader while it is armed in the epoll set (EPOLLONESHOT), and to the worker between a whole
+ * request and its answer; so its bytes need no lock, and its requests are answered in order.
+ */
+class Server {
+ public:
+  /** Listens. Errors: `std::runtime_error`, where the address is taken. */
+  Server(Service& service, std::shared_ptr<Processor> processor);
+  ~Server();
+
+  /** Returns after SIGTERM, SIGINT (which the caller has blocked) or `Service::drain`, when requests under way have ended. */
+  void run();
+
+ private:
+  struct Peer {
+    explicit Peer(int descriptor) : socket(descriptor) {}
+    Socket socket;
+    Inbox inbox;
+    std::atomic<bool> is_at_work{false};
+  };
+
+  /** Its texts point into the inbox of the peer. */
+  struct Request {
+    Peer* peer = nullptr;
+    Frame frame;
+    MessageHead head;
+    size_t size = 0;
+    int64_t arrived_ns = 0;
+  };
+
+  struct Exchange;
+
+  void accept_all();
+  void watch(int descriptor, void* what, uint32_t events);
+  void advance(Peer& peer);
+  Inbox::Next next(Peer& peer, Request& request);
+  void arm(Peer& peer);
+  void close(Peer& peer);
+
+  bool push(const Request& request);
+  void work();
+  bool serve(const Request& request);
+  bool refuse_overloaded(const Request& request);
+  void process(Exchange& exchange);
+  bool answer(Exchange& exchange);
+  void end();
+
+  Service& service_;
+  const std::shared_ptr<Processor> processor_;
+  Socket listener_;
+  int epoll_ = -1, signals_ = -1;
+  std::atomic<bool> is_draining_{false};
+
+  std::mutex peers_mutex_;
+  std::unordered_map<Peer*, std::unique_ptr<Peer>> peers_;
+
+  std::mutex queue_mutex_;
+  std::condition_variable waiting_, idle_;
+  std::deque<Request> queue_;
+  int at_work_ = 0;
+  bool is_closed_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace chassis

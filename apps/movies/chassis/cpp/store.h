@@ -1,0 +1,64 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "records.h"
+#include "store_span.h"
+
+namespace chassis {
+
+/**
+ * The documents of a domain, by table and key: PostgreSQL with columns `id text, doc jsonb`, in one database or, by the jump
+ * hash of the key, in several. A thread asks one question at a time, so there are at most as many connections as threads.
+ *
+ * Errors of all questions: `Unavailable`, `DeadlineSpent`.
+ */
+class Store {
+ public:
+  Store(Records& records, const std::string& domain, const std::vector<std::string>& uris);
+
+  /** `table` is a constant of the program, and never what came from elsewhere. */
+  std::optional<std::string> get(const std::string& table, const std::string& id);
+  /** Those that are there, by key. */
+  std::map<std::string, std::string> get_many(const std::string& table, const std::vector<std::string>& ids);
+  /** False where the key is there already; then nothing is changed. */
+  bool insert(const std::string& table, const std::string& id, const std::string& doc);
+
+ private:
+  struct Session;
+  struct Statement;
+  using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+  struct Database {
+    explicit Database(std::string uri);
+    ~Database();
+    std::string uri;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Session>> idle;
+  };
+
+  Result ask(Database& database, const Statement& statement);
+  Result ask_once(Database& database, std::unique_ptr<Session> session, const Statement& statement, int64_t until_ns,
+                  StoreSpan& span);
+  Database& of(const std::string& id);
+
+  Records& records_;
+  const std::string name_;
+  const uint16_t id_;
+  std::deque<Database> databases_;
+};
+
+/** A text as PostgreSQL reads arrays of texts. */
+std::string array_literal(const std::vector<std::string>& texts);
+
+}  // namespace chassis

@@ -1,0 +1,36 @@
+package chassis
+
+import (
+	"fmt"
+	"slices"
+)
+
+// row is what spans name of a service or a store.
+type row struct {
+	id      uint16
+	methods []string
+}
+
+// Those that services in Go are or call, and their stores. Source: the registry of the application.
+var registry = map[string]row{
+	"compose-review": {23, []string{"put"}},
+	"update-movie":   {27, []string{"apply"}},
+	"user":           {28, []string{"signUp", "login", "upload"}},
+	"movies-cache":   {32, nil},
+	"movies-db":      {33, nil},
+	"users-db":       {37, nil},
+}
+
+// Methods that do the same however often they are asked. Source: the contract of the application.
+var idempotent = []string{"apply", "ping"}
+
+func rowOf(name string) (row, error) {
+	r, known := registry[name]
+	if !known {
+		return row{}, fmt.Errorf("`%s` is not a service or store that the registry of Go has", name)
+	}
+	return r, nil
+}
+
+// methodOf is -1 for those of the chassis and for unknown ones.
+func methodOf(service, method string) int { return slices.Index(registry[service].methods, method) }

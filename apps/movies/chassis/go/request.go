@@ -1,0 +1,58 @@
+package chassis
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// usualDeadline is that of a request which names none. Source: the contract of the application.
+const usualDeadline = 2000 * time.Millisecond
+
+// Request is what calls and stores need to know of the request that they are made for.
+type Request struct {
+	// Trace has as its span the one of this server; only where HasTrace.
+	Trace    Trace
+	HasTrace bool
+}
+
+type requestKey struct{}
+
+func withRequest(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// requestOf is an untraced request where there is none, as at the start.
+func requestOf(ctx context.Context) *Request {
+	if r, is := ctx.Value(requestKey{}).(*Request); is {
+		return r
+	}
+	return &Request{}
+}
+
+func (r *Request) sampled() bool { return r.HasTrace && r.Trace.Sampled }
+
+type replicaKey struct{}
+
+// WithReplica makes calls go to the replica that the jump hash of this key chooses, in place of the next one.
+func WithReplica(ctx context.Context, key int64) context.Context {
+	return context.WithValue(ctx, replicaKey{}, strconv.FormatInt(key, 10))
+}
+
+// left is what remains until the deadline; the usual one where there is none.
+func left(ctx context.Context) time.Duration {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return usualDeadline
+	}
+	return time.Until(deadline)
+}
+
+// parseDecimal takes 1 to 9 digits, so that no sum of them overflows.
+func parseDecimal(text string) (int64, bool) {
+	if len(text) == 0 || len(text) > 9 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	return int64(n), err == nil
+}

@@ -1,0 +1,15 @@
+package movies.chassis;
+
+import java.util.List;
+import java.util.Map;
+
+/** The cache of a domain. That it fails is counted, and is a miss. */
+public interface Cache {
+    /** How long what is never changed stays. Source: the contract of the application. Units: s. */
+    int LONG_S = 3600;
+
+    /** The values of those keys that are there. */
+    Map<String, byte[]> getMany(List<String> keys);
+
+    void set(String key, byte[] value, int expiryS);
+}

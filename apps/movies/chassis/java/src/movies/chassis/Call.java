@@ -1,0 +1,218 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import org.apache.thrift.TApplicationException;
+import org.apache.thrift.TException;
+import org.apache.thrift.protocol.TMessageType;
+
+/** One call of a method of another service: begun when it is sent, finished when it was answered. */
+final class Call {
+    /** Takes the answer of generated code from a frame. */
+    interface Decoder {
+        Object decode(Frame frame) throws TException;
+    }
+
+    /** The call that this thread begins, to be finished later; or none was begun. */
+    static final class Begun {
+        private static final ThreadLocal<Begun> CURRENT = new ThreadLocal<>();
+
+        private Call call;
+
+        /** Takes the call that was begun, where it is to be finished later. */
+        static boolean takes(Call call) {
+            Begun current = CURRENT.get();
+            if (current == null || current.call != null) {
+                return false;
+            }
+            current.call = call;
+            return true;
+        }
+
+        <T> T during(Request.Work<T> work) throws TException {
+            CURRENT.set(this);
+            try {
+                return work.run();
+            } finally {
+                CURRENT.remove();
+            }
+        }
+
+        Call call() {
+            return call;
+        }
+    }
+
+    /** Generated clients number messages from 1 on, and each sends one. The numbers of frames differ. */
+    private static final int MESSAGE = 1;
+
+    private final Service service;
+    private final Edge edge;
+    private final Request request;
+    private final long deadline;
+    private final byte[] message;
+    private final int size;
+    private final Decoder decoder;
+    private final Span span = new Span(Span.Kind.CLIENT);
+
+    private Pool<Connection> pool;
+    private Connection connection;
+    /** Why the question could not be sent. */
+    private Exception unsent;
+
+    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder) {
+        this.service = service;
+        this.edge = edge;
+        this.request = Request.current();
+        this.deadline = deadline;
+        this.message = message;
+        this.size = size;
+        this.decoder = decoder;
+        span.peer = edge.peer();
+        span.method = edge.method();
+        span.stamps[0] = calledAt;
+        if (request.isSampled()) {
+            span.span = Trace.newSpan();
+        }
+    }
+
+    void begin() {
+        edge.budget().earn();
+        try {
+            send();
+        } catch (IOException | Failure error) {
+            unsent = error;
+        }
+    }
+
+    Object finish() throws TException {
+        Throwable why = null;
+        try {
+            return decoder.decode(await());
+        } catch (TException | RuntimeException error) {
+            why = error;
+            throw error;
+        } finally {
+            end(why);
+        }
+    }
+
+    private Frame await() throws Failure {
+        try {
+            if (unsent != null) {
+                throw unsent;
+            }
+            return receive();
+        } catch (SocketTimeoutException late) {
+            throw new Failure.DeadlineSpent(edge.callee() + " did not answer in time");
+        } catch (IOException lost) {
+            return askAgain(lost);
+        } catch (Failure failure) {
+            throw failure;
+        } catch (Exception error) {
+            throw bad(error);
+        }
+    }
+
+    private Frame askAgain(IOException lost) throws Failure {
+        boolean may = Registry.isIdempotent(edge.name()) && Request.left(deadline) > 0 && edge.budget().spend();
+        if (!may) {
+            throw new Failure.Unavailable(edge.callee() + ": " + lost.getMessage());
+        }
+        service.counts().retries.increment();
+        span.flags |= Span.RETRIED;
+        span.stamps[4] = 0;
+        try {
+            send();
+            return receive();
+        } catch (SocketTimeoutException late) {
+            throw new Failure.DeadlineSpent(edge.callee() + " did not answer in time");
+        } catch (IOException error) {
+            throw new Failure.Unavailable(edge.callee() + ": " + error.getMessage());
+        } catch (BadFrame error) {
+            throw bad(error);
+        }
+    }
+
+    private Failure bad(Exception error) {
+        service.counts().badFrames.increment();
+        return new Failure.Unavailable(edge.callee() + ": " + error.getMessage());
+    }
+
+    private void send() throws IOException, Failure {
+        if (Request.left(deadline) <= 0) {
+            throw new Failure.DeadlineSpent("nothing is left to call " + edge.callee());
+        }
+        pool = edge.pick();
+        connection = pool.take(deadline);
+        span.stamps[1] = Clock.now();
+        // At least 1: less than a millisecond is more than nothing.
+        String left = Long.toString(Math.max(1, (deadline - span.stamps[1]) / Clock.NS_PER_MS));
+        int sequence = connection.next();
+        ByteBuffer frame;
+        if (request.trace == null) {
+            frame = Frame.withHeader(sequence, message, size, "d", left);
+        } else {
+            Trace trace = request.isSampled() ? request.trace.withSpan(span.span) : request.trace;
+            frame = Frame.withHeader(sequence, message, size, "d", left, "traceparent", trace.toString());
+        }
+        span.bytesOut = frame.remaining();
+        span.stamps[2] = Clock.now();
+        try {
+            connection.wire().write(frame, deadline);
+        } catch (IOException error) {
+            lose(error);
+            throw error;
+        }
+        span.stamps[3] = connection.wire().wroteAt();
+    }
+
+    /** Gives the connection back in any case. */
+    private Frame receive() throws IOException, BadFrame, Failure {
+        Frame frame;
+        try {
+            byte[] bytes = connection.wire().readFrame(deadline);
+            span.stamps[4] = connection.wire().answeredAt();
+            span.bytesIn = 4 + bytes.length;
+            frame = Frame.parse(bytes);
+            Head head = Head.parse(frame);
+            boolean isMine = frame.hasHeader() && frame.sequence() == connection.sequence()
+                    && head.sequence() == MESSAGE && head.name().equals(edge.name());
+            if (!isMine || head.type() != TMessageType.REPLY && head.type() != TMessageType.EXCEPTION) {
+                throw new BadFrame();
+            }
+        } catch (IOException | BadFrame error) {
+            lose(error);
+            throw error;
+        }
+        pool.keep(connection);
+        return frame;
+    }
+
+    private void lose(Exception error) {
+        pool.lose(connection, !(error instanceof SocketTimeoutException));
+    }
+
+    private void end(Throwable why) {
+        span.stamps[5] = Clock.now();
+        span.outcome = Outcome.of(why);
+        edge.count(span.outcome, span.stamps[5] - span.stamps[0]);
+        if (span.outcome == Outcome.FAILED || span.outcome == Outcome.DEADLINE) {
+            service.log().error("a call failed", "callee", edge.callee(), "method", edge.name(), "error", why.getMessage());
+        }
+        if (request.isSampled()) {
+            span.trace = request.trace;
+            span.parent = request.trace.span();
+            service.spans().add(span);
+        }
+    }
+
+    /** What generated code threw, as the caller of a service sees it. */
+    static TException known(String callee, Throwable error) {
+        if (error instanceof TApplicationException said) {
+            return Failure.answeredBy(callee, said.getMessage());
+        }
+        return error instanceof movies.idl.Refused refused ? refused : new Failure.Unavailable(callee + ": " + error);
+    }
+}

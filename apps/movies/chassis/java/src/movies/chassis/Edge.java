@@ -1,0 +1,70 @@
+package movies.chassis;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+
+/** The calls of one method of a callee. */
+final class Edge {
+    private final String callee;
+    private final int peer;
+    private final String name;
+    private final int method;
+    private final List<Pool<Connection>> replicas;
+    private final AtomicInteger turn;
+    private final Budget budget = new Budget();
+    private final LongAdder calls = new LongAdder();
+    private final LongAdder errors = new LongAdder();
+    private final LongAdder ns = new LongAdder();
+
+    /** The replicas and whose turn it is belong to all methods of the callee. */
+    Edge(String callee, int method, List<Pool<Connection>> replicas, AtomicInteger turn) {
+        Registry.Row row = Registry.row(callee);
+        this.callee = callee;
+        this.peer = row.id();
+        this.name = row.methods().get(method);
+        this.method = method;
+        this.replicas = replicas;
+        this.turn = turn;
+    }
+
+    Pool<Connection> pick() {
+        return replicas.get(Math.floorMod(turn.getAndIncrement(), replicas.size()));
+    }
+
+    void count(Outcome outcome, long took) {
+        calls.increment();
+        ns.add(took);
+        if (outcome == Outcome.FAILED || outcome == Outcome.DEADLINE) {
+            errors.increment();
+        }
+    }
+
+    void appendTo(Map<String, Long> all) {
+        String prefix = "edge." + callee + "." + name;
+        all.put(prefix + ".calls", calls.sum());
+        all.put(prefix + ".errors", errors.sum());
+        all.put(prefix + ".ns", ns.sum());
+    }
+
+    String callee() {
+        return callee;
+    }
+
+    int peer() {
+        return peer;
+    }
+
+    String name() {
+        return name;
+    }
+
+    int method() {
+        return method;
+    }
+
+    Budget budget() {
+        return budget;
+    }
+}

@@ -1,0 +1,69 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ReadableByteChannel;
+import java.util.Arrays;
+
+/** The bytes of a caller's connection that have come, until they make frames. */
+final class Inbox {
+    private static final int USUAL = 1024;
+    /** A caller that claims a large frame gets room for it as it sends. */
+    private static final int STEP = 1024 * 1024;
+
+    private byte[] bytes = new byte[USUAL];
+    private int size;
+
+    int size() {
+        return size;
+    }
+
+    /** Reads once, at most so much; -1 at the end. */
+    int fill(ReadableByteChannel channel, ByteBuffer buffer) throws IOException, BadFrame {
+        int read = channel.read(buffer.clear());
+        if (read > 0) {
+            if (size + read > bytes.length) {
+                bytes = Arrays.copyOf(bytes, room(size + read));
+            }
+            buffer.flip().get(bytes, size, read);
+            size += read;
+        }
+        return read;
+    }
+
+    private int room(int needed) throws BadFrame {
+        int frame = frameSize();
+        int most = frame < 0 ? needed : Math.max(needed, 4 + frame);
+        return Math.max(needed, Math.min(most, needed < STEP ? 2 * needed : most));
+    }
+
+    /** The length that the next frame says; -1 where it has not come. */
+    private int frameSize() throws BadFrame {
+        if (size < 4) {
+            return -1;
+        }
+        int frame = ByteBuffer.wrap(bytes).getInt();
+        if (frame < 1 || frame > Frame.LIMIT) {
+            throw new BadFrame();
+        }
+        return frame;
+    }
+
+    /** The next frame without its length; null where it is not there yet. */
+    byte[] takeFrame() throws BadFrame {
+        int frame = frameSize();
+        if (frame < 0 || size < 4 + frame) {
+            return null;
+        }
+        byte[] taken = Arrays.copyOfRange(bytes, 4, 4 + frame);
+        int left = size - 4 - frame;
+        if (bytes.length > STEP) {
+            // The room of a large frame is not kept.
+            bytes = Arrays.copyOfRange(bytes, 4 + frame, 4 + frame + Math.max(left, USUAL));
+        } else {
+            System.arraycopy(bytes, 4 + frame, bytes, 0, left);
+        }
+        size = left;
+        return taken;
+    }
+}

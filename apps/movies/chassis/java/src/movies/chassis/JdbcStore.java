@@ -1,0 +1,204 @@
+package movies.chassis;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** PostgreSQL by JDBC, in shards. */
+final class JdbcStore implements Store {
+    private final Service service;
+    private final String name;
+    private final int peer;
+    private final List<Pool<Session>> shards = new ArrayList<>();
+
+    JdbcStore(Service service, String domain) throws ConfigError {
+        this.service = service;
+        this.name = domain + "-db";
+        this.peer = Registry.row(name).id();
+        String key = "store." + domain;
+        for (String text : service.config().texts(key)) {
+            StoreAddress address = StoreAddress.parse(key, text);
+            shards.add(new Pool<>(name, service.config().threads(), deadline -> Session.open(address, deadline), Session::isAlive));
+        }
+    }
+
+    /** Loads the driver and connects once, so that the first request need not. That a database is not there yet is no error. */
+    void warm() {
+        for (Pool<Session> shard : shards) {
+            try {
+                shard.keep(shard.take(Request.current().deadline));
+            } catch (IOException | Failure later) {
+                service.log().info("a store is not there yet", "store", name, "error", later.getMessage());
+            }
+        }
+    }
+
+    @Override
+    public Map<String, String> getMany(String table, List<String> ids) throws Failure {
+        Map<Integer, List<String>> parts = new TreeMap<>();
+        for (String id : ids) {
+            parts.computeIfAbsent(shardOf(id), shard -> new ArrayList<>()).add(id);
+        }
+        Map<String, String> found = new HashMap<>();
+        for (Map.Entry<Integer, List<String>> part : parts.entrySet()) {
+            Span.StoreMethod method = ids.size() == 1 ? Span.StoreMethod.GET : Span.StoreMethod.GET_MANY;
+            found.putAll(ask(method, part.getKey(), connection -> select(connection, table, part.getValue())));
+        }
+        return found;
+    }
+
+    private static Map<String, String> select(Connection connection, String table, List<String> ids) throws SQLException {
+        Map<String, String> found = new HashMap<>();
+        try (PreparedStatement statement = connection.prepareStatement("SELECT id, doc::text FROM " + table + " WHERE id = ANY (?)")) {
+            statement.setArray(1, connection.createArrayOf("text", ids.toArray()));
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    found.put(rows.getString(1), rows.getString(2));
+                }
+            }
+        }
+        return found;
+    }
+
+    @Override
+    public boolean insert(String table, String id, String doc) throws Failure {
+        String statement = "INSERT INTO " + table + " (id, doc) VALUES (?, ?::jsonb) ON CONFLICT DO NOTHING";
+        return change(Span.StoreMethod.INSERT, id, statement, id, doc) > 0;
+    }
+
+    @Override
+    public int update(String key, String statement, Object... values) throws Failure {
+        return change(Span.StoreMethod.UPDATE, key, statement, values);
+    }
+
+    private int change(Span.StoreMethod method, String key, String text, Object... values) throws Failure {
+        return ask(method, shardOf(key), connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(text)) {
+                for (int at = 0; at < values.length; at++) {
+                    statement.setObject(at + 1, values[at]);
+                }
+                return statement.executeUpdate();
+            }
+        });
+    }
+
+    private interface Work<T> {
+        T run(Connection connection) throws SQLException;
+    }
+
+    /** Buckets `ID#k` are where their owner is. */
+    private int shardOf(String id) {
+        int owner = id.indexOf('#');
+        return Jump.shard(owner < 0 ? id : id.substring(0, owner), shards.size());
+    }
+
+    private <T> T ask(Span.StoreMethod method, int shard, Work<T> work) throws Failure {
+        StoreSpan span = new StoreSpan(service, peer, method);
+        long deadline = Request.current().deadline;
+        Exception why = null;
+        try {
+            try {
+                return askOnce(shards.get(shard), deadline, span, work);
+            } catch (IOException | SQLException error) {
+                if (!isLost(error) || Request.left(deadline) <= 0) {
+                    throw error;
+                }
+            }
+            // The database was started again meanwhile.
+            span.retried();
+            return askOnce(shards.get(shard), deadline, span, work);
+        } catch (IOException | SQLException error) {
+            Failure failure = failure(error, deadline);
+            why = failure;
+            throw failure;
+        } catch (Failure failure) {
+            why = failure;
+            throw failure;
+        } finally {
+            span.end(why);
+        }
+    }
+
+    private static <T> T askOnce(Pool<Session> pool, long deadline, StoreSpan span, Work<T> work)
+            throws IOException, SQLException, Failure {
+        Session session = pool.take(deadline);
+        span.begin(session.socket.wire());
+        boolean isSound = false;
+        SQLException why = null;
+        try {
+            session.socket.setDeadline(deadline);
+            T result = work.run(session.connection);
+            isSound = true;
+            return result;
+        } catch (SQLException error) {
+            why = error;
+            throw error;
+        } finally {
+            span.took(session.socket.wire());
+            if (isSound || why != null && !isBroken(why)) {
+                pool.keep(session);
+            } else {
+                // Where the time was spent, the other connections may be good still.
+                pool.lose(session, Request.left(deadline) > 0);
+            }
+        }
+    }
+
+    /** Whether the connection is of no more use. Classes 08 and 57P. Source: PostgreSQL 15, appendix A. */
+    private static boolean isBroken(SQLException error) {
+        String state = error.getSQLState();
+        return state == null || state.startsWith("08") || state.startsWith("57P");
+    }
+
+    /** Whether the same question may get an answer on another connection. */
+    private static boolean isLost(Exception error) {
+        return error instanceof IOException || error instanceof SQLException said && isBroken(said);
+    }
+
+    private Failure failure(Exception error, long deadline) {
+        // 57014: the statement was ended, which its own limit does only.
+        boolean isEnded = error instanceof SQLException said && "57014".equals(said.getSQLState());
+        if (isEnded || Request.left(deadline) <= 0) {
+            return new Failure.DeadlineSpent(name + " did not answer in time");
+        }
+        String what = String.valueOf(error.getMessage()).lines().findFirst().orElse("");
+        service.log().error("a store failed", "store", name, "error", what);
+        return new Failure.Unavailable(name + ": " + what);
+    }
+
+    void close() {
+        shards.forEach(Pool::close);
+    }
+
+    /** A connection of the driver, and the socket below. */
+    private record Session(Connection connection, StoreSocket socket) implements Closeable {
+        static Session open(StoreAddress address, long deadline) throws IOException {
+            try {
+                Connection connection =
+                        StoreSockets.connecting(deadline, () -> DriverManager.getConnection(address.url(), address.properties()));
+                return new Session(connection, StoreSockets.takeMade());
+            } catch (SQLException error) {
+                throw new IOException(error.getMessage(), error);
+            }
+        }
+
+        boolean isAlive() {
+            return socket.wire().isAlive();
+        }
+
+        @Override
+        public void close() {
+            // Not the driver's: that would send a message, and may wait.
+            socket.close();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package movies.chassis;
+
+import org.apache.thrift.TException;
+
+/**
+ * An answer that is waited for later, so that several services can be asked at once without a thread for each.
+ *
+ * <p>Close it: a question that was sent is waited for even if its answer is not wanted any more, or the connection were lost.
+ */
+public interface Later<T> extends AutoCloseable {
+    /** Waits for the answer, of which there is one however often it is asked for. */
+    T get() throws TException;
+
+    @Override
+    void close();
+
+    /** A question to a service. */
+    interface Question<I, T> {
+        T ask(I service) throws TException;
+    }
+
+    /** Asks one method of a service; a service in this process answers at once. */
+    static <I, T> Later<T> ask(I service, Question<I, T> question) {
+        try {
+            if (!Upstream.isOne(service)) {
+                return new Done<>(question.ask(service), null);
+            }
+            Call.Begun begun = new Call.Begun();
+            begun.during(() -> question.ask(service));
+            return new CallLater<>(begun.call());
+        } catch (TException error) {
+            return new Done<>(null, error);
+        }
+    }
+
+    /** What is known already. */
+    record Done<T>(T value, TException failure) implements Later<T> {
+        @Override
+        public T get() throws TException {
+            if (failure != null) {
+                throw failure;
+            }
+            return value;
+        }
+
+        @Override
+        public void close() {
+            // Nothing is under way.
+        }
+    }
+}

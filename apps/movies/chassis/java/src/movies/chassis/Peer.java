@@ -1,0 +1,157 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+
+/** A caller's connection: one request at a time, in order. Its lock guards all of it. */
+final class Peer {
+    /** More of these are left to the kernel while a request is under way, which makes the caller wait. */
+    private static final int MOST_AHEAD = Wire.PART;
+
+    private final Server server;
+    private final SocketChannel channel;
+    private final Inbox inbox = new Inbox();
+    private SelectionKey key;
+    private boolean isBusy;
+    private boolean isAdvancing;
+    private boolean hasEnded;
+    /** What could not be written at once, and what to do when it was. */
+    private ByteBuffer rest;
+    private Runnable written;
+
+    Peer(Server server, SocketChannel channel) {
+        this.server = server;
+        this.channel = channel;
+    }
+
+    void register(SelectionKey key) {
+        this.key = key;
+    }
+
+    /** Called by the server's loop. */
+    synchronized void onReady(ByteBuffer buffer) {
+        if (!key.isValid()) {
+            return;
+        }
+        try {
+            if (key.isWritable()) {
+                writeMore();
+            }
+            if (key.isReadable()) {
+                hasEnded |= inbox.fill(channel, buffer) < 0;
+                if (hasEnded || isBusy && inbox.size() > MOST_AHEAD) {
+                    setInterest(SelectionKey.OP_READ, false);
+                }
+            }
+            advance();
+        } catch (BadFrame bad) {
+            server.countBadFrame();
+            close();
+        } catch (IOException broken) {
+            close();
+        }
+    }
+
+    /** Begins the next request, if it is there, and those after it that are answered at once. */
+    private void advance() throws BadFrame {
+        if (isAdvancing) {
+            return;
+        }
+        isAdvancing = true;
+        try {
+            byte[] frame;
+            while (!isBusy && !server.isDraining() && (frame = inbox.takeFrame()) != null) {
+                isBusy = true;
+                server.begin(new Exchange(server, this, frame, Clock.now()));
+            }
+        } finally {
+            isAdvancing = false;
+        }
+        if (!isBusy && (hasEnded || server.isDraining())) {
+            if (hasEnded && inbox.size() > 0) {
+                server.countBadFrame();
+            }
+            close();
+        }
+    }
+
+    /** Writes an answer; `done` is called when the kernel has it all. */
+    synchronized void write(ByteBuffer answer, Runnable done) {
+        rest = answer;
+        written = done;
+        try {
+            writeMore();
+        } catch (IOException broken) {
+            close();
+        }
+    }
+
+    private void writeMore() throws IOException {
+        if (rest == null) {
+            return;
+        }
+        int end = rest.limit();
+        int wrote;
+        do {
+            rest.limit(Math.min(end, rest.position() + Wire.PART));
+            wrote = channel.write(rest);
+            rest.limit(end);
+        } while (wrote > 0 && rest.hasRemaining());
+        setInterest(SelectionKey.OP_WRITE, rest.hasRemaining());
+        if (!rest.hasRemaining()) {
+            rest = null;
+            written.run();
+        }
+    }
+
+    /** The answer was written or cannot be; the next request may begin. */
+    synchronized void finish() {
+        isBusy = false;
+        if (!channel.isOpen()) {
+            return;
+        }
+        try {
+            if (!hasEnded) {
+                setInterest(SelectionKey.OP_READ, true);
+            }
+            advance();
+        } catch (BadFrame bad) {
+            server.countBadFrame();
+            close();
+        }
+    }
+
+    private void setInterest(int what, boolean on) {
+        int now = key.interestOps();
+        int wanted = on ? now | what : now & ~what;
+        if (wanted != now) {
+            key.interestOps(wanted);
+            server.wake();
+        }
+    }
+
+    /** Closes it unless a request is under way. */
+    synchronized void closeIdle() {
+        if (!isBusy) {
+            close();
+        }
+    }
+
+    synchronized void close() {
+        if (!channel.isOpen()) {
+            return;
+        }
+        try {
+            channel.close();
+        } catch (IOException error) {
+            key.cancel();
+        }
+        server.remove(this);
+        if (rest != null) {
+            rest = null;
+            written.run();
+        }
+    }
+}

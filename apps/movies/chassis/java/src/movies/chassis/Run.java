@@ -1,0 +1,119 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.apache.thrift.TBaseProcessor;
+import org.apache.thrift.TByteArrayOutputStream;
+import org.apache.thrift.TException;
+import org.apache.thrift.protocol.TMessage;
+import org.apache.thrift.protocol.TMessageType;
+import org.apache.thrift.protocol.TProtocol;
+
+/** Starts a service, serves until it is told to end, and ends the process. */
+public final class Run {
+    /** Source of these: the contract of the application. */
+    private static final long PING_EACH_MS = 50;
+    private static final long GIVE_UP_NS = TimeUnit.SECONDS.toNanos(20);
+    /** A ping is answered however busy the service is, so within microseconds. */
+    private static final long PING_TAKES_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Makes the handler of a service, which has what it needs from it. */
+    public interface Wiring<H> {
+        H wire(Service service) throws ConfigError, IOException;
+    }
+
+    /** Makes what generated code calls a handler with, such as `Videos.Processor::new`. */
+    public interface Processing<H> {
+        TBaseProcessor<?> process(H handler);
+    }
+
+    private Run() {}
+
+    /** Does not return before the service ends. */
+    public static <H> void main(String name, String[] arguments, Processing<? super H> processing, Wiring<H> wiring) {
+        Log log = new Log(name, 0);
+        try {
+            if (arguments.length != 1) {
+                throw new ConfigError("usage: movies-" + name + " CONFIGFILE");
+            }
+            Config config = Config.read(Path.of(arguments[0]));
+            if (!config.service().equals(name)) {
+                throw new ConfigError("`service` is `" + config.service() + "`, and this program is that of " + name);
+            }
+            log = new Log(name, config.instance());
+            serve(config, log, processing, wiring);
+        } catch (ConfigError | IOException | RuntimeException error) {
+            log.error(error.getMessage() != null ? error.getMessage() : error.toString());
+            // Not `exit`, which would wait for requests.
+            Runtime.getRuntime().halt(1);
+        } catch (InterruptedException end) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static <H> void serve(Config config, Log log, Processing<? super H> processing, Wiring<H> wiring)
+            throws ConfigError, IOException, InterruptedException {
+        // `exit` calls what SIGTERM does, and waits for it; so it needs a thread of its own.
+        Service service = new Service(config, log, () -> new Thread(() -> System.exit(0), "drain").start());
+        H handler = wiring.wire(service);
+        Server server = new Server(service, processing.process(handler), handler);
+        server.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(service, server), "end"));
+        service.warm();
+        awaitUpstreams(config);
+        System.out.println("ready " + config.service() + " " + config.listenText());
+        System.out.flush();
+        Thread.currentThread().join();
+    }
+
+    private static void end(Service service, Server server) {
+        server.end();
+        try {
+            service.spans().close();
+        } catch (IOException error) {
+            service.log().error("spans are lost: they cannot be written", "error", error.getMessage());
+        }
+        // A signal would otherwise be the exit code.
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void awaitUpstreams(Config config) throws ConfigError, InterruptedException {
+        long until = Clock.now() + GIVE_UP_NS;
+        for (String name : config.neededUpstreams()) {
+            for (InetSocketAddress address : config.addresses("upstream." + name)) {
+                awaitPing(name, address, until);
+            }
+        }
+    }
+
+    private static void awaitPing(String name, InetSocketAddress address, long until) throws ConfigError, InterruptedException {
+        for (;;) {
+            try {
+                ping(address);
+                return;
+            } catch (IOException | BadFrame | TException error) {
+                if (Clock.now() > until) {
+                    throw new ConfigError("upstream " + name + " at " + address + " did not answer a ping within "
+                            + TimeUnit.NANOSECONDS.toSeconds(GIVE_UP_NS) + " s: " + error.getMessage());
+                }
+            }
+            Thread.sleep(PING_EACH_MS);
+        }
+    }
+
+    private static void ping(InetSocketAddress address) throws IOException, BadFrame, TException {
+        TByteArrayOutputStream out = new TByteArrayOutputStream();
+        TProtocol to = Codec.writer(out);
+        to.writeMessageBegin(new TMessage("ping", TMessageType.CALL, 1));
+        to.writeFieldStop(); // Without arguments.
+        long deadline = Clock.now() + PING_TAKES_NS;
+        try (Wire wire = Wire.connect(address, deadline)) {
+            wire.write(Frame.plain(out.get(), out.len()), deadline);
+            if (Head.parse(Frame.parse(wire.readFrame(deadline))).type() != TMessageType.REPLY) {
+                throw new IOException("it answered with an exception");
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.thrift.ProcessFunction;
+import org.apache.thrift.TBase;
+import org.apache.thrift.TBaseProcessor;
+
+/**
+ * Answers requests: one thread reads frames of all connections, `threads` workers answer them, and `queue` more may wait.
+ *
+ * <p>Not TThreadedSelectorServer: it knows neither header frames nor the moments at which a request is complete, is taken from
+ * the queue and has been answered, and it drops what is beyond the queue without an answer.
+ */
+final class Server {
+    /** More than 30 callers with 8 connections each have, and less than the 1024 descriptors of a process. */
+    private static final int MOST_PEERS = 512;
+    private static final int BACKLOG = 511;
+    /** Source: the contract of the application. */
+    private static final long LONGEST_END_NS = TimeUnit.SECONDS.toNanos(2);
+    /** How often is looked whether requests under way have ended. */
+    private static final long LOOK_MS = 5;
+
+    private final Service service;
+    private final Object handler;
+    private final Map<String, ? extends ProcessFunction<?, ? extends TBase<?, ?>>> functions;
+    private final Selector selector;
+    private final ServerSocketChannel listener;
+    private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
+    private final BlockingQueue<Exchange> queue = new LinkedBlockingQueue<>();
+    /** Those that work or wait. */
+    private final Set<Exchange> begun = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger places;
+    private volatile boolean isDraining;
+
+    @SuppressWarnings({"unchecked", "rawtypes"}) // Generated code has its structures without their parameters.
+    Server(Service service, TBaseProcessor<?> processor, Object handler) throws IOException {
+        this.service = service;
+        this.handler = handler;
+        this.functions = (Map) processor.getProcessMapView();
+        this.places = new AtomicInteger(service.config().threads() + service.config().queue());
+        this.selector = Selector.open();
+        this.listener = ServerSocketChannel.open();
+        listener.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+        try {
+            listener.bind(service.config().listen(), BACKLOG);
+        } catch (IOException error) {
+            throw new IOException("`listen` " + service.config().listenText() + ": " + error.getMessage(), error);
+        }
+        listener.configureBlocking(false);
+        listener.register(selector, SelectionKey.OP_ACCEPT);
+    }
+
+    void start() {
+        daemon("loop", this::loop);
+        for (int worker = 0; worker < service.config().threads(); worker++) {
+            daemon("worker-" + worker, this::work);
+        }
+    }
+
+    private static void daemon(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void loop() {
+        ByteBuffer buffer = ByteBuffer.allocateDirect(Wire.PART);
+        while (selector.isOpen()) {
+            try {
+                selector.select(key -> onReady(key, buffer));
+            } catch (IOException error) {
+                service.log().error("connections cannot be watched", "error", error.getMessage());
+            }
+        }
+    }
+
+    private void onReady(SelectionKey key, ByteBuffer buffer) {
+        if (!key.isValid()) {
+            return;
+        }
+        Peer peer = (Peer) key.attachment();
+        try {
+            if (peer == null) {
+                accept();
+            } else {
+                peer.onReady(buffer);
+            }
+        } catch (OutOfMemoryError | RuntimeException error) {
+            service.log().error("a connection was closed", "error", error.toString());
+            if (peer != null) {
+                countBadFrame();
+                peer.close();
+            }
+        }
+    }
+
+    private void accept() {
+        try {
+            SocketChannel channel = listener.accept();
+            if (channel == null) {
+                return;
+            }
+            if (peers.size() >= MOST_PEERS) {
+                service.log().error("a connection was refused: there are too many", "limit", MOST_PEERS);
+                channel.close();
+                return;
+            }
+            service.counts().connections.increment();
+            channel.configureBlocking(false);
+            channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+            Peer peer = new Peer(this, channel);
+            peers.add(peer);
+            peer.register(channel.register(selector, SelectionKey.OP_READ, peer));
+        } catch (IOException error) {
+            if (!isDraining) {
+                service.log().error("a connection cannot be accepted", "error", error.getMessage());
+            }
+        }
+    }
+
+    /** A frame has come. */
+    void begin(Exchange exchange) {
+        begun.add(exchange);
+        try {
+            exchange.parse();
+        } catch (BadFrame bad) {
+            exchange.closeBad();
+            return;
+        }
+        if (exchange.isOfChassis()) {
+            exchange.answerAtOnce();
+        } else if (places.getAndDecrement() <= 0) {
+            places.incrementAndGet();
+            service.counts().overloaded.increment();
+            exchange.refuse(new Failure.Overloaded(service.config().queue() + " requests wait already"));
+            exchange.answer();
+        } else {
+            queue.add(exchange);
+        }
+    }
+
+    private void work() {
+        try {
+            for (;;) {
+                Exchange exchange = queue.take();
+                try {
+                    exchange.work();
+                } catch (RuntimeException | OutOfMemoryError error) {
+                    service.log().error("a request was given up", "error", error.toString());
+                    exchange.closeBad();
+                } finally {
+                    places.incrementAndGet();
+                }
+            }
+        } catch (InterruptedException end) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    void finished(Exchange exchange) {
+        begun.remove(exchange);
+    }
+
+    void remove(Peer peer) {
+        peers.remove(peer);
+    }
+
+    void wake() {
+        selector.wakeup();
+    }
+
+    void countBadFrame() {
+        service.counts().badFrames.increment();
+    }
+
+    boolean isDraining() {
+        return isDraining;
+    }
+
+    /** Takes no more connections and requests, and waits for those under way. */
+    void end() {
+        isDraining = true;
+        try {
+            listener.close();
+            // The descriptor is released when the loop has seen it.
+            selector.wakeup();
+        } catch (IOException error) {
+            service.log().error("the listening socket cannot be closed", "error", error.getMessage());
+        }
+        // Callers see the end at once, and ask another instance.
+        peers.forEach(Peer::closeIdle);
+        long until = Clock.now() + LONGEST_END_NS;
+        try {
+            while (!begun.isEmpty() && Clock.now() < until) {
+                Thread.sleep(LOOK_MS);
+            }
+        } catch (InterruptedException end) {
+            Thread.currentThread().interrupt();
+        }
+        if (!begun.isEmpty()) {
+            service.log().error("requests were left at the end", "requests", begun.size());
+        }
+    }
+
+    ProcessFunction<?, ? extends TBase<?, ?>> function(String name) {
+        return functions.get(name);
+    }
+
+    Object handler() {
+        return handler;
+    }
+
+    Service service() {
+        return service;
+    }
+}

@@ -1,0 +1,91 @@
+package movies.chassis;
+
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import movies.idl.Chassis;
+import org.apache.thrift.TServiceClient;
+import org.apache.thrift.TServiceClientFactory;
+
+/** What handlers are made with: the configuration, and what the service calls and stores by it. It answers the methods of every service. */
+public final class Service implements Chassis.Iface {
+    private final Config config;
+    private final Log log;
+    private final Counters counts = new Counters();
+    private final Spans spans;
+    private final Registry.Row row;
+    private final Runnable onDrain;
+    private final List<Upstream<?>> upstreams = new ArrayList<>();
+    private final List<JdbcStore> stores = new ArrayList<>();
+
+    Service(Config config, Log log, Runnable onDrain) throws IOException {
+        this.config = config;
+        this.log = log;
+        this.row = Registry.row(config.service());
+        this.onDrain = onDrain;
+        this.spans = new Spans(config, log);
+    }
+
+    /** A service that is called, as its interface. `clients`: the generated factory, such as `new Videos.Client.Factory()`. */
+    public <I, C extends TServiceClient> I upstream(String name, Class<I> iface, TServiceClientFactory<C> clients) throws ConfigError {
+        Upstream<C> upstream = new Upstream<>(this, name, clients);
+        upstreams.add(upstream);
+        return iface.cast(Proxy.newProxyInstance(iface.getClassLoader(), new Class<?>[] {iface}, upstream));
+    }
+
+    public Store store(String domain) throws ConfigError {
+        JdbcStore store = new JdbcStore(this, domain);
+        stores.add(store);
+        return store;
+    }
+
+    public Cache cache(String domain) throws ConfigError {
+        return new Memcached(this, domain);
+    }
+
+    void warm() {
+        stores.forEach(JdbcStore::warm);
+    }
+
+    @Override
+    public long ping() {
+        return Clock.now();
+    }
+
+    @Override
+    public Map<String, Long> counters() {
+        Map<String, Long> all = new TreeMap<>();
+        counts.appendTo(all);
+        all.put("spans", spans.count());
+        upstreams.forEach(upstream -> upstream.appendTo(all));
+        return all;
+    }
+
+    @Override
+    public void drain() {
+        onDrain.run();
+    }
+
+    public Config config() {
+        return config;
+    }
+
+    public Log log() {
+        return log;
+    }
+
+    Counters counts() {
+        return counts;
+    }
+
+    Spans spans() {
+        return spans;
+    }
+
+    Registry.Row row() {
+        return row;
+    }
+}

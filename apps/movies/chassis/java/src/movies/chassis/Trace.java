@@ -1,0 +1,50 @@
+package movies.chassis;
+
+import java.util.concurrent.ThreadLocalRandom;
+
+/** What a request header `traceparent` says. */
+record Trace(long high, long low, long span, boolean sampled) {
+    /** W3C's version 00 only, in lower case; null where it is not that. Source: Trace Context, 3.2.2. */
+    static Trace parse(String text) {
+        if (text == null || text.length() != 55 || !text.startsWith("00-") || text.charAt(35) != '-' || text.charAt(52) != '-') {
+            return null;
+        }
+        for (int at = 3; at < 55; at++) {
+            if (at != 35 && at != 52 && "0123456789abcdef".indexOf(text.charAt(at)) < 0) {
+                return null;
+            }
+        }
+        long high = Long.parseUnsignedLong(text, 3, 19, 16);
+        long low = Long.parseUnsignedLong(text, 19, 35, 16);
+        long span = Long.parseUnsignedLong(text, 36, 52, 16);
+        boolean sampled = (Integer.parseInt(text, 53, 55, 16) & 1) == 1;
+        return span == 0 || (high | low) == 0 ? null : new Trace(high, low, span, sampled);
+    }
+
+    Trace withSpan(long other) {
+        return new Trace(high, low, other, sampled);
+    }
+
+    static long newSpan() {
+        long id;
+        do {
+            id = ThreadLocalRandom.current().nextLong();
+        } while (id == 0);
+        return id;
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(55).append("00-");
+        hex(text, high);
+        hex(text, low);
+        hex(text.append('-'), span);
+        return text.append(sampled ? "-01" : "-00").toString();
+    }
+
+    private static void hex(StringBuilder text, long number) {
+        for (int shift = 60; shift >= 0; shift -= 4) {
+            text.append(Character.forDigit((int) (number >>> shift) & 15, 16));
+        }
+    }
+}

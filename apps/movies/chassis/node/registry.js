@@ -1,0 +1,20 @@
+/** Those that services in JavaScript are or call, and their stores. Source: the registry of the application. */
+const ROWS = {
+  videos: { id: 12, methods: ['read'] },
+  text: { id: 21, methods: ['upload'] },
+  'compose-review': { id: 23, methods: ['put'] },
+  'movies-cache': { id: 32, methods: [] },
+  'movies-db': { id: 33, methods: [] },
+};
+
+/** Methods that do the same however often they are asked. Source: the contract of the application. */
+const IDEMPOTENT = new Set(['read', 'ping']);
+
+export function row(name) {
+  if (!Object.hasOwn(ROWS, name)) throw new Error(`\`${name}\` is not a service or store that the registry of JavaScript has`);
+  return ROWS[name];
+}
+
+export function isIdempotent(method) {
+  return IDEMPOTENT.has(method);
+}

@@ -1,0 +1,88 @@
+import { Cache } from './cache.js';
+import { now } from './clock.js';
+import { Log } from './log.js';
+import { Spans } from './spans.js';
+import { Store } from './store.js';
+import { Upstream } from './upstream.js';
+
+/** What handlers are made with: the configuration, and what the service calls and stores by it. */
+export class Service {
+  #upstreams = [];
+  #closing = [];
+  /** Called when the service is asked to end. */
+  onDrain = () => {};
+
+  counters = {
+    requests: 0,
+    errors: 0,
+    refused: 0,
+    deadline: 0,
+    overloaded: 0,
+    degraded: 0,
+    retries: 0,
+    bad_frames: 0,
+    connections: 0,
+    queue_ns: 0,
+    application_ns: 0,
+    cpu_ns: 0,
+    'cache.hits': 0,
+    'cache.misses': 0,
+    'cache.errors': 0,
+  };
+
+  constructor(config, log = new Log(config.service, config.instance)) {
+    this.config = config;
+    this.log = log;
+    this.spans = new Spans(config, log);
+  }
+
+  upstream(name, Client) {
+    const upstream = new Upstream(this, name, Client);
+    this.#upstreams.push(upstream);
+    this.#closing.push(upstream);
+    return upstream;
+  }
+
+  cache(domain) {
+    const cache = new Cache(this, domain);
+    this.#closing.push(cache);
+    return cache;
+  }
+
+  store(domain) {
+    const store = new Store(this, domain);
+    this.#closing.push(store);
+    return store;
+  }
+
+  allCounters() {
+    const all = { ...this.counters, spans: this.spans.count };
+    for (const upstream of this.#upstreams) upstream.appendTo(all);
+    return all;
+  }
+
+  close() {
+    this.spans.close();
+    for (const one of this.#closing) one.close();
+  }
+}
+
+/** What every service answers; handlers extend it. There is one for each request, with its context. */
+export class Base {
+  constructor(service, context) {
+    this.service = service;
+    this.context = context;
+  }
+
+  async ping() {
+    return now();
+  }
+
+  async counters() {
+    return this.service.allCounters();
+  }
+
+  async drain() {
+    this.service.onDrain();
+  }
+}

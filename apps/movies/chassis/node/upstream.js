@@ -1,0 +1,158 @@
+import { Budget } from './budget.js';
+import { NS_PER_MS, now } from './clock.js';
+import { newSpanId, traceText } from './context.js';
+import { answeredBy, ConnectionLost, DeadlineSpent, Outcome, outcomeOf, Refused, Unavailable } from './failure.js';
+import { BadFrame, headerBefore, parseFrame, parseHead, Type } from './frame.js';
+import { shardOf } from './jump.js';
+import { Pool } from './pool.js';
+import { Bytes, Reader, readException, Writer } from './protocol.js';
+import { isIdempotent, row } from './registry.js';
+import { Kind, RETRIED } from './span.js';
+
+const takeFrame = (inbox) => inbox.takeFrame();
+
+/** A service that is called, with the generated class of its clients. */
+export class Upstream {
+  #service;
+  #name;
+  #row;
+  #Client;
+  #limit;
+  #replicas;
+  #edges = new Map();
+  #turn = 0;
+  #sequence = 0;
+
+  constructor(service, name, Client) {
+    this.#service = service;
+    this.#name = name;
+    this.#row = row(name);
+    this.#Client = Client;
+    this.#limit = service.config.limitOf(name);
+    this.#replicas = service.config.upstream(name).map((address) => new Pool(address));
+    for (const method of this.#row.methods) this.#edges.set(method, { calls: 0, errors: 0, ns: 0, budget: new Budget() });
+  }
+
+  appendTo(all) {
+    for (const [method, edge] of this.#edges) {
+      for (const key of ['calls', 'errors', 'ns']) all[`edge.${this.#name}.${method}.${key}`] = Math.round(edge[key]);
+    }
+  }
+
+  close() {
+    for (const replica of this.#replicas) replica.close();
+  }
+
+  /** Asks a replica, the next one or that of the key. Errors: `Refused`, `DeadlineSpent`, `Unavailable`. */
+  async call(context, method, args, { key } = {}) {
+    const edge = this.#edges.get(method);
+    const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0 };
+    const span = context.sampled ? newSpanId() : undefined;
+    const asked = this.#ask(context.within(this.#limit), method, args, span);
+    edge.budget.earn();
+    let failure;
+    try {
+      return await this.#attempts(edge, method, asked, key, times);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      this.#end(context, edge, method, span, times, failure);
+    }
+  }
+
+  /** The question: what generated code sends, and how it takes the answer. */
+  #ask(context, method, args, span) {
+    const bytes = new Bytes();
+    const client = new this.#Client(bytes, Writer);
+    const sequence = (this.#sequence = (this.#sequence + 1) % 0x7fffffff);
+    client._seqid = sequence - 1; // It counts before it sends.
+    const answered = client[method](...args);
+    // It may never be given an answer; then what went wrong is known already.
+    answered.catch(() => {});
+    return { context, client, sequence, answered, span, message: bytes.message };
+  }
+
+  async #attempts(edge, method, asked, key, times) {
+    try {
+      return await this.#attempt(method, asked, key, times);
+    } catch (error) {
+      if (!(error instanceof ConnectionLost)) throw this.#known(error);
+      if (!isIdempotent(method) || asked.context.deadline <= now() || !edge.budget.spend()) throw this.#known(error);
+    }
+    this.#service.counters.retries++;
+    Object.assign(times, { flags: RETRIED, answered: 0 });
+    try {
+      return await this.#attempt(method, asked, key, times);
+    } catch (error) {
+      throw this.#known(error);
+    }
+  }
+
+  #known(error) {
+    if (error instanceof Refused || error instanceof DeadlineSpent || error instanceof Unavailable) return error;
+    if (error instanceof BadFrame) this.#service.counters.bad_frames++;
+    return new Unavailable(`${this.#name}: ${error.message}`);
+  }
+
+  async #attempt(method, asked, key, times) {
+    const { context, message, sequence } = asked;
+    if (context.deadline <= now()) throw new DeadlineSpent(`nothing is left to call ${this.#name}`);
+    const body = await this.#pick(key).use(context.deadline, (connection) => {
+      times.connected = now();
+      // At least 1: less than a millisecond is more than nothing.
+      const pairs = { d: String(Math.max(1, Math.floor((context.deadline - times.connected) / NS_PER_MS))) };
+      if (context.trace) pairs.traceparent = traceText({ ...context.trace, span: asked.span ?? context.trace.span });
+      const before = headerBefore(sequence, message.length, pairs);
+      times.encoded = now();
+      times.out = before.length + message.length;
+      return connection.exchange([before, message], takeFrame, context.deadline, times);
+    });
+    times.in = 4 + body.length;
+    return this.#decode(method, asked, body);
+  }
+
+  #decode(method, { client, sequence, answered }, body) {
+    const frame = parseFrame(body);
+    const head = parseHead(frame.message);
+    if (!frame.hasHeader || frame.sequence !== sequence || head.sequence !== sequence || head.name !== method) {
+      throw new Unavailable(`${this.#name}: an answer that is none to this request`);
+    }
+    if (head.type === Type.EXCEPTION) throw answeredBy(this.#name, readException(frame.message));
+    if (head.type !== Type.REPLY) throw new BadFrame();
+    const reader = new Reader(frame.message);
+    reader.readMessageBegin();
+    client[`recv_${method}`](reader, head.type, sequence);
+    return answered;
+  }
+
+  #pick(key) {
+    const n = this.#replicas.length;
+    return this.#replicas[key === undefined ? this.#turn++ % n : shardOf(String(key), n)];
+  }
+
+  #end(context, edge, method, span, times, failure) {
+    const decoded = now();
+    const outcome = outcomeOf(failure);
+    edge.calls++;
+    edge.ns += decoded - times.called;
+    if (outcome === Outcome.FAILED || outcome === Outcome.DEADLINE) {
+      edge.errors++;
+      this.#service.log.error('a call failed', { callee: this.#name, method, error: failure.message });
+    }
+    if (!span) return;
+    this.#service.spans.add({
+      kind: Kind.CLIENT,
+      peer: this.#row.id,
+      method: this.#row.methods.indexOf(method),
+      outcome,
+      flags: times.flags,
+      trace: context.trace.id,
+      span,
+      parent: context.trace.span,
+      stamps: [times.called, times.connected, times.encoded, times.sent, times.answered, decoded],
+      bytesIn: times.in,
+      bytesOut: times.out,
+    });
+  }
+}

@@ -1,0 +1,19 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Chassis;
+
+/** What all processes of a service counted since its start. */
+interface Counts
+{
+    /** What every service counts; those of edges are `edge.CALLEE.METHOD.calls`, `.errors` and `.ns`. */
+    public const NAMES = ['requests', 'errors', 'refused', 'deadline', 'overloaded', 'degraded', 'retries', 'bad_frames',
+        'connections', 'spans', 'queue_ns', 'application_ns', 'cpu_ns'];
+
+    /** @param array<string, int> $amounts by name */
+    public function add(array $amounts): void;
+
+    /** @return array<string, int> */
+    public function all(): array;
+}

@@ -1,0 +1,42 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Chassis;
+
+/** Why a request was not served. Its message begins with the word that callers in every language know it by. */
+final class Failure extends \RuntimeException
+{
+    private function __construct(public readonly Outcome $outcome, string $message, ?\Throwable $previous)
+    {
+        parent::__construct($message, 0, $previous);
+    }
+
+    /** Nothing is left of the request's time. */
+    public static function deadline(string $what): self
+    {
+        return new self(Outcome::Deadline, "deadline: $what", null);
+    }
+
+    /** A service or store that it needs did not answer. */
+    public static function unavailable(string $name, string $why, ?\Throwable $previous = null): self
+    {
+        return new self(Outcome::Failed, "unavailable: $name: $why", $previous);
+    }
+
+    /** What another service said of itself. */
+    public static function told(string $name, string $message): self
+    {
+        return match (true) {
+            str_starts_with($message, 'deadline: ') => new self(Outcome::Deadline, $message, null),
+            str_starts_with($message, 'overloaded: ') => new self(Outcome::Failed, $message, null),
+            str_starts_with($message, 'unavailable: ') => new self(Outcome::Failed, $message, null),
+            default => self::unavailable($name, $message),
+        };
+    }
+
+    public function isOverload(): bool
+    {
+        return str_starts_with($this->getMessage(), 'overloaded: ');
+    }
+}

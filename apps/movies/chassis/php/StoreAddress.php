@@ -1,0 +1,49 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Chassis;
+
+/** Where a database is, from a URI as libpq takes it: PDO takes words in its place. */
+final class StoreAddress
+{
+    private const URI = '#^postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?(\[[^\]]*\]|[^:/?]*)(?::([0-9]*))?(?:/([^?]*))?(?:\?(.*))?$#D';
+
+    /** @param array<string, string> $words */
+    private function __construct(
+        public readonly ?string $user,
+        public readonly ?string $password,
+        private readonly array $words,
+    ) {
+    }
+
+    public static function parse(string $address): self
+    {
+        if (preg_match(self::URI, $address, $found, PREG_UNMATCHED_AS_NULL) !== 1) {
+            throw new \InvalidArgumentException("a store's address is no postgresql://USER@HOST:PORT/DATABASE");
+        }
+        [, $user, $password, $host, $port, $database, $more] = array_pad($found, 7, null);
+        $words = ['host' => trim((string) $host, '[]'), 'port' => (string) $port, 'dbname' => (string) $database];
+        foreach ($more === null ? [] : explode('&', $more) as $pair) {
+            [$key, $value] = explode('=', $pair, 2) + [1 => ''];
+            $words[$key] = $value;
+        }
+        $words = array_map(rawurldecode(...), array_filter($words, static fn (string $word): bool => $word !== ''));
+        foreach ($words as $key => $value) {
+            if (preg_match('/^[a-z_]+$/D', $key) !== 1 || str_contains($value, ';')) {
+                throw new \InvalidArgumentException("a store's address has a $key that PDO cannot be told");
+            }
+        }
+        $plain = static fn (?string $text): ?string => $text === null || $text === '' ? null : rawurldecode($text);
+        return new self($plain($user), $plain($password), $words);
+    }
+
+    public function dsn(): string
+    {
+        $quoted = [];
+        foreach ($this->words as $key => $value) {
+            $quoted[] = "$key='" . addcslashes($value, "'\\") . "'";
+        }
+        return 'pgsql:' . implode(';', $quoted);
+    }
+}

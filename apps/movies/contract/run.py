@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""Contract tests of the movie application. README.md says how its cases are written.
+
+run.py --out OUT [--service NAME]... [--case TEXT] [--list] [--json FILE] [--keep]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+import tomllib
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+try:
+    import jinja2  # noqa: F401
+    import psycopg2  # noqa: F401
+    import thrift  # noqa: F401
+except ImportError as error:
+    sys.exit(f"run.py: {error}; apt-get install python3-thrift python3-psycopg2 python3-jinja2, and run it by /usr/bin/python3")
+
+import children  # noqa: E402
+import common  # noqa: E402
+import fastcgi  # noqa: E402
+import stores  # noqa: E402
+import wire  # noqa: E402
+from cases import run_case  # noqa: E402
+from idl import Idl  # noqa: E402
+from subject import ContractError, Subject  # noqa: E402
+
+
+class World:
+    """What all services share."""
+
+    def __init__(self, out: pathlib.Path, folder: pathlib.Path):
+        self.out, self.folder = out, folder
+        self.registry = registry()
+        self.idl = Idl(HERE.parent / "idl" / "movies.thrift", folder / "idl")
+        self.caches = stores.Caches()
+        self._postgres = None
+
+    @property
+    def postgres(self):
+        if self._postgres is None:
+            self._postgres = stores.Postgres(self.folder)
+        return self._postgres
+
+    def close(self) -> None:
+        self.caches.close()
+        if self._postgres:
+            self._postgres.close()
+
+
+def registry() -> dict:
+    return tomllib.loads((HERE / "services.toml").read_text())
+
+
+class Results:
+    """One line for each case, and all of them for a file."""
+
+    def __init__(self):
+        self.all = []
+
+    def add(self, service: str, name: str, outcome: str, lines=(), took=0.0) -> None:
+        self.all.append({"service": service, "case": name, "outcome": outcome, "why": list(lines), "ms": round(took * 1000)})
+        if outcome == "passed":
+            print(f"ok      {service}: {name} ({took * 1000:.0f} ms)")
+        elif outcome == "skipped":
+            print(f"skipped {service}: {name}: {'; '.join(lines)}")
+        else:
+            print(f"FAILED  {service}: {name} ({took * 1000:.0f} ms)")
+            for line in lines:
+                print(f"        {line}")
+        sys.stdout.flush()
+
+    def count(self, outcome: str) -> int:
+        return sum(result["outcome"] == outcome for result in self.all)
+
+
+def attempt(results: Results, service: str, name: str, what) -> None:
+    began = time.monotonic()
+    try:
+        lines = what()
+    except common.Skip as skip:
+        results.add(service, name, "skipped", [str(skip)])
+        return
+    except ContractError as error:
+        lines = [f"contract.toml: {error}"]
+    except (wire.Closed, wire.Malformed, OSError, RuntimeError) as error:
+        lines = [f"{type(error).__name__}: {error}"]
+    except (KeyError, ValueError, TypeError, IndexError, stores.psycopg2.Error) as error:
+        where = error.__traceback__
+        while where.tb_next:
+            where = where.tb_next
+        lines = [f"{error!r} ({pathlib.Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"]
+    results.add(service, name, "failed" if lines else "passed", list(dict.fromkeys(lines)), time.monotonic() - began)
+
+
+def test(world: World, results: Results, name: str, wanted: str) -> None:
+    contract = HERE.parent / "services" / name / "contract.toml"
+    try:
+        subject = Subject(world, name, contract)
+    except (ContractError, ValueError, KeyError) as error:
+        results.add(name, "contract.toml", "failed", [repr(error) if isinstance(error, KeyError) else str(error)])
+        return
+    try:
+        own = [case for case in subject.cases if wanted in case["name"]]
+        usual = [(title, function) for title, function in (fastcgi.CASES if subject.is_http else common.CASES) if wanted in title]
+        if any("gives up when" in title for title, _ in usual):
+            subject.doom()
+        attempt(results, name, "is ready", subject.restart)
+        if subject.main is None:
+            return
+        for case in own:
+            attempt(results, name, case["name"], lambda: run_case(subject, case))
+        if own:
+            attempt(results, name, "writes spans of all these", subject.check_spans)
+        subject.main_or_start()
+        for title, function in usual:
+            def one():
+                subject.main_or_start()
+                subject.reset(subject.probe)
+                return function(subject)
+            attempt(results, name, title, one)
+    except RuntimeError as error:
+        results.add(name, "starts again", "failed", [str(error)])
+    finally:
+        subject.close()
+
+
+def why_not(out: pathlib.Path, name: str):
+    """Why a service is not tested; None where it is."""
+    program = out / "bin" / f"movies-{name}"
+    if not os.access(program, os.X_OK):
+        return f"{program} is not there"
+    if not (HERE.parent / "services" / name / "contract.toml").exists():
+        return f"services/{name}/contract.toml is not there"
+    return None
+
+
+def listing(names: list, known: dict) -> None:
+    for name in names:
+        file = HERE.parent / "services" / name / "contract.toml"
+        own = [case["name"] for case in tomllib.loads(file.read_text()).get("case", [])] if file.exists() else []
+        usual = common.CASES if "idl" in known[name] else fastcgi.CASES
+        for title in own + [title for title, _ in usual]:
+            print(f"{name}: {title}")
+
+
+def main() -> int:
+    known = registry()
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--out", type=pathlib.Path, help="folder with bin/movies-NAME")
+    options.add_argument("--service", action="append", choices=sorted(known), metavar="NAME")
+    options.add_argument("--case", default="", metavar="TEXT", help="only cases whose name has this")
+    options.add_argument("--list", action="store_true")
+    options.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    options.add_argument("--keep", action="store_true", help="keep configuration files, logs and spans")
+    given = options.parse_args()
+    names = given.service or list(known)
+    if given.list:
+        listing(names, known)
+        return 0
+    if not given.out:
+        options.error("--out is missing")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    results, folder = Results(), children.Folder(given.keep)
+    try:
+        world = World(given.out.resolve(), folder.path)
+        try:
+            for name in names:
+                reason = why_not(world.out, name)
+                if reason:
+                    results.add(name, "all", "skipped", [reason])
+                else:
+                    test(world, results, name, given.case)
+        finally:
+            world.close()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        results.add("run.py", "all", "failed", ["interrupted"])
+    finally:
+        folder.close()
+        if given.keep:
+            print(f"kept {folder.path}")
+    if given.json:
+        given.json.write_text(json.dumps({"results": results.all}, indent=1) + "\n")
+    print(f"{results.count('passed')} passed, {results.count('failed')} failed, {results.count('skipped')} skipped")
+    return 1 if results.count("failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

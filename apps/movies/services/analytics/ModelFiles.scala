@@ -1,0 +1,66 @@
+package movies.analytics
+
+import com.google.gson.{JsonArray, JsonObject, JsonParser}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, Path, StandardCopyOption, StandardOpenOption}
+import java.nio.{ByteBuffer, ByteOrder}
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** The files `NNNNNNNN.factors` and `NNNNNNNN.ads` of a folder, of which the newest are used. */
+final class ModelFiles(folder: Path) {
+  private val newest = names(".factors").concat(names(".ads")).map(_.takeWhile(_.isDigit).toInt).maxOption.getOrElse(0)
+
+  /** Writes both as the next version, and returns it. Errors: `IOException`. */
+  def write(learned: Learned, genres: Map[Int, String]): Int = {
+    val version = newest + 1
+    // Advertisements first: who looks between the two has the older factors for both.
+    names(".ads").maxOption.foreach(file => put(f"$version%08d.ads", ads(folder.resolve(file), version, learned, genres)))
+    put(f"$version%08d.factors", factors(learned))
+    version
+  }
+
+  /** Source of the format: the contract of the application. */
+  private def factors(learned: Learned): Array[Byte] = {
+    val rows = learned.users ++ learned.movies
+    val out = ByteBuffer.allocate(16 + 4 * learned.rank * rows.length).order(ByteOrder.LITTLE_ENDIAN)
+    out.put("ALS1".getBytes("ISO-8859-1")).putInt(learned.rank).putInt(learned.users.length).putInt(learned.movies.length)
+    rows.foreach(_.foreach(out.putFloat))
+    out.array
+  }
+
+  /** The same advertisements; each points to where the films of its genre are. */
+  private def ads(file: Path, version: Int, learned: Learned, genres: Map[Int, String]): Array[Byte] = {
+    val byGenre = genres.toSeq.groupMap(_._2)(_._1).view.mapValues(movies => mean(movies.map(movie => learned.movies(movie - 1)), learned.rank)).toMap
+    val model = new JsonObject
+    model.addProperty("version", version)
+    val ads = JsonParser.parseString(Files.readString(file)).getAsJsonObject.getAsJsonArray("ads")
+    ads.forEach { ad =>
+      val weights = new JsonArray
+      byGenre.getOrElse(ad.getAsJsonObject.get("genre").getAsString, new Array[Float](learned.rank)).foreach(weight => weights.add(weight))
+      ad.getAsJsonObject.add("weights", weights)
+    }
+    model.add("ads", ads)
+    model.toString.getBytes("UTF-8")
+  }
+
+  private def mean(rows: Seq[Array[Float]], rank: Int): Array[Float] =
+    Array.tabulate(rank)(k => (rows.map(_(k).toDouble).sum / rows.size).toFloat)
+
+  /** Who reads sees all of it or nothing, also after a power cut. */
+  private def put(name: String, bytes: Array[Byte]): Unit = {
+    val unfinished = folder.resolve(name + ".new")
+    Using.resource(FileChannel.open(unfinished, StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) { file =>
+      val rest = ByteBuffer.wrap(bytes)
+      while (rest.hasRemaining) file.write(rest): Unit
+      file.force(true)
+    }
+    Files.move(unfinished, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE): Unit
+    Using.resource(FileChannel.open(folder, StandardOpenOption.READ))(_.force(true))
+  }
+
+  private def names(ending: String): Seq[String] =
+    Using.resource(Files.list(folder)) { files =>
+      files.iterator.asScala.map(_.getFileName.toString).filter(_.matches("[0-9]{8}\\" + ending)).toSeq
+    }
+}

@@ -1,0 +1,68 @@
+#include "handler.h"
+
+#include <string>
+
+#include "failure.h"
+
+namespace movies {
+namespace {
+
+/**
+ * Parts that were put to a process which ended are lost, while those who put them were answered. As a request lives no longer
+ * than this, none of its other parts is taken by the next process; else it would gather them for a set that never gets whole,
+ * and all five would have been answered without an error and without a review.
+ */
+constexpr int64_t kSettleNs = chassis::kDefaultDeadlineNs;
+
+}  // namespace
+
+ComposeReviewHandler::ComposeReviewHandler(chassis::Service& service)
+    : Base(service),
+      storage_(service.edge("review-storage", "store")),
+      movie_review_(service.edge("movie-review", "append")),
+      user_review_(service.edge("user-review", "append")),
+      settled_ns_(chassis::now_ns() + kSettleNs) {
+  service.settle(kSettleNs);
+}
+
+bool ComposeReviewHandler::put(RequestId request, const Part& part) {
+  if (chassis::now_ns() < settled_ns_) {
+    chassis::refuse(Code::UNAVAILABLE, "parts that were put before the start are lost; try again in 2 s");
+  }
+  Review review;
+  switch (sets_.put(request, part, chassis::Context::current().deadline_ns, review)) {
+    case Sets::Now::kGathering:
+      return false;
+    case Sets::Now::kStored:
+      return true;
+    case Sets::Now::kComplete:
+      break;
+  }
+  try {
+    store(review);
+  } catch (...) {
+    sets_.finish(request, false);
+    throw;
+  }
+  sets_.finish(request, true);
+  return true;
+}
+
+/**
+ * The review before its place in the lists: whenever this or another process is killed in between, a list names only reviews
+ * that exist. What can be left behind is a review that a list does not name; its author was answered with an error.
+ */
+void ComposeReviewHandler::store(const Review& review) {
+  chassis::call(
+      service_.records, storage_, [&](auto& client) { client.send_store(review); }, [](auto& client) { client.recv_store(); });
+  chassis::Calls lists(service_.records);
+  lists.start(
+      movie_review_, [&](auto& client) { client.send_append(review.movie, review.review, review.stars); },
+      [](auto& client) { client.recv_append(); });
+  lists.start(
+      user_review_, [&](auto& client) { client.send_append(review.user, review.review); },
+      [](auto& client) { client.recv_append(); });
+  lists.finish_all();
+}
+
+}  // namespace movies

@@ -1,0 +1,23 @@
+package movies.movierecommender
+
+import java.lang.{Long => JLong}
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
+
+import movies.chassis.{Checks, Handler}
+import movies.idl.{Chassis, Code, MovieRecommender, Refused}
+
+/** Which films a user would like, by the newest factors. */
+final class MovieRecommenderHandler(process: Chassis.Iface, factors: () => Factors) extends Handler(process) with MovieRecommender.Iface {
+
+  override def like(user: Long, movie: Long, n: Int): JList[JLong] = {
+    Checks.range("user", user, 0, Long.MaxValue)
+    Checks.number("movie", movie)
+    Checks.page(0, n)
+    // The same for the whole request.
+    val known = factors()
+    if (movie > known.movies) throw new Refused(Code.NOT_FOUND, s"film $movie is not known; there are factors of ${known.movies}")
+    if (n == 0) JList.of()
+    else known.best(user, movie.toInt, n).map(best => JLong.valueOf(best.toLong)).asJava
+  }
+}

@@ -1,0 +1,32 @@
+<?php
+
+declare(strict_types=1);
+
+// Each request of the HTTP interface comes here. What the service is told is in the file that MOVIES_CONFIG names.
+
+namespace Movies\Php;
+
+use Movies\Chassis\Config;
+
+$begun = hrtime(true);
+
+require dirname(__DIR__, 3) . '/chassis/php/load.php';
+foreach (['Problem', 'Request', 'Answer', 'Api', 'Front'] as $class) {
+    require dirname(__DIR__) . "/src/$class.php";
+}
+
+// Method, path, what answers it, and its name in the registry; those without a name are neither counted nor traced.
+const ROUTES = [
+    ['GET', '/api/movie/{number}', 'page', 'page'],
+    ['GET', '/api/search', 'search', 'search'],
+    ['GET', '/api/titles', 'titles', 'titles'],
+    ['POST', '/api/review', 'review', 'review'],
+    ['POST', '/api/rent', 'rent', 'rent'],
+    ['POST', '/api/login', 'login', 'login'],
+    ['POST', '/api/sign-up', 'signUp', 'sign-up'],
+    ['POST', '/api/logout', 'logout', null],
+    ['GET', '/api/.ready', 'ready', null],
+    ['GET', '/api/.counters', 'counters', null],
+];
+
+(new Front(Config::read($_SERVER['MOVIES_CONFIG']), Request::fromGlobals(), $begun))->run(ROUTES);

@@ -1,0 +1,189 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Php;
+
+use Movies\Chassis\{Call, Caller, Counts, Failure};
+use Movies\Idl\{Code, Page, Refused};
+
+/** What is done for each kind of request. */
+final class Api
+{
+    /** Sources of the limits: the contract of the services. Units of those of texts: bytes. */
+    private const LIST = 100;
+    private const NAME = 32;
+    private const PASSWORD = [8, 72];
+    private const TEXT = 8192;
+    private const TITLE = 256;
+    private const KEY = 64;
+    private const QUERY = 256;
+    /** No list is longer. */
+    private const START = 1_000_000;
+    private const STARS = 10;
+    private const UPSTREAMS = ['compose-page', 'rent-movie', 'unique-id', 'movie-id', 'text', 'review-rating', 'user', 'search', 'ads'];
+    /** How many advertisements a page has. */
+    private const ADS = 3;
+
+    public function __construct(
+        private readonly Caller $caller,
+        private readonly Counts $counts,
+        private readonly string $secret,
+        private readonly Request $request,
+    ) {
+    }
+
+    public function page(int $movie): Answer
+    {
+        $user = $this->request->user($this->secret, time());
+        $start = $this->request->queryNumber('start', 0, 0, self::START);
+        $reviews = $this->request->queryNumber('reviews', 10, 0, self::LIST);
+        $compose = $this->caller->start('compose-page', 'compose', $movie, $user, $start, $reviews);
+        $pick = $this->caller->start('ads', 'pick', $user, $movie, self::ADS);
+        /** @var Page $page */
+        $page = $compose->result();
+        $missing = $page->missing;
+        $ads = $this->optional('ads', $pick, $missing);
+        return new Answer([
+            'info' => $page->info,
+            'plot' => $page->plot,
+            'thumbnail' => base64_encode($page->thumbnail),
+            'rating' => $page->rating,
+            'cast' => $page->cast,
+            'reviews' => $page->reviews,
+            'photos' => array_map(base64_encode(...), $page->photos),
+            'video' => $page->video,
+            'similar' => $page->similar,
+            'ads' => $ads,
+            'missing' => $missing,
+        ], 200, $missing);
+    }
+
+    public function search(): Answer
+    {
+        $query = $this->request->queryText('q', self::QUERY);
+        $start = $this->request->queryNumber('start', 0, 0, self::START);
+        $n = $this->request->queryNumber('n', 20, 1, self::LIST);
+        return new Answer($this->caller->start('search', 'find', $query, $start, $n)->result());
+    }
+
+    public function titles(): Answer
+    {
+        $movies = $this->request->queryNumbers('ids', self::LIST);
+        return new Answer(['hits' => $this->caller->start('search', 'titles', $movies)->result()]);
+    }
+
+    /** Each part of a review goes to its own service, all at once; the one that comes last to compose-review stores it. */
+    public function review(): Answer
+    {
+        $token = $this->request->userToken($this->secret, time());
+        $title = $this->request->fieldText('title', 1, self::TITLE);
+        $text = $this->request->fieldText('text', 1, self::TEXT, Code::TOO_LARGE);
+        $stars = $this->request->fieldNumber('stars', 1, self::STARS);
+        $id = random_int(1, PHP_INT_MAX);
+        $calls = [
+            $this->caller->start('unique-id', 'upload', $id),
+            $this->caller->start('movie-id', 'upload', $id, $title),
+            $this->caller->start('text', 'upload', $id, $text),
+            $this->caller->start('review-rating', 'upload', $id, $stars),
+            $this->caller->start('user', 'upload', $id, $token),
+        ];
+        return new Answer(['review' => self::results($calls)[0]]);
+    }
+
+    public function rent(): Answer
+    {
+        $token = $this->request->userToken($this->secret, time());
+        $movie = $this->request->fieldNumber('movie', 1, PHP_INT_MAX);
+        $key = $this->request->fieldText('key', 1, self::KEY);
+        return new Answer($this->caller->start('rent-movie', 'rent', $token, $movie, $key)->result());
+    }
+
+    public function login(): Answer
+    {
+        [$name, $password] = $this->credentials();
+        $token = $this->caller->start('user', 'login', $name, $password)->result();
+        return Answer::login($token, $token->token, max(0, $token->expires_s - time()));
+    }
+
+    public function signUp(): Answer
+    {
+        [$name, $password] = $this->credentials();
+        $this->caller->start('user', 'signUp', $name, $password)->result();
+        return $this->login();
+    }
+
+    public function logout(): Answer
+    {
+        // For the rule of the cookie: no other site ends a login.
+        $this->request->token();
+        return Answer::login(new \stdClass(), '', 0);
+    }
+
+    /** Whether all services answer without which nothing works. */
+    public function ready(): Answer
+    {
+        $config = $this->caller->config;
+        $needed = array_values(array_filter(self::UPSTREAMS, static fn (string $name): bool => !$config->isOptional($name)));
+        self::results(array_map(fn (string $name): Call => $this->caller->start($name, 'ping'), $needed));
+        return new Answer(['ready' => true]);
+    }
+
+    public function counters(): Answer
+    {
+        return new Answer($this->counts->all());
+    }
+
+    /** @return array{string, string} */
+    private function credentials(): array
+    {
+        return [
+            $this->request->fieldText('name', 1, self::NAME),
+            $this->request->fieldText('password', ...self::PASSWORD),
+        ];
+    }
+
+    /**
+     * What a service answers without which the answer is smaller, where it is one of those.
+     *
+     * @param list<string> $missing gets its name where it fails
+     * @return list<object>
+     */
+    private function optional(string $name, Call $call, array &$missing): array
+    {
+        try {
+            return $call->result();
+        } catch (Failure | Refused $error) {
+            if (!$this->caller->config->isOptional($name)) {
+                throw $error;
+            }
+            $missing[] = $name;
+            $this->counts->add(['degraded' => 1]);
+            return [];
+        }
+    }
+
+    /**
+     * What all of them answer.
+     *
+     * Errors: that of one which refused, or else of one which failed: a refusal says more.
+     *
+     * @param list<Call> $calls
+     * @return list<mixed>
+     */
+    private static function results(array $calls): array
+    {
+        $results = $refused = $failed = [];
+        foreach ($calls as $call) {
+            try {
+                $results[] = $call->result();
+            } catch (Refused $error) {
+                $refused[] = $error;
+            } catch (Failure $error) {
+                $failed[] = $error;
+            }
+        }
+        $error = $refused[0] ?? $failed[0] ?? null;
+        return $error === null ? $results : throw $error;
+    }
+}

@@ -1,0 +1,134 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\Php;
+
+use Movies\Chassis\{Caller, Config, Context, Log, Outcome, Registry, Requests, SharedCounts, Spans};
+use Movies\Idl\Code;
+
+/** From a request of HTTP to its answer, whatever goes wrong, with what is counted and traced of it. */
+final class Front
+{
+    private readonly Context $context;
+    private readonly SharedCounts $counts;
+    private readonly Spans $spans;
+    private readonly int $arrived;
+    private Outcome $outcome = Outcome::Ok;
+    /** Its name in the registry. */
+    private ?string $name = null;
+
+    /** @param int $begun CLOCK_MONOTONIC in ns, when the script began */
+    public function __construct(
+        private readonly Config $config,
+        private readonly Request $request,
+        private readonly int $begun,
+    ) {
+        Log::begin($config);
+        $this->context = new Context();
+        $this->counts = new SharedCounts();
+        $this->spans = new Spans($config, $this->counts);
+        // PHP says by the wall clock when it got the request.
+        $waited = (int) ((microtime(true) - (float) $_SERVER['REQUEST_TIME_FLOAT']) * 1e9) - (hrtime(true) - $begun);
+        $this->arrived = $begun - max(0, $waited);
+    }
+
+    /** @param list<array{string, string, string, string|null}> $routes method, path, what answers it, its name */
+    public function run(array $routes): void
+    {
+        $cpu = Requests::cpu();
+        [$decoded, $answer] = $this->answer($routes);
+        $returned = hrtime(true);
+        $body = $answer->encoded();
+        $encoded = hrtime(true);
+        $answer->send($body, $encoded - $this->arrived);
+        $stamps = [$this->arrived, $this->begun, $decoded, $returned, $encoded];
+        $cpu = Requests::cpu() - $cpu;
+        if ($this->name !== null) {
+            $this->count($stamps, $cpu);
+        }
+        // Before the end of the answer goes out, so that a next request finds this one counted.
+        $this->counts->flush();
+        fastcgi_finish_request();
+        // The web server has all of it now; what follows keeps the person waiting no longer.
+        if ($this->name !== null && $this->context->isSampled) {
+            $this->trace([...$stamps, hrtime(true)], $cpu, strlen($body));
+            $this->counts->flush();
+        }
+    }
+
+    /**
+     * When it was clear what is asked for, and what is answered.
+     *
+     * @param list<array{string, string, string, string|null}> $routes
+     * @return array{int, Answer}
+     */
+    private function answer(array $routes): array
+    {
+        $decoded = hrtime(true);
+        try {
+            [$method, $this->name, $arguments] = $this->find($routes);
+            // Those without a name are no work that is traced.
+            $this->context->begin($this->name === null ? '' : $this->request->header('TRACEPARENT'), null, $this->arrived);
+            $caller = new Caller($this->config, $this->context, $this->counts, $this->spans);
+            $api = new Api($caller, $this->counts, $this->config->secretBytes(), $this->request);
+            $decoded = hrtime(true);
+            return [$decoded, $api->$method(...$arguments)];
+        } catch (\Throwable $error) {
+            $problem = Problem::of($error);
+            $this->outcome = $problem->outcome;
+            if ($problem->status === 500) {
+                Log::error($error->getMessage(), ['at' => basename($error->getFile()) . ':' . $error->getLine()]);
+            } elseif ($problem->outcome === Outcome::Failed) {
+                Log::error($problem->getMessage(), ['path' => $this->request->path]);
+            }
+            return [$decoded, Answer::problem($problem)];
+        }
+    }
+
+    /**
+     * @param list<array{string, string, string, string|null}> $routes
+     * @return array{string, string|null, list<int>}
+     */
+    private function find(array $routes): array
+    {
+        $allowed = [];
+        foreach ($routes as [$for, $path, $method, $name]) {
+            $pattern = '#^' . str_replace('\{number\}', '([1-9][0-9]{0,17})', preg_quote($path, '#')) . '$#D';
+            if (preg_match($pattern, $this->request->path, $found) === 1) {
+                if ($for === $this->request->method) {
+                    return [$method, $name, array_map(intval(...), array_slice($found, 1))];
+                }
+                $allowed[] = $for;
+            }
+        }
+        if ($allowed !== []) {
+            $what = "{$this->request->path} takes " . implode(' or ', $allowed);
+            throw new Problem(405, 'METHOD_NOT_ALLOWED', $what, Outcome::Refused, ['Allow' => implode(', ', $allowed)]);
+        }
+        throw new Problem(Code::NOT_FOUND, 'NOT_FOUND', 'there is nothing at this address');
+    }
+
+    /** @param array{int, int, int, int, int} $stamps a to e */
+    private function count(array $stamps, int $cpu): void
+    {
+        [$arrived, $begun, $decoded, $returned] = $stamps;
+        $this->counts->add([
+            'requests' => 1,
+            'errors' => (int) ($this->outcome === Outcome::Failed),
+            'refused' => (int) ($this->outcome === Outcome::Refused),
+            'deadline' => (int) ($this->outcome === Outcome::Deadline),
+            'queue_ns' => $begun - $arrived,
+            'application_ns' => $returned - $decoded,
+            'cpu_ns' => $cpu,
+        ]);
+    }
+
+    /** @param array{int, int, int, int, int, int} $stamps a to f */
+    private function trace(array $stamps, int $cpu, int $out): void
+    {
+        $this->spans->add($this->context, Spans::SERVER, 0, Registry::method('php', $this->name), $this->outcome,
+            $this->context->span, $this->context->parent, $stamps, $cpu, strlen($this->request->body), $out);
+        $this->spans->flush();
+    }
+}

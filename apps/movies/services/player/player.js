@@ -1,0 +1,96 @@
+// Plays HLS in a video element and measures what its viewer feels: the start-up delay, from `play` to the first moving
+// picture, and each stall after it. hls.js does it where media source extensions are, the browser itself elsewhere.
+
+const HLS = 'application/vnd.apple.mpegurl';
+// How often a broken network or decoder is begun again before it is given up.
+const RECOVERIES = 3;
+
+export class Player {
+  #video;
+  #tell;
+  #hls = null;
+  #asked = 0;
+  #stalledSince = null;
+  #recoveries = 0;
+  #stats = { startUpMs: null, stalls: 0, stalledMs: 0, height: 0 };
+
+  /** `changed(stats)` gets `{startUpMs, stalls, stalledMs, height}`, `failed(words)` why it does not go on. */
+  constructor(video, { changed, failed }) {
+    this.#video = video;
+    this.#tell = { changed, failed };
+    video.addEventListener('playing', () => this.#plays());
+    video.addEventListener('waiting', () => this.#waits());
+    video.addEventListener('resize', () => this.#change({ height: video.videoHeight }));
+    // A seek or a pause is the viewer's own, and no stall.
+    video.addEventListener('seeking', () => { this.#stalledSince = null; });
+    video.addEventListener('pause', () => { this.#stalledSince = null; });
+  }
+
+  get stats() {
+    return { ...this.#stats };
+  }
+
+  /** Plays the stream whose master playlist is at `url`. */
+  play(url) {
+    const { Hls } = window;
+    this.#asked = performance.now();
+    if (Hls?.isSupported()) {
+      this.#hls = new Hls({ workerPath: '/assets/hls.worker.js' });
+      this.#hls.on(Hls.Events.ERROR, (_event, data) => this.#wrong(Hls, data));
+      this.#hls.loadSource(url);
+      this.#hls.attachMedia(this.#video);
+    } else if (this.#video.canPlayType(HLS)) {
+      this.#video.addEventListener('error', () => this.#tell.failed('The film cannot be played right now. Please load the page again.'));
+      this.#video.src = url;
+    } else {
+      this.#tell.failed('This browser plays no HLS. Please use another one.');
+      return;
+    }
+    // Browsers that let nothing play by itself wait for the viewer, from whose click on the start then counts.
+    this.#video.play().catch(() => {
+      this.#video.addEventListener('play', () => { this.#asked = performance.now(); }, { once: true });
+    });
+  }
+
+  stop() {
+    this.#hls?.destroy();
+    this.#hls = null;
+  }
+
+  #plays() {
+    const now = performance.now();
+    if (this.#stats.startUpMs === null) {
+      this.#change({ startUpMs: now - this.#asked });
+    } else if (this.#stalledSince !== null) {
+      this.#change({ stalls: this.#stats.stalls + 1, stalledMs: this.#stats.stalledMs + now - this.#stalledSince });
+    }
+    this.#stalledSince = null;
+    this.#recoveries = 0;
+  }
+
+  #waits() {
+    if (this.#stats.startUpMs !== null && !this.#video.seeking && !this.#video.ended) {
+      this.#stalledSince = performance.now();
+    }
+  }
+
+  #wrong(Hls, { fatal, type, response }) {
+    if (!fatal) return;
+    if (response?.code === 403 || response?.code === 410) {
+      this.#tell.failed('Your ticket has expired. Please rent the film again.');
+      this.stop();
+    } else if (++this.#recoveries > RECOVERIES) {
+      this.#tell.failed('The film cannot be loaded right now. Please load the page again in a moment.');
+      this.stop();
+    } else if (type === Hls.ErrorTypes.MEDIA_ERROR) {
+      this.#hls.recoverMediaError();
+    } else {
+      this.#hls.startLoad();
+    }
+  }
+
+  #change(some) {
+    Object.assign(this.#stats, some);
+    this.#tell.changed(this.stats);
+  }
+}

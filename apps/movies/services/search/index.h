@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+#include <xapian.h>
+
+#include "idl/movies_types.h"
+
+namespace movies {
+
+/**
+ * Makes the index from a catalogue: lines of movie, title, year, genre, director and plot, between which are tabs. The folder is
+ * there as a whole or not at all.
+ *
+ * Returns how many films it has. Errors: `std::runtime_error`, which names the line.
+ */
+size_t make_index(const std::string& catalogue, const std::string& folder);
+
+/**
+ * Films by their words. A document's number is that of its film, so that the order of documents is that of rank.
+ *
+ * Errors: `chassis::Unavailable`, where there is no index or it cannot be read.
+ */
+class Index {
+ public:
+  explicit Index(std::string folder);
+
+  /** Best matches first, by BM25 with more weight on titles; without words all films by rank. */
+  Hits find(const std::string& query, uint32_t start, uint32_t n);
+  /** Those that exist, in the order of `movies`. */
+  std::vector<Hit> titles(const std::vector<MovieId>& movies);
+
+ private:
+  using Database = std::unique_ptr<Xapian::Database>;
+
+  template <class Ask>
+  auto with_database(Ask ask);
+
+  const std::string folder_;
+  std::mutex mutex_;
+  /** One is used by one thread at a time, as it is not made for several. */
+  std::vector<Database> idle_;
+};
+
+}  // namespace movies

@@ -1,0 +1,67 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Movies\UserAuth;
+
+use Movies\Chassis\{Store, Token};
+use Movies\Idl\{Charge, Code, Refused};
+
+/** The methods of the service: who a token belongs to, and what its user pays. */
+final class Accounts
+{
+    /** A key is part of an id in the database. Units: bytes. */
+    private const KEY = 64;
+    /** No film costs more. Units: cents. */
+    private const MOST = 1_000_000;
+
+    public function __construct(private readonly Store $store, private readonly string $secret)
+    {
+    }
+
+    public function check(?string $token): int
+    {
+        return Token::user((string) $token, $this->secret, time());
+    }
+
+    /** Takes the money once for each key of a user: the primary key of `charges` has both. */
+    public function charge(?string $token, ?int $cents, ?string $key): Charge
+    {
+        $user = $this->check($token);
+        $size = strlen((string) $key);
+        if ($size < 1 || $size > self::KEY || preg_match('//u', $key) !== 1 || str_contains($key, "\0")) {
+            throw self::refused(Code::BAD_REQUEST, "a key has $size bytes, and takes 1 to " . self::KEY . ' of UTF-8');
+        }
+        if ($cents === null || $cents < 0 || $cents > self::MOST) {
+            throw self::refused(Code::BAD_REQUEST, "$cents cents cannot be charged, but 0 to " . self::MOST);
+        }
+        return $this->store->update((string) $user, fn (Store $store): Charge => self::take($store, $user, $cents, $key));
+    }
+
+    private static function take(Store $store, int $user, int $cents, string $key): Charge
+    {
+        // The lock on the user makes all charges of one user follow each other, so that what is read below stays true.
+        $account = $store->lock('users', (string) $user)
+            ?? throw self::refused(Code::NOT_FOUND, "user $user does not exist");
+        $before = $store->get('charges', "$user:$key");
+        if ($before !== null) {
+            if ($before['cents'] !== $cents) {
+                $what = "the key was charged with {$before['cents']} cents before, and not with $cents";
+                throw self::refused(Code::CONFLICT, $what);
+            }
+            return new Charge(['user' => $user, 'balance_cents' => $before['balance_cents'], 'repeated' => true]);
+        }
+        $balance = $account['balance_cents'] - $cents;
+        if ($balance < 0) {
+            throw self::refused(Code::PAYMENT_REQUIRED, "the balance is {$account['balance_cents']} cents, and not $cents");
+        }
+        $store->insert('charges', "$user:$key", ['cents' => $cents, 'balance_cents' => $balance]);
+        $store->set('users', (string) $user, ['balance_cents' => $balance]);
+        return new Charge(['user' => $user, 'balance_cents' => $balance, 'repeated' => false]);
+    }
+
+    private static function refused(int $code, string $what): Refused
+    {
+        return new Refused(['code' => $code, 'what' => $what]);
+    }
+}

@@ -1,0 +1,36 @@
+package movies.userreview;
+
+import java.util.List;
+import movies.chassis.Cache;
+import movies.chassis.Checks;
+import movies.chassis.Failure;
+import movies.chassis.Handler;
+import movies.chassis.ReviewLists;
+import movies.chassis.Store;
+import movies.idl.Chassis;
+import movies.idl.Refused;
+import movies.idl.UserReview;
+
+/** Which reviews a user wrote. */
+public final class UserReviewHandler extends Handler implements UserReview.Iface {
+    private final ReviewLists lists;
+
+    public UserReviewHandler(Chassis.Iface process, Store store, Cache cache) {
+        super(process);
+        lists = new ReviewLists(store, cache, "user_reviews", "ur");
+    }
+
+    @Override
+    public void append(long user, long review) throws Refused, Failure {
+        Checks.number("user", user);
+        Checks.number("review", review);
+        lists.append(user, review);
+    }
+
+    @Override
+    public List<Long> page(long user, int start, int n) throws Refused, Failure {
+        Checks.number("user", user);
+        Checks.page(start, n);
+        return lists.page(user, start, n);
+    }
+}

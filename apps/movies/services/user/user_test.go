@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	chassis "movies/chassis/go"
+)
+
+func TestNames(t *testing.T) {
+	check := func(given string, good bool) {
+		t.Helper()
+		if name.MatchString(given) != good {
+			t.Errorf("%q: want %v", given, good)
+		}
+	}
+	check("user1", true)
+	check("Ann.B-c_d", true)
+	check("ab", true)
+	check(strings.Repeat("a", 32), true)
+	check(strings.Repeat("a", 33), false)
+	check("a", false)
+	check("", false)
+	check("-ann", false)
+	check("ann b", false)
+	check("ann\n", false)
+	check("änn", false)
+	check("an\x00", false)
+}
+
+func TestPasswords(t *testing.T) {
+	p, err := newPasswords(configWith(t, "hash_cost=4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := p.hash("password-1")
+	if err != nil || !strings.HasPrefix(hash, "$2a$04$") {
+		t.Fatalf("%s, %v", hash, err)
+	}
+	if !p.check(hash, "password-1") || p.check(hash, "password-2") || p.check("", "password-1") || p.check("no hash", "password-1") {
+		t.Error("a password is taken or refused wrongly")
+	}
+	if p, err := newPasswords(configWith(t, "")); err != nil || p.cost != 10 {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := newPasswords(configWith(t, "hash_cost=99")); err == nil || !strings.Contains(err.Error(), "`hash_cost` is `99`, and takes 4 to 31") {
+		t.Error(err)
+	}
+}
+
+func configWith(t *testing.T, line string) *chassis.Config {
+	c, err := chassis.ParseConfig("service=user\nid=28\ninstance=0\nlisten=127.0.0.1:1\nthreads=1\nqueue=1\nspans=\nsecret=\ndata=\n"+line,
+		"a.conf", "hash_cost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,153 @@
+// What all pages share: the interface of the services, who is logged in, and how elements are made. What comes from the
+// services is only ever put in as text.
+
+// How a film's poster looks until its picture is there: one of so many colours.
+const COLOURS = 12;
+const VIEWER = 'viewer';
+
+// What each problem means for the person in front; others are told in the services' own words.
+const WORDS = {
+  UNAUTHORIZED: 'Please log in first.',
+  DEADLINE: 'This took too long. Please try again.',
+  OVERLOADED: 'There are too many visitors right now. Please try again in a moment.',
+  UNAVAILABLE: 'A part of the site does not answer right now. Please try again in a moment.',
+  INTERNAL: 'Something went wrong on our side. Please try again.',
+};
+
+export class Problem extends Error {
+  constructor(code, words) {
+    super(words);
+    this.code = code;
+  }
+}
+
+/** Asks the services; with `fields` something is changed. Throws a `Problem` in words. */
+export async function ask(path, fields, signal) {
+  const options = fields
+    ? { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Requested-With': 'movies' }, body: JSON.stringify(fields) }
+    : {};
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: 'same-origin', redirect: 'error', signal, ...options });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Problem('OFFLINE', 'The site cannot be reached. Please look at your connection and try again.');
+  }
+  const data = await answer.json().catch(() => null);
+  if (answer.ok && data) return data;
+  const { code, what } = data?.error ?? {};
+  if (code === 'UNAUTHORIZED') forget();
+  const words = WORDS[code] ?? (what ? sentence(what) : `The site answers ${answer.status}. Please try again.`);
+  throw new Problem(code, words);
+}
+
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
+/** An element with properties and children, where a string is text. */
+export function el(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  Object.assign(element, properties);
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function tell(problem) {
+  const place = document.getElementById('problem');
+  place.textContent = problem?.message ?? '';
+  place.hidden = !problem;
+}
+
+/** Who is logged in, as this browser remembers it; the token itself is in a cookie that no script reads. */
+export function viewer() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(VIEWER));
+    return kept && kept.expires_s * 1000 > Date.now() ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+export function remember(name, { user, expires_s }) {
+  localStorage.setItem(VIEWER, JSON.stringify({ name, user, expires_s }));
+}
+
+function forget() {
+  localStorage.removeItem(VIEWER);
+  showViewer();
+}
+
+/** Where one logs in and comes back to this page. */
+export function loginPath() {
+  return `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+}
+
+/** A path of this site; `//host` and `/\host` lead elsewhere. */
+export function ownPath(given) {
+  return /^\/(?![/\\])[\x21-\x7e]*$/.test(given ?? '') ? given : '/';
+}
+
+function showViewer() {
+  const place = document.getElementById('viewer');
+  const who = viewer();
+  if (!who) {
+    const login = location.pathname === '/login' ? [] : [el('a', { className: 'button', href: loginPath() }, 'Log in')];
+    place.replaceChildren(...login);
+    return;
+  }
+  const out = el('button', { className: 'link', type: 'button' }, 'Log out');
+  out.addEventListener('click', async () => {
+    try {
+      await ask('/api/logout', {});
+      forget();
+      location.reload();
+    } catch (problem) {
+      tell(problem);
+    }
+  });
+  place.replaceChildren(el('span', { className: 'name' }, who.name), out);
+}
+
+/** A film as a card that leads to its page. */
+export function card({ movie, title, year }) {
+  const poster = el('span', { className: `poster c${movie % COLOURS}` }, el('span', { className: 'words' }, title));
+  const below = el('small', {}, year ? String(year) : 'Year unknown');
+  return el('li', {}, el('a', { className: 'film', href: `/movie?id=${movie}` }, poster, below));
+}
+
+export function dollars(cents) {
+  return `$${(cents / 100).toFixed(2)}`;
+}
+
+/** The film that the address names. */
+export function filmOf(search) {
+  const id = new URLSearchParams(search).get('id') ?? '';
+  return /^[1-9]\d{0,14}$/.test(id) ? Number(id) : null;
+}
+
+/** The ticket of this viewer for a film, while it is valid. */
+export function ticketOf(user, movie) {
+  try {
+    const ticket = JSON.parse(localStorage.getItem(`ticket:${user}:${movie}`));
+    return ticket && ticket.expires_s * 1000 > Date.now() ? ticket : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Rents a film. Its key is kept until there is a ticket, so that a second try pays for nothing twice. */
+export async function rent(user, movie) {
+  const place = `key:${user}:${movie}`;
+  let key = localStorage.getItem(place);
+  if (!key) {
+    key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    localStorage.setItem(place, key);
+  }
+  const ticket = await ask('/api/rent', { movie, key });
+  localStorage.setItem(`ticket:${user}:${movie}`, JSON.stringify(ticket));
+  localStorage.removeItem(place);
+  return ticket;
+}
+
+showViewer();

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Builds the movie application from the folder SOURCE (apps/movies), which is only read, in OUT, and tests it: test.sh SOURCE OUT [LANGUAGE]...
+#
+# Tests: those beside the code of each language, those of the data set, and the contract tests of every service that was built.
+# A language whose tools are not there is skipped by name. The last line is `N passed, N failed, N skipped`; tests of one language
+# count as one, cases of the contract tests one by one. OUT/tests has what each said.
+set -u
+
+if [ $# -lt 2 ]; then
+    echo 'usage: test.sh SOURCE OUT [LANGUAGE]...' >&2
+    exit 2
+fi
+source=$(cd "$1" && pwd) || exit 2
+mkdir -p "$2/tests"
+out=$(cd "$2" && pwd) || exit 2
+shift 2
+languages=${*:-native go node php python java}
+passed=0 failed=0 skipped=0
+
+# One line for what a command says, and all of it where it fails.
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >"$out/tests/$name.log" 2>&1 </dev/null; then
+        passed=$((passed + 1))
+        echo "ok: $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name: $*"
+        tail -n 60 "$out/tests/$name.log"
+    fi
+}
+
+skip() { # NAME REASON
+    skipped=$((skipped + 1))
+    echo "skipped: $1: $2"
+}
+
+tests_of() {
+    case $1 in
+        native) check native-tests ctest --test-dir "$out/native" --output-on-failure ;;
+        go) check go-tests env GOWORK="$out/go/go.work" GOFLAGS=-mod=readonly sh -c 'cd "$1" && go vet ./... && go test ./...' go "$source" ;;
+        node) check node-tests sh -c 'cd "$1" && npm test --silent' node "$out/node" ;;
+        php)
+            check php-golden php "$out/php/chassis/php/tests/golden.php" "$source/contract"
+            check php-chassis php "$out/php/chassis/php/tests/units.php"
+            check php-api php "$out/php/services/php/tests/units.php"
+            ;;
+        python) check python-golden /usr/bin/python3 "$source/contract/golden.py" ;;
+        java) check java-tests sh "$source/build/java.sh" "$source" "$out" --test ;;
+    esac
+}
+
+for language in $languages; do
+    log=$out/tests/$language-build.log
+    sh "$source/build/$language.sh" "$source" "$out" >"$log" 2>&1 </dev/null
+    case $? in
+        0) tests_of "$language" ;;
+        3) skip "$language" "$(tail -n 1 "$log")" ;;
+        *)
+            failed=$((failed + 1))
+            echo "FAILED: $language does not build"
+            tail -n 60 "$log"
+            ;;
+    esac
+done
+
+if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thrift, psycopg2, jinja2' 2>/dev/null && command -v memcached >/dev/null; then
+    # Its last line is the same as ours.
+    /usr/bin/python3 "$source/contract/run.py" --out "$out" >"$out/tests/contract.log" 2>&1 </dev/null
+    status=$?
+    counts=$(tail -n 1 "$out/tests/contract.log")
+    case $counts in
+        *' passed, '*' failed, '*' skipped')
+            set -- $(echo "$counts" | tr -c '0-9\n' ' ')
+            passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+            echo "contract tests: $counts"
+            if [ "$2" -gt 0 ]; then
+                grep -A 12 '^FAILED' "$out/tests/contract.log" | head -n 200
+            fi
+            grep '^skipped' "$out/tests/contract.log"
+            ;;
+        *)
+            failed=$((failed + 1))
+            echo "FAILED: the contract tests ended with $status:"
+            tail -n 40 "$out/tests/contract.log"
+            ;;
+    esac
+else
+    skip contract 'postgresql-15, memcached, python3-thrift, python3-psycopg2 or python3-jinja2 is missing'
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,64 @@
+//! `taillight movies`: an application of many services, built from source, given data, started and stopped.
+
+mod build;
+mod data;
+mod down;
+mod shown;
+mod state;
+mod status;
+mod table;
+mod up;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use app::App;
+use clap::{Args, Subcommand};
+
+/// The application that is meant where no other is named.
+const MOVIES: &str = "movies";
+
+/// Build, start and stop the movie site: 33 services in seven languages, with their databases.
+#[derive(Args, Debug)]
+pub(crate) struct MoviesArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    Build(build::BuildArgs),
+    Data(data::DataArgs),
+    Up(Box<up::UpArgs>),
+    Status(status::StatusArgs),
+    Down(down::DownArgs),
+}
+
+/// Where the application comes from.
+#[derive(Args, Clone, Debug)]
+struct Source {
+    /// The folder of its description and sources, such as apps/movies of a checkout [default: what was compiled in].
+    #[arg(long, value_name = "FOLDER")]
+    source: Option<PathBuf>,
+}
+
+impl Source {
+    fn app(&self) -> Result<Arc<App>> {
+        Ok(Arc::new(match &self.source {
+            Some(folder) => app::of_folder(folder)?,
+            None => app::of_name(MOVIES)?,
+        }))
+    }
+}
+
+pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
+    match &args.what {
+        What::Build(args) => build::run(args),
+        What::Data(args) => data::run(args),
+        What::Up(args) => up::run(args),
+        What::Status(args) => status::run(args),
+        What::Down(args) => down::run(args),
+    }
+}

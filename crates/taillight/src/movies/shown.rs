@@ -1,0 +1,67 @@
+//! How far something is that takes long: one line on a terminal, and elsewhere the lines that end a part of it.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use lab::Interrupt;
+
+use crate::making::overwrite;
+use crate::progress::clock;
+use crate::terminal::tell;
+
+/// How often the line is written anew.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// What is shown of one part.
+pub(super) struct Shown<'a> {
+    what: String,
+    begun: Instant,
+    last: Option<Instant>,
+    is_terminal: bool,
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn new(what: impl Into<String>, interrupt: &'a Interrupt) -> Shown<'a> {
+        let is_terminal = io::stderr().is_terminal();
+        Shown { what: what.into(), begun: Instant::now(), last: None, is_terminal, interrupt }
+    }
+
+    /// Shows `line`; returns whether it is to go on.
+    pub(super) fn show(&mut self, line: &str) -> bool {
+        if self.last.is_none_or(|last| last.elapsed() >= EVERY) {
+            if self.is_terminal {
+                overwrite(&format!("{} · {} · {line}", self.what, clock(self.begun.elapsed())));
+            } else if self.last.is_none() {
+                tell(&format!("{} …", self.what));
+            }
+            self.last = Some(Instant::now());
+        }
+        self.interrupt.cause().is_none()
+    }
+
+    /// Ends the part with a line that stays.
+    pub(super) fn end(self, line: &str) {
+        self.clear();
+        tell(line);
+    }
+
+    /// Ends it without one.
+    pub(super) fn clear(&self) {
+        if self.is_terminal && self.last.is_some() {
+            overwrite("");
+        }
+    }
+
+    /// The outcome of what was shown: that it was stopped is told by what stopped it.
+    pub(super) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
+        if result.is_err() {
+            self.clear();
+        }
+        result.map_err(|error| match (error, self.interrupt.cause()) {
+            (app::Error::Stopped, Some(cause)) => lab::Error::Interrupted(cause).into(),
+            (error, _) => error.into(),
+        })
+    }
+}

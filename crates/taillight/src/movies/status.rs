@@ -1,0 +1,83 @@
+//! `taillight movies status`: what runs, by what `up` wrote last.
+
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use clap::Args;
+
+use super::state::{Kept, Phase, State};
+use super::{Source, table};
+use crate::progress::clock;
+use crate::terminal::say;
+
+/// Say which services run, with process, memory and readiness, and the last lines of what ended.
+#[derive(Args, Debug)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    source: Source,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
+    let app = args.source.app()?;
+    let kept = Kept::of(&app);
+    let mut state = kept.read()?.unwrap_or(State { phase: Phase::Stopped, ..State::default() });
+    // One that was killed did not say so.
+    if !kept.runs() && matches!(state.phase, Phase::Starting | Phase::Ready) {
+        state.phase = Phase::Stopped;
+        state.said = vec![format!("process {} ended without a word", state.pid)];
+    }
+    if args.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&state)?))?;
+    } else {
+        say(&text(&app.name, &state, SystemTime::now()))?;
+    }
+    Ok(if state.phase == Phase::Ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn text(name: &str, state: &State, now: SystemTime) -> String {
+    let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(state.begun_s);
+    let age = clock(now.duration_since(begun).unwrap_or_default());
+    let mut text = match state.phase {
+        Phase::Starting => format!("{name} is starting, for {age}, by process {}\n", state.pid),
+        Phase::Ready => format!(
+            "{name} is ready at {}, for {age}, by process {}; {}\n",
+            state.address,
+            state.pid,
+            table::memory(state)
+        ),
+        Phase::Failed => format!("{name} failed\n"),
+        Phase::Stopped => format!("{name} does not run; start it by `taillight movies up`\n"),
+    };
+    state.said.iter().for_each(|line| text += &format!("  {line}\n"));
+    if matches!(state.phase, Phase::Starting | Phase::Ready) {
+        table::lines(state).iter().for_each(|line| text += &format!("{line}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_phase_is_told() {
+        let check = |phase: Phase, expect: &str| {
+            let said = vec!["plot: no luck".to_owned()];
+            let address = "http://127.0.0.1:1/".to_owned();
+            let state = State { phase, pid: 7, begun_s: 100, address, said, ..State::default() };
+            let text = text("movies", &state, SystemTime::UNIX_EPOCH + Duration::from_secs(165));
+            assert!(text.starts_with(expect) && text.contains("\n  plot: no luck\n"), "{text}");
+        };
+        check(Phase::Starting, "movies is starting, for 1:05, by process 7\n");
+        check(
+            Phase::Ready,
+            "movies is ready at http://127.0.0.1:1/, for 1:05, by process 7; 0 processes, 0 MB\n",
+        );
+        check(Phase::Failed, "movies failed\n");
+        check(Phase::Stopped, "movies does not run");
+    }
+}

@@ -1,0 +1,130 @@
+//! `taillight movies up`: builds what is missing, makes the data, starts all services and watches them.
+
+mod detached;
+mod watched;
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, bail};
+use app::{App, Plan};
+use clap::Args;
+use lab::{Interrupt, allowed_cpus};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+
+use super::state::Kept;
+use super::{Source, build, data};
+use crate::INTERRUPTED;
+
+/// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
+#[derive(Args, Clone, Debug)]
+pub(super) struct UpArgs {
+    #[command(flatten)]
+    source: Source,
+    /// Databases begin with the data set as it was made; without it with what they had at the end of the last time.
+    #[arg(long)]
+    fresh: bool,
+    /// The port of the site on loopback [default: a free one].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Go on in the background, once all services are ready: `taillight movies status`, `taillight movies down`.
+    #[arg(long)]
+    detach: bool,
+    /// A setting: NAME=VALUE, or SERVICE.NAME=VALUE, such as cache=sphinx, plot.instances=2, plot.form=lxc. May be given more than
+    /// once.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// A folder of programs that were built before, in place of building them; it holds bin. May be given more than once.
+    #[arg(long, value_name = "FOLDER")]
+    built: Vec<PathBuf>,
+    /// The folder of a data set that was made before, in place of making one.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// The folder that services write the times of traced requests to [default: they write none].
+    #[arg(long, value_name = "FOLDER")]
+    spans: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &UpArgs) -> Result<ExitCode> {
+    let app = args.source.app()?;
+    let kept = Kept::of(&app);
+    if args.detach {
+        return detached::run(&app, &kept);
+    }
+    let interrupt = Interrupt::on_signals()?;
+    end_at_the_second_signal()?;
+    let Some(_lock) = kept.lock()? else {
+        bail!(
+            "{} runs already; look by `taillight movies status`, or stop it by `taillight movies down`",
+            app.name
+        );
+    };
+    let mut state = watched::begun(&app);
+    kept.write(&state)?;
+    let outcome = planned(args, &app, &kept, &interrupt)
+        .and_then(|plan| watched::run(plan, &kept, &mut state, &interrupt));
+    watched::ended(&kept, &mut state, &outcome);
+    outcome
+}
+
+/// A second Ctrl-C ends this process at once, and with it all that it started.
+fn end_at_the_second_signal() -> Result<()> {
+    let first = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED.into(), Arc::clone(&first))?;
+    flag::register(SIGINT, first)?;
+    Ok(())
+}
+
+/// A folder that services of any account may write files to, as an absolute path.
+fn open_to_all(folder: &Path) -> Result<PathBuf> {
+    let mode = Permissions::from_mode(0o1777);
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::set_permissions(folder, mode))
+        .and_then(|()| fs::canonicalize(folder))
+        .with_context(|| format!("--spans {}: it cannot be made", folder.display()))
+}
+
+/// What is to be started, with programs and data made.
+fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) -> Result<Plan> {
+    let mut plan = Plan::new(Arc::clone(app), &lab::this_program()?);
+    for service in &app.services {
+        if let Some(placement) = plan.placement_mut(&service.name) {
+            placement.cpus = allowed_cpus();
+        }
+    }
+    plan.set(&args.set)?;
+    if let (Some(port), Some(front)) = (args.port, app.front()) {
+        plan.set(&[format!("{}.port={port}", front.name)])?;
+    }
+    plan.data.clone_from(&args.data);
+    plan.spans = args.spans.as_deref().map(open_to_all).transpose()?;
+    let state = kept.folder().join("databases");
+    if args.fresh && state.exists() {
+        fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
+    }
+    plan.kept = Some(state);
+    if args.built.is_empty() {
+        build::built(app, &app.built_folder(), &[], interrupt)?;
+    } else {
+        plan.built.clone_from(&args.built);
+    }
+    let missing = app.not_built(&plan.built);
+    let names: BTreeSet<&str> =
+        missing.values().flatten().copied().filter(|name| plan.starts(name)).collect();
+    if !names.is_empty() {
+        let builds: Vec<&str> = missing.keys().copied().filter(|build| !build.is_empty()).collect();
+        bail!(
+            "the programs of {} are not built ({}); `taillight movies build` says what it takes",
+            names.into_iter().collect::<Vec<_>>().join(", "),
+            builds.join(", ")
+        );
+    }
+    data::made(&plan, interrupt)?;
+    Ok(plan)
+}

@@ -1,0 +1,220 @@
+//! `taillight movies` with an application of two small services: built, started, looked at, stopped.
+
+use std::fs;
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::run::{finish, taillight, text};
+
+const APP: &str = r#"
+name = "two"
+title = "T"
+[[build]]
+name = "python"
+languages = ["Python"]
+script = "build/python.sh"
+[[build]]
+name = "other"
+languages = ["Other"]
+script = "build/other.sh"
+[data]
+program = "sh"
+script = "data/make.sh"
+whole = "manifest"
+[kind.service]
+account = "nobody"
+language = "Python"
+written = true
+methods = ["read"]
+program = { name = "two-{{ service }}", built = true }
+args = ["{{ address }}", "{{ data }}"]
+listen = [{ port = 9090 }]
+ready = { line = "ready", within = "60s" }
+own-folder = true
+[[service]]
+name = "front"
+number = 1
+kind = "service"
+calls = ["back"]
+[[service]]
+name = "back"
+number = 2
+kind = "service"
+needs = ["data"]
+instances = 2
+"#;
+
+const SERVER: &str = r#"#!/usr/bin/env python3
+import os, socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+listener = socket.create_server((host, int(port)))
+print("ready", flush=True)
+while True:
+    taken, _ = listener.accept()
+    taken.sendall(b"hello")
+    taken.close()
+    if os.path.exists("die"):
+        sys.exit("last words")
+"#;
+
+struct Two {
+    root: TempDir,
+}
+
+impl Two {
+    /// `None` where this machine has no Python, which was told.
+    fn new() -> Option<Two> {
+        if Command::new("python3").arg("--version").output().is_err() {
+            println!("skipped: there is no python3");
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        // The account of services looks in.
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let two = Two { root };
+        let build = "echo building; mkdir -p $2/bin; for name in front back; do cp $1/server.py $2/bin/two-$name; chmod 755 $2/bin/two-$name; done";
+        for (name, text) in [
+            ("app.toml", APP),
+            ("server.py", SERVER),
+            ("build/python.sh", build),
+            ("build/other.sh", "echo 'missing packages: otherlang'; exit 3"),
+            ("data/make.sh", "mkdir -p $1; touch $1/manifest; echo film 1"),
+        ] {
+            let file = two.root.path().join("two").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        Some(two)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = taillight(&["movies"]);
+        command.args(words).arg("--source").arg(self.root.path().join("two"));
+        command.env("TAILLIGHT_CACHE", self.root.path().join("cache"));
+        command
+    }
+
+    /// The exit code, and what was printed.
+    fn run(&self, words: &[&str]) -> (Option<i32>, String) {
+        let output = finish(&mut self.command(words));
+        (output.status.code(), text(&output))
+    }
+
+    fn state(&self) -> serde_json::Value {
+        let (_, said) = self.run(&["status", "--json"]);
+        serde_json::from_str(&said).unwrap()
+    }
+}
+
+/// What the service at `address` says, which ends it where it is to.
+fn hello(address: &str) -> String {
+    let mut said = String::new();
+    TcpStream::connect(address).unwrap().read_to_string(&mut said).unwrap();
+    said
+}
+
+fn pids(state: &serde_json::Value) -> Vec<u64> {
+    state["services"].as_array().unwrap().iter().map(|row| row["pid"].as_u64().unwrap()).collect()
+}
+
+fn own(pid: u64) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/cwd")).unwrap()
+}
+
+/// Waits until `holds`, for which a minute is ample.
+fn await_that(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "not so after a minute");
+        std::thread::yield_now();
+    }
+}
+
+fn runs(pid: u64) -> bool {
+    Path::new(&format!("/proc/{pid}/exe")).read_link().is_ok()
+}
+
+#[test]
+fn services_are_built_started_shown_and_stopped() {
+    let Some(two) = Two::new() else { return };
+    let (code, said) = two.run(&["status"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("two does not run; start it by"), "{said}");
+    let (code, said) = two.run(&["build"]);
+    assert_eq!(code, Some(1), "a toolchain is missing");
+    for words in [
+        "building python (Python): done in",
+        "building other (Other): left out",
+        "  missing packages: otherlang",
+        "all programs are in",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (code, said) = two.run(&["build", "--only", "python"]);
+    assert!(code == Some(0) && !said.contains("building"), "it is built: {said}");
+    let (code, said) = two.run(&["build", "--only", "pyton"]);
+    assert!(code == Some(1) && said.contains("there are python, other"), "{said}");
+    let (code, said) = two.run(&["up", "--detach", "--set", "back.instances=3"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("two is ready at http://127.0.0.1:"), "{said}");
+    let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap();
+    assert_eq!(hello(address), "hello");
+    let state = two.state();
+    assert_eq!((state["phase"].as_str(), pids(&state).len()), (Some("ready"), 4));
+    let (code, said) = two.run(&["status"]);
+    assert!(code == Some(0) && said.contains("back.2") && said.contains(" MB\n"), "{said}");
+    let (code, said) = two.run(&["up"]);
+    assert!(code == Some(1) && said.contains("two runs already"), "{said}");
+    assert!(pids(&state).iter().all(|pid| runs(*pid)));
+    let (code, said) = two.run(&["down"]);
+    assert!(code == Some(0) && said.contains("two was stopped, in "), "{said}");
+    await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
+    let (code, said) = two.run(&["down"]);
+    assert!(code == Some(0) && said.contains("two does not run"), "{said}");
+}
+
+#[test]
+fn a_service_that_ends_is_told_and_ends_the_others() {
+    let Some(two) = Two::new() else { return };
+    let up = two.command(&["up"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    await_that(|| two.state()["phase"] == "ready");
+    let state = two.state();
+    let rows = state["services"].as_array().unwrap();
+    let back = rows.iter().find(|row| row["name"] == "back").unwrap();
+    fs::write(own(back["pid"].as_u64().unwrap()).join("die"), "").unwrap();
+    hello(back["address"].as_str().unwrap());
+    let output = up.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    assert!(said.contains("back ended without being told to; its last lines:\nlast words"), "{said}");
+    await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
+    let (code, said) = two.run(&["status"]);
+    assert!(
+        code == Some(1) && said.starts_with("two failed\n  back ended") && said.contains("  last words\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn nothing_outlives_one_that_is_killed() {
+    let Some(two) = Two::new() else { return };
+    // A port that is taken is no failure of the others.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (code, said) = two.run(&["up", "--port", &port]);
+    assert!(code == Some(1) && said.contains("front"), "{said}");
+    let mut up = two.command(&["up"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    await_that(|| two.state()["phase"] == "ready");
+    let state = two.state();
+    up.kill().unwrap();
+    up.wait().unwrap();
+    await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
+    let (code, said) = two.run(&["status"]);
+    assert!(code == Some(1) && said.contains("ended without a word"), "{said}");
+}
