@@ -4,8 +4,7 @@
 # OUT/bin/movies-NAME      starts a service; it takes a configuration. MOVIES_JAVA_FLAGS replaces the flags of the virtual machine
 # OUT/java/movies.jar      all classes
 # OUT/java/lib             what they need
-# OUT/java/movies.jsa      classes as the virtual machine has them in memory, so that it starts sooner
-# OUT/java-analytics       the same with Spark (400 MB), and OUT/bin/movies-analytics; only with --analytics
+# OUT/java-analytics       the same with Spark (310 MB), and OUT/bin/movies-analytics; only with --analytics
 #
 # --test also runs the unit tests. Nothing is done where nothing has changed.
 set -eu
@@ -86,7 +85,7 @@ elif ! fresh "$java/movies.jar"; then
 fi
 # -Xmx64m: documents are small, and the cache is elsewhere. Serial: threads that collect in parallel compete with requests for few
 # processors. Native memory kept for each thread's reads and writes: as large as the parts that the chassis makes.
-flags='-Xmx64m -XX:+UseSerialGC -Xshare:auto -XX:SharedArchiveFile=$java/movies.jsa -Xlog:disable -Xlog:all=error:stderr -Xss512k -XX:ReservedCodeCacheSize=48m -Djdk.nio.maxCachedBufferSize=65536'
+flags='-Xmx64m -XX:+UseSerialGC -Xshare:auto -Xss512k -XX:ReservedCodeCacheSize=48m -Djdk.nio.maxCachedBufferSize=65536'
 for name in movie-info cast-info rent-movie movie-review user-review movie-recommender; do
     launcher "$name" java "$flags"
 done

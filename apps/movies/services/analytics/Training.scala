@@ -35,7 +35,8 @@ object Training {
   }
 
   private def session(): SparkSession =
-    SparkSession.builder
+    SparkSession
+      .builder()
       .master("local[1]") // One thread, so that sums are made in one order.
       .appName("analytics")
       .config("spark.ui.enabled", "false")
