@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use launch::User;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::description::{App, Build};
 use crate::seed::{self, Making};
@@ -48,9 +50,11 @@ pub fn made_folder(name: &str) -> PathBuf {
 }
 
 impl App {
-    /// Where its programs are once they are built.
+    /// Where its programs are once they are built. Each folder of sources has its own, as tools such as CMake know where their
+    /// sources were.
     pub fn built_folder(&self) -> PathBuf {
-        made_folder(&self.name).join("out")
+        let of = |folder: &PathBuf| format!("out-{:016x}", xxh3_64(folder.as_os_str().as_bytes()));
+        made_folder(&self.name).join(self.folder.as_ref().map_or_else(|| "out".to_owned(), of))
     }
 
     /// Runs `build` for `out`, unless it was made of the same sources; `tell` is told the last line that it printed, and what

@@ -254,6 +254,7 @@ fn an_application_of_two_kinds_is_built_and_runs() {
     assert_eq!(fixture.app().not_built(&[fixture.out()])["python"], ["front", "plot", "ads"]);
     assert!(matches!(fixture.build("python"), Outcome::Made(_)));
     assert!(fixture.app().not_built(&[fixture.out()]).is_empty());
+    assert_ne!(fixture.app().built_folder(), Fixture::new().app().built_folder(), "each folder has its own");
     let mut told = Vec::new();
     let running = fixture.plan().start_telling(&mut |starting| {
         if let Starting::Ready { service, instance, pid, addresses, .. } = starting {
