@@ -39,8 +39,8 @@ pub use search::{
     Bisection, Bracket, ENOUGH_SESSIONS, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote,
 };
 pub use server::{
-    Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles, make_data,
-    people_of, restart_times, this_program,
+    Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles,
+    data_settings, make_data, people_of, restart_times, this_program,
 };
 pub use spec::TargetName;
 pub use target::{

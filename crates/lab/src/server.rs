@@ -17,7 +17,7 @@ use app::{Addresses, Elsewhere};
 pub use app::{Making, Restart, Seed};
 pub use files::{Files, SetFiles};
 use managed::ManagedServer;
-pub use options::{ServerOptions, people_of};
+pub use options::{ServerOptions, data_settings, people_of};
 pub use spec::FilesPlace;
 pub(crate) use usage::Usage;
 pub use watching::Looks;

@@ -43,6 +43,9 @@ pub(crate) struct ServerArgs {
     /// The users whose data it begins with.
     #[arg(skip)]
     people: Option<app::PeopleSet>,
+    /// What is asked for, which says what data the target begins with.
+    #[arg(skip)]
+    workload: Workload,
 }
 
 impl ServerArgs {
@@ -104,6 +107,7 @@ impl ServerArgs {
             nginx_set: Vec::new(),
             files: None,
             people: None,
+            workload: spec.workload.clone(),
         }
     }
 
@@ -132,6 +136,7 @@ impl ServerArgs {
     /// Errors: what is asked for cannot be served.
     pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
         self.people = lab::people_of(workload);
+        self.workload = workload.clone();
         for target in targets {
             if let Some(files) = Files::of_workload(workload, target, &self.target.files_in)? {
                 self.files = Some(files);
@@ -180,6 +185,7 @@ impl ServerArgs {
     ) -> ServerOptions {
         let (files, people) = (self.files.clone(), self.people);
         ServerOptions { files, people, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
+            .beginning_with(lab::data_settings(&self.workload, target))
     }
 
     /// Whether these servers can be started so.

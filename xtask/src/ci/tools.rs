@@ -60,10 +60,15 @@ const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
 /// What the services of the movie site are made of and run on, by its names in Debian: compilers and libraries of Thrift, clients
 /// of PostgreSQL, and what makes its data set. Java, Node and Python are among the programs above.
-const FOR_MOVIES: [&str; 26] = [
+const FOR_MOVIES: [&str; 33] = [
     "cmake",
+    "fonts-bebas-neue",
+    "fonts-dejavu-core",
+    "fonts-ebgaramond",
     "haproxy",
     "libboost-dev",
+    "libcmocka-dev",
+    "libglib2.0-dev",
     "libgtest-dev",
     "libpq-dev",
     "libssl-dev",
@@ -80,7 +85,9 @@ const FOR_MOVIES: [&str; 26] = [
     "php8.2-pgsql",
     "postgresql-15",
     "postgresql-client-15",
+    "pkg-config",
     "python3-bcrypt",
+    "python3-jinja2",
     "python3-numpy",
     "python3-pil",
     "python3-psycopg2",

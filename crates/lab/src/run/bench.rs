@@ -19,7 +19,7 @@ use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
-    people_of,
+    data_settings, people_of,
 };
 
 pub(super) use search::is_overloaded_by_host;
@@ -98,6 +98,7 @@ impl Bench {
         spec.generator.cpus = Some(placement.generator.iter().copied().collect());
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
         let people = people_of(&spec.workload);
+        let data = data_settings(&spec.workload, &target.server);
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;
@@ -113,7 +114,8 @@ impl Bench {
             files,
             people,
             ..ServerOptions::of(target, &setup.exe, listed, generator.connections())
-        };
+        }
+        .beginning_with(data);
         let (server, hold) = match remote_host {
             None => {
                 let machines = (setup.machines)(&agents, &cpus);

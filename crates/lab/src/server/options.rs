@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use app::{Addresses, App, PeopleSet, Placement, Plan};
 use launch::{Form, Subnet};
-use spec::Workload;
+use spec::{TargetName, Workload};
 use units::Bytes;
 
 use super::Files;
@@ -59,7 +59,27 @@ pub fn people_of(workload: &Workload) -> Option<PeopleSet> {
     }
 }
 
+/// The settings of the application `target` that have it begin with the data which `workload` asks for; none where its data are not
+/// chosen by settings.
+pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
+    match workload {
+        Workload::Movies(movies) if *target == TargetName::app("movies") => vec![
+            format!("users={}", movies.users.0),
+            format!("movies={}", movies.films),
+            format!("seed={}", movies.data_seed),
+        ],
+        _ => Vec::new(),
+    }
+}
+
 impl ServerOptions {
+    /// The same, that begins with such data unless its own settings say otherwise.
+    #[must_use]
+    pub fn beginning_with(mut self, settings: Vec<String>) -> ServerOptions {
+        self.set.splice(0..0, settings);
+        self
+    }
+
     /// One bare server of one thread with 1 GiB, on the first processor.
     pub fn new(exe: &Path) -> ServerOptions {
         ServerOptions {
