@@ -107,10 +107,11 @@ class Process:
         self._errors = (folder / "stderr").open("w")
         self._ready, self._line = threading.Event(), ""
         self.process = children.start([program, config], stdout=subprocess.PIPE, stderr=self._errors, stdin=subprocess.DEVNULL, cwd=folder)
-        threading.Thread(target=self._read, daemon=True).start()
+        copy = (folder / "stdout").open("wb")
+        threading.Thread(target=self._read, args=(copy,), daemon=True).start()
 
-    def _read(self) -> None:
-        with self.process.stdout as lines, (self.folder / "stdout").open("wb") as copy:
+    def _read(self, copy) -> None:
+        with self.process.stdout as lines, copy:
             for line in lines:
                 copy.write(line)
                 copy.flush()

@@ -1,8 +1,8 @@
 """Values of contract.toml: what is given is made, what is expected is compared."""
 
 import crypt
-import itertools
 import json
+import random
 import re
 import struct
 import time
@@ -12,7 +12,6 @@ import vectors
 
 # What tokens may be off from a day, and other times from now. Units: s.
 MINUTE = 60
-_fresh = itertools.count(int(time.time() * 1000) << 20)
 _hashes = {}
 
 
@@ -59,10 +58,11 @@ def _factors(env, given):
     return struct.pack(f"<4sIII{len(flat)}f", b"ALS1", rank, len(users), len(movies), *flat)
 
 
+# FRESH is by chance, so that none is a neighbour of another: a frame with broken bytes may name those.
 GIVEN = {
     "HEX": lambda env, given: bytes.fromhex(given),
     "REPEAT": lambda env, given: given[0] * given[1],
-    "FRESH": lambda env, given: env.fresh.setdefault(given, next(_fresh)),
+    "FRESH": lambda env, given: env.fresh.setdefault(given, random.getrandbits(62) + 1),
     "TOKEN": _token,
     "BCRYPT": lambda env, given: _bcrypt(given),
     "STEP": _step,

@@ -4,7 +4,7 @@ import time
 
 import children
 import wire
-from cases import steps_of
+from cases import ask, steps_of
 from common.probe import any_arguments, arguments_of, case, flush, good, is_good, probe
 from together import together
 
@@ -42,7 +42,11 @@ def _(s):
     try:
         first = probe(s, process=process)
         wrong = good(s, first)
-        last = steps_of(s.probe)[-1]
+        *earlier, last = steps_of(s.probe)
+        s.env.fresh, s.env.steps = {}, []
+        for step in earlier:
+            with process.connect() as connection:
+                s.env.steps.append(ask(s, connection, step, sampled=None).value)
         blocked = bool(s.upstreams or s.stores)
         if s.upstreams:
             s.fakes.gate.clear()
@@ -89,7 +93,6 @@ def _maybe(s, process):
 
 def _flood(s, process, step, number: int, wait: float):
     """How many of so many requests at once were answered `overloaded: `, and how many were sent."""
-    s.env.fresh = {}
     connections, refused, sent = [], 0, 0
     try:
         for place in range(number):
