@@ -1,11 +1,15 @@
 //! The movie application as a whole, where its programs are built: `taillight movies build`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use app::Plan;
+use app::{App, Plan};
+use traces::{Request, SpanFile, edges, join};
 
 /// The status and the body of an answer.
 fn asked(address: &str, request: &str) -> (u16, String) {
@@ -24,6 +28,8 @@ fn get(address: &str, path: &str) -> (u16, String) {
 #[test]
 fn the_site_answers_and_each_service_counts() {
     let mut plan = Plan::new(Arc::new(app::of_name("movies").unwrap()), Path::new("/no/such/taillight"));
+    // Where `cargo xtask ci` makes them.
+    plan.built.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies"));
     let missing = plan.app().not_built(&plan.built);
     if !missing.is_empty() {
         println!("skipped: not built: {missing:?}; `taillight movies build` does");
@@ -35,6 +41,11 @@ fn the_site_answers_and_each_service_counts() {
         Err(error) => return println!("skipped: {error}"),
         Ok(folder) => assert!(folder.unwrap().join("manifest.json").exists()),
     }
+    let spans = tempfile::tempdir().unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(spans.path(), all).unwrap();
+    plan.spans = Some(spans.path().into());
+    let app = Arc::new(plan.app().clone());
     let mut running = match plan.start() {
         Err(app::Error::Launch(error @ launch::Error::NotFound { .. })) => {
             return println!("skipped: {error}");
@@ -57,6 +68,7 @@ fn the_site_answers_and_each_service_counts() {
         body.len()
     );
     assert_eq!(asked(&address, &login).0, 200);
+    each_query_makes_the_calls_of_its_graph(&address, &app, spans.path());
     let counted: Vec<String> = running
         .services()
         .filter(|one| one.service.interface.is_some())
@@ -68,4 +80,105 @@ fn the_site_answers_and_each_service_counts() {
         assert!(counters.contains_key("requests"), "{name}: {counters:?}");
     }
     assert_eq!(running.gone(), None);
+}
+
+/// A request that is traced, under this number.
+fn traced(address: &str, number: u8, method: &str, path: &str, token: &str, body: &str) -> serde_json::Value {
+    let trace = format!("{number:02x}").repeat(16);
+    let token = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\ntraceparent: 00-{trace}-00000000000000ff-01\r\n\
+         {token}X-Requested-With: movies\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (status, answer) = asked(address, &request);
+    assert_eq!(status, 200, "{path}: {answer}");
+    serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
+}
+
+/// The requests of which the span of `php` and of all that it called have been written.
+fn requests_in(folder: &Path) -> Vec<Request> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
+    // A process that has served nothing traced yet may not have begun its file.
+    let spans = files.filter_map(|bytes| SpanFile::read(&bytes).ok()).flat_map(|file| file.spans);
+    join(spans, 3).0
+}
+
+/// The edge test: who calls whom for each query is what the graphs of the application say, and nothing else.
+fn each_query_makes_the_calls_of_its_graph(address: &str, app: &App, spans: &Path) {
+    let ask =
+        |number, method, path, token: &str, body: String| traced(address, number, method, path, token, &body);
+    let user = r#"{"name":"user2","password":"password-2"}"#.to_owned();
+    let login = ask(1, "POST", "/api/login", "", user);
+    let token = login["token"].as_str().unwrap();
+    let page = ask(2, "GET", "/api/movie/2?reviews=5", "", String::new());
+    let title = &page["info"]["title"];
+    let review = serde_json::json!({"title": title, "text": "Seen twice.", "stars": 9}).to_string();
+    let review = ask(3, "POST", "/api/review", token, review);
+    let rent = ask(4, "POST", "/api/rent", token, r#"{"movie":2,"key":"edge-test"}"#.into());
+    assert!(rent["url"].as_str().unwrap().starts_with("/hls/"), "{rent}");
+    ask(5, "GET", "/api/search?q=the&start=0&n=5", "", String::new());
+    ask(6, "GET", "/api/titles?ids=1,2", "", String::new());
+    // What was answered is there: a review that is stored is on the page.
+    let again = ask(7, "GET", "/api/movie/2?reviews=5", "", String::new());
+    assert_eq!(again["reviews"][0]["review"], review["review"], "{}", again["reviews"]);
+    let name = |number: u16| {
+        let found = app.services.iter().find(|service| service.number == Some(number));
+        found.unwrap_or_else(|| panic!("there is no service {number}"))
+    };
+    let expect: BTreeMap<u8, &str> = [
+        (1, "php>user.login"),
+        (
+            2,
+            "php>compose-page.compose php>ads.pick compose-page>movie-info.read compose-page>plot.read compose-page>thumbnail.read \
+             compose-page>rating.read compose-page>cast-info.read compose-page>reviews.page compose-page>photos.read \
+             compose-page>videos.read compose-page>movie-recommender.like reviews>movie-review.page reviews>review-storage.readMany",
+        ),
+        (
+            3,
+            "php>unique-id.upload php>movie-id.upload php>text.upload php>review-rating.upload php>user.upload \
+             unique-id>compose-review.put movie-id>compose-review.put text>compose-review.put review-rating>compose-review.put \
+             user>compose-review.put compose-review>review-storage.store compose-review>movie-review.append \
+             compose-review>user-review.append movie-review>update-movie.apply",
+        ),
+        (4, "php>rent-movie.rent rent-movie>videos.read rent-movie>user-auth.charge"),
+        (5, "php>search.find"),
+        (6, "php>search.titles"),
+    ]
+    .into();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
+    let seen = || -> BTreeMap<u8, BTreeSet<String>> {
+        let of = |request: &Request| {
+            let word = |edge: &traces::Edge| {
+                let (caller, callee) = (name(edge.caller), name(edge.callee));
+                format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(edge.method)])
+            };
+            (request.trace.0[0], edges([request]).keys().map(word).collect())
+        };
+        requests_in(spans).iter().map(of).collect()
+    };
+    let is_there = |seen: &BTreeMap<u8, BTreeSet<String>>| {
+        expect.iter().all(|(number, text)| seen.get(number).is_some_and(|found| *found == words(text)))
+    };
+    // Spans are written some 100 ms after the answer.
+    let begun = Instant::now();
+    while !is_there(&seen()) && begun.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(50));
+    }
+    let seen = seen();
+    for (number, text) in &expect {
+        // The check of the token may or may not be a call of its own.
+        let mut found = seen.get(number).cloned().unwrap_or_default();
+        found.remove("rent-movie>user-auth.check");
+        assert_eq!(found, words(text), "query {number}");
+    }
+    for request in requests_in(spans) {
+        let parts = request.parts();
+        let sum: u64 = parts.iter().map(|part| part.time.0).sum();
+        assert_eq!(
+            sum,
+            request.root.span.length().0,
+            "the parts of a request are the whole of it: {parts:?}"
+        );
+    }
 }

@@ -20,7 +20,7 @@ use clap::{Args, Subcommand};
 /// The application that is meant where no other is named.
 const MOVIES: &str = "movies";
 
-/// Build, start and stop the movie site: 33 services in seven languages, with their databases.
+/// Build, start and stop the movie site: 33 services in eight languages, with their databases.
 #[derive(Args, Debug)]
 pub(crate) struct MoviesArgs {
     #[command(subcommand)]

@@ -97,13 +97,8 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         cargo(Fast, "clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
         deny("deny", "check --hide-inclusion-graph bans licenses sources", Reading::Status),
         deny("advisories", "check --hide-inclusion-graph advisories", no_database),
-        tests(Fast, "tests", &format!("--workspace{features}")),
-        with_env(
-            "RUSTDOCFLAGS",
-            "-D warnings",
-            cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
-        ),
-        // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name.
+        // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name. Before the tests,
+        // one of which starts what was built.
         Step {
             name: "movies",
             tier: Fast,
@@ -111,6 +106,12 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             env: Vec::new(),
             reading: Reading::Counted,
         },
+        tests(Fast, "tests", &format!("--workspace{features}")),
+        with_env(
+            "RUSTDOCFLAGS",
+            "-D warnings",
+            cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
+        ),
         slow_tests(tests(Slow, "slow tests", &format!("--workspace --lib --bins --tests{features}"))),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
@@ -315,13 +316,13 @@ mod tests {
         };
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
-        let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation", "movies"];
+        let expect = ["format", "tidy", "clippy", "deny", "advisories", "movies", "tests", "documentation"];
         assert_eq!(names, expect);
         assert_eq!(fast[0].1, "cargo fmt --all --check");
         assert_eq!(fast[3].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
         let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
-        assert_eq!(fast[5].1, tests);
-        assert_eq!(fast[6].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        assert_eq!(fast[6].1, tests);
+        assert_eq!(fast[7].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
         let mut slow = shown(&tools, Tier::Slow, None);
         let ignored = "cargo test --workspace --lib --bins --tests --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output --ignored";
         assert_eq!(slow.remove(0), ("slow tests", ignored.to_owned()));
@@ -344,10 +345,10 @@ mod tests {
             chart: false,
         };
         let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "tests", "documentation", "movies"]);
+        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "movies", "tests", "documentation"]);
         assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
         // Without clang the tests have the features of a default build.
-        assert!(shown(&tools, Tier::Fast, None)[3].1.starts_with("cargo test --workspace --locked"));
+        assert!(shown(&tools, Tier::Fast, None)[4].1.starts_with("cargo test --workspace --locked"));
     }
 
     #[test]
@@ -361,7 +362,7 @@ mod tests {
         };
         let steps = shown(&tools, Tier::Fast, Some(7));
         assert_eq!(steps[0].1, "cargo build --workspace --examples --locked", "the tests start them");
-        let tests = &steps[4].1;
+        let tests = &steps[5].1;
         assert!(tests.contains("_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1' cargo test"), "{tests}");
         assert!(tests.ends_with(" -Z unstable-options --shuffle-seed 7"), "{tests}");
         assert_eq!(runner_variable("x86_64"), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
