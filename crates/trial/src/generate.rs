@@ -5,6 +5,7 @@
 
 mod ask;
 mod movies;
+mod several;
 mod social;
 mod stamps;
 mod start;

@@ -1,23 +1,19 @@
 //! What a load of visitors to a site of films takes besides the load.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use openloop::Plan;
 use spec::Workload;
-use workloads::movies::{AskError, Known, Member, MoviesConfig, ask_titles, log_in, titles_of};
+use workloads::movies::{Known, Member, MoviesConfig, ask_titles, log_in, titles_of};
 
 use crate::config::most_of;
-use crate::generate::Interrupted;
 use crate::generate::ask::connect;
+use crate::generate::several::several;
 use crate::task::Task;
 use crate::tls::TlsClient;
-
-/// Users who log in at once before a load. Source: ours; as many as keep the processors of a small server busy with their passwords.
-const AT_ONCE: usize = 4;
 
 /// Makes the plan one of sessions.
 ///
@@ -64,35 +60,8 @@ fn logged_in(
     let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
         .step_by(shares.max(1) as usize)
         .collect();
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(wanted.len())));
-    let failed = Mutex::new(None::<AskError>);
-    let work = || {
-        while let Some(user) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-            match log_in(config, *user, &mut || connect(&task.addresses[0], tls, stop)) {
-                Ok(member) => found.lock().expect("no thread panics with it").push(member),
-                Err(error) => {
-                    failed.lock().expect("no thread panics with it").get_or_insert(error);
-                    next.store(wanted.len(), Ordering::Relaxed);
-                    return;
-                }
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(wanted.len()) {
-            scope.spawn(work);
-        }
-    });
-    if stop.load(Ordering::Relaxed) {
-        bail!(Interrupted);
-    }
-    if let Some(error) = failed.into_inner().expect("no thread panicked with it") {
-        return Err(error.into());
-    }
-    let mut members = found.into_inner().expect("no thread panicked with it");
+    let one = |user: &u32| log_in(config, *user, &mut || connect(&task.addresses[0], tls, stop));
+    let mut members = several(&wanted, stop, one)?;
     // The same draws give the same users.
     members.sort_by_key(|member: &Member| member.user);
     Ok(members)

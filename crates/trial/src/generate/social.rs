@@ -1,25 +1,21 @@
 //! What a load of users takes besides the load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use openloop::{Generator, Load, Plan, Recording};
 use results::{Invalid, Reason};
 use spec::Workload;
-use workloads::social::{Known, LoginError, Ready, Share, Social, SocialConfig, log_in};
+use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in};
 
 use crate::config::most_of;
-use crate::generate::Interrupted;
 use crate::generate::ask::connect;
+use crate::generate::several::several;
 use crate::task::Task;
 use crate::tls::TlsClient;
-
-/// Users who log in at once before a load. Source: ours; as many as keep the processors of a small server busy with their
-/// passwords, and far fewer than it has programs for.
-const AT_ONCE: usize = 4;
 
 /// Makes the plan one of sessions, and has the configuration know its rate.
 ///
@@ -97,37 +93,14 @@ pub(super) fn logged_in(
         // One at least shows whether the site is there and holds these users.
         wanted.push((0, 0));
     }
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<u32, Vec<Ready>>::new()));
-    let failed = Mutex::new(None::<LoginError>);
-    let work = || {
-        while let Some((thread, user)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-            match log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop)) {
-                Ok(ready) => {
-                    found.lock().expect("no thread panics with it").entry(*thread).or_default().push(ready)
-                }
-                Err(error) => {
-                    failed.lock().expect("no thread panics with it").get_or_insert(error);
-                    next.store(wanted.len(), Ordering::Relaxed);
-                    return;
-                }
-            }
-        }
+    let one = |(thread, user): &(u32, u32)| {
+        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop));
+        ready.map(|ready| (*thread, ready))
     };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(wanted.len()) {
-            scope.spawn(work);
-        }
-    });
-    if stop.load(Ordering::Relaxed) {
-        bail!(Interrupted);
+    let mut found = BTreeMap::<u32, Vec<Ready>>::new();
+    for (thread, ready) in several(&wanted, stop, one)? {
+        found.entry(thread).or_default().push(ready);
     }
-    if let Some(error) = failed.into_inner().expect("no thread panicked with it") {
-        return Err(error.into());
-    }
-    let mut found = found.into_inner().expect("no thread panicked with it");
     Ok((0..threads).map(|thread| found.remove(&thread).unwrap_or_default()).collect())
 }
 

@@ -1,0 +1,49 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::{Error, Result, bail};
+
+use crate::generate::Interrupted;
+
+/// Users who log in at once before a load. Source: ours; as many as keep the processors of a small server busy with their
+/// passwords, and far fewer than it has programs for.
+const AT_ONCE: usize = 4;
+
+/// What `work` makes of each of `items`, some at a time, in the order in which they are done.
+///
+/// Errors: the first of `work`, after which none is begun; `stop` is set.
+pub(super) fn several<I: Sync, T: Send, E: std::error::Error + Send + Sync + 'static>(
+    items: &[I],
+    stop: &AtomicBool,
+    work: impl Fn(&I) -> Result<T, E> + Sync,
+) -> Result<Vec<T>> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let failed = Mutex::new(None::<E>);
+    let turns = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            match work(item) {
+                Ok(made) => found.lock().expect("no thread panics with it").push(made),
+                Err(error) => {
+                    failed.lock().expect("no thread panics with it").get_or_insert(error);
+                    next.store(items.len(), Ordering::Relaxed);
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(items.len()) {
+            scope.spawn(turns);
+        }
+    });
+    if stop.load(Ordering::Relaxed) {
+        bail!(Interrupted);
+    }
+    match failed.into_inner().expect("no thread panicked with it") {
+        Some(error) => Err(Error::new(error)),
+        None => Ok(found.into_inner().expect("no thread panicked with it")),
+    }
+}
