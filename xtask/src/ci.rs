@@ -2,14 +2,16 @@
 
 mod client_tools;
 mod deploy_tools;
+mod programs;
 mod services;
 mod step;
 mod tally;
 pub(crate) mod tools;
 
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use step::Outcome;
+use step::{Outcome, Step};
 use tally::Tally;
 
 /// Which checks run.
@@ -66,9 +68,9 @@ pub(crate) fn tools_for(tier: Tier) -> bool {
 pub(crate) fn run(request: Request) -> Result<bool, String> {
     let mut tally = Tally::default();
     let mut times: Vec<(&str, Duration)> = Vec::new();
-    let start = Instant::now();
+    let begin = Instant::now();
     let tools = tools::prepare(request.install, request.tier);
-    times.push(("tools", start.elapsed()));
+    times.push(("tools", begin.elapsed()));
     let (steps, left): (Vec<_>, Vec<_>) = step::all(&tools, request.shuffle)
         .into_iter()
         .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
@@ -78,38 +80,96 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
         failed.push("tools");
         tally.fail_beyond(tally.failed);
     }
-    for step in &steps {
-        println!("\n== {}: {}", step.name, step.shown());
-        let start = Instant::now();
-        let failed_before = tally.failed;
-        let outcome = step.run(&mut tally, &mut std::io::stdout());
-        times.push((step.name, start.elapsed()));
-        match outcome {
-            Outcome::Passed => println!("== {}: passed in {:.1} s", step.name, start.elapsed().as_secs_f64()),
-            Outcome::Skipped(why) => {
-                println!("== {}: skipped: {why}", step.name);
-                tally.skip(format!("{}: {why}", step.name));
+    std::thread::scope(|scope| {
+        let mut beside: Vec<ScopedJoinHandle<'_, Ended>> = Vec::new();
+        for step in &steps {
+            if step.beside {
+                println!("\n== {}: {} (beside the next steps)", step.name, step.shown());
+                beside.push(scope.spawn(|| Ended::of(step)));
+                continue;
             }
-            Outcome::Failed(why) => {
-                println!("== {}: FAILED after {:.1} s: {why}", step.name, start.elapsed().as_secs_f64());
-                failed.push(step.name);
-                tally.fail_beyond(failed_before);
+            if step.waits() {
+                for ended in beside.drain(..) {
+                    let Ended { name, outcome, took, tally: of_it, said } =
+                        ended.join().expect("a step returns what failed");
+                    println!(
+                        "\n== {name}, which ran beside others:\n{}",
+                        String::from_utf8_lossy(&said).trim_end()
+                    );
+                    let before = tally.failed;
+                    tally.add(of_it);
+                    note(name, outcome, took, before, &mut tally, &mut failed);
+                    times.push((name, took));
+                }
             }
+            println!("\n== {}: {}", step.name, step.shown());
+            let (start, before) = (Instant::now(), tally.failed);
+            let outcome = step.run(&mut tally, &mut std::io::stdout());
+            note(step.name, outcome, start.elapsed(), before, &mut tally, &mut failed);
+            times.push((step.name, start.elapsed()));
         }
-    }
+    });
     let mut left: Vec<&str> = left.iter().map(|step| step.name).collect();
     if !tools.chart && request.tier == Tier::Fast {
         left.push("tests of the Helm chart");
     }
-    print!("{}", summary(&times, &failed, &left, &tally));
+    print!("{}", summary(&times, begin.elapsed(), &failed, &left, &tally));
     Ok(tally.failed == 0)
 }
 
-fn summary(times: &[(&str, Duration)], failed: &[&str], left: &[&str], tally: &Tally) -> String {
-    let whole: f64 = times.iter().map(|(_, time)| time.as_secs_f64()).sum();
+/// How a step ended that ran beside others.
+struct Ended {
+    name: &'static str,
+    outcome: Outcome,
+    took: Duration,
+    tally: Tally,
+    said: Vec<u8>,
+}
+
+impl Ended {
+    fn of(step: &Step) -> Ended {
+        let (start, mut tally, mut said) = (Instant::now(), Tally::default(), Vec::new());
+        let outcome = step.run(&mut tally, &mut said);
+        Ended { name: step.name, outcome, took: start.elapsed(), tally, said }
+    }
+}
+
+/// Says how a step ended, and counts one that failed as a failed test at least, where `before` it so many had failed.
+fn note(
+    name: &'static str,
+    outcome: Outcome,
+    took: Duration,
+    before: u64,
+    tally: &mut Tally,
+    failed: &mut Vec<&'static str>,
+) {
+    let took = took.as_secs_f64();
+    match outcome {
+        Outcome::Passed => println!("== {name}: passed in {took:.1} s"),
+        Outcome::Skipped(why) => {
+            println!("== {name}: skipped: {why}");
+            tally.skip(format!("{name}: {why}"));
+        }
+        Outcome::Failed(why) => {
+            println!("== {name}: FAILED after {took:.1} s: {why}");
+            failed.push(name);
+            tally.fail_beyond(before);
+        }
+    }
+}
+
+/// The last lines: how long each step took and all `together`, of which some ran beside others, and what became of the tests.
+fn summary(
+    times: &[(&str, Duration)],
+    together: Duration,
+    failed: &[&str],
+    left: &[&str],
+    tally: &Tally,
+) -> String {
     let times: Vec<String> =
         times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
-    let mut lines = vec![String::new(), format!("times: {}; together {whole:.0} s", times.join(", "))];
+    let mut lines =
+        vec![String::new(), format!("times: {}; together {:.0} s", times.join(", "), together.as_secs_f64())];
     if !failed.is_empty() {
         lines.push(format!("failed: {}", failed.join(", ")));
     }
@@ -136,7 +196,7 @@ mod tests {
         tally.passed = 7;
         let times = [("format", Duration::from_millis(1234))];
         let check = |failed: &[&str], left: &[&str], tally: &Tally, expect: &str| {
-            assert_eq!(summary(&times, failed, left, tally), expect)
+            assert_eq!(summary(&times, Duration::from_secs(1), failed, left, tally), expect)
         };
         check(&[], &[], &tally, "\ntimes: format 1.2 s; together 1 s\n7 passed, 0 failed, 0 skipped\n");
         tally.fail_beyond(0);

@@ -1,10 +1,15 @@
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use super::Tier;
+use super::programs::{self, Program};
 use super::tally::Tally;
 use super::tools::{BPF_FEATURES, Tools, as_by_hand};
+
+/// The root of this repository, where the commands run.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// One check: a command, and how to read what it says.
 pub(super) struct Step {
@@ -16,14 +21,18 @@ pub(super) struct Step {
     /// Variables of its environment.
     env: Vec<(String, String)>,
     reading: Reading,
+    /// Whether it runs beside the steps that follow, up to the next that runs test programs.
+    pub(super) beside: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Debug)]
 enum Reading {
     /// It passes by its exit status.
     Status,
     /// `cargo test`, whose output is counted.
     Tests,
+    /// `cargo test` as well, with its programs run several at a time, and others among them.
+    Programs(Vec<Program>),
     /// A program that counts by itself, on its last line.
     Counted,
     /// It passes by its exit status, and is left out where it says this.
@@ -48,7 +57,7 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     let bpf = tools.bpf.is_ok();
     let cargo = |tier, name, arguments: &str| {
         let command = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
-        Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status }
+        Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status, beside: false }
     };
     let deny = |name, arguments: &str, reading| {
         let command = tools.deny.as_ref().map_err(String::clone).map(|program: &PathBuf| {
@@ -57,7 +66,7 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         });
         // It takes longer to compile cargo-deny than to run all other checks but the tests.
         let tier = if tools.deny.is_ok() { Fast } else { Slow };
-        Step { name, tier, command, env: Vec::new(), reading }
+        Step { name, tier, command, env: Vec::new(), reading, beside: false }
     };
     let tests = |tier, name, arguments: &str| {
         let mut arguments = format!("test {arguments} --locked --no-fail-fast -- --show-output");
@@ -90,23 +99,29 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     let examples = cargo(Fast, "examples", &format!("build --workspace --examples{features} --locked"));
     // Under QEMU's user mode. Compiled apart from the others, so nothing of them is used again.
     let aarch64 = cargo(Slow, "unit tests for aarch64", "xtask aarch64 --core --no-install");
+    // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name. One of cargo's tests
+    // starts what was built.
+    let movies = |words: &[&'static str]| {
+        [&["sh", "apps/movies/test.sh"], words, &["apps/movies", "target/movies"]].concat()
+    };
+    let movies_tests = Program::command("movies", &movies(&[]), Path::new(ROOT));
+    let movies_build = Step {
+        command: Ok(movies(&["--build"]).into_iter().map(str::to_owned).collect()),
+        beside: true,
+        ..cargo(Fast, "build of the movie site", "")
+    };
     let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
     steps.extend([
+        movies_build,
         cargo(Fast, "format", "fmt --all --check"),
         cargo(Fast, "tidy", "xtask tidy"),
         cargo(Fast, "clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
         deny("deny", "check --hide-inclusion-graph bans licenses sources", Reading::Status),
         deny("advisories", "check --hide-inclusion-graph advisories", no_database),
-        // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name. Before the tests,
-        // one of which starts what was built.
         Step {
-            name: "movies",
-            tier: Fast,
-            command: Ok(["sh", "apps/movies/test.sh", "apps/movies", "target/movies"].map(str::to_owned).to_vec()),
-            env: Vec::new(),
-            reading: Reading::Counted,
+            reading: Reading::Programs(vec![movies_tests]),
+            ..tests(Fast, "tests", &format!("--workspace{features}"))
         },
-        tests(Fast, "tests", &format!("--workspace{features}")),
         with_env(
             "RUSTDOCFLAGS",
             "-D warnings",
@@ -171,6 +186,11 @@ impl Step {
         format!("{env}{words}")
     }
 
+    /// Whether steps that run beside others must have ended before it.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.reading, Reading::Programs(_))
+    }
+
     /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output.
     pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write) -> Outcome {
         let words = match &self.command {
@@ -181,14 +201,73 @@ impl Step {
             .unwrap_or_else(|error| Outcome::Failed(format!("cannot run {}: {error}", words[0])))
     }
 
-    fn run_words(&self, words: &[String], tally: &mut Tally, out: &mut dyn Write) -> io::Result<Outcome> {
+    fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-            .envs(self.env.iter().cloned());
+        command.args(&words[1..]).current_dir(ROOT).envs(self.env.iter().cloned());
         as_by_hand(&mut command);
-        let (status, lacking) = match self.reading {
+        command
+    }
+
+    /// Builds the programs of a `cargo test`, runs them and `others` several at a time, and then the examples in documentation.
+    fn run_programs(
+        &self,
+        words: &[String],
+        others: &[Program],
+        tally: &mut Tally,
+        out: &mut dyn Write,
+    ) -> io::Result<Outcome> {
+        let (cargo, harness) =
+            words.split_at(words.iter().position(|word| word == "--").unwrap_or(words.len()));
+        let harness = harness.get(1..).unwrap_or_default();
+        let runner = self.env.iter().find(|(name, _)| *name == runner_variable(std::env::consts::ARCH));
+        let runner: Vec<String> =
+            runner.map_or_else(Vec::new, |(_, words)| words.split(' ').map(str::to_owned).collect());
+        let start = Instant::now();
+        let build = ["--no-run", "--message-format=json-render-diagnostics"].map(str::to_owned);
+        let mut child = self.command(&[cargo, &build].concat()).stdout(Stdio::piped()).spawn()?;
+        let built = lines(child.stdout.take()).filter_map(|line| Program::read(&line, &runner, harness));
+        let all: Vec<Program> = built.chain(others.iter().cloned()).collect();
+        let status = child.wait()?;
+        if !status.success() {
+            return Ok(Outcome::Failed(format!("it does not compile: {status}")));
+        }
+        let at_once = programs::at_once();
+        let took = start.elapsed().as_secs_f64();
+        writeln!(out, "built in {took:.1} s; {} programs run, {at_once} at a time", all.len())?;
+        let mut well = programs::run(all, at_once, tally, out)?;
+        // Named targets leave the examples in documentation out.
+        if !words.iter().any(|word| word == "--tests") {
+            let doc = [&cargo[..2], &["--doc".to_owned()], &cargo[2..], &["--".to_owned()], harness].concat();
+            let doc = Step { reading: Reading::Tests, ..self.with(doc) };
+            well &= doc.run(tally, out) == Outcome::Passed;
+        }
+        Ok(if well { Outcome::Passed } else { Outcome::Failed("a test program failed".into()) })
+    }
+
+    /// The same check by another command.
+    fn with(&self, words: Vec<String>) -> Step {
+        Step {
+            name: self.name,
+            tier: self.tier,
+            command: Ok(words),
+            env: self.env.clone(),
+            reading: Reading::Status,
+            beside: false,
+        }
+    }
+
+    fn run_words(&self, words: &[String], tally: &mut Tally, out: &mut dyn Write) -> io::Result<Outcome> {
+        let mut command = self.command(words);
+        let (status, lacking) = match &self.reading {
+            Reading::Programs(others) => return self.run_programs(words, others, tally, out),
+            // Beside others its output comes in one piece.
+            Reading::Status if self.beside => {
+                let mut child = command.stdout(Stdio::piped()).spawn()?;
+                for line in lines(child.stdout.take()) {
+                    writeln!(out, "{line}")?;
+                }
+                (child.wait()?, None)
+            }
             Reading::Status => (command.status()?, None),
             Reading::Tests => {
                 let mut child = command.stdout(Stdio::piped()).spawn()?;
@@ -217,7 +296,7 @@ impl Step {
                 let mut lacking = None;
                 for line in lines(child.stderr.take()) {
                     if line.contains(said) {
-                        lacking = Some(why);
+                        lacking = Some(*why);
                     }
                     writeln!(out, "{line}")?;
                 }
@@ -244,7 +323,14 @@ mod tests {
     use super::*;
 
     fn step(reading: Reading) -> Step {
-        Step { name: "x", tier: Tier::Fast, command: Err("nothing".into()), env: Vec::new(), reading }
+        Step {
+            name: "x",
+            tier: Tier::Fast,
+            command: Err("nothing".into()),
+            env: Vec::new(),
+            reading,
+            beside: false,
+        }
     }
 
     #[test]
@@ -255,14 +341,14 @@ mod tests {
             let step = Step { command, env: vec![("A".into(), "b".into())], ..step(reading) };
             assert_eq!(step.run(&mut Tally::default(), &mut Vec::new()), expect);
         };
-        let lacking = Reading::Lacking { said: "no network", why: "offline" };
+        let lacking = || Reading::Lacking { said: "no network", why: "offline" };
         let failed = || Outcome::Failed("exit status: 3".into());
         check(Ok("exit 0"), Reading::Status, Outcome::Passed);
         check(Ok("exit 3"), Reading::Status, failed());
         check(Ok("exec >&- 2>&-; [ $A = b ]"), Reading::Status, Outcome::Passed);
-        check(Ok("exit 3"), lacking, failed());
-        check(Ok("echo there is no network today >&2; exit 3"), lacking, Outcome::Skipped("offline".into()));
-        check(Ok("echo no network >&2"), lacking, Outcome::Passed);
+        check(Ok("exit 3"), lacking(), failed());
+        check(Ok("echo there is no network today >&2; exit 3"), lacking(), Outcome::Skipped("offline".into()));
+        check(Ok("echo no network >&2"), lacking(), Outcome::Passed);
         check(Err("not there"), Reading::Status, Outcome::Skipped("not there".into()));
     }
 
@@ -316,10 +402,20 @@ mod tests {
         };
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
-        let expect = ["format", "tidy", "clippy", "deny", "advisories", "movies", "tests", "documentation"];
+        let expect = [
+            "build of the movie site",
+            "format",
+            "tidy",
+            "clippy",
+            "deny",
+            "advisories",
+            "tests",
+            "documentation",
+        ];
         assert_eq!(names, expect);
-        assert_eq!(fast[0].1, "cargo fmt --all --check");
-        assert_eq!(fast[3].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
+        assert_eq!(fast[0].1, "sh apps/movies/test.sh --build apps/movies target/movies");
+        assert_eq!(fast[1].1, "cargo fmt --all --check");
+        assert_eq!(fast[4].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
         let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
         assert_eq!(fast[6].1, tests);
         assert_eq!(fast[7].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
@@ -345,7 +441,8 @@ mod tests {
             chart: false,
         };
         let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "movies", "tests", "documentation"]);
+        let fast = ["build of the movie site", "format", "tidy", "clippy", "tests", "documentation"];
+        assert_eq!(names(Tier::Fast), fast);
         assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
         // Without clang the tests have the features of a default build.
         assert!(shown(&tools, Tier::Fast, None)[4].1.starts_with("cargo test --workspace --locked"));

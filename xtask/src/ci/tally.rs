@@ -75,6 +75,14 @@ impl Tally {
         self.ignored += count(" ignored");
     }
 
+    /// Adds what another has counted.
+    pub(super) fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.skipped.extend(other.skipped);
+    }
+
     /// Notes one thing that was left out.
     pub(super) fn skip(&mut self, what: String) {
         self.skipped.push(what);
@@ -170,6 +178,21 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         let (tally, shown) = read(output);
         assert_eq!((tally.passed, tally.failed, tally.skipped_count()), (1, 1, 0));
         assert!(shown.contains(&"panicked") && !shown.contains(&"hello"), "{shown:?}");
+    }
+
+    #[test]
+    fn adds_up_tallies() {
+        let mut tally =
+            Tally { passed: 1, failed: 2, skipped: vec!["a".into()], ignored: 3, ..Tally::default() };
+        tally.add(Tally {
+            passed: 10,
+            failed: 20,
+            skipped: vec!["b".into()],
+            ignored: 30,
+            ..Tally::default()
+        });
+        assert_eq!((tally.passed, tally.failed, tally.skipped_count()), (11, 22, 35));
+        assert_eq!(tally.skipped, ["a", "b"]);
     }
 
     #[test]

@@ -1,0 +1,278 @@
+//! Test programs that cargo has built, run several at a time.
+//!
+//! `cargo test` runs one program after the other. Most of them wait, for servers to be ready and for loads to end, so a machine
+//! that runs one at a time is idle for half of it.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::tally::Tally;
+use super::tools::as_by_hand;
+
+/// How many run at once: a test that measures asks for a generator and a server, so each has two processors, and two run where
+/// there are fewer, since most of their time they wait.
+pub(super) fn at_once() -> usize {
+    thread::available_parallelism().map_or(2, |processors| (processors.get() / 2).max(2))
+}
+
+/// A test program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    /// Its package and its target.
+    pub(super) name: String,
+    words: Vec<String>,
+    /// Where it runs: the folder of its package, as by `cargo test`.
+    folder: PathBuf,
+    /// How its output is counted.
+    counting: Counting,
+    /// Bytes: large programs hold most tests, so they begin first, and the end is not one that was left.
+    size: u64,
+}
+
+/// How the tests of a program are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counting {
+    /// From the lines of Rust's harness.
+    Harness,
+    /// The last line is `N passed, N failed, N skipped`.
+    Closing,
+}
+
+/// A message of cargo, as far as test programs are concerned. Source: the Cargo book, "JSON messages".
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl Program {
+    /// The program that a line of `cargo test --no-run --message-format=json` names, with what runs it and its arguments;
+    /// `None` where the line names none.
+    pub(super) fn read(line: &str, runner: &[String], arguments: &[String]) -> Option<Program> {
+        let message: Message = serde_json::from_str(line).ok()?;
+        if message.reason != "compiler-artifact" || !message.profile?.test {
+            return None;
+        }
+        let (file, folder) = (message.executable?, message.manifest_path?.parent()?.to_owned());
+        let package = folder.file_name()?.to_string_lossy().into_owned();
+        let target = message.target?.name;
+        let name = if target.replace('_', "-") == package { package } else { format!("{package} {target}") };
+        let size = file.metadata().map_or(0, |meta| meta.len());
+        let file = [file.display().to_string()];
+        let words = runner.iter().chain(&file).chain(arguments).cloned().collect();
+        Some(Program { name, words, folder, counting: Counting::Harness, size })
+    }
+
+    /// Tests that are a command, counted by its last line; it begins first.
+    pub(super) fn command(name: &str, words: &[&str], folder: &Path) -> Program {
+        Program {
+            name: name.to_owned(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            folder: folder.to_owned(),
+            counting: Counting::Closing,
+            size: u64::MAX,
+        }
+    }
+
+    /// Runs it to its end; its output, standard error among it, goes to a file, since what it starts may outlive it and would
+    /// hold a pipe open.
+    fn run(&self) -> io::Result<Ended> {
+        let start = Instant::now();
+        let mut output = tempfile::tempfile()?;
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(&self.folder);
+        as_by_hand(&mut command).env("CARGO_MANIFEST_DIR", &self.folder);
+        let status =
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).status()?;
+        io::Seek::rewind(&mut output)?;
+        let mut tally = Tally::default();
+        let shown = count(output, self.counting, &mut tally)?;
+        if !status.success() || shown.uncounted {
+            tally.fail_beyond(0);
+        }
+        let said = if status.success() && tally.failed == 0 { String::new() } else { shown.text };
+        Ok(Ended { status: status.to_string(), tally, said, took: start.elapsed() })
+    }
+}
+
+/// How a program ended.
+struct Ended {
+    status: String,
+    tally: Tally,
+    /// What it printed, where it failed.
+    said: String,
+    took: Duration,
+}
+
+struct Shown {
+    text: String,
+    /// Whether the line that counts is missing.
+    uncounted: bool,
+}
+
+/// Counts the tests of an output, and keeps what a reader should see of it.
+fn count(output: impl Read, counting: Counting, tally: &mut Tally) -> io::Result<Shown> {
+    let mut text = String::new();
+    let mut last = String::new();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        if counting == Counting::Closing || tally.line(&line) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        last = line;
+    }
+    let uncounted = counting == Counting::Closing && !tally.closing(&last);
+    Ok(Shown { text, uncounted })
+}
+
+/// Runs all of them, `at_once` at a time, and says how each ended; true where none failed.
+///
+/// Errors: only that nothing can be written to `out`. A program that cannot be started has failed.
+pub(super) fn run(
+    mut programs: Vec<Program>,
+    at_once: usize,
+    tally: &mut Tally,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    programs.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.name.cmp(&b.name)));
+    let waiting = Mutex::new(VecDeque::from(programs));
+    let (ended, endings) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            let (waiting, ended) = (&waiting, ended.clone());
+            scope.spawn(move || {
+                loop {
+                    let next = waiting.lock().expect("no thread panics with it").pop_front();
+                    let Some(program) = next else { break };
+                    let how = program.run();
+                    if ended.send((program, how)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(ended);
+        let mut well = true;
+        for (program, how) in endings {
+            match how {
+                Ok(how) => {
+                    let Ended { status, tally: of_it, said, took } = how;
+                    let counts = format!("{} passed, {} failed", of_it.passed, of_it.failed);
+                    writeln!(out, "{}: {counts} in {:.1} s", program.name, took.as_secs_f64())?;
+                    if of_it.failed > 0 {
+                        writeln!(out, "{said}{}: {status}: {}", program.name, program.words.join(" "))?;
+                        well = false;
+                    }
+                    tally.add(of_it);
+                }
+                Err(error) => {
+                    writeln!(out, "{}: cannot run {}: {error}", program.name, program.words[0])?;
+                    tally.failed += 1;
+                    well = false;
+                }
+            }
+        }
+        Ok(well)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_cargo_has_built() {
+        let line = r#"{"reason":"compiler-artifact","package_id":"path+file:///x/crates/null-server#0.1.0",
+            "manifest_path":"/x/crates/null-server/Cargo.toml","target":{"kind":["lib"],"name":"NAME"},
+            "profile":{"opt_level":"1","test":TEST},"executable":FILE,"fresh":true}"#;
+        let check = |name: &str, test: &str, file: &str, expect: Option<&str>| {
+            let line = line.replace("NAME", name).replace("TEST", test).replace("FILE", file);
+            let program = Program::read(&line, &["env".into()], &["--show-output".into()]);
+            assert_eq!(program.as_ref().map(|program| program.name.as_str()), expect, "{line}");
+            program
+        };
+        let program = check("null_server", "true", r#""/x/a""#, Some("null-server")).unwrap();
+        assert_eq!(program.words, ["env", "/x/a", "--show-output"]);
+        assert_eq!(program.folder, Path::new("/x/crates/null-server"));
+        check("udp", "true", r#""/x/b""#, Some("null-server udp"));
+        check("null_server", "false", r#""/x/a""#, None);
+        check("null_server", "true", "null", None);
+        assert_eq!(Program::read(r#"{"reason":"build-finished","success":true}"#, &[], &[]), None);
+        assert_eq!(Program::read("warning: unused", &[], &[]), None);
+    }
+
+    fn shell(name: &str, script: &str) -> Program {
+        Program::command(name, &["sh", "-c", script], Path::new("/"))
+    }
+
+    #[test]
+    fn adds_up_what_runs_at_once() {
+        let harness = Program {
+            counting: Counting::Harness,
+            size: 1,
+            ..shell("c", "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'")
+        };
+        let failing = Program {
+            counting: Counting::Harness,
+            ..shell("d", "echo panicked; echo 'test result: FAILED. 1 passed; 2 failed; 0 ignored'; exit 101")
+        };
+        let check = |programs: Vec<Program>, expect: (bool, u64, u64), says: &str| {
+            let (mut tally, mut out) = (Tally::default(), Vec::new());
+            let well = run(programs, 2, &mut tally, &mut out).unwrap();
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!((well, tally.passed, tally.failed), expect, "{out}");
+            assert!(out.contains(says), "{out}");
+        };
+        let closing = shell("b", "echo talk; echo '3 passed, 0 failed, 1 skipped'");
+        check(vec![harness, closing.clone()], (true, 5, 0), "b: 3 passed, 0 failed in ");
+        check(vec![closing, failing], (false, 4, 2), "panicked\n");
+        check(vec![shell("e", "echo nothing counted")], (false, 0, 1), "nothing counted\n");
+        let died = Program { counting: Counting::Harness, ..shell("f", "echo half done; exit 3") };
+        check(vec![died], (false, 0, 1), "half done\nf: exit status: 3");
+        let absent = Program::command("g", &["/no/such/program"], Path::new("/"));
+        check(vec![absent], (false, 0, 1), "g: cannot run /no/such/program: ");
+        check(Vec::new(), (true, 0, 0), "");
+    }
+
+    #[test]
+    fn two_run_at_a_time() {
+        // Each waits for a word of the other, which comes only where both run.
+        let folder = tempfile::tempdir().unwrap();
+        assert!(
+            Command::new("mkfifo").args(["a", "b"]).current_dir(folder.path()).status().unwrap().success()
+        );
+        let meets = |name: &str, script: &str| {
+            let script = format!("{script} && echo '1 passed, 0 failed, 0 skipped'");
+            Program::command(name, &["timeout", "60", "sh", "-c", &script], folder.path())
+        };
+        let (mut tally, mut out) = (Tally::default(), Vec::new());
+        let pair = vec![
+            meets("x", "echo hello > a && read word < b"),
+            meets("y", "read word < a && echo hello > b"),
+        ];
+        assert!(run(pair, 2, &mut tally, &mut out).unwrap(), "{}", String::from_utf8_lossy(&out));
+        assert_eq!(tally.passed, 2);
+    }
+}
