@@ -200,8 +200,9 @@ fn a_delay_is_found_where_it_was_planted() {
 fn a_page_is_told_service_by_service() {
     let traces = of(Planted::default());
     let browse = &traces.operations[0];
-    assert_eq!((browse.all.requests, browse.all.root_ns, browse.all.tracer_ns), (1, 18 * MS, 17 * MS));
-    assert_eq!(browse.services.iter().map(|one| one.name.as_str()).collect::<Vec<_>>()[0], "php");
+    assert_eq!((browse.all.requests, browse.all.root_ns, browse.all.tracer_ns), (1, 17 * MS, 16 * MS));
+    let order: Vec<&str> = browse.services.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(order, ["compose-page", "plot", "movies-db", "php", "front", "movie-info"]);
     let plot = browse.services.iter().find(|one| one.name == "plot").unwrap();
     // Its thread had the request from its codec to the end of its answer.
     assert_eq!((plot.calls, plot.cpu_ns, plot.busy_ns), (1, MS, 6 * MS));
@@ -212,7 +213,7 @@ fn a_page_is_told_service_by_service() {
     assert_eq!((edge.caller.as_str(), edge.method.as_str(), edge.calls), ("compose-page", "read", 1));
     let all = edge.all_calls.as_ref().unwrap();
     assert_eq!((all.calls, all.errors, all.wall.mean_us), (8, 1, Some(2_000.0)));
-    assert_eq!(edge.transit.max_us.map(|us| us.round()), Some(2_000.0));
+    assert!((edge.transit.max_us.unwrap() - 2_000.0).abs() < 3.0);
     let store = traces.edges.iter().find(|edge| edge.is_store).unwrap();
     assert_eq!((store.callee.as_str(), store.method.as_str()), ("movies-db", "get"));
     assert!(store.all_calls.is_none() && store.queue.count == 0);
@@ -227,7 +228,7 @@ fn a_waterfall_has_a_row_for_each_call() {
     let browse = &traces.operations[0];
     assert_eq!(browse.median_request, browse.tail_request);
     let Waterfall { rows, root_ns, left_out, trace } = browse.median_request.as_ref().unwrap();
-    assert_eq!((*root_ns, *left_out, trace.as_str()), (18 * MS, 0, "01".repeat(16).as_str()));
+    assert_eq!((*root_ns, *left_out, trace.as_str()), (17 * MS, 0, "01".repeat(16).as_str()));
     let shown: Vec<(&str, &str, u32, bool)> = rows
         .iter()
         .map(|row| (row.service.as_str(), row.method.as_str(), row.depth, row.is_critical))
@@ -246,7 +247,7 @@ fn a_waterfall_has_a_row_for_each_call() {
         assert_eq!(parts, row.end_ns - row.start_ns, "{}", row.service);
     }
     // Half of the front lies before `php` sees the request.
-    assert_eq!((rows[1].start_ns, rows[1].end_ns), (MS / 2 + MS, MS / 2 + 16 * MS));
+    assert_eq!((rows[1].start_ns, rows[1].end_ns), (MS / 2 + MS, MS / 2 + 15 * MS));
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn groups_are_by_the_generators_time() {
     assert!((spread - 1_000.0).abs() < 200.0, "{spread}");
     let median = browse.median_request.as_ref().unwrap();
     let tail = browse.tail_request.as_ref().unwrap();
-    assert_eq!((median.root_ns, tail.root_ns), ((18 + 99) * MS, (18 + 194) * MS));
+    assert_eq!((median.root_ns, tail.root_ns), ((17 + 99) * MS, (17 + 194) * MS));
 }
 
 #[test]
@@ -310,8 +311,8 @@ fn what_is_lost_is_named() {
     assert_eq!(lost, [("php", 6, 5), ("plot", 6, 5)]);
     let browse = &traces.operations[0];
     assert_eq!((browse.all.requests, browse.all.root_ns), (1, first.0));
-    // From the caller having sent to it being told: 7 ms between which no other end is known.
-    assert_eq!(part_of(&traces, "plot", Part::Unexplained), 9.0);
+    // From the caller having sent to it being told there are 8 ms of which no other end is known.
+    assert_eq!(part_of(&traces, "plot", Part::Unexplained), 8.0);
 }
 
 /// Moments in their order from `from` on.
@@ -354,7 +355,7 @@ proptest! {
                     _ => (Kind::Store, above.service, DATABASE),
                 };
                 let from = (1 << 40) + u64::from(*skew) * 20 - (1 << 19);
-                let parent = if *kind as u8 == 2 && gaps[0] % 7 == 0 { 77 } else { above.span };
+                let parent = if *kind == 2 && gaps[0] % 7 == 0 { 77 } else { above.span };
                 written.span(kind, service, peer, trace, parent, stamps(from, gaps.map(|gap| gap / 8)));
             }
             let operation = if i % 3 == 0 { "review" } else { "browse" };
