@@ -1,9 +1,9 @@
 use reactor::Via;
 use units::{Nanos, Time};
 
-use crate::Outcome;
 use crate::connection::Request;
 use crate::reader::Reader;
+use crate::{Outcome, Sent};
 
 /// One operation of a session: a request, and those that follow from its answers ([`Then::Again`](crate::Then)), which stay on
 /// the session's connection.
@@ -26,6 +26,12 @@ pub struct StepEnd {
     pub outcome: Outcome,
     /// When it was due, after the window opened; `None`: not in the window.
     pub in_window: Option<Nanos>,
+    /// When it was due.
+    pub intended: Time,
+    /// When it ended.
+    pub at: Time,
+    /// When it was sent; `None`: never.
+    pub sent: Option<Sent>,
 }
 
 /// What a session does after a step.
