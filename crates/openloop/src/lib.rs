@@ -40,5 +40,5 @@ pub use recorder::{
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};
-pub use traced::{Sent, Traced};
+pub use traced::{Moments, Sent, Traced};
 pub use workload::{Closed, Fault, Parsed, Parts, Then, Workload};

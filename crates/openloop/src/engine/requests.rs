@@ -442,7 +442,7 @@ impl<W: Workload> Engine<W> {
             if request.session == NO_SESSION {
                 self.source.ended(request.client, at, outcome != Outcome::Completed);
             } else {
-                let sent = Sent { sent, first_byte: completion.first_byte };
+                let sent = Sent { at: sent, first_byte: completion.first_byte };
                 self.step_over(ended.request, Some(sent), at, outcome);
             }
         } else {

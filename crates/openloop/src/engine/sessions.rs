@@ -10,7 +10,7 @@ use units::{Nanos, Time};
 use crate::connection::{Connection, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
-use crate::{Arrival, Errors, Fault, Next, Outcome, Route, Sent, StepEnd, Underway, Workload};
+use crate::{Arrival, Errors, Fault, Moments, Next, Outcome, Route, Sent, StepEnd, Underway, Workload};
 
 /// The [`Request::session`] of a request that belongs to none.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -326,9 +326,7 @@ impl<W: Workload> Engine<W> {
             ended: session.since_start(at),
             outcome,
             in_window: in_window.then(|| intended.since(self.recording.window_start)),
-            intended,
-            at,
-            sent,
+            moments: Moments { intended, sent, done: at },
         }
     }
 
