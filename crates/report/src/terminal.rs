@@ -6,6 +6,7 @@ mod grid;
 mod ink;
 mod parts;
 mod study;
+mod traced;
 mod traces;
 
 pub(crate) use comparison::ratios_as_text;

@@ -4,8 +4,7 @@ mod advice;
 mod tables;
 mod words;
 
-pub(crate) use advice::{Advice, advice};
-pub(crate) use words::{cost_words, coverage_words};
+pub(crate) use advice::advice;
 
 use maud::{Markup, html};
 use results::{Among, LoadPoint, TracedOperation, Traces, Trial};

@@ -184,7 +184,8 @@ impl ServerArgs {
         connections: usize,
     ) -> ServerOptions {
         let (files, people) = (self.files.clone(), self.people);
-        ServerOptions { files, people, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
+        let traced = lab::is_traced(&self.workload);
+        ServerOptions { files, people, traced, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
             .beginning_with(lab::data_settings(&self.workload, target))
     }
 

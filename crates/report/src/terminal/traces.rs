@@ -4,7 +4,7 @@ use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::number;
 use crate::subject::Subject;
-use crate::traces::{advice, cost_words, coverage_words, ends, of_subject};
+use crate::traces::{advice, ends, of_subject};
 
 /// Where the time of traced requests went, of the lowest and the highest load: short, since the report has it all.
 pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<String> {
@@ -26,8 +26,9 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         parts.push(String::new());
         parts.push(grid.render(width, ink));
         let Some(high) = loads.last() else { continue };
-        let lines = coverage_words(high.trial).into_iter().chain(cost_words(high.trial));
-        let lines = lines.chain(advice(subjects, high.trial).map(|advice| advice.to_string()));
+        // A single load says more of itself.
+        let found = (loads.len() > 1).then(|| super::traced::coverage(high.traces));
+        let lines = found.into_iter().chain(advice(subjects, high.trial).map(|advice| advice.to_string()));
         parts.extend(lines.map(|line| wrapped(&harmless(&line), width, 2)));
     }
     parts

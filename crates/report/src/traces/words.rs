@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use results::{Among, Coverage, Difference, Part, TracedOperation, Trial, TracingCost};
+use results::{Among, Difference, Part, TracedOperation};
 
 use super::{Traced, ends};
 use crate::number;
@@ -130,33 +130,6 @@ pub(super) fn warnings(loads: &[&Traced<'_>]) -> Vec<String> {
     warnings
 }
 
-/// `1 in 10 traced; 240 of 240 joined, 238 whole; 9 600 of 9 600 spans`.
-pub(crate) fn coverage_words(trial: &Trial) -> Option<String> {
-    let traces = trial.traces.as_ref()?;
-    let Coverage { sampled, joined, whole, failed, spans_expected, spans_found, .. } = traces.coverage;
-    let [sampled, joined, whole, expected, found] =
-        [sampled, joined, whole, spans_expected, spans_found].map(number::count);
-    let failed = if failed > 0 { format!(", {} failed", number::count(failed)) } else { String::new() };
-    Some(format!(
-        "traced 1 in {}: {joined} of {sampled} joined, {whole} whole{failed}; {found} of {expected} spans",
-        number::count(traces.one_in)
-    ))
-}
-
-/// `tracing browse: mean +12 µs (95 % interval −40 to 64 µs)`, for each operation that has an interval.
-pub(crate) fn cost_words(trial: &Trial) -> Vec<String> {
-    let cost = trial.traces.iter().flat_map(|traces| &traces.cost);
-    let of = |cost: &TracingCost| {
-        let figures = [("mean", cost.mean), ("p50", cost.p50), ("p99", cost.p99)];
-        let known: Vec<String> = figures
-            .into_iter()
-            .filter_map(|(name, difference)| Some(format!("{name} {}", difference_words(difference?))))
-            .collect();
-        (!known.is_empty()).then(|| format!("tracing {}: {}", cost.operation, known.join(", ")))
-    };
-    cost.filter_map(of).collect()
-}
-
 /// `+12.0 µs (−40.0 µs to +64.0 µs)`.
 pub(super) fn difference_words(Difference { us, low_us, high_us }: Difference) -> String {
     let signed = |us: f64| number::offset(Some(us), None);
@@ -165,7 +138,7 @@ pub(super) fn difference_words(Difference { us, low_us, high_us }: Difference) -
 
 #[cfg(test)]
 mod tests {
-    use results::{Group, LostSpans, PartTime, ServiceTime, Traces};
+    use results::{Coverage, Group, LostSpans, PartTime, ServiceTime, Traces, Trial};
 
     use super::*;
 
@@ -230,16 +203,11 @@ mod tests {
                 "At 90 % 2 of 20 traced requests have no span at the entrance, and are in no sum.",
             ]
         );
-        assert_eq!(coverage_words(&one).unwrap(), "traced 1 in 10: 18 of 20 joined, 17 whole; 190 of 200 spans");
-        assert_eq!(coverage_words(&Trial::default()), None);
     }
 
     #[test]
-    fn costs_have_their_intervals() {
-        let mut one = trial(operation(&[]));
+    fn a_difference_has_its_sign_and_its_interval() {
         let difference = Difference { us: 12.0, low_us: -40.0, high_us: 64.0 };
-        let cost = TracingCost { operation: "browse".into(), mean: Some(difference), ..TracingCost::default() };
-        one.traces.as_mut().unwrap().cost = vec![cost, TracingCost::default()];
-        assert_eq!(cost_words(&one), ["tracing browse: mean +12.0 µs (−40.0 µs to +64.0 µs)"]);
+        assert_eq!(difference_words(difference), "+12.0 µs (−40.0 µs to +64.0 µs)");
     }
 }
