@@ -32,7 +32,7 @@ mod timeline;
 mod topology;
 mod waterfall;
 
-pub(crate) use breakdown::{Broken, by_part, by_service};
+pub(crate) use breakdown::{Broken, Shares, by_part, by_service, shares};
 pub(crate) use calls::calls;
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};

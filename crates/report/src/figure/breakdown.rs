@@ -114,6 +114,39 @@ pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
     super::wide(title, false, caption, |size| stacked::draw(&looks, &kept, size))
 }
 
+/// A bar whose parts are shares of a whole.
+pub(crate) struct Shares {
+    pub label: String,
+    /// By the names of the figure. Units: per cent.
+    pub percent: Vec<Option<f64>>,
+    /// The whole. Units: µs.
+    pub total_us: Option<f64>,
+}
+
+/// Bars of shares, of services or of parts; what is none of the names is drawn as the rest.
+pub(crate) fn shares(title: &str, names: &[&str], bars: &[Shares]) -> Markup {
+    let rest = |bar: &Shares| (100.0 - bar.percent.iter().flatten().sum::<f64>()).max(0.0);
+    // Rounding is no rest.
+    let has_rest = bars.iter().any(|bar| rest(bar) > 0.1);
+    let colour = |place: usize, name: &str| {
+        let of_part = PARTS.iter().find(|look| look.label == name).map(|look| look.class);
+        of_part.unwrap_or(COLOURS[place % COLOURS.len()])
+    };
+    let mut looks: Vec<Look<'_>> =
+        names.iter().enumerate().map(|(place, name)| labelled(name, name, colour(place, name))).collect();
+    looks.extend(has_rest.then(|| labelled(OTHERS, OTHERS, "t5")));
+    let bars: Vec<Bar> = bars
+        .iter()
+        .map(|bar| Bar {
+            name: bar.label.clone(),
+            us: bar.percent.iter().copied().chain([has_rest.then(|| rest(bar))]).collect(),
+            total: bar.total_us,
+        })
+        .collect();
+    let caption = html! { "Shares of the mean time of a request by the generator, which is written behind each bar." };
+    super::wide(title, false, caption, |size| stacked::draw(&looks, &bars, size))
+}
+
 #[cfg(test)]
 mod tests {
     use results::{Group, PartTime, ServiceTime};
@@ -158,5 +191,18 @@ mod tests {
         for (part, look) in Part::ALL.iter().zip(PARTS) {
             assert_eq!((part.name(), part.words()), (look.name, look.label));
         }
+    }
+
+    #[test]
+    fn shares_have_a_rest_where_names_are_few() {
+        let bar = |percent: &[f64]| Shares {
+            label: "browse · 10 %".into(),
+            percent: percent.iter().map(|value| Some(*value)).collect(),
+            total_us: Some(1_200.0),
+        };
+        let drawn = shares("Services", &["php", "plot"], &[bar(&[60.0, 10.0])]).into_string();
+        assert!(drawn.contains(">others<") && drawn.contains(">php<") && drawn.contains("1.20 ms"), "{drawn}");
+        let drawn = shares("Parts", &["transit", "queue"], &[bar(&[60.0, 39.95])]).into_string();
+        assert!(!drawn.contains(">others<") && drawn.contains("bar t1"), "{drawn}");
     }
 }
