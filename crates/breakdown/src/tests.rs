@@ -345,17 +345,17 @@ proptest! {
             let trace = i as u8;
             let first = written.spans.len();
             written.span(Kind::Server, PHP, 0, trace, 9_999, stamps(1 << 40, *root));
-            for (skew, gaps, kind, parent) in below {
+            for (skew, gaps, lot, parent) in below {
                 let above = written.spans[first + parent % (written.spans.len() - first)];
-                let (kind, service, peer) = match (kind, above.kind) {
+                let (kind, service, peer) = match (lot, above.kind) {
                     (0, Kind::Client) => (Kind::Server, above.peer, 0),
                     (1, Kind::Server) => (Kind::Store, above.service, DATABASE),
-                    (_, Kind::Server) => (Kind::Client, above.service, PAGE + u16::from(kind % 3)),
+                    (_, Kind::Server) => (Kind::Client, above.service, PAGE + u16::from(lot % 3)),
                     // It hangs on what nothing can hang on.
                     _ => (Kind::Store, above.service, DATABASE),
                 };
                 let from = (1 << 40) + u64::from(*skew) * 20 - (1 << 19);
-                let parent = if *kind == 2 && gaps[0] % 7 == 0 { 77 } else { above.span };
+                let parent = if *lot == 2 && gaps[0] % 7 == 0 { 77 } else { above.span };
                 written.span(kind, service, peer, trace, parent, stamps(from, gaps.map(|gap| gap / 8)));
             }
             let operation = if i % 3 == 0 { "review" } else { "browse" };
