@@ -18,9 +18,8 @@ pub(crate) fn all(by_lot: &BTreeMap<String, ByLot>) -> Vec<TracingCost> {
 }
 
 fn of(operation: &str, ByLot { traced, untraced }: &ByLot) -> TracingCost {
-    let difference = |figure: &dyn Fn(&Latency) -> Option<Estimate>| {
-        Some(figure(traced)?.less(figure(untraced)?))
-    };
+    let difference =
+        |figure: &dyn Fn(&Latency) -> Option<Estimate>| Some(figure(traced)?.less(figure(untraced)?));
     TracingCost {
         operation: operation.into(),
         traced: LatencySummary::of(traced),
@@ -120,10 +119,8 @@ mod tests {
     /// The limits of a mean are where Student's are for many, and the squares add up.
     #[test]
     fn limits_are_those_of_the_source() {
-        let (a, b) = (
-            Estimate { value: 10.0, low: 7.0, high: 14.0 },
-            Estimate { value: 8.0, low: 5.0, high: 12.0 },
-        );
+        let (a, b) =
+            (Estimate { value: 10.0, low: 7.0, high: 14.0 }, Estimate { value: 8.0, low: 5.0, high: 12.0 });
         let Difference { us, low_us, high_us } = a.less(b);
         assert_eq!((us, low_us, high_us), (2.0, -3.0, 7.0));
     }

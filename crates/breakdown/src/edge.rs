@@ -18,7 +18,8 @@ pub(crate) fn all(observed: &Observed<'_>, requests: &[Request]) -> Vec<EdgeTime
         }
     }
     // An edge may have been called by requests that were not traced only.
-    let traced: BTreeSet<Edge> = found.keys().filter(|(_, is_store)| !is_store).map(|(edge, _)| *edge).collect();
+    let traced: BTreeSet<Edge> =
+        found.keys().filter(|(_, is_store)| !is_store).map(|(edge, _)| *edge).collect();
     for (edge, count) in observed.calls {
         if count.calls > 0 && !traced.contains(edge) {
             found.insert((*edge, false), Times::default());
@@ -103,8 +104,11 @@ impl Times {
 /// The time of a handler in which nothing that it called was under way.
 fn own_time(served: &Served) -> Nanos {
     let [_, _, begin, end, ..] = served.span.stamps;
-    let mut below: Vec<(u64, u64)> =
-        served.calls.iter().map(|call| (call.span.stamps[0].max(begin), call.span.stamps[5].min(end))).collect();
+    let mut below: Vec<(u64, u64)> = served
+        .calls
+        .iter()
+        .map(|call| (call.span.stamps[0].max(begin), call.span.stamps[5].min(end)))
+        .collect();
     below.sort_unstable();
     let (mut own, mut at) = (0, begin);
     for (from, to) in below {

@@ -218,7 +218,10 @@ fn a_page_is_told_service_by_service() {
     assert_eq!((store.callee.as_str(), store.method.as_str()), ("movies-db", "get"));
     assert!(store.all_calls.is_none() && store.queue.count == 0);
     let coverage = &traces.coverage;
-    assert_eq!((coverage.sampled, coverage.joined, coverage.whole, coverage.joined_share()), (1, 1, 1, Some(1.0)));
+    assert_eq!(
+        (coverage.sampled, coverage.joined, coverage.whole, coverage.joined_share()),
+        (1, 1, 1, Some(1.0))
+    );
     assert_eq!((coverage.spans_expected, coverage.spans_found, coverage.lost.len()), (8, 8, 0));
 }
 

@@ -63,7 +63,8 @@ impl Walk<'_> {
         let span = &call.span;
         let is_store = span.kind == Kind::Store;
         let at = |stamp: u64| u64::try_from(i128::from(stamp) + shift).unwrap_or(0);
-        let method = if is_store { store_method(span.method) } else { self.names.method(span.peer, span.method) };
+        let method =
+            if is_store { store_method(span.method) } else { self.names.method(span.peer, span.method) };
         let (start_ns, end_ns) = (at(span.stamps[0]), at(span.stamps[5]));
         WaterfallRow {
             service: self.names.service(span.peer),
@@ -119,8 +120,11 @@ fn parts(call: &Call) -> Vec<(Part, u64)> {
 fn inside(served: &Served) -> Vec<(Part, u64)> {
     let [a, b, c, d, _, f] = served.span.stamps;
     let mut parts = vec![(Part::Queue, b - a), (Part::Codec, c - b)];
-    let mut calls: Vec<(u64, u64)> =
-        served.calls.iter().map(|call| (call.span.stamps[0].clamp(c, d), call.span.stamps[5].clamp(c, d))).collect();
+    let mut calls: Vec<(u64, u64)> = served
+        .calls
+        .iter()
+        .map(|call| (call.span.stamps[0].clamp(c, d), call.span.stamps[5].clamp(c, d)))
+        .collect();
     calls.sort_unstable();
     let mut at = c;
     for (from, to) in calls {
@@ -155,7 +159,9 @@ fn shorten(rows: &mut Vec<WaterfallRow>) -> u64 {
     while rows.len() > MOST_ROWS {
         let is_leaf = |place: usize| rows.get(place + 1).is_none_or(|next| next.depth <= rows[place].depth);
         let leaves = (1..rows.len()).filter(|place| is_leaf(*place));
-        let Some(place) = leaves.min_by_key(|place| rows[*place].end_ns - rows[*place].start_ns) else { break };
+        let Some(place) = leaves.min_by_key(|place| rows[*place].end_ns - rows[*place].start_ns) else {
+            break;
+        };
         rows.remove(place);
         left_out += 1;
     }

@@ -54,8 +54,11 @@ pub(crate) fn ends<'t, 'a>(loads: &'t [Traced<'a>]) -> Vec<&'t Traced<'a>> {
 /// The section; nothing where no request was traced.
 pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
     let several = subjects.len() > 1;
-    let loads: Vec<Vec<Traced<'_>>> =
-        subjects.iter().map(|subject| of_subject(subject, several)).filter(|loads| !loads.is_empty()).collect();
+    let loads: Vec<Vec<Traced<'_>>> = subjects
+        .iter()
+        .map(|subject| of_subject(subject, several))
+        .filter(|loads| !loads.is_empty())
+        .collect();
     if loads.is_empty() {
         return html! {};
     }
@@ -114,7 +117,8 @@ fn at(load: &Traced<'_>, tips: &mut Tips) -> Markup {
 /// A median request and one of the tail; where these are few, it may be the same.
 fn requests(operation: &TracedOperation, label: &str, tips: &mut Tips) -> Markup {
     let median = operation.median_request.as_ref();
-    let tail = operation.tail_request.as_ref().filter(|tail| median.is_none_or(|median| median.trace != tail.trace));
+    let tail =
+        operation.tail_request.as_ref().filter(|tail| median.is_none_or(|median| median.trace != tail.trace));
     let name = &operation.name;
     html! {
         @if let Some(one) = median { (figure::waterfall(&format!("A median request: {name} at {label}"), one, tips)) }
@@ -133,7 +137,9 @@ fn broken<'a>(loads: &[&Traced<'a>], groups: &[Among]) -> Vec<Broken<'a>> {
     let mut broken = Vec::new();
     for name in names {
         for load in loads {
-            let Some(operation) = load.operations().find(|operation| operation.name == name) else { continue };
+            let Some(operation) = load.operations().find(|operation| operation.name == name) else {
+                continue;
+            };
             for among in groups {
                 // At one load the group tells bars apart, over several the load.
                 let label = match among {

@@ -179,7 +179,10 @@ impl Facts {
         }
         if let Some(App { name, .. }) = made().find(|app| app.name == need) {
             let has = self.programs.contains(name);
-            return unless(has, format!("the programs of {name} are not made; `taillight {name} build` does"));
+            return unless(
+                has,
+                format!("the programs of {name} are not made; `taillight {name} build` does"),
+            );
         }
         if let Some((name, least)) = need.split_once(">=") {
             let wrong =

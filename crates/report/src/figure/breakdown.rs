@@ -102,7 +102,8 @@ pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
     let kept: Vec<Bar> = bars
         .into_iter()
         .map(|bar| {
-            let us = PARTS.iter().zip(&bar.us).filter(|(part, _)| looks.iter().any(|look| look.name == part.name));
+            let us =
+                PARTS.iter().zip(&bar.us).filter(|(part, _)| looks.iter().any(|look| look.name == part.name));
             Bar { us: us.map(|(_, us)| *us).collect(), ..bar }
         })
         .collect();
@@ -143,7 +144,8 @@ pub(crate) fn shares(title: &str, names: &[&str], bars: &[Shares]) -> Markup {
             total: bar.total_us,
         })
         .collect();
-    let caption = html! { "Shares of the mean time of a request by the generator, which is written behind each bar." };
+    let caption =
+        html! { "Shares of the mean time of a request by the generator, which is written behind each bar." };
     super::wide(title, false, caption, |size| stacked::draw(&looks, &bars, size))
 }
 
@@ -170,8 +172,11 @@ mod tests {
     #[test]
     fn services_that_take_little_are_drawn_together() {
         let names: Vec<String> = (0..12).map(|i| format!("service-{i}")).collect();
-        let times: Vec<(&str, Part, u64)> =
-            names.iter().enumerate().map(|(i, name)| (name.as_str(), Part::Application, 1_000 * (1 + i as u64))).collect();
+        let times: Vec<(&str, Part, u64)> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| (name.as_str(), Part::Application, 1_000 * (1 + i as u64)))
+            .collect();
         let operation = operation(&times);
         let one = || Broken { label: "browse".into(), operation: &operation, among: Among::All };
         assert_eq!(leading(&[one()])[..2], ["service-11", "service-10"]);
@@ -187,7 +192,9 @@ mod tests {
         let operation = operation(&[("php", Part::Application, 3_000), ("plot", Part::Transit, 1_000)]);
         let one = Broken { label: "browse".into(), operation: &operation, among: Among::All };
         let drawn = by_part("On what", &[one]).into_string();
-        assert!(drawn.contains(">application<") && drawn.contains(">transit<") && !drawn.contains(">pool wait<"));
+        assert!(
+            drawn.contains(">application<") && drawn.contains(">transit<") && !drawn.contains(">pool wait<")
+        );
         for (part, look) in Part::ALL.iter().zip(PARTS) {
             assert_eq!((part.name(), part.words()), (look.name, look.label));
         }
@@ -201,7 +208,10 @@ mod tests {
             total_us: Some(1_200.0),
         };
         let drawn = shares("Services", &["php", "plot"], &[bar(&[60.0, 10.0])]).into_string();
-        assert!(drawn.contains(">others<") && drawn.contains(">php<") && drawn.contains("1.20 ms"), "{drawn}");
+        assert!(
+            drawn.contains(">others<") && drawn.contains(">php<") && drawn.contains("1.20 ms"),
+            "{drawn}"
+        );
         let drawn = shares("Parts", &["transit", "queue"], &[bar(&[60.0, 39.95])]).into_string();
         assert!(!drawn.contains(">others<") && drawn.contains("bar t1"), "{drawn}");
     }

@@ -261,7 +261,8 @@ mod tests {
             edge("user", "users-db", true),
             edge("plot", "movies-db", true),
         ]);
-        let levels: BTreeMap<&str, usize> = nodes(&traces).iter().map(|node| (node.name, node.level)).collect();
+        let levels: BTreeMap<&str, usize> =
+            nodes(&traces).iter().map(|node| (node.name, node.level)).collect();
         let expect =
             [("compose-page", 1), ("movies-db", 3), ("php", 0), ("plot", 2), ("user", 1), ("users-db", 3)];
         assert_eq!(levels.into_iter().collect::<Vec<_>>(), expect);

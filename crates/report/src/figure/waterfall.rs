@@ -31,7 +31,8 @@ pub(crate) fn waterfall(title: &str, waterfall: &Waterfall, tips: &mut Tips) -> 
 fn tip(row: &WaterfallRow, tips: &mut Tips) -> String {
     let key = format!("w{}", tips.len());
     let us = |ns: u64| number::micros(Some(ns as f64 / 1e3));
-    let mut rows = vec![("after".to_owned(), us(row.start_ns)), ("took".to_owned(), us(row.end_ns - row.start_ns))];
+    let mut rows =
+        vec![("after".to_owned(), us(row.start_ns)), ("took".to_owned(), us(row.end_ns - row.start_ns))];
     for part in Part::ALL.into_iter().chain([Part::Calls]) {
         let sum: u64 = row.parts.iter().filter(|one| one.part == part).map(|one| one.ns).sum();
         if sum > 0 {
@@ -125,14 +126,27 @@ mod tests {
             ..WaterfallRow::default()
         };
         let rows = vec![
-            row("php", RowKind::Request, 0, (0, 9_000_000), vec![part(Part::Application, 2_000_000), part(Part::Calls, 7_000_000)]),
+            row(
+                "php",
+                RowKind::Request,
+                0,
+                (0, 9_000_000),
+                vec![part(Part::Application, 2_000_000), part(Part::Calls, 7_000_000)],
+            ),
             row("plot", RowKind::Call, 1, (2_000_000, 8_000_000), vec![part(Part::Transit, 6_000_000)]),
             row("movies-db", RowKind::Store, 2, (3_000_000, 4_000_000), vec![part(Part::Store, 1_000_000)]),
         ];
         let one = Waterfall { trace: "07".repeat(16), root_ns: 9_000_000, rows, left_out: 2 };
         let mut tips = Tips::none();
         let html = waterfall("A request", &one, &mut tips).into_string();
-        for expect in [">php.read<", ">plot.read<", ">read movies-db<", ">6.00 ms<", "2 shortest rows left out", ">transit<"] {
+        for expect in [
+            ">php.read<",
+            ">plot.read<",
+            ">read movies-db<",
+            ">6.00 ms<",
+            "2 shortest rows left out",
+            ">transit<",
+        ] {
             assert!(html.contains(expect), "{expect} is not in {html}");
         }
         assert!(html.contains("bar t4 beside") && html.contains("bar t0\""));

@@ -68,7 +68,8 @@ mod tests {
                 Entry::quantity(9_000.0, "µs"),
             ],
         };
-        let published = Row { published: true, cells: ["CAL'18", "low", "", "10.3", ""].map(Entry::from).to_vec() };
+        let published =
+            Row { published: true, cells: ["CAL'18", "low", "", "10.3", ""].map(Entry::from).to_vec() };
         let nothing = Row { published: false, cells: ["rent", "low", "", "", ""].map(Entry::from).to_vec() };
         let table = Table {
             id: "breakdown-services".into(),
@@ -78,7 +79,14 @@ mod tests {
             ..Table::default()
         };
         let html = breakdowns(std::slice::from_ref(&table)).into_string().replace('\u{a0}', " ");
-        for expect in [">By service<", "browse · low", "browse · high", "CAL'18 (published) · low", "9.00 ms", ">others<"] {
+        for expect in [
+            ">By service<",
+            "browse · low",
+            "browse · high",
+            "CAL'18 (published) · low",
+            "9.00 ms",
+            ">others<",
+        ] {
             assert!(html.contains(expect), "{expect} is not in {html}");
         }
         assert!(!html.contains("rent"));

@@ -14,12 +14,14 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         if loads.is_empty() {
             continue;
         }
-        let mut grid = Grid::default().words("traced", 0).words("load", 1).number("requests", 4).number("mean", 0);
+        let mut grid =
+            Grid::default().words("traced", 0).words("load", 1).number("requests", 4).number("mean", 0);
         grid = grid.number("spans/gen.", 3).number("front", 2).number("transit+queue", 0);
         grid = grid.number("own code", 0).number("stores", 1).words("most in", 0);
         for load in ends(&loads) {
             for operation in load.operations() {
-                let whole = load.traces.coverage.joined == load.traces.coverage.sampled && load.traces.coverage.lost.is_empty();
+                let whole = load.traces.coverage.joined == load.traces.coverage.sampled
+                    && load.traces.coverage.lost.is_empty();
                 grid.row(if whole { Tone::Plain } else { Tone::Bad }, row(operation, &load.label));
             }
         }

@@ -34,7 +34,8 @@ enum Kind {
 
 /// Of the services of a trial's target; `None` where their threads, or what they used, are not known.
 pub(crate) fn advice(subjects: &[Subject<'_>], trial: &Trial) -> Option<Advice> {
-    let target = subjects.iter().filter_map(|subject| subject.target).find(|target| target.name == trial.target)?;
+    let target =
+        subjects.iter().filter_map(|subject| subject.target).find(|target| target.name == trial.target)?;
     of_services(&target.services, trial)
 }
 
@@ -73,7 +74,8 @@ fn of_threads(service: &Service, trial: &Trial) -> Option<Advice> {
         let busy_ns = of.map_or(0, |one| one.busy_ns) as f64 / operation.all.requests as f64;
         occupied += rate * busy_ns / 1e9;
     }
-    let busy = if occupied <= count { occupied } else { processors(service, trial).unwrap_or(0.0).min(count) };
+    let busy =
+        if occupied <= count { occupied } else { processors(service, trial).unwrap_or(0.0).min(count) };
     let wait = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
     let instances = f64::from(service.instances.max(1));
     let more = count + count / instances;
@@ -98,14 +100,17 @@ fn of_processors(services: &[Service], trial: &Trial) -> Option<Advice> {
     let mut cpus: Vec<usize> = services.iter().flat_map(|service| service.cpus.iter().copied()).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let used: Vec<(&str, f64)> =
-        services.iter().filter_map(|service| Some((service.name.as_str(), processors(service, trial)?))).collect();
+    let used: Vec<(&str, f64)> = services
+        .iter()
+        .filter_map(|service| Some((service.name.as_str(), processors(service, trial)?)))
+        .collect();
     let busy: f64 = used.iter().map(|(_, used)| used).sum();
     if cpus.is_empty() || busy <= 0.0 {
         return None;
     }
     let count = cpus.len() as f64;
-    let most = used.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, used)| ((*name).to_owned(), used / busy));
+    let most =
+        used.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, used)| ((*name).to_owned(), used / busy));
     let whole = mean_us(trial, |_, _| true)?;
     // All but what stores took: their disks do not get faster.
     let own = whole - mean_us(trial, |_, part| part == Part::Store)?;
@@ -134,7 +139,8 @@ fn shrunk(count: f64, more: f64, busy: f64) -> f64 {
 
 /// The probability that a request waits where `busy` of `count` are occupied: Erlang's C, by his recursion for B.
 fn waiting(count: f64, busy: f64) -> f64 {
-    let blocked = (1..=count.round() as u32).fold(1.0, |blocked: f64, n| busy * blocked / (f64::from(n) + busy * blocked));
+    let blocked = (1..=count.round() as u32)
+        .fold(1.0, |blocked: f64, n| busy * blocked / (f64::from(n) + busy * blocked));
     let ratio = busy / count;
     blocked / (1.0 - ratio + ratio * blocked)
 }
@@ -172,7 +178,9 @@ impl fmt::Display for Advice {
                 )
             }
             Kind::Processors { most } => {
-                let who = most.as_ref().map_or(String::new(), |(name, share)| format!(", {} of it by {name}", number::percent(*share)));
+                let who = most.as_ref().map_or(String::new(), |(name, share)| {
+                    format!(", {} of it by {name}", number::percent(*share))
+                });
                 write!(
                     f,
                     "Saturate first: the processors, of which {busy} of {count} are busy ({used}){who}. One more should cut a request’s mean time \
@@ -188,9 +196,7 @@ impl fmt::Display for Advice {
 
 #[cfg(test)]
 mod tests {
-    use results::{
-        Arrivals, Group, Operation, PartTime, ServiceTime, ServiceUsage, TracedOperation, Traces,
-    };
+    use results::{Arrivals, Group, Operation, PartTime, ServiceTime, ServiceUsage, TracedOperation, Traces};
 
     use super::*;
 
@@ -232,11 +238,16 @@ mod tests {
                 outcomes: Some(outcomes),
                 ..Operation::default()
             }],
-            services: vec![ServiceUsage { name: "plot".into(), cpu_s: Some(cpu_s), ..ServiceUsage::default() }],
+            services: vec![ServiceUsage {
+                name: "plot".into(),
+                cpu_s: Some(cpu_s),
+                ..ServiceUsage::default()
+            }],
             traces: Some(Traces { operations: vec![traced], ..Traces::default() }),
             ..Trial::default()
         };
-        let plot = Service { name: "plot".into(), threads, instances: 1, cpus: vec![0], ..Service::default() };
+        let plot =
+            Service { name: "plot".into(), threads, instances: 1, cpus: vec![0], ..Service::default() };
         of_services(&[plot], &trial).map_or(String::new(), |advice| advice.to_string())
     }
 
@@ -250,7 +261,8 @@ mod tests {
         assert_eq!(words, expect);
         // 9 s of 10 on one processor.
         let words = said(8, 9.0);
-        let expect = "Saturate first: the processors, of which 0.900 of 1 are busy (90 %), 100 % of it by plot.";
+        let expect =
+            "Saturate first: the processors, of which 0.900 of 1 are busy (90 %), 100 % of it by plot.";
         assert!(words.starts_with(expect), "{words}");
         assert!(words.contains("from 5.00 ms to 909 µs"), "{words}");
     }

@@ -16,7 +16,8 @@ pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
     }
     names.sort_by(|a, b| b.1.whole_ns.cmp(&a.1.whole_ns).then_with(|| a.0.cmp(b.0)));
     let shares: Vec<String> = ends.iter().map(|load| format!("of the time, {}", load.label)).collect();
-    let networks: Vec<String> = ends.iter().map(|load| format!("transit and queue, {}", load.label)).collect();
+    let networks: Vec<String> =
+        ends.iter().map(|load| format!("transit and queue, {}", load.label)).collect();
     let rest = [
         "queue a request",
         "own code a request",
@@ -40,7 +41,11 @@ pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
         row.extend([
             each(sum.queue_ns, sum.requests),
             each(sum.application_ns, sum.requests),
-            if sum.requests > 0 { number::three(sum.calls as f64 / sum.requests as f64) } else { number::NONE.into() },
+            if sum.requests > 0 {
+                number::three(sum.calls as f64 / sum.requests as f64)
+            } else {
+                number::NONE.into()
+            },
             each(sum.busy_ns, sum.calls),
             each(sum.cpu_ns, sum.calls),
             cpu_share(high.trial, name).map_or(number::NONE.into(), number::percent),
@@ -116,9 +121,12 @@ pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
             let (tracer, generator) = (&operation.tracer, &operation.response_time);
             let figures = |of: &LatencySummary| [of.mean_us, of.p50_us, of.p99_us];
             let ratios = figures(tracer).into_iter().zip(figures(generator)).map(|(tracer, generator)| {
-                tracer.zip(generator).map_or(number::NONE.into(), |(tracer, generator)| number::percent_of_all(tracer / generator))
+                tracer.zip(generator).map_or(number::NONE.into(), |(tracer, generator)| {
+                    number::percent_of_all(tracer / generator)
+                })
             });
-            let mut row = vec![load.label.clone(), operation.name.clone(), number::count(operation.all.requests)];
+            let mut row =
+                vec![load.label.clone(), operation.name.clone(), number::count(operation.all.requests)];
             row.extend(figures(generator).map(number::micros));
             row.extend(figures(tracer).map(number::micros));
             row.extend(ratios);
@@ -147,22 +155,14 @@ pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
 pub(super) fn coverage(loads: &[&Traced<'_>]) -> Markup {
     let rows = loads.iter().map(|load| {
         let of = &load.traces.coverage;
-        let counts = [of.sampled, of.joined, of.whole, of.failed, of.spans_expected, of.spans_found, of.spans_broken];
+        let counts =
+            [of.sampled, of.joined, of.whole, of.failed, of.spans_expected, of.spans_found, of.spans_broken];
         let mut row = vec![load.label.clone(), format!("1 in {}", number::count(load.traces.one_in))];
         row.extend(counts.map(number::count));
         row
     });
-    let heads = [
-        "load",
-        "traced",
-        "answered",
-        "joined",
-        "whole",
-        "failed",
-        "spans written",
-        "found",
-        "broken",
-    ];
+    let heads =
+        ["load", "traced", "answered", "joined", "whole", "failed", "spans written", "found", "broken"];
     let title = "Coverage: traced requests of the window, those whose spans were joined and lack none; spans of the whole trial";
     html! { @if let Some(table) = page::table(title, &heads, 2, rows.collect()) { (table) } }
 }
@@ -171,7 +171,9 @@ pub(super) fn coverage(loads: &[&Traced<'_>]) -> Markup {
 pub(super) fn cost(loads: &[&Traced<'_>]) -> Markup {
     let rows = loads.iter().flat_map(|load| {
         load.traces.cost.iter().map(move |cost| {
-            let words = |difference: Option<results::Difference>| difference.map_or(number::NONE.into(), difference_words);
+            let words = |difference: Option<results::Difference>| {
+                difference.map_or(number::NONE.into(), difference_words)
+            };
             let share = cost.p99.zip(cost.untraced.p99_us).map(|(difference, without)| {
                 format!(
                     "{} to {}",
@@ -197,7 +199,11 @@ pub(super) fn cost(loads: &[&Traced<'_>]) -> Markup {
 }
 
 fn signed_percent(share: f64) -> String {
-    if share < 0.0 { format!("−{}", number::percent(-share)) } else { format!("+{}", number::percent(share)) }
+    if share < 0.0 {
+        format!("−{}", number::percent(-share))
+    } else {
+        format!("+{}", number::percent(share))
+    }
 }
 
 /// The calls between services and to stores, folded away.

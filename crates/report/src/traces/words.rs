@@ -28,7 +28,9 @@ fn stands(name: &str, label: &str, operation: &TracedOperation) -> Option<String
         .take(3)
         .map(|(service, us)| format!("{} in {service}", number::percent(us / mean)))
         .collect();
-    let share = |is_meant: &dyn Fn(Part) -> bool| operation.share(Among::All, |_, part| is_meant(part)).unwrap_or(0.0);
+    let share = |is_meant: &dyn Fn(Part) -> bool| {
+        operation.share(Among::All, |_, part| is_meant(part)).unwrap_or(0.0)
+    };
     Some(format!(
         "{name} at {label}: {} on average, of which {}. Between services {} of it pass in transit and queues, within them {} in their own \
          code and {} in stores.",
@@ -112,7 +114,12 @@ pub(super) fn warnings(loads: &[&Traced<'_>]) -> Vec<String> {
                 .lost
                 .iter()
                 .map(|one| {
-                    format!("{} of {} of {}", number::count(one.found), number::count(one.expected), one.service)
+                    format!(
+                        "{} of {} of {}",
+                        number::count(one.found),
+                        number::count(one.expected),
+                        one.service
+                    )
                 })
                 .collect();
             warnings.push(format!("At {} spans are missing: found are {}.", load.label, listed(&lost)));
@@ -150,7 +157,11 @@ mod tests {
         };
         TracedOperation {
             name: "browse".into(),
-            all: Group { requests: 1, root_ns: times.iter().map(|(_, _, us)| us * 1_000).sum(), tracer_ns: 0 },
+            all: Group {
+                requests: 1,
+                root_ns: times.iter().map(|(_, _, us)| us * 1_000).sum(),
+                tracer_ns: 0,
+            },
             services: times.iter().map(service).collect(),
             ..TracedOperation::default()
         }
@@ -167,8 +178,16 @@ mod tests {
 
     #[test]
     fn sentences_say_where_the_time_goes_and_what_grew() {
-        let low = trial(operation(&[("php", Part::Application, 6_000), ("plot", Part::Queue, 2_500), ("movies-db", Part::Store, 1_500)]));
-        let high = trial(operation(&[("php", Part::Application, 7_000), ("plot", Part::Queue, 10_500), ("movies-db", Part::Store, 2_500)]));
+        let low = trial(operation(&[
+            ("php", Part::Application, 6_000),
+            ("plot", Part::Queue, 2_500),
+            ("movies-db", Part::Store, 1_500),
+        ]));
+        let high = trial(operation(&[
+            ("php", Part::Application, 7_000),
+            ("plot", Part::Queue, 10_500),
+            ("movies-db", Part::Store, 2_500),
+        ]));
         let said = moved(&[load("10 %", &low)]);
         let expect = "browse at 10 %: 10.0 ms on average, of which 60 % in php, 25 % in plot and 15 % in movies-db. Between services 25 % of \
                       it pass in transit and queues, within them 60 % in their own code and 15 % in stores.";
@@ -176,7 +195,11 @@ mod tests {
         let said = moved(&[load("10 %", &low), load("90 %", &high)]);
         let expect = "browse: from 10 % to 90 % a request’s mean time went from 10.0 ms to 20.0 ms. Of that growth lie 80 % in plot";
         assert!(said[0].starts_with(expect), "{}", said[0]);
-        assert!(said[0].ends_with("transit and queues make up 80 % of it, the services’ own code 10 %."), "{}", said[0]);
+        assert!(
+            said[0].ends_with("transit and queues make up 80 % of it, the services’ own code 10 %."),
+            "{}",
+            said[0]
+        );
         let still = moved(&[load("10 %", &low), load("90 %", &low)]);
         assert!(still[0].ends_with("nothing grew to speak of."), "{}", still[0]);
         assert!(moved(&[]).is_empty());

@@ -97,7 +97,14 @@ impl Site {
         (1e3 * us * (0.6 + 0.4 * tail)) as u64
     }
 
-    fn add(&mut self, kind: End, (service, peer): (u16, u16), trace: u8, parent: u64, stamps: [u64; 6]) -> u64 {
+    fn add(
+        &mut self,
+        kind: End,
+        (service, peer): (u16, u16),
+        trace: u8,
+        parent: u64,
+        stamps: [u64; 6],
+    ) -> u64 {
         let number = self.spans.len() as u64 + 1;
         let cpu = if kind == End::Server { (stamps[3] - stamps[2]) / 4 } else { 0 };
         self.spans.push(Span {
@@ -135,7 +142,8 @@ impl Site {
             now = told + self.time(15.0);
         }
         for group in calls(service, operation) {
-            let ends: Vec<u64> = group.iter().map(|callee| self.call(service, *callee, operation, own, now)).collect();
+            let ends: Vec<u64> =
+                group.iter().map(|callee| self.call(service, *callee, operation, own, now)).collect();
             now = ends.into_iter().max().unwrap_or(now) + self.time(20.0);
         }
         let returned = now + self.time(0.5 * work * (1.0 + 0.5 * strain));
@@ -179,7 +187,8 @@ fn traces(share: f64, block: u32) -> (Traces, u64) {
             let service_time = Nanos(end - at + site.time(700.0 + 500.0 * strain));
             traced.record(service_time);
             for _ in 1..ONE_IN {
-                untraced.record(Nanos((service_time.0 as f64 * (0.7 + 0.6 * noise(site.time(1.0), 23))) as u64));
+                untraced
+                    .record(Nanos((service_time.0 as f64 * (0.7 + 0.6 * noise(site.time(1.0), 23))) as u64));
             }
             requests.push(Sampled {
                 trace: TraceId(trace),
@@ -191,7 +200,9 @@ fn traces(share: f64, block: u32) -> (Traces, u64) {
         }
         by_lot.insert(operation.to_owned(), ByLot { traced, untraced });
     }
-    let names = Names::new(SERVICES.map(|(number, name, method, _)| (number, name.to_owned(), vec![method.to_owned()])));
+    let names = Names::new(
+        SERVICES.map(|(number, name, method, _)| (number, name.to_owned(), vec![method.to_owned()])),
+    );
     let mut by_service: BTreeMap<u16, Vec<Span>> = BTreeMap::new();
     site.spans.iter().for_each(|span| by_service.entry(span.service).or_default().push(*span));
     let written = by_service.iter().map(|(service, spans)| (*service, spans.len() as u64)).collect();

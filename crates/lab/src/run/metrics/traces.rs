@@ -32,8 +32,8 @@ pub(super) fn of(traces: &Traces) -> Vec<(String, f64)> {
 }
 
 fn coverage(coverage: &Coverage) -> Vec<(String, f64)> {
-    let spans = (coverage.spans_expected > 0)
-        .then(|| coverage.spans_found as f64 / coverage.spans_expected as f64);
+    let spans =
+        (coverage.spans_expected > 0).then(|| coverage.spans_found as f64 / coverage.spans_expected as f64);
     let whole = (coverage.joined > 0).then(|| coverage.whole as f64 / coverage.joined as f64);
     let figures = [
         ("trace_joined_share", coverage.joined_share()),
@@ -93,7 +93,8 @@ fn services(traces: &Traces) -> Vec<(String, f64)> {
     }
     let mut seen = Vec::new();
     for (name, of) in by_name {
-        let sum = |is_meant: &dyn Fn(Part) -> bool| of.iter().map(|one| one.ns(Among::All, is_meant)).sum::<u64>();
+        let sum =
+            |is_meant: &dyn Fn(Part) -> bool| of.iter().map(|one| one.ns(Among::All, is_meant)).sum::<u64>();
         let (network, whole) = (sum(&Part::is_network), sum(&|_| true));
         if network > 0 {
             seen.push((format!("trace_network_share.{name}"), network as f64 / whole as f64));
@@ -110,11 +111,8 @@ fn services(traces: &Traces) -> Vec<(String, f64)> {
 /// What tracing added, in time and as a share of what it is without, and the most that the interval allows.
 fn cost(cost: &TracingCost) -> Vec<(String, f64)> {
     let TracingCost { operation, untraced, mean, p50, p99, .. } = cost;
-    let figures = [
-        ("mean", mean, untraced.mean_us),
-        ("p50", p50, untraced.p50_us),
-        ("p99", p99, untraced.p99_us),
-    ];
+    let figures =
+        [("mean", mean, untraced.mean_us), ("p50", p50, untraced.p50_us), ("p99", p99, untraced.p99_us)];
     let mut seen = Vec::new();
     for (at, difference, without) in figures {
         let Some(Difference { us, high_us, .. }) = difference else { continue };
@@ -166,7 +164,14 @@ mod tests {
             ..TracingCost::default()
         };
         Traces {
-            coverage: Coverage { sampled: 25, joined: 20, whole: 10, spans_expected: 8, spans_found: 8, ..Coverage::default() },
+            coverage: Coverage {
+                sampled: 25,
+                joined: 20,
+                whole: 10,
+                spans_expected: 8,
+                spans_found: 8,
+                ..Coverage::default()
+            },
             operations: vec![operation("browse", 2_000), operation("review", 6_000)],
             cost: vec![cost],
             ..Traces::default()
@@ -178,7 +183,11 @@ mod tests {
         let metrics: BTreeMap<String, f64> = of(&traces()).into_iter().collect();
         let check = |name: &str, expect: Option<f64>| {
             let found = metrics.get(name).copied();
-            assert_eq!(found.map(|value| (value * 1e9).round()), expect.map(|value: f64| (value * 1e9).round()), "{name}");
+            assert_eq!(
+                found.map(|value| (value * 1e9).round()),
+                expect.map(|value: f64| (value * 1e9).round()),
+                "{name}"
+            );
         };
         check("trace_share.browse.plot", Some(0.25));
         check("trace_share.browse.php", Some(0.5));
