@@ -6,7 +6,7 @@ use crate::number;
 
 /// Parts that are named of each operation; the report shows all.
 const NAMED: usize = 5;
-/// The cost of tracing that CAL'18 has of its own. Source: CAL'18, §2: under 0.1 % of the 99th percentile.
+/// The cost that CAL'18 has of its own tracing: less than this on the 99th percentile.
 const OF_THE_PAPER: f64 = 0.001;
 
 /// A line for each operation, one on what was found, and one for each cost.
