@@ -42,7 +42,8 @@ fn largest(operation: &TracedOperation) -> String {
     )
 }
 
-fn coverage(traces: &Traces) -> String {
+/// How much of what was traced was found.
+pub(super) fn coverage(traces: &Traces) -> String {
     let Coverage { sampled, joined, whole, spans_expected, spans_found, .. } = &traces.coverage;
     let [sampled, joined, whole, found, expected] =
         [sampled, joined, whole, spans_found, spans_expected].map(|n| number::count(*n));
