@@ -76,7 +76,14 @@ mod tests {
     fn one_is_read_back_and_counted_from_the_window() {
         let sent = Some(Sent { at: Time(1_010), first_byte: Time(1_300) });
         let moments = Moments { intended: Time(1_000), sent, done: Time(1_400) };
-        let one = Traced { trace: [7; 16], span: u64::MAX, operation: 2, moments, outcome: Outcome::Completed, bytes: 5 };
+        let one = Traced {
+            trace: [7; 16],
+            span: u64::MAX,
+            operation: 2,
+            moments,
+            outcome: Outcome::Completed,
+            bytes: 5,
+        };
         let back: Traced = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
         assert_eq!(back, one);
         assert_eq!(one.service_time(), Some(Nanos(390)));

@@ -185,8 +185,13 @@ impl ServerArgs {
     ) -> ServerOptions {
         let (files, people) = (self.files.clone(), self.people);
         let traced = lab::is_traced(&self.workload);
-        ServerOptions { files, people, traced, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
-            .beginning_with(lab::data_settings(&self.workload, target))
+        ServerOptions {
+            files,
+            people,
+            traced,
+            ..ServerOptions::of(&self.target(target), exe, cpus, connections)
+        }
+        .beginning_with(lab::data_settings(&self.workload, target))
     }
 
     /// Whether these servers can be started so.

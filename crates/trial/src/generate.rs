@@ -416,7 +416,9 @@ pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
     let log = record::log(&done.recording, &done.trial);
     save(&hlog, &|mut to| log.write(&mut to).map_err(io::Error::other))?;
     if let Some(sampled) = &done.sampled {
-        save(&TracedRequests::beside(file), &|to| serde_json::to_writer(to, sampled).map_err(io::Error::other))?;
+        save(&TracedRequests::beside(file), &|to| {
+            serde_json::to_writer(to, sampled).map_err(io::Error::other)
+        })?;
     }
     save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
     Ok(hlog)

@@ -84,7 +84,11 @@ pub(super) trait Awaited {
 /// Waits until all spans are in the files of `folder`, at most `within`, and returns what came of them.
 ///
 /// Errors: a file cannot be read.
-pub(super) fn await_all<A: Awaited>(folder: &Path, awaited: &mut A, within: Duration) -> io::Result<A::Found> {
+pub(super) fn await_all<A: Awaited>(
+    folder: &Path,
+    awaited: &mut A,
+    within: Duration,
+) -> io::Result<A::Found> {
     let begun = Instant::now();
     let mut seen = None;
     loop {

@@ -109,7 +109,8 @@ impl Awaited for Gathering<'_> {
 
     fn written(&mut self) -> BTreeMap<u16, u64> {
         // Of one that was not counted before, or does not answer, nothing is known.
-        let since = |(service, now): (u16, u64)| Some((service, now.checked_sub(*self.before.get(&service)?)?));
+        let since =
+            |(service, now): (u16, u64)| Some((service, now.checked_sub(*self.before.get(&service)?)?));
         (self.counters)().into_iter().filter_map(since).collect()
     }
 
@@ -170,7 +171,8 @@ pub(super) fn entrance(app: &App) -> Option<u16> {
         if service.written && !service.methods.is_empty() {
             return service.number;
         }
-        let further: Vec<&str> = service.calls.iter().map(String::as_str).filter(|one| !names.contains(one)).collect();
+        let further: Vec<&str> =
+            service.calls.iter().map(String::as_str).filter(|one| !names.contains(one)).collect();
         names.extend(further);
         at += 1;
     }

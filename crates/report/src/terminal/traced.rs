@@ -6,7 +6,7 @@ use crate::number;
 
 /// Parts that are named of each operation; the report shows all.
 const NAMED: usize = 5;
-/// The cost of tracing that CAL'18 has of its own. Source: CAL'18, §2: under 0.1 % of the 99th percentile.
+/// The cost that CAL'18 has of its own tracing: less than this on the 99th percentile.
 const OF_THE_PAPER: f64 = 0.001;
 
 /// A line for each operation, one on what was found, and one for each cost.
@@ -88,7 +88,10 @@ mod tests {
     fn the_largest_parts_are_named_with_their_shares() {
         let service = |name: &str, parts: &[(Part, u64)]| ServiceTime {
             name: name.into(),
-            parts: parts.iter().map(|&(part, all_ns)| PartTime { part, all_ns, ..PartTime::default() }).collect(),
+            parts: parts
+                .iter()
+                .map(|&(part, all_ns)| PartTime { part, all_ns, ..PartTime::default() })
+                .collect(),
             ..ServiceTime::default()
         };
         let operation = TracedOperation {
@@ -103,7 +106,8 @@ mod tests {
             ..TracedOperation::default()
         };
         let difference = |us, half| Some(Difference { us, low_us: us - half, high_us: us + half });
-        let figures = |us| LatencySummary { mean_us: Some(us), p50_us: Some(us), ..LatencySummary::default() };
+        let figures =
+            |us| LatencySummary { mean_us: Some(us), p50_us: Some(us), ..LatencySummary::default() };
         let traces = Traces {
             one_in: 100,
             coverage: Coverage {
@@ -114,7 +118,10 @@ mod tests {
                 spans_found: 69,
                 ..Coverage::default()
             },
-            operations: vec![operation, TracedOperation { name: "rent".into(), ..TracedOperation::default() }],
+            operations: vec![
+                operation,
+                TracedOperation { name: "rent".into(), ..TracedOperation::default() },
+            ],
             cost: vec![TracingCost {
                 operation: "browse".into(),
                 traced: figures(1_001.0),

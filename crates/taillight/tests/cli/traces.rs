@@ -17,7 +17,11 @@ fn what_cannot_be_traced_is_refused_before_anything_starts() {
     };
     refuses(&mut load(&["--trace", "1%"]), 2, &["1/100 for one in 100"]);
     refuses(&mut load(&["--json"]), 2, &["one trial as JSON gathers no spans"]);
-    refuses(&mut load(&["--target", "http://127.0.0.1:9"]), 1, &["it was not started for this load", "leave out --trace"]);
+    refuses(
+        &mut load(&["--target", "http://127.0.0.1:9"]),
+        1,
+        &["it was not started for this load", "leave out --trace"],
+    );
     refuses(
         &mut load(&["--server-set", "plot.agent=127.0.0.1:9"]),
         1,
@@ -55,7 +59,8 @@ fn traced() -> Option<Trial> {
     for words in ["traced 1 in 1: ", "browse, ", "front "] {
         assert!(text(&output).contains(words), "{words}: {}", text(&output));
     }
-    let folder = fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+    let folder =
+        fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
     let experiment = ResultFolder::open(&folder.unwrap()).unwrap().load().unwrap();
     assert!(!experiment.trials[0].services.is_empty());
     experiment.trials.into_iter().next()
@@ -71,7 +76,9 @@ fn parts_sum_to_what_the_generator_waited_for() {
     let coverage = &traces.coverage;
     assert!(coverage.sampled > 50 && coverage.joined == coverage.sampled, "{coverage:?}");
     assert!(coverage.spans_found == coverage.spans_expected && coverage.lost.is_empty(), "{coverage:?}");
-    assert!(trial.services.iter().all(|service| service.counters.keys().all(|name| !name.contains(".wall."))));
+    assert!(
+        trial.services.iter().all(|service| service.counters.keys().all(|name| !name.contains(".wall.")))
+    );
     for operation in &traces.operations {
         let parts: u64 = operation.services.iter().map(|service| service.ns(Among::All, |_| true)).sum();
         assert_eq!(parts, operation.all.root_ns, "{}", operation.name);
@@ -90,7 +97,8 @@ fn parts_sum_to_what_the_generator_waited_for() {
     let all = plot.all_calls.as_ref().expect("compose-page publishes its calls");
     assert!(all.calls > plot.calls, "the warm-up is in them: {all:?}");
     // The tracer's total and the generator's response time.
-    let median = trial.operations.iter().find(|one| one.name == "browse").unwrap().response_time.p50_us.unwrap();
+    let median =
+        trial.operations.iter().find(|one| one.name == "browse").unwrap().response_time.p50_us.unwrap();
     let root = page.root.p50_us.unwrap();
     assert!((root / median - 1.0).abs() < 0.02, "{root} µs of the tracer and {median} µs of the generator");
 }

@@ -208,16 +208,25 @@ fn traced_queries_are_told_with_when_they_were_sent_and_answered() {
     let (recording, _) = setup.run();
     let queries = recording.operations.iter().take(5).map(|one| one.tally.intended).sum::<u64>();
     // 1500 queries: four standard deviations of a quarter are 67.
-    assert!((recording.traced.len() as u64).abs_diff(queries / 4) < 68, "{} of {queries}", recording.traced.len());
+    assert!(
+        (recording.traced.len() as u64).abs_diff(queries / 4) < 68,
+        "{} of {queries}",
+        recording.traced.len()
+    );
     let window = recording.window_start..recording.window_start + recording.window;
     for traced in &recording.traced {
         assert_eq!(traced.outcome, openloop::Outcome::Completed);
         assert!(window.contains(&traced.moments.intended), "{traced:?}");
         let sent = traced.moments.sent.unwrap();
-        assert!(sent.at >= traced.moments.intended && sent.first_byte > sent.at && traced.moments.done >= sent.first_byte);
+        assert!(
+            sent.at >= traced.moments.intended
+                && sent.first_byte > sent.at
+                && traced.moments.done >= sent.first_byte
+        );
         assert!(traced.bytes > 10, "{traced:?}");
     }
-    let of = |operation: usize| recording.traced.iter().filter(|traced| traced.operation == operation).count();
+    let of =
+        |operation: usize| recording.traced.iter().filter(|traced| traced.operation == operation).count();
     for (operation, times) in recording.operations.iter().take(5).enumerate() {
         assert!(of(operation) > 0 && (of(operation) as u64) < times.tally.intended, "{}", times.name);
     }

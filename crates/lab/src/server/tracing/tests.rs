@@ -192,13 +192,22 @@ fn requests_come_in_at_the_first_service_that_writes_spans() {
 
 #[test]
 fn what_writes_no_spans_is_refused_before_it_starts() {
-    let options = crate::ServerOptions { traced: true, ..crate::ServerOptions::new(Path::new("/no/such/taillight")) };
+    let options =
+        crate::ServerOptions { traced: true, ..crate::ServerOptions::new(Path::new("/no/such/taillight")) };
     let check = |name: &crate::TargetName, options: &crate::ServerOptions, says: &str| {
         let error = Server::start(name, options).err().unwrap().to_string();
         assert!(error.contains(says) && error.contains("leave out --trace"), "{error}");
     };
-    check(&crate::TargetName::app("nginx"), &options, "nginx: spans of traced requests are unavailable: none of its services writes");
+    check(
+        &crate::TargetName::app("nginx"),
+        &options,
+        "nginx: spans of traced requests are unavailable: none of its services writes",
+    );
     check(&"127.0.0.1:9".parse().unwrap(), &options, "it was not started for this load");
     let elsewhere = crate::ServerOptions { set: vec!["plot.agent=10.0.0.5:7070".into()], ..options };
-    check(&crate::TargetName::app("movies"), &elsewhere, "its service plot would leave them on the machine of the agent at 10.0.0.5:7070");
+    check(
+        &crate::TargetName::app("movies"),
+        &elsewhere,
+        "its service plot would leave them on the machine of the agent at 10.0.0.5:7070",
+    );
 }

@@ -325,7 +325,10 @@ fn one_query_in_so_many_is_traced_and_the_same_ones_each_time() {
         let parts: Vec<&str> = parent.split('-').collect();
         let [version, trace, span, flags] = parts[..] else { panic!("{parent}") };
         assert_eq!((version, trace.len(), span.len(), flags), ("00", 32, 16, "01"), "{parent}");
-        assert!(parent.bytes().all(|byte| byte == b'-' || matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{parent}");
+        assert!(
+            parent.bytes().all(|byte| byte == b'-' || matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
+            "{parent}"
+        );
     }
     // Which film, user and words are asked for is the same with it and without.
     let (mut with, mut without) = (traced(mix, "1/2"), movies(mix));
@@ -341,7 +344,8 @@ fn one_query_in_so_many_is_traced_and_the_same_ones_each_time() {
 fn a_traced_query_is_kept_and_its_stream_is_not() {
     let mut movies = traced("rent:100", "1/1");
     let (mut job, _, text) = visit(&mut movies, 0);
-    let ticket = r#"{"url":"/hls/s/9/1/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#;
+    let ticket =
+        r#"{"url":"/hls/s/9/1/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#;
     answered(&mut movies, &mut job, 200, ticket.as_bytes(), 40).unwrap();
     movies.step_ended(&mut job, &ended(0, 80, Outcome::Completed));
     assert!(!asked(&mut movies, &mut job).contains("traceparent"), "a playlist is not traced");
