@@ -7,7 +7,7 @@ mod words;
 pub(crate) use advice::advice;
 
 use maud::{Markup, html};
-use results::{Among, LoadPoint, TracedOperation, Traces, Trial};
+use results::{Among, LoadPoint, TracedOperation, Traces, Trial, Verdict};
 
 use crate::figure::{self, Broken, load_label};
 use crate::page;
@@ -42,12 +42,15 @@ pub(crate) fn of_subject<'a>(subject: &Subject<'a>, several: bool) -> Vec<Traced
     subject.points.iter().filter_map(of).collect()
 }
 
-/// The lowest and the highest of them; one, where there is no other.
+/// The lowest and the highest of them that was no overload, whose times would be those of the trial's length; one, where there is
+/// no other.
 pub(crate) fn ends<'t, 'a>(loads: &'t [Traced<'a>]) -> Vec<&'t Traced<'a>> {
-    match loads {
-        [] => Vec::new(),
-        [only] => vec![only],
-        [low, .., high] => vec![low, high],
+    let is_overloaded = |load: &Traced<'_>| matches!(load.trial.verdict, Verdict::Overloaded { .. });
+    let high = loads.iter().rposition(|load| !is_overloaded(load)).or(loads.len().checked_sub(1));
+    match high {
+        None => Vec::new(),
+        Some(0) => vec![&loads[0]],
+        Some(high) => vec![&loads[0], &loads[high]],
     }
 }
 
@@ -72,7 +75,7 @@ pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
         @for warning in words::warnings(&all) { p.hatched-note { (page::unbroken(&warning)) } }
         @for loads in &loads {
             @for sentence in words::moved(loads) { p { (page::unbroken(&sentence)) } }
-            @if let Some(high) = loads.last() && let Some(advice) = advice(subjects, high.trial) {
+            @if let Some(high) = self::ends(loads).last() && let Some(advice) = advice(subjects, high.trial) {
                 p { (page::unbroken(&advice.to_string())) }
             }
         }
@@ -81,7 +84,7 @@ pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
             (figure::by_part("What it was spent on", &broken(&ends, &[Among::All])))
         }
         @for loads in &loads {
-            @if let Some(high) = loads.last() { (at(high, tips)) }
+            @if let Some(high) = self::ends(loads).last() { (at(high, tips)) }
         }
         (tables::services(&ends))
         (tables::agreement(&all))

@@ -27,7 +27,7 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         }
         parts.push(String::new());
         parts.push(grid.render(width, ink));
-        let Some(high) = loads.last() else { continue };
+        let Some(high) = ends(&loads).last().copied() else { continue };
         // A single load says more of itself.
         let found = (loads.len() > 1).then(|| super::traced::coverage(high.traces));
         let lines = found.into_iter().chain(advice(subjects, high.trial).map(|advice| advice.to_string()));
