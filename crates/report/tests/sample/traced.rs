@@ -284,7 +284,8 @@ pub fn traced() -> Experiment {
                 .iter()
                 .map(|(_, name, _, work)| ServiceUsage {
                     name: (*name).into(),
-                    cpu_s: Some((work + 200.0) * 1e-6 * rps * 10.5),
+                    // Shrunk to one processor, as if most of the work were waiting.
+                    cpu_s: Some(0.22 * (work + 200.0) * 1e-6 * rps * 10.5),
                     resident_bytes: Some(20_000_000),
                     counters: BTreeMap::new(),
                 })
