@@ -260,7 +260,7 @@ pub fn make_data(
     tell: &mut dyn FnMut(&Making),
 ) -> Result<Vec<Seed>, Error> {
     let Some(app) = target::application(name)? else { return Ok(Vec::new()) };
-    ManagedServer::make_data(&options.plan(&app)?, tell)
+    ManagedServer::make_data(&ManagedServer::plan(options, &app)?, tell)
 }
 
 /// Starts the server `name` and restarts it so many times.

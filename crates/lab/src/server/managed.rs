@@ -47,10 +47,7 @@ impl ManagedServer {
         options: &ServerOptions,
         machines: Option<&dyn Machines>,
     ) -> Result<ManagedServer, Error> {
-        let mut plan = options.plan(app)?;
-        if options.traced {
-            can_be_traced(&plan)?;
-        }
+        let mut plan = ManagedServer::plan(options, app)?;
         ManagedServer::make_data(&plan, &mut |_| ())?;
         let needs_files = plan.here().any(|service| service.needs.contains(&Need::Files));
         let files = options.files.as_ref().filter(|_| needs_files);
@@ -62,6 +59,17 @@ impl ManagedServer {
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
         Ok(ManagedServer { running, served, spans, options: options.clone() })
+    }
+
+    /// What is to be started of `app`.
+    ///
+    /// Errors: a setting that it does not have; its requests are to be traced and cannot be.
+    pub(super) fn plan(options: &ServerOptions, app: &Arc<App>) -> Result<Plan, Error> {
+        let plan = options.plan(app)?;
+        if options.traced {
+            can_be_traced(&plan)?;
+        }
+        Ok(plan)
     }
 
     /// Makes the data that services of this machine begin with, unless they are there; `tell` is told how far it is.
