@@ -59,6 +59,13 @@ impl Latency {
         self.inner.add(&other.inner).expect("all have the same bounds");
     }
 
+    /// The samples of this without those of `other`; `None` where not all of those are in it.
+    pub fn without(&self, other: &Latency) -> Option<Latency> {
+        let mut rest = self.clone();
+        rest.inner.subtract(&other.inner).ok()?;
+        Some(rest)
+    }
+
     /// The number of samples.
     pub fn count(&self) -> u64 {
         self.inner.len()
@@ -88,6 +95,11 @@ impl Latency {
     /// [`MIN_BEYOND`](crate::MIN_BEYOND) samples lie beyond it: p99 needs 1 000 samples, p99.9 10 000.
     pub fn percentile(&self, percentile: f64) -> Option<Nanos> {
         Some(self.at_rank(rank::guarded(percentile, self.count())?))
+    }
+
+    /// The value of the sample of this rank, from 1 on; `None` where there are not so many.
+    pub fn value_of_rank(&self, rank: u64) -> Option<Nanos> {
+        (1..=self.count()).contains(&rank).then(|| self.at_rank(rank))
     }
 
     /// How many times are at most `limit`, to the end of its cell: 0.1 % beyond.

@@ -38,6 +38,11 @@ pub enum Error {
     Unreachable { address: String, source: std::io::Error },
     #[error("{name} was not started here, so it cannot be restarted; name an application, such as sphinx")]
     NotOurs { name: String },
+    #[error(
+        "{name}: spans of traced requests are unavailable: {problem}; leave out --trace, or have an application that writes them \
+         started on this machine, such as --target movies"
+    )]
+    NoSpans { name: String, problem: String },
     #[error(transparent)]
     Target(#[from] units::ParseError),
     #[error(transparent)]

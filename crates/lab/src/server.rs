@@ -1,8 +1,11 @@
 //! A server under test: started here, or found running.
 
+mod calls;
 mod files;
 mod managed;
 mod options;
+mod spans;
+mod tracing;
 mod usage;
 mod watching;
 
@@ -15,9 +18,10 @@ use reactor::Address;
 
 use app::{Addresses, Elsewhere};
 pub use app::{Making, Restart, Seed};
+pub(crate) use calls::is_cell;
 pub use files::{Files, SetFiles};
 use managed::ManagedServer;
-pub use options::{ServerOptions, data_settings, people_of};
+pub use options::{ServerOptions, data_settings, is_traced, people_of};
 pub use spec::FilesPlace;
 pub(crate) use usage::Usage;
 pub use watching::Looks;
@@ -84,7 +88,13 @@ impl Server {
                     is_used: false,
                 })
             }
-            (TargetName::App(host_port) | TargetName::External(host_port), None) => Self::external(host_port),
+            (TargetName::App(host_port) | TargetName::External(host_port), None) => {
+                if options.traced {
+                    let problem = "it was not started for this load".to_owned();
+                    return Err(Error::NoSpans { name: host_port.clone(), problem });
+                }
+                Self::external(host_port)
+            }
         }
     }
 
@@ -250,7 +260,7 @@ pub fn make_data(
     tell: &mut dyn FnMut(&Making),
 ) -> Result<Vec<Seed>, Error> {
     let Some(app) = target::application(name)? else { return Ok(Vec::new()) };
-    ManagedServer::make_data(&options.plan(&app)?, tell)
+    ManagedServer::make_data(&ManagedServer::plan(options, &app)?, tell)
 }
 
 /// Starts the server `name` and restarts it so many times.

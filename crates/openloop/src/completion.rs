@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
 use units::{Nanos, Time};
 
 /// How an arrival ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Answered, and the answer is what was asked for.
     Completed,

@@ -495,6 +495,7 @@ impl<W: Workload> Engine<W> {
         self.recording.mark_stalls();
         self.recording.counters = self.workload.counters();
         self.recording.distributions = self.workload.distributions();
+        self.recording.traced = self.workload.take_traced();
         if self.recording.interrupted && now < planned_end {
             // A shorter window, rather than one that is partly empty.
             self.recording.window = now.since(self.window_start);

@@ -23,6 +23,7 @@ mod recorder;
 mod schedule;
 mod session;
 mod source;
+mod traced;
 mod waiting;
 mod workload;
 
@@ -39,4 +40,5 @@ pub use recorder::{
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};
+pub use traced::{Moments, Sent, Traced};
 pub use workload::{Closed, Fault, Parsed, Parts, Then, Workload};

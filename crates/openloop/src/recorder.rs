@@ -13,7 +13,7 @@ use hist::{Latency, Windows};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Time};
 
-use crate::{Completion, Outcome, Stall};
+use crate::{Completion, Outcome, Stall, Traced};
 
 pub use distribution::Distribution;
 pub use errors::{ErrorCount, Errors};
@@ -82,6 +82,9 @@ pub struct Recording {
     pub counters: Vec<(String, u64, u64)>,
     /// The quantities that the workload measured by itself.
     pub distributions: Vec<Distribution>,
+    /// The requests that the server was told to trace.
+    #[serde(default)]
+    pub traced: Vec<Traced>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// Threads behind it.
@@ -136,6 +139,7 @@ impl Recording {
             refusals: Errors::default(),
             counters: Vec::new(),
             distributions: Vec::new(),
+            traced: Vec::new(),
             interrupted: false,
             threads: 1,
         }

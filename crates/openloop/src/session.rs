@@ -1,9 +1,9 @@
 use reactor::Via;
 use units::{Nanos, Time};
 
-use crate::Outcome;
 use crate::connection::Request;
 use crate::reader::Reader;
+use crate::{Moments, Outcome};
 
 /// One operation of a session: a request, and those that follow from its answers ([`Then::Again`](crate::Then)), which stay on
 /// the session's connection.
@@ -26,6 +26,8 @@ pub struct StepEnd {
     pub outcome: Outcome,
     /// When it was due, after the window opened; `None`: not in the window.
     pub in_window: Option<Nanos>,
+    /// The same by the clock, and when it was sent.
+    pub moments: Moments,
 }
 
 /// What a session does after a step.

@@ -1,6 +1,6 @@
 use units::Nanos;
 
-use crate::{Distribution, Next, Route, StepEnd, Underway};
+use crate::{Distribution, Next, Route, StepEnd, Traced, Underway};
 
 /// Turns arrivals into requests and bytes into outcomes.
 ///
@@ -101,6 +101,11 @@ pub trait Workload {
 
     /// The quantities that the workload measures by itself over the window.
     fn distributions(&self) -> Vec<Distribution> {
+        Vec::new()
+    }
+
+    /// The requests due in the window that the server was told to trace, once.
+    fn take_traced(&mut self) -> Vec<Traced> {
         Vec::new()
     }
 

@@ -37,6 +37,8 @@ fn main() -> io::Result<()> {
     let (viewing, viewed) = (sample::viewing(), sample::viewed());
     fs::write(folder.join("viewing.html"), experiment_html(&viewing))?;
     fs::write(folder.join("viewed.html"), experiment_html(&viewed))?;
+    let traced = sample::traced();
+    fs::write(folder.join("traced.html"), experiment_html(&traced))?;
     let study = sample::study();
     fs::write(folder.join("study.html"), study_html(&study))?;
     for (name, study) in sample::studies_in_trouble() {
@@ -66,6 +68,7 @@ fn main() -> io::Result<()> {
     println!("{}", experiment_table(&closed, 140, true));
     println!("{}", experiment_table(&viewing, 140, true));
     println!("{}", experiment_table(&viewed, 120, true));
+    println!("{}", experiment_table(&traced, 140, true));
     println!("{}", comparison_table(&sample::comparison(&long), 120, true));
     println!("pages in {}", folder.display());
     Ok(())

@@ -14,6 +14,7 @@ use crate::observed::observed;
 use crate::page;
 use crate::subject::Subject;
 use crate::tips::Tips;
+use crate::traces::traces;
 
 /// The report of `experiment` as one HTML file that opens offline.
 ///
@@ -30,6 +31,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
             (felt(&subjects, &target, &mut tips))
             (loads(&subjects, &target))
             (shapes(&subjects, &target, &mut tips))
+            (traces(&subjects, &mut tips))
             (observed(&subjects))
             (page::generator(&subjects))
             (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))

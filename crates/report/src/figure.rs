@@ -3,6 +3,8 @@
 //! A figure is drawn for the widths it is shown at: text inside an SVG scales with it, so that one drawing
 //! cannot serve both a wide screen and a phone. The style sheet shows the fitting one.
 
+mod breakdown;
+mod calls;
 mod canvas;
 mod curve;
 mod disk;
@@ -28,7 +30,10 @@ mod study;
 mod throughput;
 mod timeline;
 mod topology;
+mod waterfall;
 
+pub(crate) use breakdown::{Broken, Shares, by_part, by_service, shares};
+pub(crate) use calls::calls;
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
 pub(crate) use flame::flame;
@@ -42,6 +47,7 @@ pub(crate) use study::{matrix_key, nothing_at, study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;
 pub(crate) use topology::topology;
+pub(crate) use waterfall::waterfall;
 
 use maud::{Markup, PreEscaped, html};
 

@@ -31,6 +31,7 @@ mod subject;
 mod tables;
 mod terminal;
 mod tips;
+mod traces;
 
 pub use comparison::{Sides, comparison_html};
 pub use disturbance::not_measurable;

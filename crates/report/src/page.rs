@@ -12,7 +12,7 @@ mod trials;
 pub(crate) use closed_loop::closed_loops;
 pub(crate) use facts::{configuration, host, provenance, record, shell_words};
 pub(crate) use gates::gates;
-pub(crate) use parts::{parts, typical};
+pub(crate) use parts::{parts, table, typical};
 pub(crate) use reading::reading;
 pub(crate) use services::services;
 pub(crate) use strip::strip;

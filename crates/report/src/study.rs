@@ -1,5 +1,6 @@
 //! The page of a study: what a publication says, what was measured here, and whether the two agree.
 
+mod breakdown;
 mod claims;
 mod cost;
 mod measurements;
@@ -37,6 +38,7 @@ pub fn study_html(study: &Study) -> String {
         @if !figures.is_empty() {
             (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
         }
+        (breakdown::breakdowns(&study.tables))
         (stages::stages(&study.tables))
         (tables::tables(&study.tables))
         (cost::section(&costs))

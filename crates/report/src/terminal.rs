@@ -6,6 +6,8 @@ mod grid;
 mod ink;
 mod parts;
 mod study;
+mod traced;
+mod traces;
 
 pub(crate) use comparison::ratios_as_text;
 pub(crate) use experiment::loads_as_text;

@@ -83,6 +83,8 @@ fn the_script_runs_and_knows_every_trial() {
         comparison_html(&sample::comparison(&live), Sides::Results(&live, &live)),
         Some(live.trials.len()),
     );
+    let traced = sample::traced();
+    check("traced", experiment_html(&traced), Some(traced.trials.len()));
     check("study", study_html(&sample::study()), Some(0));
     for (name, study) in sample::studies_in_trouble() {
         check(name, study_html(&study), None);

@@ -34,6 +34,7 @@ fn pages() -> Vec<(String, String)> {
         ("disturbed".to_owned(), experiment_html(&sample::disturbed())),
         ("viewing".to_owned(), experiment_html(&sample::viewing())),
         ("viewed".to_owned(), experiment_html(&sample::viewed())),
+        ("traced".to_owned(), experiment_html(&sample::traced())),
         ("comparison".to_owned(), comparison_html(&sample::comparison(&live), Sides::Results(&live, &live))),
     ];
     let study = sample::study();
@@ -127,6 +128,39 @@ fn a_page_of_sessions_says_what_they_felt() {
     for words in ["sessions/s", "What sessions felt", "start-up", "rebuffer"] {
         assert!(!requests.contains(words), "{words}");
     }
+}
+
+#[test]
+fn a_page_of_traced_requests_says_where_their_time_went() {
+    let page = experiment_html(&sample::traced());
+    let section = &page[page.find("id=\"traces\"").unwrap()..page.find("id=\"generator\"").unwrap()];
+    for words in [
+        "Where the time goes, service by service",
+        "Whose time it is",
+        "What it was spent on",
+        "The middle and the tail at",
+        "A median request: browse at",
+        "A request of the slowest hundredth: browse at",
+        "A median and a slow request of review at",
+        "Calls and how long they take",
+        "Each service and store over all traced operations",
+        "Coverage: traced requests of the window",
+        "What tracing cost",
+        "compose-page.compose",
+        "get movies-cache",
+        "from 10\u{a0}% ",
+        "transit and queues make up",
+    ] {
+        assert!(section.contains(words), "{words}");
+    }
+    // Nothing was lost, so nothing is hatched.
+    assert!(!section.contains("hatched-note"));
+    let mut lost = sample::traced();
+    for trial in &mut lost.trials {
+        trial.traces.as_mut().unwrap().coverage.joined -= 1;
+    }
+    assert!(experiment_html(&lost).contains("traced requests have no span at the entrance"));
+    assert!(!experiment_html(&sample::sweep()).contains("id=\"traces\""));
 }
 
 #[test]

@@ -142,6 +142,11 @@ fn a_load_of_sessions() {
 }
 
 #[test]
+fn traced_requests() {
+    insta::assert_snapshot!(experiment_table(&sample::traced(), 140, false));
+}
+
+#[test]
 fn a_closed_loop() {
     insta::assert_snapshot!(experiment_table(&sample::closed(), 120, false));
 }

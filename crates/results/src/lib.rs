@@ -35,6 +35,8 @@ mod service;
 mod sessions;
 pub mod study;
 mod tables;
+mod traced_requests;
+mod traces;
 mod traffic;
 mod trial;
 mod verdict;
@@ -68,6 +70,11 @@ pub use service::{Service, ServiceUsage};
 pub use sessions::{DistributionPoint, DistributionSummary, Sessions, counted};
 pub use study::Study;
 pub use tables::{TABLES_FILE, TABLES_SCHEMA, Tables, TextTable, commit_at, machine};
+pub use traced_requests::{ByLot, RequestOutcome, TracedRequest, TracedRequests};
+pub use traces::{
+    AllCalls, Among, Coverage, Difference, EdgeTimes, Group, LostSpans, Part, PartTime, RowKind, RowPart,
+    ServiceTime, TracedOperation, Traces, TracingCost, Waterfall, WaterfallRow,
+};
 pub use traffic::{Datagrams, Traffic, Transport};
 pub use trial::{Arrivals, Purpose, Trial};
 pub use verdict::{Invalid, Reason, Verdict};

@@ -22,7 +22,8 @@ impl Verdict {
             | Reason::VerifyFailed
             | Reason::KnobDrift
             | Reason::AgentLost
-            | Reason::ServiceEnded => false,
+            | Reason::ServiceEnded
+            | Reason::SpansLost => false,
         };
         let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
         disturbed && reasons.iter().all(|invalid| explained(invalid.reason))

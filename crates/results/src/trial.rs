@@ -8,7 +8,7 @@ use spec::Spec;
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Sessions, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, Traces, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -110,6 +110,9 @@ pub struct Trial {
     /// What each service of the target used; empty where none was started on this machine.
     #[serde(default)]
     pub services: Vec<ServiceUsage>,
+    /// Where the time of traced requests went; `None` where none was traced.
+    #[serde(default)]
+    pub traces: Option<Traces>,
     /// Figures of the workload, named with their unit, such as `hit_ratio`.
     pub counters: BTreeMap<String, f64>,
     /// What was asked for, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.

@@ -65,6 +65,8 @@ pub enum Reason {
     ProbeLoss,
     /// A service of the target ended during the trial.
     ServiceEnded,
+    /// Spans of traced requests are missing.
+    SpansLost,
 }
 
 impl Reason {
@@ -84,6 +86,7 @@ impl Reason {
             Reason::AgentLost => "agent lost",
             Reason::ProbeLoss => "probe loss",
             Reason::ServiceEnded => "service ended",
+            Reason::SpansLost => "spans lost",
         }
     }
 }
@@ -116,7 +119,8 @@ impl Verdict {
             | Reason::VerifyFailed
             | Reason::KnobDrift
             | Reason::AgentLost
-            | Reason::ServiceEnded => false,
+            | Reason::ServiceEnded
+            | Reason::SpansLost => false,
         };
         let Verdict::Invalid { reasons } = self else { return false };
         !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))

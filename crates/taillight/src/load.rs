@@ -204,6 +204,10 @@ fn of_spec(one: One) -> Result<ExitCode> {
                 trial::write_recording(&done.recording, to)?;
             }
         }
+        None if process.json && lab::is_traced(&one.spec.workload) => usage(
+            ErrorKind::ArgumentConflict,
+            "--trace: one trial as JSON gathers no spans; leave out --json, or --trace",
+        ),
         None if process.json => println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?),
         None => usage(
             ErrorKind::MissingRequiredArgument,

@@ -184,8 +184,14 @@ impl ServerArgs {
         connections: usize,
     ) -> ServerOptions {
         let (files, people) = (self.files.clone(), self.people);
-        ServerOptions { files, people, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
-            .beginning_with(lab::data_settings(&self.workload, target))
+        let traced = lab::is_traced(&self.workload);
+        ServerOptions {
+            files,
+            people,
+            traced,
+            ..ServerOptions::of(&self.target(target), exe, cpus, connections)
+        }
+        .beginning_with(lab::data_settings(&self.workload, target))
     }
 
     /// Whether these servers can be started so.

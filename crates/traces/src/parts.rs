@@ -1,5 +1,7 @@
 //! Where the time of a request went: segments along its critical path that follow each other without a gap.
 
+use std::collections::BTreeSet;
+
 use units::Nanos;
 
 use crate::span::{Kind, Span};
@@ -22,6 +24,8 @@ pub enum Part {
     Store,
     /// A call was under way whose other end is not known.
     Unexplained,
+    /// Between who asked and the service at which requests come in, in either direction: only of [`Request::parts_of`].
+    Front,
 }
 
 /// A piece of the critical path.
@@ -45,6 +49,43 @@ impl Request {
     pub fn parts(&self) -> Vec<Segment> {
         of_served(&self.root)
     }
+}
+
+impl Request {
+    /// Where the time of who asked went, in order: the segments sum to `root`, to the nanosecond.
+    ///
+    /// What is beyond the span at the entrance is [`Part::Front`]. Of a span that ends later than the answer was had, the end
+    /// counts for none: a server's last stamp is taken after its last byte is on the way.
+    pub fn parts_of(&self, root: Nanos) -> Vec<Segment> {
+        let inside = cut(self.parts(), 0, root.0);
+        let rest = root.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
+        let front = |time: u64| Segment {
+            service: 0,
+            peer: self.root.span.service,
+            part: Part::Front,
+            time: Nanos(time),
+        };
+        around(front, rest, inside)
+    }
+
+    /// The calls that the request waited for, by their spans: its critical path leads through them.
+    pub fn critical(&self) -> BTreeSet<u64> {
+        let (mut found, mut open) = (BTreeSet::new(), vec![&self.root]);
+        while let Some(served) = open.pop() {
+            for wait in waits(served) {
+                found.insert(wait.call.span.span);
+                open.extend(wait.call.served.as_deref());
+            }
+        }
+        found
+    }
+}
+
+/// A call that a handler waited for, and from when to when.
+struct Wait<'a> {
+    call: &'a Call,
+    from: u64,
+    to: u64,
 }
 
 /// Collects segments of one service.
@@ -74,33 +115,39 @@ fn of_served(served: &Served) -> Vec<Segment> {
 
 /// From the moment at which the request was decoded to the one at which the handler returned.
 fn of_handler(served: &Served) -> Vec<Segment> {
-    let (begin, end) = (served.span.stamps[2], served.span.stamps[3]);
-    let service = served.span.service;
-    // Backwards, and turned round in the end.
-    let mut pieces: Vec<Vec<Segment>> = Vec::new();
-    let own = |time: u64| {
-        let segment = Segment { service, peer: 0, part: Part::Application, time: Nanos(time) };
-        if time > 0 { vec![segment] } else { Vec::new() }
+    let [_, _, begin, end, ..] = served.span.stamps;
+    let mut path = Path { segments: Vec::new() };
+    let own = |path: &mut Path, time: u64| {
+        path.push(served.span.service, 0, Part::Application, Nanos(time));
     };
+    let mut at = begin;
+    for Wait { call, from, to } in waits(served).into_iter().rev() {
+        own(&mut path, from - at);
+        path.segments.extend(cut(of_call(call), from - call.span.stamps[0], to - from));
+        at = to;
+    }
+    own(&mut path, end - at);
+    path.segments
+}
+
+/// What a handler waited for, the last first: found backwards from its end, so that they do not overlap.
+fn waits(served: &Served) -> Vec<Wait<'_>> {
+    let [_, _, begin, mut at, ..] = served.span.stamps;
+    let mut waits = Vec::new();
     let mut left: Vec<&Call> = served.calls.iter().collect();
-    let mut at = end;
     while at > begin {
         // What begins only later cannot have been waited for.
         left.retain(|call| call.span.stamps[0] < at && call.span.stamps[5] > begin);
-        let Some(place) =
-            (0..left.len()).max_by_key(|&i| (left[i].span.stamps[5].min(at), left[i].span.stamps[0]))
-        else {
+        let ends = |call: &Call| (call.span.stamps[5].min(at), call.span.stamps[0]);
+        let Some(place) = (0..left.len()).max_by_key(|&place| ends(left[place])) else {
             break;
         };
         let call = left.swap_remove(place);
         let (from, to) = (call.span.stamps[0].max(begin), call.span.stamps[5].min(at));
-        pieces.push(own(at - to));
-        let (cut_front, kept) = (from - call.span.stamps[0], to - from);
-        pieces.push(cut(of_call(call), cut_front, kept));
+        waits.push(Wait { call, from, to });
         at = from;
     }
-    pieces.push(own(at.saturating_sub(begin)));
-    pieces.into_iter().rev().flatten().collect()
+    waits
 }
 
 /// From the moment at which it is called to the one at which the answer is decoded.
@@ -130,13 +177,16 @@ fn of_wire(span: &Span, served: Option<&Served>) -> Vec<Segment> {
     // The last thing that a server does, to hand its answer to the kernel, may end after the answer is readable.
     let inside = cut(of_served(served), 0, whole.0);
     let rest = whole.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
-    // Two clocks cannot tell how much of it was which way.
-    let (there, back) = (rest / 2, rest - rest / 2);
+    around(|time| segment(Part::Transit, Nanos(time)), rest, inside)
+}
+
+/// What is `inside` with `rest` before and behind it: two clocks cannot tell how much of it was which way, so it is halved.
+fn around(segment: impl Fn(u64) -> Segment, rest: u64, inside: Vec<Segment>) -> Vec<Segment> {
+    let half = |time: u64| (time > 0).then(|| segment(time));
     let mut all = Vec::with_capacity(inside.len() + 2);
-    let transit = |time: u64| (time > 0).then(|| segment(Part::Transit, Nanos(time)));
-    all.extend(transit(there));
+    all.extend(half(rest / 2));
     all.extend(inside);
-    all.extend(transit(back));
+    all.extend(half(rest - rest / 2));
     all
 }
 

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Error, Result, bail};
 use openloop::{Generator, Recording, judge};
 use reactor::Address;
-use results::{Invalid, Reason, Transport, Trial};
+use results::{Invalid, Reason, TracedRequests, Transport, Trial};
 use spec::workload::SocialOperation;
 use workloads::cache::{Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, prepare};
 use workloads::movies::Movies;
@@ -33,6 +33,7 @@ use crate::from_agents::Agents;
 use crate::live;
 use crate::noise::{self, Watch};
 use crate::record::{self, Circumstances};
+use crate::sampled::sampled;
 use crate::task::Task;
 use crate::tls::{TlsClient, control};
 
@@ -42,6 +43,8 @@ pub struct Done {
     pub trial: Trial,
     /// All that was measured.
     pub recording: Recording,
+    /// The requests that were traced, of a load that traces any.
+    pub sampled: Option<TracedRequests>,
 }
 
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
@@ -246,7 +249,8 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     trial.window_opened_monotonic_ns = opened.map(|opened| opened.0);
     trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
     trial.agents = agents.map_or(Vec::new(), Agents::records);
-    Ok(Done { trial, recording })
+    let sampled = sampled(spec, &recording);
+    Ok(Done { trial, recording, sampled })
 }
 
 /// Watches this machine, on which the load is generated unless agents do.
@@ -399,7 +403,7 @@ pub fn write_recording(recording: &Recording, file: &Path) -> Result<()> {
     write().with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Writes the trial to `file` and its histograms beside it, as `.hlog`.
+/// Writes the trial to `file` and beside it its histograms, as `.hlog`, and the requests that were traced ([`TracedRequests::beside`]).
 pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
     let context = |path: &Path| {
         format!("cannot write {}; choose a folder with room that you may write to", path.display())
@@ -411,6 +415,11 @@ pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
     };
     let log = record::log(&done.recording, &done.trial);
     save(&hlog, &|mut to| log.write(&mut to).map_err(io::Error::other))?;
+    if let Some(sampled) = &done.sampled {
+        save(&TracedRequests::beside(file), &|to| {
+            serde_json::to_writer(to, sampled).map_err(io::Error::other)
+        })?;
+    }
     save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
     Ok(hlog)
 }

@@ -13,6 +13,7 @@ mod generate;
 mod live;
 mod noise;
 mod record;
+mod sampled;
 mod served;
 mod sides;
 mod task;

@@ -83,6 +83,11 @@ const RULES: &[Rule] = &[
         to: &["units", "spec", "hist", "stats"],
         why: "what is kept must be readable without the program that made it",
     },
+    Rule::Only {
+        from: &["breakdown"],
+        to: &["units", "spec", "hist", "stats", "traces", "results"],
+        why: "spans and times come from outside as values, so that a test decides what they are",
+    },
     Rule::Never {
         from: &["knobs"],
         to: &["probes"],
@@ -202,6 +207,7 @@ mod tests {
         check_arrows(&[("spec", &["units", "dist"])], &["spec → dist"]);
         check_arrows(&[("report", &["results", "lab"])], &["report → lab"]);
         check_arrows(&[("results", &["units", "spec", "hist", "stats", "host"])], &["results → host"]);
+        check_arrows(&[("breakdown", &["lab"])], &["breakdown → lab"]);
         check_arrows(
             &[("knobs", &["probes"]), ("probes", &["knobs"])],
             &["knobs → probes", "probes → knobs"],

@@ -115,3 +115,21 @@ fn the_spectrum_counts_all_and_ends_with_the_longest() {
     assert!((deviation / (1e6 / 12f64.sqrt()) - 1.0).abs() < 0.002, "{deviation}");
     assert_eq!(Latency::new().deviation(), None);
 }
+
+#[test]
+fn what_is_taken_out_is_as_if_it_was_never_recorded() {
+    let (all, part) = (of(1..=1_000), of((1..=1_000).step_by(10)));
+    let rest = of((1..=1_000).filter(|value| value % 10 != 1));
+    assert_eq!(all.without(&part), Some(rest));
+    assert_eq!(part.without(&all), None);
+    assert_eq!(all.without(&all), Some(Latency::new()));
+    assert_eq!(all.without(&of([999])).unwrap().max(), all.max());
+    assert_eq!(all.without(&of([1_000])).unwrap().max(), of(1..=999).max());
+}
+
+#[test]
+fn a_rank_names_its_sample() {
+    let latency = of([10, 20, 20, 500]);
+    let ranks: Vec<_> = (0..=5).map(|rank| latency.value_of_rank(rank).map(|value| value.0)).collect();
+    assert_eq!(ranks, [None, Some(10), Some(20), Some(20), Some(500), None]);
+}

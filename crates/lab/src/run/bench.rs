@@ -19,7 +19,7 @@ use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
-    data_settings, people_of,
+    data_settings, is_traced, people_of,
 };
 
 pub(super) use search::is_overloaded_by_host;
@@ -99,6 +99,7 @@ impl Bench {
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
         let people = people_of(&spec.workload);
         let data = data_settings(&spec.workload, &target.server);
+        let traced = is_traced(&spec.workload);
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;
@@ -113,6 +114,7 @@ impl Bench {
         let options = ServerOptions {
             files,
             people,
+            traced,
             ..ServerOptions::of(target, &setup.exe, listed, generator.connections())
         }
         .beginning_with(data);

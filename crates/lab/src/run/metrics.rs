@@ -1,5 +1,7 @@
 //! The figures of a cell, from the trial behind it.
 
+mod traces;
+
 use std::collections::BTreeMap;
 
 use results::probes::CodeShare;
@@ -37,6 +39,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics.extend(by_operation(trial));
     metrics.extend(by_service(trial));
     metrics.extend(moved(trial));
+    metrics.extend(trial.traces.iter().flat_map(traces::of));
     metrics.retain(|_, value| value.is_finite());
     metrics
 }

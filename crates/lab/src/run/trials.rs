@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use probes::{Probe, ProbeSet};
-use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
+use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, TracedRequests, Trial};
 use spec::{Reset, Spec};
 
 use super::progress::{Event, Step, Tracker};
 use super::quiet::Places;
-use crate::server::Looks;
+use crate::server::{Looks, is_cell};
 use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus, choose_basis};
 
 /// One run: its servers, its generator, its result so far.
@@ -261,19 +261,30 @@ impl Trials {
         let server = &mut self.servers[request.target];
         let probes = if observed { self.probes.clone() } else { ProbeSet::default() };
         let watching = server.watch(&Looks { probes, throughout: is_search, window: span.window });
+        let tracing = server.begin_tracing();
         let before = server.usage();
         let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
         let used = before.and_then(|before| Some(server.usage()?.since(&before)));
+        let mut used = used.unwrap_or_default();
+        let traced = TracedRequests::take(&file);
         // Also where there is no trial: nothing must go on looking.
         match &mut ended {
             Ok(trial) if !is_search => watching.finish(server, trial),
             _ => watching.dismiss(server),
         }
         let mut trial = ended?;
-        if is_search {
-            trial.probes = None;
+        if let (Some(tracing), Some(traced)) = (tracing, traced.map_err(|e| unread(&id, &name, &e))?) {
+            let verdict = trial.verdict.clone();
+            tracing.finish(server, &traced, &used, &mut trial);
+            if is_search {
+                trial.verdict = verdict;
+            }
         }
-        trial.services = used.unwrap_or_default();
+        if is_search {
+            (trial.probes, trial.traces) = (None, None);
+        }
+        used.iter_mut().for_each(|service| service.counters.retain(|counter, _| !is_cell(counter)));
+        trial.services = used;
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         if let Some(host) = host_beside(&trial) {
             trial.verdict = std::mem::take(&mut trial.verdict).against(host);
@@ -331,6 +342,11 @@ impl Trials {
             known.clone_from(version);
         }
     }
+}
+
+fn unread(id: &str, target: &str, error: &std::io::Error) -> Error {
+    let message = format!("what the generator left of its traced requests cannot be read: {error}");
+    Error::Trial { id: id.into(), target: target.into(), message }
 }
 
 /// That the host is to blame for a trial that is invalid for a passing reason, where neither the generator nor the server is

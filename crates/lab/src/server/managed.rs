@@ -11,6 +11,8 @@ use app::{
 use launch::Instance;
 
 use super::files::{Files, Served};
+use super::spans::SpanFolder;
+use super::tracing;
 use super::usage::Usage;
 use super::{Machines, ServerOptions};
 use crate::{Error, Interrupt, TargetName};
@@ -20,6 +22,7 @@ pub(super) struct ManagedServer {
     running: Running,
     // Behind the services that serve them.
     served: Option<Served>,
+    spans: Option<SpanFolder>,
     options: ServerOptions,
 }
 
@@ -44,16 +47,29 @@ impl ManagedServer {
         options: &ServerOptions,
         machines: Option<&dyn Machines>,
     ) -> Result<ManagedServer, Error> {
-        let mut plan = options.plan(app)?;
+        let mut plan = ManagedServer::plan(options, app)?;
         ManagedServer::make_data(&plan, &mut |_| ())?;
         let needs_files = plan.here().any(|service| service.needs.contains(&Need::Files));
         let files = options.files.as_ref().filter(|_| needs_files);
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
         plan.files = served.as_ref().map(|served| served.folder().into());
         plan.videos = options.files.as_ref().and_then(Files::videos);
+        let spans = options.traced.then(SpanFolder::make).transpose()?;
+        plan.spans = spans.as_ref().map(|spans| spans.path().into());
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
-        Ok(ManagedServer { running, served, options: options.clone() })
+        Ok(ManagedServer { running, served, spans, options: options.clone() })
+    }
+
+    /// What is to be started of `app`.
+    ///
+    /// Errors: a setting that it does not have; its requests are to be traced and cannot be.
+    pub(super) fn plan(options: &ServerOptions, app: &Arc<App>) -> Result<Plan, Error> {
+        let plan = options.plan(app)?;
+        if options.traced {
+            can_be_traced(&plan)?;
+        }
+        Ok(plan)
     }
 
     /// Makes the data that services of this machine begin with, unless they are there; `tell` is told how far it is.
@@ -69,6 +85,16 @@ impl ManagedServer {
             (app::Error::Stopped, Some(cause)) => Error::Interrupted(cause),
             (error, _) => error.into(),
         })
+    }
+
+    /// What runs.
+    pub(super) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// The folder that its services write spans to, where they do.
+    pub(super) fn spans(&self) -> Option<&Path> {
+        self.spans.as_ref().map(SpanFolder::path)
     }
 
     /// Whether it begins with data at each start that were made before.
@@ -249,6 +275,23 @@ impl ManagedServer {
     /// The last lines that each wrote to standard error.
     pub(super) fn logs(&self) -> Vec<String> {
         self.running.logs()
+    }
+}
+
+/// Errors: none of its services writes spans, or one that does is on another machine.
+fn can_be_traced(plan: &Plan) -> Result<(), Error> {
+    let app = plan.app();
+    let error = |problem: String| Err(Error::NoSpans { name: app.name.clone(), problem });
+    if tracing::entrance(app).is_none() {
+        return error("none of its services writes any".into());
+    }
+    let agent = |name: &str| plan.placement(name).and_then(|placement| placement.agent.as_deref());
+    let mut written = app.services.iter().filter(|service| service.written && plan.starts(&service.name));
+    match written.find_map(|service| Some((&service.name, agent(&service.name)?))) {
+        Some((name, agent)) => {
+            error(format!("its service {name} would leave them on the machine of the agent at {agent}"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -49,6 +49,8 @@ pub struct ServerOptions {
     pub files: Option<Files>,
     /// The users whose data it begins with.
     pub people: Option<PeopleSet>,
+    /// Whether its services write spans of requests that are traced.
+    pub traced: bool,
 }
 
 /// The users whose data a server begins with that is started for a workload; `None` of a workload that has none.
@@ -70,6 +72,11 @@ pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
         ],
         _ => Vec::new(),
     }
+}
+
+/// Whether `workload` traces requests.
+pub fn is_traced(workload: &Workload) -> bool {
+    matches!(workload, Workload::Movies(movies) if movies.trace.is_on())
 }
 
 impl ServerOptions {
@@ -101,6 +108,7 @@ impl ServerOptions {
             args: Vec::new(),
             files: None,
             people: None,
+            traced: false,
         }
     }
 

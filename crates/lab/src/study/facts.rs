@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use app::App;
 use launch::find_program;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
@@ -78,7 +79,7 @@ fn programs() -> Vec<Known> {
     let mut all: Vec<Known> = SHIPPED
         .iter()
         .flat_map(|app| &app.services)
-        .filter(|service| service.program.embedded.is_none())
+        .filter(|service| service.program.embedded.is_none() && !service.program.built)
         .map(|service| {
             let program = &service.program;
             known(&program.name, &program.name, program.package.as_ref().unwrap_or(&program.name))
@@ -90,19 +91,26 @@ fn programs() -> Vec<Known> {
     all
 }
 
-/// Whether a study may ask for the program `name`.
+/// Whether a study may ask for the program `name`, or the application whose programs are made from source.
 pub(super) fn is_known(name: &str) -> bool {
-    programs().iter().any(|known| known.name == name)
+    programs().iter().any(|known| known.name == name) || made().any(|app| app.name == name)
+}
+
+/// The applications whose programs are made from source.
+fn made() -> impl Iterator<Item = &'static App> {
+    SHIPPED.iter().map(AsRef::as_ref).filter(|app: &&App| !app.builds.is_empty())
 }
 
 impl Facts {
     /// Those of this machine, of which `host` was read.
     pub fn here(host: &host::Host) -> Facts {
         let programs = programs().into_iter().filter(|known| find_program(&known.program).is_some());
+        let is_built = |app: &&App| app.not_built(&[app.built_folder()]).is_empty();
+        let made = made().filter(is_built).map(|app| app.name.clone());
         Facts {
             cores: allowed_cpus().len(),
             no_stages: probes::no_stages(),
-            programs: programs.map(|known| known.name).collect(),
+            programs: programs.map(|known| known.name).chain(made).collect(),
             ..Facts::of(host)
         }
     }
@@ -169,6 +177,13 @@ impl Facts {
                 format!("there is no {program} on this machine; install it (apt-get install {package})");
             return unless(has, reason);
         }
+        if let Some(App { name, .. }) = made().find(|app| app.name == need) {
+            let has = self.programs.contains(name);
+            return unless(
+                has,
+                format!("the programs of {name} are not made; `taillight {name} build` does"),
+            );
+        }
         if let Some((name, least)) = need.split_once(">=") {
             let wrong =
                 || DefinitionError(format!("needs '{need}': '{least}' is not an amount, such as 4 or 8GiB"));
@@ -225,7 +240,12 @@ impl Facts {
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
                 "needs '{need}': not known; write smt, resctrl, counters, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
-                programs().into_iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
+                programs()
+                    .into_iter()
+                    .map(|known| known.name)
+                    .chain(made().map(|app| app.name.clone()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ))),
         }
     }
@@ -252,7 +272,7 @@ mod tests {
             memory: Bytes(64 << 30),
             disk: Some(Bytes(1 << 40)),
             no_stages: None,
-            programs: vec!["memcached".into()],
+            programs: vec!["memcached".into(), "movies".into()],
         }
     }
 
@@ -276,6 +296,7 @@ mod tests {
             assert!(reason.contains(words), "{need}: {reason}");
         };
         check("memcached", "apt-get install memcached");
+        check("movies", "`taillight movies build` does");
         check("cores>=8", "it needs 8 processors and this machine gives 2");
         check("queues>=4", "the best one here has 1");
         check("memory >= 8GiB", "it needs 8 GiB of memory and 1 GiB are free");

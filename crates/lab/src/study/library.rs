@@ -80,6 +80,10 @@ pub const STUDIES: &[Embedded] = embedded![
     "53-social-workers",
     "54-social-bottleneck",
     "55-social-open-closed",
+    "60-movies-load",
+    "61-movies-breakdown",
+    "66-movies-network",
+    "69-movies-tracing",
 ];
 
 impl Embedded {

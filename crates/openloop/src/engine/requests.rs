@@ -6,7 +6,7 @@ use units::{Nanos, Time};
 use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
 use crate::engine::links::Loss;
 use crate::engine::{Engine, NO_SESSION};
-use crate::{Completion, Errors, Fault, Outcome, Parsed, Then, Workload};
+use crate::{Completion, Errors, Fault, Outcome, Parsed, Sent, Then, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
 pub(super) const SENDS_PER_TURN: usize = 8;
@@ -442,7 +442,8 @@ impl<W: Workload> Engine<W> {
             if request.session == NO_SESSION {
                 self.source.ended(request.client, at, outcome != Outcome::Completed);
             } else {
-                self.step_over(ended.request, at, outcome);
+                let sent = Sent { at: sent, first_byte: completion.first_byte };
+                self.step_over(ended.request, Some(sent), at, outcome);
             }
         } else {
             self.part_ended(request, at, outcome, Some(completion));
@@ -548,7 +549,7 @@ impl<W: Workload> Engine<W> {
             self.part_ended(&request, now, outcome, None);
         }
         if request.session != NO_SESSION {
-            self.step_over(request, now, outcome);
+            self.step_over(request, None, now, outcome);
         }
     }
 

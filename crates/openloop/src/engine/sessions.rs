@@ -10,7 +10,7 @@ use units::{Nanos, Time};
 use crate::connection::{Connection, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
-use crate::{Arrival, Errors, Fault, Next, Outcome, Route, StepEnd, Underway, Workload};
+use crate::{Arrival, Errors, Fault, Moments, Next, Outcome, Route, Sent, StepEnd, Underway, Workload};
 
 /// The [`Request::session`] of a request that belongs to none.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -241,7 +241,7 @@ impl<W: Workload> Engine<W> {
         outcome: Outcome,
     ) {
         self.never_sent_step(endpoint, request.operation.into(), request.intended, now, outcome);
-        let ended = self.step_end(session, request.intended, now, outcome);
+        let ended = self.step_end(session, request.intended, None, now, outcome);
         self.lose_rest(session, endpoint, &mut request.job, ended, now, true);
     }
 
@@ -273,13 +273,19 @@ impl<W: Workload> Engine<W> {
         self.bind(reactor, index as usize, request, now)
     }
 
-    /// A step of a session has ended at `at`: what it does next.
+    /// A step of a session, `sent` if it was, has ended at `at`: what it does next.
     ///
     /// At the end of the load what was due and could not be sent, since it waited for this step, is unfinished.
-    pub(super) fn step_over(&mut self, mut request: Request<W::Job>, at: Time, outcome: Outcome) {
+    pub(super) fn step_over(
+        &mut self,
+        mut request: Request<W::Job>,
+        sent: Option<Sent>,
+        at: Time,
+        outcome: Outcome,
+    ) {
         let index = request.session as usize;
         let Some(session) = self.connections.get_mut(index).and_then(|c| c.session.take()) else { return };
-        let ended = self.step_end(&session, request.intended, at, outcome);
+        let ended = self.step_end(&session, request.intended, sent, at, outcome);
         let endpoint = self.connections[index].endpoint.into();
         let running = self.phase == Phase::Running;
         let next = self.lose_rest(&session, endpoint, &mut request.job, ended, at, !running);
@@ -306,13 +312,21 @@ impl<W: Workload> Engine<W> {
     }
 
     /// The end at `at` of a step that was due at `intended`.
-    fn step_end(&self, session: &Session<W::Job>, intended: Time, at: Time, outcome: Outcome) -> StepEnd {
+    fn step_end(
+        &self,
+        session: &Session<W::Job>,
+        intended: Time,
+        sent: Option<Sent>,
+        at: Time,
+        outcome: Outcome,
+    ) -> StepEnd {
         let in_window = self.recording.in_window(intended);
         StepEnd {
             offset: session.since_start(intended),
             ended: session.since_start(at),
             outcome,
             in_window: in_window.then(|| intended.since(self.recording.window_start)),
+            moments: Moments { intended, sent, done: at },
         }
     }
 
@@ -343,7 +357,7 @@ impl<W: Workload> Engine<W> {
             self.offer(intended);
             let given_up = if outcome == Outcome::Error { intended } else { at.max(intended) };
             self.never_sent_step(endpoint, step.operation, intended, given_up, outcome);
-            ended = self.step_end(session, intended, given_up, outcome);
+            ended = self.step_end(session, intended, None, given_up, outcome);
         }
     }
 

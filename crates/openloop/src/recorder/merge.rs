@@ -10,6 +10,7 @@ impl Recording {
         for stall in &mut self.stalls {
             stall.from = Time(stall.from.0.saturating_sub(start.0));
         }
+        self.traced.iter_mut().for_each(|traced| traced.rebase(start));
     }
 
     /// Adds what another thread, or after [`Recording::rebase`] another machine, measured of the same run.
@@ -62,6 +63,7 @@ impl Recording {
             mine.2 += theirs.2;
         }
         Distribution::merge_all(&mut self.distributions, &other.distributions);
+        self.traced.extend_from_slice(&other.traced);
         self.interrupted |= other.interrupted;
         self.threads += other.threads;
     }

@@ -11,7 +11,7 @@ use crate::measure::{Measure, Target};
 use crate::subject::Subject;
 
 /// The tiers of a site, and what none of them explains.
-const TIERS: [Look; 4] = [
+const TIERS: [Look<'static>; 4] = [
     look("php", "programs", "s2"),
     look("cache", "cache", "l2"),
     look("db", "database", "s1"),
@@ -79,7 +79,8 @@ fn bar(operation: &Operation) -> Option<Bar> {
     let total = operation.response_time.mean_us.filter(|_| !operation.tiers.is_empty())?;
     let of = |name: &str| operation.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.mean_us);
     let known: f64 = operation.tiers.iter().map(|tier| tier.mean_us).sum();
-    let part = |look: &Look| if look.name == REST { Some((total - known).max(0.0)) } else { of(look.name) };
+    let part =
+        |look: &Look<'_>| if look.name == REST { Some((total - known).max(0.0)) } else { of(look.name) };
     Some(Bar { name: operation.name.clone(), us: TIERS.iter().map(part).collect(), total: Some(total) })
 }
 

@@ -1,21 +1,30 @@
 //! Bars cut into parts: what share of a whole each part takes.
 
 use super::canvas::Anchor;
+use super::frame::text_width;
 use super::{Canvas, Size};
 use crate::number;
 
 /// A part as it is drawn.
-pub(crate) struct Look {
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'a> {
     /// As records name it.
-    pub name: &'static str,
+    pub name: &'a str,
     /// As it is written.
-    pub label: &'static str,
-    class: &'static str,
+    pub label: &'a str,
+    pub(super) class: &'a str,
+    /// Whether its label stands in its bars, too, where there is room.
+    inside: bool,
 }
 
 /// The look of a part.
-pub(super) const fn look(name: &'static str, label: &'static str, class: &'static str) -> Look {
-    Look { name, label, class }
+pub(super) const fn look<'a>(name: &'a str, label: &'a str, class: &'a str) -> Look<'a> {
+    Look { name, label, class, inside: false }
+}
+
+/// The same with its label in its bars, of colours on which it can be read.
+pub(super) const fn labelled<'a>(name: &'a str, label: &'a str, class: &'a str) -> Look<'a> {
+    Look { name, label, class, inside: true }
 }
 
 /// One bar.
@@ -36,17 +45,18 @@ fn beside(names: &[String], size: Size, width: f64) -> Option<f64> {
 }
 
 /// The bars one below the other, each as long as the others, with its whole behind it.
-pub(super) fn draw(looks: &[Look], bars: &[Bar], size: Size) -> Canvas {
+pub(super) fn draw(looks: &[Look<'_>], bars: &[Bar], size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
     let names: Vec<String> = bars.iter().map(|bar| bar.name.clone()).collect();
     let beside = beside(&names, size, canvas.width);
-    let (row, top) = (2.6 * font, 3.4 * font);
+    // Room for two lines of keys, and for as many as there are.
+    let top = (keys(&mut canvas, looks, font) + font).max(3.4 * font);
+    let row = 2.6 * font;
     let left = beside.unwrap_or(4.0);
     let row = if beside.is_some() { row } else { row + 1.5 * font };
     let right = canvas.width - 7.0 * font;
     canvas.height = top + row * bars.len() as f64 + 4.0;
-    keys(&mut canvas, looks, font);
     for (i, bar) in bars.iter().enumerate() {
         let bottom = top + row * (i + 1) as f64 - 0.5 * font;
         let (height, middle) = (1.7 * font, bottom - 0.5 * font);
@@ -59,6 +69,9 @@ pub(super) fn draw(looks: &[Look], bars: &[Bar], size: Size) -> Canvas {
         for (look, us) in looks.iter().zip(&bar.us) {
             let width = us.unwrap_or(0.0) / sum * (right - left);
             canvas.rect(&format!("bar {}", look.class), (x, bottom - height), width, height);
+            if look.inside && text_width(look.label, 0.82 * font) + 8.0 <= width {
+                canvas.text("flame", (x + 4.0, middle + 0.1 * font), Anchor::Start, look.label);
+            }
             x += width;
         }
         canvas.text("label", (right + 8.0, middle), Anchor::Start, number::micros(bar.total));
@@ -66,7 +79,8 @@ pub(super) fn draw(looks: &[Look], bars: &[Bar], size: Size) -> Canvas {
     canvas
 }
 
-fn keys(canvas: &mut Canvas, looks: &[Look], font: f64) {
+/// What each colour stands for, in as many lines from the top as it takes; where the last of them stands.
+pub(super) fn keys(canvas: &mut Canvas, looks: &[Look<'_>], font: f64) -> f64 {
     let (mut x, mut y) = (4.0, font);
     for look in looks {
         // A letter is about 0.56 of the font's height wide.
@@ -78,6 +92,7 @@ fn keys(canvas: &mut Canvas, looks: &[Look], font: f64) {
         canvas.text("note", (x + 1.2 * font, y), Anchor::Start, look.label);
         x += width;
     }
+    y
 }
 
 #[cfg(test)]

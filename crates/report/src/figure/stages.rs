@@ -3,7 +3,7 @@ use maud::{Markup, html};
 use super::stacked::{self, Bar, Look, look};
 
 /// In the order in which a request passes them. Waiting in the warm colours, work in the cold ones.
-pub(crate) const STAGES: [Look; 7] = [
+pub(crate) const STAGES: [Look<'static>; 7] = [
     look("network", "network", "l0"),
     look("epoll", "epoll", "s1"),
     look("event_library", "event library", "s3"),

@@ -128,7 +128,8 @@ fn entry(corner: (f64, f64), width: f64, height: f64, from_left: bool) -> ((f64,
     }
 }
 
-fn arrow(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64)) {
+/// An arrow between two points.
+pub(super) fn arrow(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64)) {
     const HEAD: f64 = 7.0;
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(f64::EPSILON);

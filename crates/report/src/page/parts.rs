@@ -53,7 +53,8 @@ pub(crate) fn typical<'a>(point: &LoadPoint<'a>) -> Option<&'a Trial> {
     point.representative(|trial| trial.all.response_time.p99_us)
 }
 
-fn table(title: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> Option<Markup> {
+/// A table whose first columns are words; `None` without rows.
+pub(crate) fn table(title: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> Option<Markup> {
     let class = |i: usize| (i < words).then_some("text");
     (!rows.is_empty()).then(|| {
         html! {

@@ -42,6 +42,7 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
         parts.push(ink.warn(&wrapped(&line, width, 2)));
     }
     parts.extend(super::parts::parts(&subjects, width, ink));
+    parts.extend(super::traces::traces(&subjects, width, ink));
     parts.push(String::new());
     parts.push(verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial"));
     for gate in experiment.trials.iter().flat_map(|trial| &trial.gates) {

@@ -13,10 +13,13 @@ use spec::{Load, Spec};
 use units::{Nanos, QosBasis, Rate, ResponseTarget};
 
 mod study;
+mod traced;
 mod viewers;
 
 #[allow(unused_imports, reason = "each test uses its part")]
 pub use study::{compared, studies_in_trouble, study};
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use traced::traced;
 #[allow(unused_imports, reason = "each test uses its part")]
 pub use viewers::{viewed, viewing};
 

@@ -36,6 +36,13 @@ What is checked
   have the titles of their films, who logs in is who asked. The titles are those of --catalogue, or as the site says them before
   the load. One wrong answer makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded).
 
+Where the time goes
+
+  With --trace 1/100 one query in 100 is traced through all services of a site that is started for the load, by lot. The generator's
+  time of each is cut into parts that sum to it: front (load balancer, web server, the wait for PHP), transit, queue, pool wait,
+  codec, application, store. A span that is missing makes the trial invalid (spans_lost). The traced against the others say what
+  tracing costs. docs/reference/traces.md has the rest.
+
 The target
 
   taillight load movies --target http://HOST --rate 50

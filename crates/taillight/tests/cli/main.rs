@@ -29,6 +29,7 @@ mod social_data;
 mod specification;
 mod study;
 mod study_settings;
+mod traces;
 mod tune;
 mod users;
 mod video;

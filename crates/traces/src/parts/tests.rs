@@ -123,6 +123,46 @@ fn what_a_server_does_after_its_answer_is_read_counts_for_none() {
 }
 
 #[test]
+fn the_front_is_what_the_entrance_did_not_see() {
+    let spans = [
+        span(Kind::Server, PHP, 0, (1, 99), [1_000, 1_010, 1_010, 1_090, 1_090, 1_100]),
+        span(Kind::Store, PHP, CACHE, (2, 1), [1_020, 1_020, 1_020, 1_020, 1_050, 1_050]),
+    ];
+    let request = one(&spans);
+    let whole = |root: u64| {
+        let segments = request.parts_of(Nanos(root));
+        assert_eq!(segments.iter().map(|segment| segment.time).sum::<Nanos>(), Nanos(root));
+        segments.iter().map(|segment| (segment.part, segment.time.0)).collect::<Vec<_>>()
+    };
+    let inside = [
+        (Part::Queue, 10),
+        (Part::Application, 10),
+        (Part::Store, 30),
+        (Part::Application, 40),
+        (Part::Codec, 10),
+    ];
+    assert_eq!(whole(107), [&[(Part::Front, 3)][..], &inside, &[(Part::Front, 4)]].concat());
+    assert_eq!(whole(100), inside);
+    // The answer was had before the last stamp was taken.
+    assert_eq!(whole(95), [&inside[..4], &[(Part::Codec, 5)]].concat());
+    assert_eq!(whole(0), []);
+}
+
+#[test]
+fn the_critical_path_leads_through_what_was_waited_for() {
+    let spans = [
+        span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
+        span(Kind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
+        span(Kind::Server, INFO, 0, (3, 2), [15, 15, 15, 50, 50, 50]),
+        span(Kind::Store, INFO, CACHE, (4, 3), [20, 20, 20, 20, 30, 30]),
+        span(Kind::Client, PHP, PAGE, (5, 1), [60, 60, 60, 60, 90, 90]),
+        // Beside the last, and sooner back.
+        span(Kind::Client, PHP, PLOT, (6, 1), [62, 62, 62, 62, 80, 80]),
+    ];
+    assert_eq!(one(&spans).critical().into_iter().collect::<Vec<_>>(), [2, 4, 5]);
+}
+
+#[test]
 fn spans_that_hang_on_none_are_told() {
     let root = span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]);
     let stray = span(Kind::Server, PLOT, 0, (8, 77), [0, 0, 0, 1, 1, 1]);
@@ -151,6 +191,7 @@ proptest! {
     #[test]
     fn parts_sum_to_the_root(
         root in any::<[u16; 6]>(),
+        asked in any::<u32>(),
         below in proptest::collection::vec((any::<u16>(), any::<[u16; 6]>(), 0u8..3, 0usize..12), 0..12),
     ) {
         let mut spans = vec![span(Kind::Server, PHP, 0, (1, 0), stamps(0, root))];
@@ -168,5 +209,7 @@ proptest! {
         }
         let request = one(&spans);
         prop_assert_eq!(sums(&request), request.root.span.length());
+        let of_root: Nanos = request.parts_of(Nanos(asked.into())).iter().map(|segment| segment.time).sum();
+        prop_assert_eq!(of_root, Nanos(asked.into()));
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>)
         reviews: movies.reviews,
         watch: movies.watch,
         catalogue: movies.catalogue.clone(),
+        trace: movies.trace,
         seed: spec.seed,
     };
     if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {

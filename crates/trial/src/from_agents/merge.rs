@@ -125,6 +125,7 @@ mod tests {
             refusals: Errors::default(),
             counters: vec![("hit_ratio".into(), n, n)],
             distributions: Vec::new(),
+            traced: Vec::new(),
             interrupted: false,
             threads: 1,
         }

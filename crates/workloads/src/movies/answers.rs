@@ -122,6 +122,10 @@ pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<
     if let Some(token) = token {
         let _ = write!(out, "Authorization: Bearer {token}\r\n");
     }
+    if let (At::Query(_), Some((trace, span))) = (visit.at, visit.trace) {
+        // Source: W3C, "Trace Context", level 1: version 0, sampled.
+        let _ = write!(out, "traceparent: 00-{:032x}-{span:016x}-01\r\n", u128::from_be_bytes(trace));
+    }
     if is_last {
         out.extend_from_slice(b"Connection: close\r\n");
     }
@@ -200,6 +204,7 @@ fn whole(
 ) -> (Result<(), Fault>, Then<Job>) {
     counts.answered += 1;
     counts.ended += u64::from(!response.keep_alive);
+    visit.bytes = wire.length;
     let outcome = judge(known, visit, wire, response, counts);
     (outcome, if response.keep_alive { Then::End } else { Then::Close })
 }

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use dist::{KeySampler, Purpose, Streams};
 use proto_http::Url;
 use spec::Popularity;
-use spec::workload::MovieMix;
+use spec::workload::{MovieMix, Sampling};
 use thiserror::Error;
 use units::{Nanos, ParseError};
 
@@ -33,6 +33,8 @@ pub struct MoviesConfig {
     pub watch: Nanos,
     /// The file with the titles of the films; `None`: the site is asked for them.
     pub catalogue: Option<PathBuf>,
+    /// Which queries are traced.
+    pub trace: Sampling,
     /// The seed of the draws.
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-use openloop::Distribution;
+use openloop::{Distribution, Traced};
 use spec::workload::MovieQuery;
 use units::Nanos;
 
@@ -12,6 +12,8 @@ pub(super) struct Counts {
     queries: [u64; 5],
     pub(super) segments: Segments,
     startup: Distribution,
+    /// The queries due in the window that were traced.
+    pub(super) traced: Vec<Traced>,
 }
 
 /// Of answers that came in the window.
@@ -47,6 +49,7 @@ impl Default for Counts {
             queries: [0; 5],
             segments: Segments::default(),
             startup: Distribution::new("startup"),
+            traced: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a visitor asks for, and when.
 
-use dist::KeySampler;
-use openloop::{Next, Outcome, Step, StepEnd};
+use dist::{KeySampler, Rng};
+use openloop::{Next, Outcome, Step, StepEnd, Traced};
 use rand::RngExt;
 use spec::workload::MovieQuery;
 use units::Nanos;
@@ -44,6 +44,10 @@ pub(super) struct Visit {
     pub(super) member: u32,
     /// Chooses the quality, the stars and the words.
     pub(super) lot: u64,
+    /// Of a query that is traced: its identity, and that of what it is caused by.
+    pub(super) trace: Option<([u8; 16], u64)>,
+    /// Bytes of the answer's content.
+    pub(super) bytes: u64,
     /// The path that the next request of a stream is for.
     pub(super) path: Vec<u8>,
     /// The names of the segments, below the folder of `path`.
@@ -68,6 +72,9 @@ impl Visit {
             user: rng.random_range(1..=known.config.users),
             member: rng.random_range(0..known.members.len() as u32),
             lot: rng.random(),
+            // Drawn last, so that the visits of a seed are the same with it and without.
+            trace: known.config.trace.one_in().and_then(|one_in| traced(one_in, &mut rng)),
+            bytes: 0,
             path: Vec::new(),
             segments: Vec::new(),
             base: Nanos::ZERO,
@@ -92,6 +99,8 @@ impl Visit {
             At::Query(query) => {
                 if end.in_window.is_some() {
                     counts.ended(query);
+                    let traced = |trace| Traced::of(end, trace, query.place(), self.bytes);
+                    counts.traced.extend(self.trace.map(traced));
                 }
                 if query != MovieQuery::Rent || !is_well {
                     return Next::End;
@@ -175,6 +184,11 @@ impl Visit {
             counts.started((end.ended - rented).max(known.config.watch).max(SEGMENT));
         }
     }
+}
+
+/// The lot of a query: one in so many is traced, under a number of its own. Zero stands for none in `traceparent`.
+fn traced(one_in: u32, rng: &mut Rng) -> Option<([u8; 16], u64)> {
+    (rng.random_range(0..one_in) == 0).then(|| (rng.random(), rng.random_range(1..=u64::MAX)))
 }
 
 /// Segments of the part of a film that is watched; at least the first.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dist::KeySampler;
-use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Workload};
+use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Traced, Workload};
 use spec::workload::MovieQuery;
 
 use crate::movies::answers::{self, Wire};
@@ -102,6 +102,10 @@ impl Workload for Movies {
 
     fn distributions(&self) -> Vec<Distribution> {
         self.counts.distributions()
+    }
+
+    fn take_traced(&mut self) -> Vec<Traced> {
+        std::mem::take(&mut self.counts.traced)
     }
 
     fn window_opens(&mut self) {

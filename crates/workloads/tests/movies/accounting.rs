@@ -8,6 +8,7 @@ use dist::Process;
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
 use reactor::Address;
 use spec::Popularity;
+use spec::workload::Sampling;
 use units::{Nanos, Rate, Time};
 use workloads::movies::{Known, Movies, MoviesConfig, log_in};
 
@@ -36,6 +37,7 @@ impl Setup {
                 reviews: 10,
                 watch: Nanos::from_secs(18),
                 catalogue: None,
+                trace: Sampling::OFF,
                 seed,
             },
             plan: Plan {
@@ -197,4 +199,42 @@ fn a_site_that_stands_still_makes_films_start_late_and_loses_none_of_their_segme
     let (missed, due) = counter(&recording, "misses");
     assert!(missed > 0 && missed < due / 2, "{missed} of {due}");
     assert_eq!(recording.tally.completed, recording.tally.intended, "{:?}", recording.errors.first());
+}
+
+#[test]
+fn traced_queries_are_told_with_when_they_were_sent_and_answered() {
+    let mut setup = Setup::new(MIX, 806);
+    setup.config.trace = "1/4".parse().unwrap();
+    let (recording, _) = setup.run();
+    let queries = recording.operations.iter().take(5).map(|one| one.tally.intended).sum::<u64>();
+    // 1500 queries: four standard deviations of a quarter are 67.
+    assert!(
+        (recording.traced.len() as u64).abs_diff(queries / 4) < 68,
+        "{} of {queries}",
+        recording.traced.len()
+    );
+    let window = recording.window_start..recording.window_start + recording.window;
+    for traced in &recording.traced {
+        assert_eq!(traced.outcome, openloop::Outcome::Completed);
+        assert!(window.contains(&traced.moments.intended), "{traced:?}");
+        let sent = traced.moments.sent.unwrap();
+        assert!(
+            sent.at >= traced.moments.intended
+                && sent.first_byte > sent.at
+                && traced.moments.done >= sent.first_byte
+        );
+        assert!(traced.bytes > 10, "{traced:?}");
+    }
+    let of =
+        |operation: usize| recording.traced.iter().filter(|traced| traced.operation == operation).count();
+    for (operation, times) in recording.operations.iter().take(5).enumerate() {
+        assert!(of(operation) > 0 && (of(operation) as u64) < times.tally.intended, "{}", times.name);
+    }
+    let (again, _) = setup.run();
+    assert_eq!(again.traced, recording.traced);
+    // A site that never answers loses none of them.
+    setup.fault = Some((3, Fault::Never));
+    let (failed, _) = setup.run();
+    assert_eq!(failed.traced.len(), recording.traced.len());
+    assert!(failed.traced.iter().any(|traced| traced.outcome != openloop::Outcome::Completed));
 }

@@ -1,7 +1,8 @@
-use openloop::{Outcome, Step};
+use openloop::{Moments, Outcome, Sent, Step};
 use proto_http::Url;
 use spec::Popularity;
-use units::Nanos;
+use spec::workload::Sampling;
+use units::{Nanos, Time};
 
 use super::*;
 use crate::movies::{Member, MoviesConfig};
@@ -19,6 +20,7 @@ fn config(mix: &str) -> MoviesConfig {
         reviews: 10,
         watch: Nanos::from_secs(30),
         catalogue: None,
+        trace: Sampling::OFF,
         seed: 7,
     }
 }
@@ -67,7 +69,9 @@ fn kind_of(outcome: Result<(), Fault>) -> &'static str {
 }
 
 fn ended(offset: u64, at: u64, outcome: Outcome) -> StepEnd {
-    StepEnd { offset: MS(offset), ended: MS(at), outcome, in_window: Some(MS(offset)) }
+    let (intended, done) = (Time(MS(offset).0), Time(MS(at).0));
+    let moments = Moments { intended, sent: Some(Sent { at: intended, first_byte: done }), done };
+    StepEnd { offset: MS(offset), ended: MS(at), outcome, in_window: Some(MS(offset)), moments }
 }
 
 #[test]
@@ -285,6 +289,77 @@ fn playlists_that_lead_elsewhere_are_broken() {
     check(b"#EXTM3U\n", "broken answer");
     check(b"<html>", "broken answer");
     check(&[b"#EXTM3U\n".as_slice(), &vec![b'a'; 70_000], b"\n"].concat(), "broken answer");
+}
+
+/// Visitors of whose queries these are traced.
+fn traced(mix: &str, sampling: &str) -> Movies {
+    let movies = movies(mix);
+    let mut known = Known::clone(&movies.known);
+    known.config.trace = sampling.parse().unwrap();
+    Movies::new(&Arc::new(known))
+}
+
+/// The headers `traceparent` of the first 10 000 visits, by visit.
+fn parents(mut movies: Movies) -> Vec<Option<String>> {
+    let parent = |(.., text): (Job, usize, String)| {
+        let line = text.lines().find_map(|line| line.strip_prefix("traceparent: "));
+        line.map(str::to_owned)
+    };
+    (0..10_000).map(|seq| parent(visit(&mut movies, seq))).collect()
+}
+
+#[test]
+fn one_query_in_so_many_is_traced_and_the_same_ones_each_time() {
+    let mix = "browse:50,review:20,search:10,rent:10,login:10";
+    let count = |all: &[Option<String>]| all.iter().flatten().count();
+    assert_eq!(count(&parents(traced(mix, "off"))), 0);
+    let tenth = parents(traced(mix, "1/10"));
+    // Three standard deviations of 1000 of 10 000 are 90.
+    assert!(count(&tenth).abs_diff(1_000) < 91, "{}", count(&tenth));
+    assert_eq!(parents(traced(mix, "1/10")), tenth);
+    let all = parents(traced(mix, "1/1"));
+    assert_eq!(count(&all), 10_000);
+    let distinct: std::collections::BTreeSet<&String> = all.iter().flatten().collect();
+    assert_eq!(distinct.len(), 10_000);
+    for parent in &distinct {
+        let parts: Vec<&str> = parent.split('-').collect();
+        let [version, trace, span, flags] = parts[..] else { panic!("{parent}") };
+        assert_eq!((version, trace.len(), span.len(), flags), ("00", 32, 16, "01"), "{parent}");
+        assert!(
+            parent.bytes().all(|byte| byte == b'-' || matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
+            "{parent}"
+        );
+    }
+    // Which film, user and words are asked for is the same with it and without.
+    let (mut with, mut without) = (traced(mix, "1/2"), movies(mix));
+    for seq in 0..200 {
+        let strip = |text: String| -> String {
+            text.split_inclusive("\r\n").filter(|line| !line.starts_with("traceparent: ")).collect()
+        };
+        assert_eq!(strip(visit(&mut with, seq).2), strip(visit(&mut without, seq).2), "{seq}");
+    }
+}
+
+#[test]
+fn a_traced_query_is_kept_and_its_stream_is_not() {
+    let mut movies = traced("rent:100", "1/1");
+    let (mut job, _, text) = visit(&mut movies, 0);
+    let ticket =
+        r#"{"url":"/hls/s/9/1/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#;
+    answered(&mut movies, &mut job, 200, ticket.as_bytes(), 40).unwrap();
+    movies.step_ended(&mut job, &ended(0, 80, Outcome::Completed));
+    assert!(!asked(&mut movies, &mut job).contains("traceparent"), "a playlist is not traced");
+    movies.step_ended(&mut job, &ended(80, 90, Outcome::Error));
+    let before_the_window = StepEnd { in_window: None, ..ended(0, 5, Outcome::Completed) };
+    let (mut early, ..) = visit(&mut movies, 1);
+    movies.step_ended(&mut early, &before_the_window);
+    let [one] = &movies.take_traced()[..] else { panic!("one query was due in the window") };
+    let moments = Moments { done: Time(MS(80).0), ..one.moments };
+    assert_eq!((one.operation, one.bytes, one.outcome), (3, ticket.len() as u64, Outcome::Completed));
+    assert_eq!((one.moments, one.service_time()), (moments, Some(MS(80))));
+    let trace: String = one.trace.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(text.contains(&format!("traceparent: 00-{trace}-{:016x}-01\r\n", one.span)), "{text}");
+    assert!(movies.take_traced().is_empty(), "once");
 }
 
 #[test]

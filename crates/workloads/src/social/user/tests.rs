@@ -1,4 +1,4 @@
-use openloop::Outcome;
+use openloop::{Moments, Outcome};
 
 use super::*;
 use crate::social::config::tests::config;
@@ -61,7 +61,8 @@ const AGAIN: Then<Job> = Then::Again { endpoint: 0 };
 
 fn end(outcome: Outcome) -> StepEnd {
     let offset = Nanos::ZERO;
-    StepEnd { offset, ended: Nanos::from_millis(5), outcome, in_window: Some(Nanos::ZERO) }
+    let (ended, in_window) = (Nanos::from_millis(5), Some(Nanos::ZERO));
+    StepEnd { offset, ended, outcome, in_window, moments: Moments::default() }
 }
 
 #[test]

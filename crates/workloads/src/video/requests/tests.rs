@@ -1,4 +1,4 @@
-use openloop::{Outcome, Step};
+use openloop::{Moments, Outcome, Step};
 use spec::workload::Delivery;
 use videos::{Catalog, RUNGS};
 
@@ -20,7 +20,8 @@ fn written(video: &mut Video, seq: u64) -> Vec<String> {
         video.request(&mut job, 0, &mut out);
         let name = video.operations()[operation].clone();
         all.push(format!("{name} {}", String::from_utf8(out).unwrap()));
-        let ended = StepEnd { offset, ended: offset, outcome: Outcome::Completed, in_window: None };
+        let (outcome, moments) = (Outcome::Completed, Moments::default());
+        let ended = StepEnd { offset, ended: offset, outcome, in_window: None, moments };
         match video.step_ended(&mut job, &ended) {
             Next::Send(step) => Step { offset, operation } = step,
             Next::End => return all,
@@ -62,9 +63,9 @@ fn a_viewer_who_saw_nothing_by_the_end_of_the_load_counts() {
         let mut parts = Parts::new();
         video.draw(seq, &mut parts);
         let (_, mut job) = parts.pop().unwrap();
-        let ended = Nanos::from_millis(5);
-        let failed =
-            StepEnd { offset: Nanos::ZERO, ended, outcome: Outcome::Error, in_window: Some(Nanos::ZERO) };
+        let (offset, ended) = (Nanos::ZERO, Nanos::from_millis(5));
+        let (outcome, in_window) = (Outcome::Error, Some(Nanos::ZERO));
+        let failed = StepEnd { offset, ended, outcome, in_window, moments: Moments::default() };
         // What it would ask for next is due after the load, so that nothing more is told of it.
         video.step_ended(&mut job, &failed);
     }

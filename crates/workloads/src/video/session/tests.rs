@@ -1,3 +1,4 @@
+use openloop::Moments;
 use spec::workload::{Bandwidth, Delivery};
 use videos::Catalog;
 
@@ -46,7 +47,8 @@ fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, b
         let (takes, outcome) = does.get(all.len() - 1).copied().unwrap_or((Nanos::ZERO, Outcome::Completed));
         let (ended, outcome) =
             if sent { (offset.max(before) + takes, outcome) } else { (offset, Outcome::Error) };
-        let end = StepEnd { offset, ended, outcome, in_window: Some(s(100) + offset) };
+        let (in_window, moments) = (Some(s(100) + offset), Moments::default());
+        let end = StepEnd { offset, ended, outcome, in_window, moments };
         before = ended;
         (offset, sent) = match session.ended(&end, &rules, &mut counts) {
             Next::Send(step) => (step.offset, true),
@@ -212,7 +214,8 @@ fn only_what_was_due_in_the_window_counts() {
     while let Next::Send(Step { offset, .. }) = next {
         let ended = offset.max(before) + s(12);
         let in_window = (offset >= s(15)).then(|| offset - s(15));
-        next = session.ended(&StepEnd { offset, ended, outcome: GOOD, in_window }, &rules, &mut counts);
+        let end = StepEnd { offset, ended, outcome: GOOD, in_window, moments: Moments::default() };
+        next = session.ended(&end, &rules, &mut counts);
         before = ended;
     }
     assert_eq!(figure(&counts, "misses"), (1, 1));

@@ -1,0 +1,45 @@
+use std::collections::BTreeMap;
+
+use results::{Coverage, LostSpans};
+use traces::{Kind, Outcome, Request};
+
+use crate::Observed;
+
+/// How much of what was traced was found.
+pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
+    let mut found: BTreeMap<u16, u64> = BTreeMap::new();
+    let mut broken = 0;
+    for file in observed.files {
+        *found.entry(file.origin.service).or_default() += file.spans.len() as u64;
+        broken += file.broken.as_ref().map_or(0, |(count, _)| *count);
+    }
+    let of = |service: u16| found.get(&service).copied().unwrap_or(0);
+    let lost = observed.written.iter().filter(|(service, written)| of(**service) != **written);
+    let lost = lost.map(|(service, written)| LostSpans {
+        service: observed.names.service(*service),
+        expected: *written,
+        found: of(*service),
+    });
+    let unheld: u64 =
+        found.iter().filter(|(service, _)| !observed.written.contains_key(service)).map(|(_, n)| n).sum();
+    let completed = observed.requests.iter().filter(|sampled| sampled.is_completed).count() as u64;
+    Coverage {
+        sampled: completed,
+        joined: joined.len() as u64,
+        whole: joined.iter().filter(|request| is_whole(request)).count() as u64,
+        failed: observed.requests.len() as u64 - completed,
+        spans_expected: unheld + observed.written.values().sum::<u64>(),
+        spans_found: found.values().sum(),
+        spans_broken: broken,
+        lost: lost.collect(),
+    }
+}
+
+/// Whether no span of a request lacks its other end. A call that was not answered may have had none.
+fn is_whole(request: &Request) -> bool {
+    let has_both = |call: &traces::Call| {
+        let is_answered = matches!(call.span.outcome, Outcome::Ok | Outcome::Refused);
+        call.span.kind == Kind::Store || call.served.is_some() || !is_answered
+    };
+    request.orphans.is_empty() && request.root.all().iter().all(|served| served.calls.iter().all(has_both))
+}

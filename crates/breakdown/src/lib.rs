@@ -1,0 +1,169 @@
+//! Where the time of traced requests went: the spans of all services and the generator's own times of the same requests,
+//! summarized as a trial keeps it ([`results::Traces`]).
+//!
+//! [`summary`] joins them and cuts each request into parts that sum to the generator's time, to the nanosecond. It reads no file
+//! and no clock.
+//!
+//! Try it: `cargo test -p breakdown`.
+
+mod cost;
+mod coverage;
+mod edge;
+mod group;
+mod names;
+mod service;
+mod waterfall;
+
+use std::collections::{BTreeMap, HashMap};
+
+use hist::Latency;
+use results::{LatencySummary, Part, TracedOperation, Traces};
+use traces::{Edge, Request, SpanFile, TraceId, join};
+use units::Nanos;
+
+use crate::group::Groups;
+
+pub use crate::names::{Names, STORE_METHODS};
+
+/// What is known of a trial's traced requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// One request in so many was traced.
+    pub one_in: u64,
+    /// The number of the service at which requests come in.
+    pub entrance: u16,
+    /// What services and methods are called.
+    pub names: &'a Names,
+    /// The requests due in the window that the generator had traced.
+    pub requests: &'a [Sampled],
+    /// What the services left of their spans.
+    pub files: &'a [SpanFile],
+    /// Spans that each service says it wrote, all its instances together. One that is not here is not held to it.
+    pub written: &'a BTreeMap<u16, u64>,
+    /// By operation, the service times that the generator measured in the window.
+    pub by_lot: &'a BTreeMap<String, ByLot>,
+    /// What the services counted of all calls, traced or not.
+    pub calls: &'a BTreeMap<Edge, CallCount>,
+}
+
+/// A traced request, as the generator saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sampled {
+    /// Its identity, which went with it.
+    pub trace: TraceId,
+    /// Which operation it was.
+    pub operation: String,
+    /// done − intended.
+    pub response_time: Nanos,
+    /// done − sent.
+    pub service_time: Nanos,
+    /// Whether it was answered, and well.
+    pub is_completed: bool,
+}
+
+/// Service times of one operation's completed requests, traced and not: which, the generator drew by lot.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct ByLot {
+    pub traced: Latency,
+    pub untraced: Latency,
+}
+
+/// What a caller counted of an edge's calls.
+#[derive(Clone, Debug, Default)]
+pub struct CallCount {
+    /// All of them.
+    pub calls: u64,
+    /// Those without an answer.
+    pub errors: u64,
+    /// From called to decoded, summed.
+    pub wall: Nanos,
+    /// The same as a histogram, where one is published.
+    pub walls: Option<Latency>,
+    /// What answers said of the callee's queue.
+    pub queues: Option<Latency>,
+    /// Likewise of its handler.
+    pub applications: Option<Latency>,
+}
+
+/// What a trial keeps of them.
+///
+/// Shape: the parts of each operation sum to its roots exactly, in each of its groups.
+/// Cost: linear in the spans, but for sorting.
+pub fn summary(observed: &Observed<'_>) -> Traces {
+    let (requests, roots) = joined(observed);
+    let mut by_operation: BTreeMap<&str, Vec<Traced<'_>>> = BTreeMap::new();
+    for request in &requests {
+        let root = roots[&request.trace];
+        by_operation.entry(&root.operation).or_default().push(Traced { root, request });
+    }
+    let mut operations: Vec<TracedOperation> =
+        by_operation.into_iter().map(|(name, traced)| operation(observed.names, name, traced)).collect();
+    operations.sort_by(|a, b| b.all.requests.cmp(&a.all.requests).then_with(|| a.name.cmp(&b.name)));
+    Traces {
+        one_in: observed.one_in,
+        coverage: coverage::of(observed, &requests),
+        operations,
+        edges: edge::all(observed, &requests),
+        cost: cost::all(observed.by_lot),
+        notes: Vec::new(),
+    }
+}
+
+/// A request and what the generator says of it.
+#[derive(Clone, Copy)]
+struct Traced<'a> {
+    root: &'a Sampled,
+    request: &'a Request,
+}
+
+/// The completed requests of the window whose span at the entrance was found, and what the generator says of each.
+fn joined<'a>(observed: &Observed<'a>) -> (Vec<Request>, HashMap<TraceId, &'a Sampled>) {
+    let completed = observed.requests.iter().filter(|sampled| sampled.is_completed);
+    let roots: HashMap<TraceId, &Sampled> = completed.map(|sampled| (sampled.trace, sampled)).collect();
+    let spans = observed.files.iter().flat_map(|file| &file.spans);
+    let of_window = spans.filter(|span| roots.contains_key(&span.trace)).copied();
+    (join(of_window, observed.entrance).0, roots)
+}
+
+fn operation(names: &Names, name: &str, mut traced: Vec<Traced<'_>>) -> TracedOperation {
+    traced.sort_by_key(|one| (one.root.service_time, one.root.trace));
+    let groups = Groups::of(traced.len());
+    let latency = |time: &dyn Fn(&Traced<'_>) -> Nanos| {
+        let mut latency = Latency::new();
+        traced.iter().for_each(|one| latency.record(time(one)));
+        LatencySummary::of(&latency)
+    };
+    let request = |place: Option<usize>| {
+        place.map(|place| waterfall::of(names, traced[place].request, traced[place].root.service_time))
+    };
+    TracedOperation {
+        name: name.into(),
+        all: groups.sums(&traced, 0..traced.len()),
+        middle: groups.sums(&traced, groups.middle.clone()),
+        tail: groups.sums(&traced, groups.tail.clone()),
+        response_time: latency(&|one| one.root.response_time),
+        root: latency(&|one| one.root.service_time),
+        tracer: latency(&|one| one.request.root.span.length()),
+        services: service::all(names, &traced, &groups),
+        median_request: request(groups.median()),
+        tail_request: request(groups.middle_of_tail()),
+    }
+}
+
+/// The part of a record that a part of the critical path is.
+fn part(part: traces::Part) -> Part {
+    match part {
+        traces::Part::Pool => Part::PoolWait,
+        traces::Part::Codec => Part::Codec,
+        traces::Part::Queue => Part::Queue,
+        traces::Part::Transit => Part::Transit,
+        traces::Part::Application => Part::Application,
+        traces::Part::Store => Part::Store,
+        traces::Part::Unexplained => Part::Unexplained,
+        traces::Part::Front => Part::Front,
+    }
+}
+
+#[cfg(test)]
+mod tests;

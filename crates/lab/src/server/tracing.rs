@@ -1,0 +1,216 @@
+//! Spans of a trial's traced requests: awaited, joined with what the generator knows of the same requests, and kept in the trial.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use app::{App, Running};
+use breakdown::{Names, Observed};
+use results::{Coverage, Invalid, Reason, RequestOutcome, ServiceUsage, TracedRequests, Traces, Trial};
+use traces::{SpanFile, TraceId};
+use units::Nanos;
+
+use super::spans::{self, Awaited};
+use super::{Keeper, Server, calls};
+
+/// How long spans are waited for once a load has ended. Source: a call under way ends within the 2 s of its deadline, and spans are
+/// written 100 ms later at most (docs/reference/movies.md); the rest is for a machine that is busy.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// What a reader must know of a load from other machines.
+const FROM_AGENTS: &str = "The load came from other machines, whose clocks are others: what is between them and the entrance is \
+    front as a whole, half before and half behind where a request is drawn.";
+
+/// Spans that are being written during a trial.
+pub(crate) struct Tracing {
+    /// What each service had written before.
+    before: BTreeMap<u16, u64>,
+}
+
+impl Server {
+    /// Begins to gather the spans of a trial, and forgets those of the one before; `None` where its services write none.
+    pub(crate) fn begin_tracing(&self) -> Option<Tracing> {
+        let Keeper::Managed(own) = &self.keeper else { return None };
+        // What cannot be taken away is found more than is expected, and told.
+        let _ = spans::clear(own.spans()?);
+        Some(Tracing { before: written(own.running()) })
+    }
+}
+
+impl Tracing {
+    /// Waits for the spans of `requests`, and writes what they say into the trial, which they invalidate where some are missing.
+    /// `used` is what the services counted meanwhile.
+    pub(crate) fn finish(
+        self,
+        server: &Server,
+        requests: &TracedRequests,
+        used: &[ServiceUsage],
+        trial: &mut Trial,
+    ) {
+        let Keeper::Managed(own) = &server.keeper else { return };
+        let Some(folder) = own.spans() else { return };
+        let app = own.running().plan().app();
+        let Some(entrance) = entrance(app) else { return };
+        let (names, numbers) = (names(app, |name| own.running().plan().starts(name)), numbers(app));
+        let calls = calls::counted(used, &numbers);
+        let mut gathering = Gathering {
+            before: &self.before,
+            counters: &mut || written(own.running()),
+            entrance,
+            names: &names,
+            requests,
+            sampled: sampled(requests),
+            by_lot: by_lot(requests),
+            calls: &calls.by_edge,
+        };
+        let (reason, traces) = gathered(folder, &mut gathering, WITHIN);
+        let mut traces = traces.unwrap_or_default();
+        traces.notes.extend(calls.notes);
+        traces.notes.extend((!trial.agents.is_empty()).then(|| FROM_AGENTS.to_owned()));
+        trial.traces = Some(traces);
+        if let Some(reason) = reason {
+            trial.verdict = std::mem::take(&mut trial.verdict).against(reason);
+        }
+    }
+}
+
+/// What came of the spans in `folder`, and why the trial is invalid by it.
+fn gathered(
+    folder: &Path,
+    gathering: &mut Gathering<'_>,
+    within: Duration,
+) -> (Option<Invalid>, Option<Traces>) {
+    let invalid = |detail: String| Some(Invalid { reason: Reason::SpansLost, detail });
+    match spans::await_all(folder, gathering, within) {
+        Ok(traces) => (loss(&traces).and_then(invalid), Some(traces)),
+        Err(error) => (invalid(unread(folder, &error)), None),
+    }
+}
+
+fn unread(folder: &Path, error: &io::Error) -> String {
+    format!("the spans in {} cannot be read: {error}", folder.display())
+}
+
+/// What is awaited of the spans of a trial.
+struct Gathering<'a> {
+    before: &'a BTreeMap<u16, u64>,
+    counters: &'a mut dyn FnMut() -> BTreeMap<u16, u64>,
+    entrance: u16,
+    names: &'a Names,
+    requests: &'a TracedRequests,
+    sampled: Vec<breakdown::Sampled>,
+    by_lot: BTreeMap<String, breakdown::ByLot>,
+    calls: &'a BTreeMap<traces::Edge, breakdown::CallCount>,
+}
+
+impl Awaited for Gathering<'_> {
+    type Found = Traces;
+
+    fn written(&mut self) -> BTreeMap<u16, u64> {
+        // Of one that was not counted before, or does not answer, nothing is known.
+        let since =
+            |(service, now): (u16, u64)| Some((service, now.checked_sub(*self.before.get(&service)?)?));
+        (self.counters)().into_iter().filter_map(since).collect()
+    }
+
+    fn found(&mut self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> (Traces, bool) {
+        let traces = breakdown::summary(&Observed {
+            one_in: self.requests.one_in,
+            entrance: self.entrance,
+            names: self.names,
+            requests: &self.sampled,
+            files,
+            written,
+            by_lot: &self.by_lot,
+            calls: self.calls,
+        });
+        let is_all = loss(&traces).is_none();
+        (traces, is_all)
+    }
+}
+
+/// What is missing, in words; `None` where all is there.
+fn loss(traces: &Traces) -> Option<String> {
+    let Coverage { sampled, joined, whole, spans_broken, ref lost, .. } = traces.coverage;
+    let mut words: Vec<String> = lost
+        .iter()
+        .map(|one| format!("{}: {} spans were expected and {} found", one.service, one.expected, one.found))
+        .collect();
+    if spans_broken > 0 {
+        words.push(format!("{spans_broken} records are no whole spans"));
+    }
+    if joined < sampled {
+        let none = sampled - joined;
+        words.push(format!("of {none} of {sampled} answered requests the span at the entrance is missing"));
+    }
+    // Of a call that was made once more, since its connection failed, both may have been answered.
+    let retried: u64 = traces.edges.iter().map(|edge| edge.retried).sum();
+    if whole + retried < joined {
+        words.push(format!("of {} of {joined} requests a call lacks its other end", joined - whole));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// How many spans each service says it has written, by its number; those that tell.
+fn written(running: &Running) -> BTreeMap<u16, u64> {
+    let of = |one: app::RunningService<'_>| {
+        let number = one.service.number.filter(|_| one.service.written)?;
+        let counters = running.counters(&one.service.name).ok().flatten()?;
+        Some((number, *counters.get("spans")? as u64))
+    };
+    running.services().filter_map(of).collect()
+}
+
+/// The service at which requests come in that writes spans: the first behind the entrance.
+pub(super) fn entrance(app: &App) -> Option<u16> {
+    let mut names = vec![app.entrance(None)?.service.as_str()];
+    let mut at = 0;
+    while let Some(name) = names.get(at) {
+        let service = app.service(name)?;
+        if service.written && !service.methods.is_empty() {
+            return service.number;
+        }
+        let further: Vec<&str> =
+            service.calls.iter().map(String::as_str).filter(|one| !names.contains(one)).collect();
+        names.extend(further);
+        at += 1;
+    }
+    None
+}
+
+/// What the services that are started are called.
+fn names(app: &App, is_started: impl Fn(&str) -> bool) -> Names {
+    let started = app.services.iter().filter(|service| is_started(&service.name));
+    Names::new(started.filter_map(|one| Some((one.number?, one.name.clone(), one.methods.clone()))))
+}
+
+/// The number and the methods of each service.
+fn numbers(app: &App) -> BTreeMap<&str, (u16, &[String])> {
+    app.services.iter().filter_map(|one| Some((one.name.as_str(), (one.number?, &one.methods[..])))).collect()
+}
+
+fn sampled(requests: &TracedRequests) -> Vec<breakdown::Sampled> {
+    let one = |request: &results::TracedRequest| {
+        let since = |earlier: u64| Nanos(request.done_ns.saturating_sub(earlier));
+        Some(breakdown::Sampled {
+            trace: TraceId(u128::from_str_radix(&request.trace, 16).ok()?.to_be_bytes()),
+            operation: request.operation.clone(),
+            response_time: since(request.intended_ns),
+            service_time: request.sent_ns.map_or(Nanos::ZERO, since),
+            is_completed: request.outcome == RequestOutcome::Completed,
+        })
+    };
+    requests.requests.iter().filter_map(one).collect()
+}
+
+fn by_lot(requests: &TracedRequests) -> BTreeMap<String, breakdown::ByLot> {
+    let lot = |lot: &results::ByLot| breakdown::ByLot {
+        traced: lot.traced.clone(),
+        untraced: lot.untraced.clone(),
+    };
+    requests.by_lot.iter().map(|(operation, both)| (operation.clone(), lot(both))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+use maud::{Markup, html};
+use results::study::{Entry, Row, Table};
+
+use crate::figure::{self, Shares};
+use crate::page;
+
+/// How the ids of tables begin whose rows are shares of a request's time.
+const BREAKDOWN: &str = "breakdown";
+/// The column that has the whole.
+const TOTAL: &str = "total";
+/// Columns before the shares: the series and the place.
+const WORDS: usize = 2;
+
+/// Where the time of traced requests goes, of a study that has tables of it: their rows as bars.
+pub(super) fn breakdowns(tables: &[Table]) -> Markup {
+    let drawn: Vec<Markup> =
+        tables.iter().filter(|table| table.id.starts_with(BREAKDOWN)).filter_map(drawn).collect();
+    html! {
+        @if !drawn.is_empty() {
+            (page::section("breakdown", "Where the time goes", html! { div.figures { @for one in &drawn { (one) } } }))
+        }
+    }
+}
+
+fn drawn(table: &Table) -> Option<Markup> {
+    let total = table.columns.iter().position(|column| column == TOTAL);
+    let places: Vec<usize> = (WORDS..table.columns.len()).filter(|place| Some(*place) != total).collect();
+    let names: Vec<&str> = places.iter().map(|place| table.columns[*place].as_str()).collect();
+    let bars: Vec<Shares> = table
+        .rows
+        .iter()
+        .map(|row| Shares {
+            label: label(row),
+            percent: places.iter().map(|place| number(row, *place)).collect(),
+            total_us: total.and_then(|place| number(row, place)),
+        })
+        .filter(|bar| bar.percent.iter().any(Option::is_some))
+        .collect();
+    (!bars.is_empty()).then(|| figure::shares(&table.title, &names, &bars))
+}
+
+fn label(row: &Row) -> String {
+    let words = |place: usize| row.cells.get(place).map_or(String::new(), super::entry);
+    let series = if row.published { format!("{} (published)", words(0)) } else { words(0) };
+    format!("{series} · {}", words(1))
+}
+
+fn number(row: &Row, place: usize) -> Option<f64> {
+    match row.cells.get(place)? {
+        Entry::Quantity { value, .. } => Some(*value),
+        Entry::Text(text) => text.replace(['\u{a0}', ' ', '%'], "").parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_shares_become_bars() {
+        let ours = |load: &str, plot: f64| Row {
+            published: false,
+            cells: vec![
+                "browse".into(),
+                load.into(),
+                Entry::quantity(60.0, "%"),
+                Entry::quantity(plot, "%"),
+                Entry::quantity(9_000.0, "µs"),
+            ],
+        };
+        let published =
+            Row { published: true, cells: ["CAL'18", "low", "", "10.3", ""].map(Entry::from).to_vec() };
+        let nothing = Row { published: false, cells: ["rent", "low", "", "", ""].map(Entry::from).to_vec() };
+        let table = Table {
+            id: "breakdown-services".into(),
+            title: "By service".into(),
+            columns: ["", "load", "php", "movies-db", "total"].map(str::to_owned).to_vec(),
+            rows: vec![ours("low", 20.0), ours("high", 40.0), published, nothing],
+            ..Table::default()
+        };
+        let html = breakdowns(std::slice::from_ref(&table)).into_string().replace('\u{a0}', " ");
+        for expect in [
+            ">By service<",
+            "browse · low",
+            "browse · high",
+            "CAL'18 (published) · low",
+            "9.00 ms",
+            ">others<",
+        ] {
+            assert!(html.contains(expect), "{expect} is not in {html}");
+        }
+        assert!(!html.contains("rent"));
+        assert_eq!(breakdowns(&[Table { id: "shares".into(), ..table }]).into_string(), "");
+    }
+}

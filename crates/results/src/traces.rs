@@ -1,0 +1,439 @@
+//! Where the time of requests went that several services answered together, as a trial keeps it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::LatencySummary;
+
+/// What spans of a sample of the requests say: parts of each operation that sum to the generator's time, edges, cost of tracing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traces {
+    /// One request in so many was traced.
+    pub one_in: u64,
+    /// How much of what was traced was found.
+    pub coverage: Coverage,
+    /// Each operation apart, those first that were traced most often.
+    pub operations: Vec<TracedOperation>,
+    /// Who called whom, by caller, callee and method.
+    pub edges: Vec<EdgeTimes>,
+    /// What tracing cost, by operation; empty where the generator did not tell traced requests from the others.
+    #[serde(default)]
+    pub cost: Vec<TracingCost>,
+    /// What a reader must know.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// How much of what was traced was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Requests due in the window that the generator had traced and that were answered.
+    pub sampled: u64,
+    /// Those whose span at the entrance was found.
+    pub joined: u64,
+    /// Those of which no span lacks its other end and none hangs on one that was not found.
+    pub whole: u64,
+    /// Traced requests of the window that failed; no part of the sums is of them.
+    pub failed: u64,
+    /// Spans that the services say they wrote, of requests outside of the window too.
+    pub spans_expected: u64,
+    /// Spans in their files.
+    pub spans_found: u64,
+    /// Records that were not whole or made no sense.
+    pub spans_broken: u64,
+    /// Services whose files hold another number of spans than they say they wrote.
+    pub lost: Vec<LostSpans>,
+}
+
+/// A service whose file lacks spans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct LostSpans {
+    pub service: String,
+    pub expected: u64,
+    pub found: u64,
+}
+
+impl Coverage {
+    /// The share of the sampled requests that were joined, 0 to 1; `None` where none was sampled.
+    pub fn joined_share(&self) -> Option<f64> {
+        (self.sampled > 0).then(|| self.joined as f64 / self.sampled as f64)
+    }
+}
+
+/// Where the time of one operation's traced requests went.
+///
+/// The parts of its services sum to `root_ns` of the same group, to the nanosecond.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracedOperation {
+    /// Its name, as in [`crate::Operation::name`].
+    pub name: String,
+    /// All of its requests that were joined.
+    pub all: Group,
+    /// Those from the 40th to the 60th percentile of the generator's time.
+    pub middle: Group,
+    /// The slowest hundredth, at least ten.
+    pub tail: Group,
+    /// done − intended by the generator, of the joined requests.
+    pub response_time: LatencySummary,
+    /// done − sent by the generator: the root, which the parts sum to.
+    pub root: LatencySummary,
+    /// From the first stamp of the service at the entrance to its last: what spans alone say.
+    pub tracer: LatencySummary,
+    /// By service and store, those first on which most of the time went.
+    pub services: Vec<ServiceTime>,
+    /// The request in the middle of the roots.
+    #[serde(default)]
+    pub median_request: Option<Waterfall>,
+    /// The request in the middle of the tail.
+    #[serde(default)]
+    pub tail_request: Option<Waterfall>,
+}
+
+/// Some requests of an operation. Units: ns, summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// How many.
+    pub requests: u64,
+    /// Their roots.
+    pub root_ns: u64,
+    /// Their spans at the entrance.
+    pub tracer_ns: u64,
+}
+
+/// What a service, or a store, was to the requests of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceTime {
+    /// Its name; `front` of what lies between the generator and the entrance.
+    pub name: String,
+    /// How often it was called, off the critical path too.
+    pub calls: u64,
+    /// Processor time of the threads that served it; 0 of a store, which writes no spans. Units: ns, of all calls.
+    pub cpu_ns: u64,
+    /// How long its threads were occupied, from the moment at which a request is taken to that at which its answer is written; of a
+    /// store how long its callers waited. Units: ns, of all calls.
+    pub busy_ns: u64,
+    /// Its time on the critical path; parts without any are left out.
+    pub parts: Vec<PartTime>,
+}
+
+/// Time on the critical path. Units: ns, summed over the requests of each group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the other fields are the groups")]
+pub struct PartTime {
+    /// What it was spent on.
+    pub part: Part,
+    pub all_ns: u64,
+    pub middle_ns: u64,
+    pub tail_ns: u64,
+}
+
+/// What a moment of a request was spent on.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Between the generator and the service at the entrance, both ways: the load balancer, the web server, the network to them.
+    Front,
+    /// Under way to a service and back: kernels, the network, a socket that was not read yet. Counts for the called service.
+    Transit,
+    /// A request waited for a thread of its service.
+    Queue,
+    /// A connection to it was waited for. Counts for the caller.
+    PoolWait,
+    /// Messages were encoded, decoded or handed to the kernel.
+    Codec,
+    /// The service worked, or waited for something that no span is of.
+    #[default]
+    Application,
+    /// A database or a cache was asked. Counts for the store.
+    Store,
+    /// A call whose other end is not known. Counts for the called service.
+    Unexplained,
+    /// Only of a [`WaterfallRow`]: calls of its own, or stores, were waited for.
+    Calls,
+}
+
+impl Part {
+    /// Those that a request's time is cut into, from the outside to the inside.
+    pub const ALL: [Part; 8] = [
+        Part::Front,
+        Part::Transit,
+        Part::Queue,
+        Part::PoolWait,
+        Part::Codec,
+        Part::Application,
+        Part::Store,
+        Part::Unexplained,
+    ];
+
+    /// As it is printed.
+    pub fn words(self) -> &'static str {
+        match self {
+            Part::Front => "front",
+            Part::Transit => "transit",
+            Part::Queue => "queue",
+            Part::PoolWait => "pool wait",
+            Part::Codec => "codec",
+            Part::Application => "application",
+            Part::Store => "store",
+            Part::Unexplained => "unexplained",
+            Part::Calls => "calls",
+        }
+    }
+
+    /// As it is written, in records and in the metrics of studies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::PoolWait => "pool_wait",
+            other => other.words(),
+        }
+    }
+
+    /// Whether it is time between services: under way, or before a thread took the request.
+    pub fn is_network(self) -> bool {
+        matches!(self, Part::Transit | Part::Queue)
+    }
+}
+
+/// Which of an operation's requests are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Among {
+    /// All that were joined.
+    #[default]
+    All,
+    /// [`TracedOperation::middle`].
+    Middle,
+    /// [`TracedOperation::tail`].
+    Tail,
+}
+
+impl PartTime {
+    /// That of one group.
+    pub fn ns(&self, among: Among) -> u64 {
+        match among {
+            Among::All => self.all_ns,
+            Among::Middle => self.middle_ns,
+            Among::Tail => self.tail_ns,
+        }
+    }
+}
+
+impl ServiceTime {
+    /// Its whole time on the critical path of the requests of a group, or that of some parts. Units: ns, summed over them.
+    pub fn ns(&self, among: Among, is_meant: impl Fn(Part) -> bool) -> u64 {
+        self.parts.iter().filter(|part| is_meant(part.part)).map(|part| part.ns(among)).sum()
+    }
+}
+
+impl TracedOperation {
+    /// One of its groups.
+    pub fn group(&self, among: Among) -> Group {
+        match among {
+            Among::All => self.all,
+            Among::Middle => self.middle,
+            Among::Tail => self.tail,
+        }
+    }
+
+    /// The mean time of a request of the group that went on some parts of some services. Units: µs. `None` where there is no
+    /// request.
+    pub fn mean_us(&self, among: Among, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
+        let Group { requests, .. } = self.group(among);
+        let of = |service: &ServiceTime| service.ns(among, |part| is_meant(&service.name, part));
+        let sum: u64 = self.services.iter().map(of).sum();
+        (requests > 0).then(|| sum as f64 / requests as f64 / 1e3)
+    }
+
+    /// The share of the generator's time that went on some parts of some services, 0 to 1; `None` where there is no request.
+    pub fn share(&self, among: Among, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
+        let Group { requests, root_ns, .. } = self.group(among);
+        let mean = self.mean_us(among, is_meant)?;
+        (root_ns > 0).then(|| mean * 1e3 * requests as f64 / root_ns as f64)
+    }
+}
+
+/// One request, call by call. Units: ns since the generator sent it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waterfall {
+    /// Its identity, in hexadecimal digits.
+    pub trace: String,
+    /// From sent to done by the generator.
+    pub root_ns: u64,
+    /// The request itself, and below each row the calls that it made, by when they began.
+    pub rows: Vec<WaterfallRow>,
+    /// Rows that were left out: the shortest.
+    pub left_out: u64,
+}
+
+/// A request, a call with both of its ends, or what was asked of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaterfallRow {
+    /// What was called.
+    pub service: String,
+    /// Which method; of a store what was done.
+    pub method: String,
+    /// What it is.
+    pub kind: RowKind,
+    /// How many calls lie above it.
+    pub depth: u32,
+    /// When the caller began it.
+    pub start_ns: u64,
+    /// When the caller had the answer.
+    pub end_ns: u64,
+    /// Whether the request waited for it: its critical path leads through.
+    pub is_critical: bool,
+    /// How it ended where not with an answer: `refused`, `failed`, `deadline`.
+    #[serde(default)]
+    pub outcome: Option<String>,
+    /// From its start to its end, without a gap.
+    pub parts: Vec<RowPart>,
+}
+
+/// A stretch of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct RowPart {
+    pub part: Part,
+    pub ns: u64,
+}
+
+/// What a row of a waterfall is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// The request at the entrance.
+    #[default]
+    Request,
+    /// A call between services.
+    Call,
+    /// A database or a cache is asked.
+    Store,
+}
+
+/// The calls of one method from one service to another, or to a store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EdgeTimes {
+    /// The service that calls.
+    pub caller: String,
+    /// What it calls.
+    pub callee: String,
+    /// Which method; of a store what is done.
+    pub method: String,
+    /// Whether the callee is a store, which has no end of its own.
+    #[serde(default)]
+    pub is_store: bool,
+    /// Calls of the joined requests.
+    pub calls: u64,
+    /// Those without an answer; a refusal is one.
+    pub errors: u64,
+    /// Those that were made once more.
+    pub retried: u64,
+    /// From called to decoded, at the caller.
+    pub wall: LatencySummary,
+    /// Waiting for a thread, at the callee; empty of a store.
+    pub queue: LatencySummary,
+    /// The callee's handler without what it called; empty of a store.
+    pub application: LatencySummary,
+    /// Under way, both ways; empty of a store.
+    pub transit: LatencySummary,
+    /// Of all calls, traced or not, where services count them.
+    #[serde(default)]
+    pub all_calls: Option<AllCalls>,
+}
+
+/// What a caller counted of all calls of an edge, traced or not, warm-up and drain included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the other fields are their names")]
+pub struct AllCalls {
+    pub calls: u64,
+    pub errors: u64,
+    /// From called to decoded; the mean alone where no histogram is published.
+    pub wall: LatencySummary,
+    /// Likewise of the callee's queue, as answers tell it; empty where they do not.
+    #[serde(default)]
+    pub queue: LatencySummary,
+    /// Likewise of its handler, what it called included.
+    #[serde(default)]
+    pub application: LatencySummary,
+}
+
+/// What tracing cost an operation: its traced requests against the others of the same trial, which the generator chose by lot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracingCost {
+    /// The operation.
+    pub operation: String,
+    /// Service times of those that were traced.
+    pub traced: LatencySummary,
+    /// Service times of the others.
+    pub untraced: LatencySummary,
+    /// By how much the mean of the traced is higher.
+    pub mean: Option<Difference>,
+    /// Likewise the median.
+    pub p50: Option<Difference>,
+    /// Likewise the 99th percentile.
+    pub p99: Option<Difference>,
+}
+
+/// How much higher a figure is, with its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct Difference {
+    pub us: f64,
+    pub low_us: f64,
+    pub high_us: f64,
+}
+
+impl Traces {
+    /// The operation `name`.
+    pub fn operation(&self, name: &str) -> Option<&TracedOperation> {
+        self.operations.iter().find(|operation| operation.name == name)
+    }
+
+    /// What tracing cost the operation `name`.
+    pub fn cost_of(&self, name: &str) -> Option<&TracingCost> {
+        self.cost.iter().find(|cost| cost.operation == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation() -> TracedOperation {
+        let part = |part, all_ns| PartTime { part, all_ns, ..PartTime::default() };
+        let service = |name: &str, parts| ServiceTime { name: name.into(), parts, ..ServiceTime::default() };
+        TracedOperation {
+            all: Group { requests: 4, root_ns: 40_000, tracer_ns: 30_000 },
+            services: vec![
+                service("php", vec![part(Part::Application, 20_000), part(Part::Queue, 4_000)]),
+                service("plot", vec![part(Part::Application, 6_000), part(Part::Transit, 10_000)]),
+            ],
+            ..TracedOperation::default()
+        }
+    }
+
+    #[test]
+    fn shares_are_of_the_root() {
+        let operation = operation();
+        let check = |is_meant: &dyn Fn(&str, Part) -> bool, mean_us: f64, share: f64| {
+            assert_eq!(operation.mean_us(Among::All, is_meant), Some(mean_us));
+            let found = operation.share(Among::All, is_meant).unwrap();
+            assert!((found - share).abs() < 1e-12, "{found}");
+        };
+        check(&|_, _| true, 10.0, 1.0);
+        check(&|service, _| service == "php", 6.0, 0.6);
+        check(&|_, part| part.is_network(), 3.5, 0.35);
+        check(&|service, part| service == "plot" && part == Part::Application, 1.5, 0.15);
+        check(&|service, _| service == "none", 0.0, 0.0);
+        assert_eq!(operation.share(Among::Tail, |_, _| true), None);
+    }
+
+    #[test]
+    fn a_part_is_written_as_it_is_called() {
+        for part in Part::ALL {
+            assert_eq!(serde_json::to_value(part).unwrap(), part.name());
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The requests that were traced, as a trial leaves them for who joins them with the spans of the services.
+
+use std::collections::BTreeMap;
+
+use hist::Latency;
+use openloop::{Moments, OperationTimes, Outcome, Recording, Sent, Traced};
+use results::{ByLot, RequestOutcome, TracedRequest, TracedRequests};
+use spec::{Spec, Workload};
+
+/// The traced requests of a recording; `None` of a load that traces none.
+pub(crate) fn sampled(spec: &Spec, recording: &Recording) -> Option<TracedRequests> {
+    let Workload::Movies(movies) = &spec.workload else { return None };
+    let one_in = movies.trace.one_in()?;
+    Some(TracedRequests {
+        one_in: one_in.into(),
+        requests: recording.traced.iter().map(|traced| request(traced, recording)).collect(),
+        by_lot: by_lot(recording),
+    })
+}
+
+fn request(traced: &Traced, recording: &Recording) -> TracedRequest {
+    let Moments { intended, sent, done } = traced.moments;
+    TracedRequest {
+        trace: format!("{:032x}", u128::from_be_bytes(traced.trace)),
+        span: traced.span,
+        operation: recording.operations[traced.operation].name.clone(),
+        intended_ns: intended.0,
+        sent_ns: sent.map(|Sent { at, .. }| at.0),
+        first_byte_ns: sent.map(|Sent { first_byte, .. }| first_byte.0),
+        done_ns: done.0,
+        outcome: match traced.outcome {
+            Outcome::Completed => RequestOutcome::Completed,
+            Outcome::Error => RequestOutcome::Error,
+            Outcome::Timeout => RequestOutcome::Timeout,
+            Outcome::Unfinished => RequestOutcome::Unfinished,
+        },
+        bytes: traced.bytes,
+    }
+}
+
+/// Of each operation of which any request was traced.
+fn by_lot(recording: &Recording) -> BTreeMap<String, ByLot> {
+    let of = |(place, times): (usize, &OperationTimes)| {
+        let mut traced = Latency::new();
+        let own = recording.traced.iter().filter(|one| one.operation == place);
+        own.filter_map(Traced::service_time).for_each(|time| traced.record(time));
+        // What is measured of all holds what is measured of some.
+        let untraced = times.service_time.without(&traced)?;
+        (!traced.is_empty()).then(|| (times.name.clone(), ByLot { traced, untraced }))
+    };
+    recording.operations.iter().enumerate().filter_map(of).collect()
+}
