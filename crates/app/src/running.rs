@@ -16,6 +16,8 @@ use crate::program::Found;
 use crate::seed::{self, Making, Seed};
 use crate::{Error, filling, reach};
 
+mod revive;
+
 /// What to do where a service has nothing to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 

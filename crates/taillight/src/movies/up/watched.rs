@@ -60,6 +60,7 @@ pub(super) fn ended(kept: &Kept, state: &mut State, outcome: &Result<ExitCode>) 
 /// Errors: a service did not become ready or ended, with its last lines; it was interrupted before all were ready.
 pub(super) fn run(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interrupt) -> Result<ExitCode> {
     state.services = rows(&plan);
+    state.data = plan.data_folder();
     let mut running = started(plan, kept, state, interrupt)?;
     let front = running.plan().app().front().map(|service| service.name.clone()).unwrap_or_default();
     let address = state.services.iter().find(|row| row.name == front).map(|row| row.address.clone());
