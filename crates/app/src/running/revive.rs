@@ -1,8 +1,13 @@
 //! An instance that has ended, started anew where it was.
 
+use std::time::Duration;
+
 use super::{Part, Started};
 use crate::context::Seat;
 use crate::{Error, Running};
+
+/// How long one is waited for that is ending: a killed process of many threads takes some ms.
+const ENDING: Duration = Duration::from_secs(2);
 
 impl Running {
     /// Starts an instance anew that has ended: in its place, with its addresses and its configuration, so that those that call
@@ -18,7 +23,7 @@ impl Running {
         let instance = started.instances.get_mut(number);
         let instance = instance
             .ok_or_else(|| unfit(format!("there is no instance {number}; {of} were started, from 0 on")))?;
-        if instance.process.is_running() {
+        if instance.process.wait(ENDING).is_err() {
             return Err(unfit(format!("instance {number} runs; one that has ended can be started anew")));
         }
         let started = self.here().find(|one| self.name(one) == service).ok_or_else(nowhere)?;

@@ -69,7 +69,7 @@ enum Operation {
 fn operation(n: u64) -> (u64, Operation) {
     // The third of each five is the second once more.
     let of = if n % 5 == 2 { n - 1 } else { n };
-    let (user, movie) = (of * 7 % RENTERS + 1, of * 3 % FILMS + 1);
+    let (user, movie) = (of / 5 % RENTERS + 1, (of / 5 * 3 + of % 5) % FILMS + 1);
     let what = match n % 5 {
         0..=2 => Operation::Rent { movie, key: format!("key-{of}") },
         _ => Operation::Review {
