@@ -206,7 +206,10 @@ fn a_service_that_ends_is_told_and_ends_the_others() {
     let output = up.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output);
-    assert!(said.contains("back ended without being told to; its last lines:\nlast words"), "{said}");
+    assert!(
+        said.contains("back ended without being told to (exit status: 1); its last lines:\nlast words"),
+        "{said}"
+    );
     await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
     let (code, said) = two.run(&["status"]);
     assert!(
