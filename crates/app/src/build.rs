@@ -89,7 +89,8 @@ impl App {
         let _locked = seed::locked(&lock, &mut awaited).map_err(os(&lock))?.ok_or(Error::Stopped)?;
         let stamp = out.join(STAMPS).join(&build.name);
         let hash = self.hash(is_source).map_err(os(&self.folder.clone().unwrap_or_default()))?;
-        let hash = format!("{hash:032x} {}", build.script);
+        let words = [std::slice::from_ref(&build.script), &build.args[..]].concat().join(" ");
+        let hash = format!("{hash:032x} {words}");
         if fs::read_to_string(&stamp).is_ok_and(|found| found == hash) {
             return Ok(Outcome::There);
         }
@@ -101,7 +102,8 @@ impl App {
         let mut file = File::create(&log).map_err(os(&log))?;
         let begun = Instant::now();
         let args = [&source, out].map(|path| path.display().to_string());
-        let args = [&[source.join(&build.script).display().to_string()], &args[..]].concat();
+        let script = source.join(&build.script).display().to_string();
+        let args = [std::slice::from_ref(&script), &args[..], &build.args[..]].concat();
         let ended = work::run(&build.name, Path::new("sh"), &args, &source, &mut file, tell)?;
         match ended.status.code() {
             Some(0) => fs::write(&stamp, hash).map_err(os(&stamp)).map(|()| Outcome::Made(begun.elapsed())),

@@ -55,6 +55,12 @@ pub struct Build {
     /// The script beside the description. It is given the folder of the sources and that of the results, which it keeps, and
     /// ends with status 3 where programs are missing, which it names then.
     pub script: String,
+    /// Further arguments of the script.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Whether it is made only where it is named: nothing that is started needs it.
+    #[serde(default)]
+    pub apart: bool,
 }
 
 /// How the data set of an application is made.

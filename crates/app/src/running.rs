@@ -16,6 +16,8 @@ use crate::program::Found;
 use crate::seed::{self, Making, Seed};
 use crate::{Error, filling, reach};
 
+mod revive;
+
 /// What to do where a service has nothing to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
@@ -408,11 +410,13 @@ impl Running {
             Part::Here(started) => {
                 let mut instances = started.instances.iter_mut();
                 let instance = instances.find_map(|one| (!one.process.is_running()).then_some(one))?;
+                let how =
+                    instance.process.wait(Duration::ZERO).map_or_else(|e| e.to_string(), |s| s.to_string());
                 let last = match instance.process.wait_success(Duration::ZERO) {
                     Err(launch::Error::Died { stderr, .. }) => stderr,
                     _ => instance.process.stderr_tail(),
                 };
-                Some(Gone::Service { name: plan.app().services[started.at].name.clone(), last })
+                Some(Gone::Service { name: plan.app().services[started.at].name.clone(), how, last })
             }
             Part::Elsewhere(away) => {
                 let why = away.gone()?;
@@ -451,6 +455,8 @@ pub enum Gone {
     Service {
         /// Its name.
         name: String,
+        /// How it ended: `exit status: 1`, `signal: 9 (SIGKILL)`.
+        how: String,
         /// The last lines that it wrote to standard error.
         last: Vec<String>,
     },

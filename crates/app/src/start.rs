@@ -73,7 +73,11 @@ impl Running {
     }
 
     /// What to start, with its files written; and its configuration.
-    fn spec(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(Spec, Option<String>), Error> {
+    pub(crate) fn spec(
+        &self,
+        seat: &Seat<'_>,
+        context: &Context<'_>,
+    ) -> Result<(Spec, Option<String>), Error> {
         let (service, app) = (seat.service, self.plan.app());
         let environment = template::environment(seat.found);
         let wrong =
@@ -211,7 +215,7 @@ impl Running {
     }
 
     /// Waits until an instance is ready; returns the addresses at which it is reached.
-    fn await_ready(
+    pub(crate) fn await_ready(
         &self,
         instance: &mut Instance,
         seat: &Seat<'_>,

@@ -290,6 +290,34 @@ fn an_application_of_two_kinds_is_built_and_runs() {
 }
 
 #[test]
+fn an_instance_that_ended_is_started_anew_where_it_was() {
+    if !has_python() {
+        return;
+    }
+    let fixture = Fixture::new();
+    fixture.build("python");
+    let mut running = fixture.plan().start().unwrap();
+    let addresses = running.address(None);
+    for (service, number, says) in [
+        ("front", 1, "instance 1 runs; one that has ended can be started anew"),
+        ("front", 2, "there is no instance 2; 2 were started, from 0 on"),
+        ("fronts", 0, "it does not run on this machine"),
+    ] {
+        let error = running.revive(service, number).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let front = running.services().find(|one| one.service.name == "front").unwrap();
+    let pid = rustix::process::Pid::from_raw(front.instances[1].pid() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    while running.gone().is_none() {
+        std::thread::yield_now();
+    }
+    running.revive("front", 1).unwrap();
+    assert_eq!((running.gone(), running.address(None)), (None, addresses));
+    assert_eq!(running.counters("front").unwrap().unwrap()["requests"] as u64, 14, "both answer");
+}
+
+#[test]
 fn a_start_ends_when_it_is_told_so() {
     if !has_python() {
         return;

@@ -93,7 +93,8 @@ fn a_service_that_dies_is_named_with_its_last_words() {
         gone = running.gone();
         gone.is_some()
     });
-    assert_eq!(gone, Some(Gone::Service { name: "back".into(), last: vec!["last words".into()] }));
+    let (name, how, last) = ("back".into(), "exit status: 3".into(), vec!["last words".into()]);
+    assert_eq!(gone, Some(Gone::Service { name, how, last }));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `taillight movies`: an application of many services, built from source, given data, started and stopped.
 
+mod analytics;
 mod build;
 mod data;
 mod down;
@@ -33,6 +34,7 @@ enum What {
     Data(data::DataArgs),
     Up(Box<up::UpArgs>),
     Status(status::StatusArgs),
+    Analytics(analytics::AnalyticsArgs),
     Down(down::DownArgs),
 }
 
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
         What::Data(args) => data::run(args),
         What::Up(args) => up::run(args),
         What::Status(args) => status::run(args),
+        What::Analytics(args) => analytics::run(args),
         What::Down(args) => down::run(args),
     }
 }

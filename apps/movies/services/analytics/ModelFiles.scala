@@ -29,9 +29,11 @@ final class ModelFiles(folder: Path) {
     out.array
   }
 
-  /** The same advertisements; each points to where the films of its genre are. */
+  /** The same advertisements, each with what the data maker gives them: a direction of length 1, from the mean film to those of its genre. */
   private def ads(file: Path, version: Int, learned: Learned, genres: Map[Int, String]): Array[Byte] = {
-    val byGenre = genres.toSeq.groupMap(_._2)(_._1).view.mapValues(movies => mean(movies.map(movie => learned.movies(movie - 1)), learned.rank)).toMap
+    val middle = mean(learned.movies.toSeq, learned.rank)
+    val ofGenre = genres.toSeq.groupMap(_._2)(_._1)
+    val byGenre = ofGenre.view.mapValues(movies => direction(middle, mean(movies.map(movie => learned.movies(movie - 1)), learned.rank))).toMap
     val model = new JsonObject
     model.addProperty("version", version)
     val ads = JsonParser.parseString(Files.readString(file)).getAsJsonObject.getAsJsonArray("ads")
@@ -46,6 +48,12 @@ final class ModelFiles(folder: Path) {
 
   private def mean(rows: Seq[Array[Float]], rank: Int): Array[Float] =
     Array.tabulate(rank)(k => (rows.map(_(k).toDouble).sum / rows.size).toFloat)
+
+  private def direction(from: Array[Float], to: Array[Float]): Array[Float] = {
+    val away = to.zip(from).map { case (a, b) => (a - b).toDouble }
+    val length = math.sqrt(away.map(value => value * value).sum)
+    away.map(value => if (length > 0) (value / length).toFloat else 0f)
+  }
 
   /** Who reads sees all of it or nothing, also after a power cut. */
   private def put(name: String, bytes: Array[Byte]): Unit = {

@@ -2,7 +2,7 @@ package movies.analytics
 
 import java.sql.ResultSet
 import java.time.Duration
-import scala.collection.mutable.ArrayBuffer
+import scala.collection.mutable
 import scala.util.Using
 
 import movies.chassis.{Config, ConfigError, StoreAddress}
@@ -21,11 +21,11 @@ object Tastes {
 
   /** From reviews, and rentals where there is no review. Errors: `ConfigError`, `SQLException`. */
   def read(config: Config): Seq[Taste] = {
-    val reviews = rows(config, "reviews", "SELECT (doc->>'user')::int, (doc->>'movie')::int, (doc->>'stars')::real FROM reviews") {
-      row => Taste(row.getInt(1), row.getInt(2), row.getFloat(3))
+    val reviews = rows(config, "reviews", "SELECT id, (doc->>'user')::int, (doc->>'movie')::int, (doc->>'stars')::real FROM reviews") {
+      row => Taste(row.getInt(2), row.getInt(3), row.getFloat(4))
     }
-    val rentals = rows(config, "users", "SELECT split_part(id, ':', 1)::int, (doc->>'movie')::int FROM rentals") {
-      row => Taste(row.getInt(1), row.getInt(2), RentedStars)
+    val rentals = rows(config, "users", "SELECT id, split_part(id, ':', 1)::int, (doc->>'movie')::int FROM rentals") {
+      row => Taste(row.getInt(2), row.getInt(3), RentedStars)
     }
     val judged = reviews.map(taste => (taste.user, taste.movie)).toSet
     val all = reviews ++ rentals.distinct.filterNot(taste => judged((taste.user, taste.movie)))
@@ -36,23 +36,24 @@ object Tastes {
 
   /** The genre of each film. */
   def genres(config: Config): Map[Int, String] = {
-    val found = rows(config, "movies", "SELECT id::int, coalesce(doc->>'genre', '') FROM movies")(row => row.getInt(1) -> row.getString(2)).toMap
+    val found = rows(config, "movies", "SELECT id, id::int, coalesce(doc->>'genre', '') FROM movies")(row => row.getInt(2) -> row.getString(3)).toMap
     if (found.isEmpty) throw new ConfigError("`store.movies` has no films")
     found
   }
 
+  /** Rows of all shards by their keys, which the query has first. A shard may begin with copies of others' rows, which stay as they were made. */
   private def rows[T](config: Config, domain: String, query: String)(make: ResultSet => T): Seq[T] = {
-    val found = ArrayBuffer.empty[T]
+    val found = mutable.LinkedHashMap.empty[String, T]
     config.texts(s"store.$domain").forEach { text =>
       val address = StoreAddress.parse(s"store.$domain", text)
       Using.resource(address.connect(Limit)) { connection =>
         connection.setAutoCommit(false)
         Using.resource(connection.prepareStatement(query)) { statement =>
           statement.setFetchSize(Fetched)
-          Using.resource(statement.executeQuery())(result => while (result.next()) found += make(result))
+          Using.resource(statement.executeQuery())(result => while (result.next()) found.getOrElseUpdate(result.getString(1), make(result)): Unit)
         }
       }
     }
-    found.toSeq
+    found.values.toSeq
   }
 }

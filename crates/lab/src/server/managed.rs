@@ -265,7 +265,7 @@ impl ManagedServer {
         Some(match self.running.gone()? {
             Gone::Service { last, .. } if !several && last.is_empty() => String::new(),
             Gone::Service { last, .. } if !several => format!("; its last words: {}", last.join("\n  ")),
-            Gone::Service { name, last } => {
+            Gone::Service { name, last, .. } => {
                 format!(": its service {name} ended; the last words of that: {}", last.join("\n  "))
             }
             Gone::Elsewhere { name, why } => format!(": on {name}: {why}"),

@@ -24,7 +24,8 @@ pub(super) struct BuildArgs {
     /// The folder for what is built, which is kept for the next time [default: taillight's cache].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Only these: native (C and C++), java (and Scala), go, node, php, python. May be given more than once.
+    /// Only these: native (C and C++), java (and Scala), go, node, php, python; analytics, which is made only where it is
+    /// named. May be given more than once.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }
@@ -54,7 +55,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<ExitCode> {
 pub(super) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrupt) -> Result<bool> {
     let mut whole = true;
     for build in &app.builds {
-        if !only.is_empty() && !only.contains(&build.name) {
+        let is_wanted = if only.is_empty() { !build.apart } else { only.contains(&build.name) };
+        if !is_wanted {
             continue;
         }
         let name = format!("building {} ({})", build.name, build.languages.join(", "));

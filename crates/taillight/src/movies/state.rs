@@ -37,6 +37,9 @@ pub(super) struct State {
     pub(super) begun_s: u64,
     /// Where the site is.
     pub(super) address: String,
+    /// The folder of its data set; none before it is made.
+    #[serde(default)]
+    pub(super) data: Option<PathBuf>,
     /// What went wrong, and the last lines of what did.
     pub(super) said: Vec<String>,
     pub(super) services: Vec<Row>,

@@ -19,7 +19,7 @@ use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
 use super::state::Kept;
-use super::{Source, build, data};
+use super::{Source, analytics, build, data};
 use crate::INTERRUPTED;
 
 /// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
@@ -125,6 +125,9 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) ->
             builds.join(", ")
         );
     }
-    data::made(&plan, interrupt)?;
+    let data = data::made(&plan, interrupt)?;
+    if let (true, Some(data)) = (args.fresh, data) {
+        analytics::forget(&data)?;
+    }
     Ok(plan)
 }

@@ -18,6 +18,7 @@ mod hostile_web;
 mod lab;
 mod load;
 mod movies;
+mod movies_analytics;
 mod nginx;
 mod probes;
 mod results;

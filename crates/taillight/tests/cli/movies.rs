@@ -23,6 +23,12 @@ script = "build/python.sh"
 name = "other"
 languages = ["Other"]
 script = "build/other.sh"
+[[build]]
+name = "extra"
+languages = ["Python"]
+script = "build/extra.sh"
+args = ["--more"]
+apart = true
 [data]
 program = "sh"
 script = "data/make.sh"
@@ -84,6 +90,7 @@ impl Two {
             ("server.py", SERVER),
             ("build/python.sh", build),
             ("build/other.sh", "echo 'missing packages: otherlang'; exit 3"),
+            ("build/extra.sh", "echo \"$3\" > $2/extra"),
             ("data/make.sh", "mkdir -p $1; touch $1/manifest; echo film 1"),
         ] {
             let file = two.root.path().join("two").join(name);
@@ -148,6 +155,7 @@ fn services_are_built_started_shown_and_stopped() {
     assert!(said.contains("two does not run; start it by"), "{said}");
     let (code, said) = two.run(&["build"]);
     assert_eq!(code, Some(1), "a toolchain is missing");
+    assert!(!said.contains("building extra"), "it is made where it is named: {said}");
     for words in [
         "building python (Python): done in",
         "building other (Other): left out",
@@ -159,7 +167,13 @@ fn services_are_built_started_shown_and_stopped() {
     let (code, said) = two.run(&["build", "--only", "python"]);
     assert!(code == Some(0) && !said.contains("building"), "it is built: {said}");
     let (code, said) = two.run(&["build", "--only", "pyton"]);
-    assert!(code == Some(1) && said.contains("there are python, other"), "{said}");
+    assert!(code == Some(1) && said.contains("there are python, other, extra"), "{said}");
+    let out = two.root.path().join("out");
+    let (code, said) = two.run(&["build", "--only", "extra", "--out", &out.display().to_string()]);
+    assert!(code == Some(0) && said.contains("building extra (Python): done in"), "{said}");
+    assert_eq!(fs::read_to_string(out.join("extra")).unwrap(), "--more\n");
+    let (code, said) = two.run(&["analytics"]);
+    assert!(code == Some(1) && said.contains("two has no analytics"), "{said}");
     let (code, said) = two.run(&["up", "--detach", "--set", "back.instances=3"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("two is ready at http://127.0.0.1:"), "{said}");
@@ -192,7 +206,10 @@ fn a_service_that_ends_is_told_and_ends_the_others() {
     let output = up.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output);
-    assert!(said.contains("back ended without being told to; its last lines:\nlast words"), "{said}");
+    assert!(
+        said.contains("back ended without being told to (exit status: 1); its last lines:\nlast words"),
+        "{said}"
+    );
     await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
     let (code, said) = two.run(&["status"]);
     assert!(

@@ -60,6 +60,8 @@ pub(super) fn ended(kept: &Kept, state: &mut State, outcome: &Result<ExitCode>) 
 /// Errors: a service did not become ready or ended, with its last lines; it was interrupted before all were ready.
 pub(super) fn run(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interrupt) -> Result<ExitCode> {
     state.services = rows(&plan);
+    state.data = plan.data_folder();
+    let begun = Instant::now();
     let mut running = started(plan, kept, state, interrupt)?;
     let front = running.plan().app().front().map(|service| service.name.clone()).unwrap_or_default();
     let address = state.services.iter().find(|row| row.name == front).map(|row| row.address.clone());
@@ -67,7 +69,12 @@ pub(super) fn run(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interr
     state.phase = Phase::Ready;
     update(&running, state);
     kept.write(state)?;
-    say(&format!("{} is ready at {}\n", running.plan().app().name, state.address))?;
+    say(&format!(
+        "{} is ready at {}, after {:.1} s\n",
+        running.plan().app().name,
+        state.address,
+        begun.elapsed().as_secs_f64()
+    ))?;
     let outcome = watch(&mut running, kept, state, interrupt);
     running.stop();
     outcome.map(|()| ExitCode::SUCCESS)
@@ -150,8 +157,11 @@ fn watch(running: &mut Running, kept: &Kept, state: &mut State, interrupt: &Inte
 
 fn said(gone: Gone) -> anyhow::Error {
     match gone {
-        Gone::Service { name, last } => {
-            anyhow!("{name} ended without being told to; its last lines:\n{}", last.join("\n"))
+        Gone::Service { name, how, last } if last.is_empty() => {
+            anyhow!("{name} ended without being told to ({how}), and had written nothing")
+        }
+        Gone::Service { name, how, last } => {
+            anyhow!("{name} ended without being told to ({how}); its last lines:\n{}", last.join("\n"))
         }
         Gone::Elsewhere { name, why } => anyhow!("{name}: {why}"),
     }

@@ -1,0 +1,55 @@
+//! An instance that has ended, started anew where it was.
+
+use std::time::Duration;
+
+use super::{Part, Started};
+use crate::context::Seat;
+use crate::{Error, Running};
+
+/// How long one is waited for that is ending: a killed process of many threads takes some ms.
+const ENDING: Duration = Duration::from_secs(2);
+
+impl Running {
+    /// Starts an instance anew that has ended: in its place, with its addresses and its configuration, so that those that call
+    /// it find it again. A store goes on with what it had written.
+    ///
+    /// Errors: it runs, or there is none such on this machine; it does not become ready, and is ended then.
+    pub fn revive(&mut self, service: &str, number: usize) -> Result<(), Error> {
+        let unfit = |problem: String| Error::Unfit { service: service.into(), problem };
+        let nowhere = || unfit("it does not run on this machine".into());
+        let described = self.plan.app().service(service).cloned().ok_or_else(nowhere)?;
+        let started = self.started_mut(service).ok_or_else(nowhere)?;
+        let of = started.instances.len();
+        let instance = started.instances.get_mut(number);
+        let instance = instance
+            .ok_or_else(|| unfit(format!("there is no instance {number}; {of} were started, from 0 on")))?;
+        if instance.process.wait(ENDING).is_err() {
+            return Err(unfit(format!("instance {number} runs; one that has ended can be started anew")));
+        }
+        let started = self.here().find(|one| self.name(one) == service).ok_or_else(nowhere)?;
+        let whole = self.plan.placement(service).expect("it has one for each");
+        let seat = Seat {
+            service: &described,
+            found: &started.found,
+            placement: whole.of_instance(number),
+            number,
+            folder: started.folders.get(number),
+        };
+        let (place, addresses) = (started.first_place + number, started.addresses[number].clone());
+        let context = self.context(&seat, &addresses)?;
+        let (spec, _) = self.spec(&seat, &context)?;
+        let mut instance = self.places.start(place, spec)?;
+        self.await_ready(&mut instance, &seat, place, addresses, &context)?;
+        let started = self.started_mut(service).ok_or_else(nowhere)?;
+        started.instances[number] = instance;
+        Ok(())
+    }
+
+    fn started_mut(&mut self, service: &str) -> Option<&mut Started> {
+        let Running { parts, plan, .. } = self;
+        parts.iter_mut().find_map(|part| match part {
+            Part::Here(one) if plan.app().services[one.at].name == service => Some(one),
+            _ => None,
+        })
+    }
+}

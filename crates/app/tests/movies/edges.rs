@@ -1,0 +1,124 @@
+//! Each query makes the calls of its graph, and the parts of a traced request are the whole of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use traces::{Request as Traced, SpanFile, edges, join};
+
+use crate::http::Request;
+use crate::site::{Site, until};
+
+#[test]
+fn the_site_answers_and_each_service_counts() {
+    let Some(mut site) = Site::start(&["web.instances=1"]) else { return };
+    assert_eq!(site.get("/").status, 200);
+    let page = site.get("/api/movie/1?reviews=5");
+    assert_eq!(page.status, 200, "{page:?}");
+    let page = page.json();
+    assert_eq!((page["info"]["movie"].as_u64(), &page["missing"]), (Some(1), &json!([])), "{page}");
+    site.token(1);
+    each_query_makes_the_calls_of_its_graph(&site);
+    let services = site.running.services().filter(|one| one.service.interface.is_some());
+    let counted: Vec<String> = services.map(|one| one.service.name.clone()).collect();
+    assert_eq!(counted.len(), 24);
+    for name in counted {
+        let counters = site.running.counters(&name).unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
+        assert!(counters.contains_key("requests"), "{name}: {counters:?}");
+    }
+    assert_eq!(site.running.gone(), None);
+}
+
+/// The answer to a request that is traced, under this number.
+fn traced(site: &Site, number: u8, request: Request) -> Value {
+    let traceparent = format!("00-{}-00000000000000ff-01", format!("{number:02x}").repeat(16));
+    let answer = site.ask(&Request { traceparent, ..request });
+    assert_eq!(answer.status, 200, "query {number}: {answer:?}");
+    answer.json()
+}
+
+/// The requests of which the span of `php` and of all that it called have been written.
+pub(crate) fn requests_in(folder: &Path) -> Vec<Traced> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
+    // A process that has served nothing traced yet may not have begun its file.
+    let spans = files.filter_map(|bytes| SpanFile::read(&bytes).ok()).flat_map(|file| file.spans);
+    join(spans, 3).0
+}
+
+/// The edge test: who calls whom for each query is what the graphs of the application say, and nothing else.
+pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site) {
+    let get = |number: u8, path: &str| traced(site, number, Request::get(path));
+    let post = |number: u8, path: &str, token: &str, body: Value| {
+        traced(site, number, Request::post(path, token, &body))
+    };
+    let login = post(1, "/api/login", "", json!({"name": "user2", "password": "password-2"}));
+    let token = login["token"].as_str().unwrap();
+    let page = get(2, "/api/movie/2?reviews=5");
+    let review = json!({"title": page["info"]["title"], "text": "Seen twice.", "stars": 9});
+    let review = post(3, "/api/review", token, review);
+    let rent = post(4, "/api/rent", token, json!({"movie": 2, "key": "edge-test"}));
+    assert!(rent["url"].as_str().unwrap().starts_with("/hls/"), "{rent}");
+    get(5, "/api/search?q=the&start=0&n=5");
+    get(6, "/api/titles?ids=1,2");
+    // What was answered is there: a review that is stored is on the page.
+    let again = get(7, "/api/movie/2?reviews=5");
+    assert_eq!(again["reviews"][0]["review"], review["review"], "{}", again["reviews"]);
+    let app = site.running.plan().app();
+    let spans = site.spans();
+    let name = |number: u16| {
+        let found = app.services.iter().find(|service| service.number == Some(number));
+        found.unwrap_or_else(|| panic!("there is no service {number}"))
+    };
+    let expect: BTreeMap<u8, &str> = [
+        (1, "php>user.login"),
+        (
+            2,
+            "php>compose-page.compose php>ads.pick compose-page>movie-info.read compose-page>plot.read compose-page>thumbnail.read \
+             compose-page>rating.read compose-page>cast-info.read compose-page>reviews.page compose-page>photos.read \
+             compose-page>videos.read compose-page>movie-recommender.like reviews>movie-review.page reviews>review-storage.readMany",
+        ),
+        (
+            3,
+            "php>unique-id.upload php>movie-id.upload php>text.upload php>review-rating.upload php>user.upload \
+             unique-id>compose-review.put movie-id>compose-review.put text>compose-review.put review-rating>compose-review.put \
+             user>compose-review.put compose-review>review-storage.store compose-review>movie-review.append \
+             compose-review>user-review.append movie-review>update-movie.apply",
+        ),
+        (4, "php>rent-movie.rent rent-movie>videos.read rent-movie>user-auth.check rent-movie>user-auth.charge"),
+        (5, "php>search.find"),
+        (6, "php>search.titles"),
+    ]
+    .into();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
+    let seen = || -> BTreeMap<u8, BTreeSet<String>> {
+        let of = |request: &Traced| {
+            let word = |edge: &traces::Edge| {
+                let (caller, callee) = (name(edge.caller), name(edge.callee));
+                format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(edge.method)])
+            };
+            (request.trace.0[0], edges([request]).keys().map(word).collect())
+        };
+        requests_in(spans).iter().map(of).collect()
+    };
+    let is_there = |seen: &BTreeMap<u8, BTreeSet<String>>| {
+        expect.iter().all(|(number, text)| seen.get(number).is_some_and(|found| *found == words(text)))
+    };
+    // Spans are written some 100 ms after the answer.
+    let begun = Instant::now();
+    let is_late = || begun.elapsed() > Duration::from_secs(10);
+    until("the calls of each query are those of its graph", || is_there(&seen()) || is_late());
+    let seen = seen();
+    for (number, text) in &expect {
+        assert_eq!(seen.get(number).cloned().unwrap_or_default(), words(text), "query {number}");
+    }
+    for request in requests_in(spans) {
+        let parts = request.parts();
+        let sum: u64 = parts.iter().map(|part| part.time.0).sum();
+        assert_eq!(
+            sum,
+            request.root.span.length().0,
+            "the parts of a request are the whole of it: {parts:?}"
+        );
+    }
+}
