@@ -84,6 +84,7 @@ if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thr
     number() { # WHAT
         echo "$counts" | awk -v what="$1" '{ gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == what) print $(i - 1) }'
     }
+    check contract-registry /usr/bin/python3 "$source/contract/tests/registry.py"
     contract
     passed=$((passed + $(number passed))) skipped=$((skipped + $(number skipped)))
     wrong=$(number failed)
