@@ -54,6 +54,7 @@ final class Call {
     private final byte[] message;
     private final int size;
     private final Decoder decoder;
+    private final String key;
     private final Span span = new Span(Span.Kind.CLIENT);
 
     private Pool<Connection> pool;
@@ -61,7 +62,7 @@ final class Call {
     /** Why the question could not be sent. */
     private Exception unsent;
 
-    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder) {
+    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key) {
         this.service = service;
         this.edge = edge;
         this.request = Request.current();
@@ -69,6 +70,7 @@ final class Call {
         this.message = message;
         this.size = size;
         this.decoder = decoder;
+        this.key = key;
         span.peer = edge.peer();
         span.method = edge.method();
         span.stamps[0] = calledAt;
@@ -144,7 +146,7 @@ final class Call {
         if (Request.left(deadline) <= 0) {
             throw new Failure.DeadlineSpent("nothing is left to call " + edge.callee());
         }
-        pool = edge.pick();
+        pool = edge.pick(key);
         connection = pool.take(deadline);
         span.stamps[1] = Clock.now();
         // At least 1: less than a millisecond is more than nothing.

@@ -29,8 +29,10 @@ final class Edge {
         this.turn = turn;
     }
 
-    Pool<Connection> pick() {
-        return replicas.get(Math.floorMod(turn.getAndIncrement(), replicas.size()));
+    /** `key`: what decides which of the replicas is asked; null: each in its turn. */
+    Pool<Connection> pick(String key) {
+        int at = key != null ? Jump.shard(key, replicas.size()) : Math.floorMod(turn.getAndIncrement(), replicas.size());
+        return replicas.get(at);
     }
 
     void count(Outcome outcome, long took) {

@@ -24,7 +24,7 @@ import org.apache.thrift.TBaseProcessor;
  * <p>Not TThreadedSelectorServer: it knows neither header frames nor the moments at which a request is complete, is taken from
  * the queue and has been answered, and it drops what is beyond the queue without an answer.
  */
-final class Server {
+final class Server implements Run.Listener {
     /** More than 30 callers with 8 connections each have, and less than the 1024 descriptors of a process. */
     private static final int MOST_PEERS = 512;
     private static final int BACKLOG = 511;
@@ -63,7 +63,8 @@ final class Server {
         listener.register(selector, SelectionKey.OP_ACCEPT);
     }
 
-    void start() {
+    @Override
+    public void start() {
         daemon("loop", this::loop);
         for (int worker = 0; worker < service.config().threads(); worker++) {
             daemon("worker-" + worker, this::work);
@@ -190,8 +191,8 @@ final class Server {
         return isDraining;
     }
 
-    /** Takes no more connections and requests, and waits for those under way. */
-    void end() {
+    @Override
+    public void end() {
         isDraining = true;
         try {
             listener.close();

@@ -32,11 +32,13 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     private final TServiceClientFactory<C> clients;
     private final List<Pool<Connection>> replicas = new ArrayList<>();
     private final Map<String, Halves> methods = new HashMap<>();
+    private final boolean isSharded;
 
     Upstream(Service service, String name, TServiceClientFactory<C> clients) throws ConfigError {
         this.service = service;
         this.name = name;
         this.clients = clients;
+        this.isSharded = Registry.isSharded(name);
         this.limitNs = service.config().limitOf(name) * Clock.NS_PER_MS;
         for (InetSocketAddress address : service.config().addresses("upstream." + name)) {
             String text = address.getHostString() + ":" + address.getPort();
@@ -73,7 +75,8 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
         if (limitNs > 0) {
             deadline = Math.min(deadline, calledAt + limitNs);
         }
-        Call call = new Call(service, halves.edge, calledAt, deadline, out.get(), out.len(), frame -> decode(halves.receive, frame));
+        Call call = new Call(service, halves.edge, calledAt, deadline, out.get(), out.len(), frame -> decode(halves.receive, frame),
+                isSharded ? String.valueOf(values[0]) : null);
         call.begin();
         return Call.Begun.takes(call) ? nothing(method.getReturnType()) : call.finish();
     }
