@@ -1,14 +1,16 @@
-//! The movie application as a whole, where its programs are built: `taillight movies build`.
+//! The movie application as a whole, where its programs are built: `taillight movies build`; as services of eight languages, as services
+//! in Java, and as one program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use app::{App, Plan};
+use app::{App, Plan, Running};
 use traces::{Request, SpanFile, edges, join};
 
 /// The status and the body of an answer.
@@ -25,39 +27,75 @@ fn get(address: &str, path: &str) -> (u16, String) {
     asked(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"))
 }
 
+/// Each starts up to 50 processes, so that they follow each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A site that runs.
+struct Site {
+    running: Running,
+    app: Arc<App>,
+    address: String,
+    spans: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Site {
+    /// The application `name`, with a small data set; `None`, once it is said why, where it cannot be started here.
+    fn start(name: &str) -> Option<Site> {
+        let alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let skip = |why: String| println!("skipped: {why}");
+        let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
+        // Where `cargo xtask ci` makes them.
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");
+        if made.is_dir() {
+            plan.built = vec![made.canonicalize().unwrap()];
+        }
+        let missing = plan.app().not_built(&plan.built);
+        if !missing.is_empty() {
+            skip(format!("not built: {missing:?}; `taillight movies build` does"));
+            return None;
+        }
+        // Small, so that it is made within a minute. A page on a busy machine is to have its advertisements, too.
+        plan.set(&["users=200", "movies=20", "clips=1", "web.instances=1", "ads_deadline_ms=1000"]).unwrap();
+        match plan.make_data_set(&mut |_| true) {
+            Err(error) => {
+                skip(error.to_string());
+                return None;
+            }
+            Ok(folder) => assert!(folder.unwrap().join("manifest.json").exists()),
+        }
+        let spans = tempfile::tempdir().unwrap();
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(spans.path(), all).unwrap();
+        plan.spans = Some(spans.path().into());
+        let app = Arc::new(plan.app().clone());
+        let running = match plan.start() {
+            Err(app::Error::Launch(error @ launch::Error::NotFound { .. })) => {
+                skip(error.to_string());
+                return None;
+            }
+            started => started.unwrap_or_else(|e| panic!("{e}")),
+        };
+        let address = running.address(None);
+        Some(Site { running, app, address, spans, _alone: alone })
+    }
+
+    /// Asks it all that the HTTP interface promises.
+    fn keeps_the_contract(&self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/movies/contract/over_http.py");
+        let asked =
+            Command::new("python3").arg(script).arg(format!("http://{}", self.address)).output().unwrap();
+        let said = String::from_utf8_lossy(&asked.stdout);
+        assert!(asked.status.success(), "{said}{}", String::from_utf8_lossy(&asked.stderr));
+        println!("{}", said.lines().last().unwrap_or_default());
+    }
+}
+
 #[test]
 fn the_site_answers_and_each_service_counts() {
-    let mut plan = Plan::new(Arc::new(app::of_name("movies").unwrap()), Path::new("/no/such/taillight"));
-    // Where `cargo xtask ci` makes them.
-    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");
-    if made.is_dir() {
-        plan.built = vec![made.canonicalize().unwrap()];
-    }
-    let missing = plan.app().not_built(&plan.built);
-    if !missing.is_empty() {
-        println!("skipped: not built: {missing:?}; `taillight movies build` does");
-        return;
-    }
-    // Small, so that it is made within a minute.
-    plan.set(&["users=200", "movies=20", "clips=1", "web.instances=1"]).unwrap();
-    match plan.make_data_set(&mut |_| true) {
-        Err(error) => return println!("skipped: {error}"),
-        Ok(folder) => assert!(folder.unwrap().join("manifest.json").exists()),
-    }
-    let spans = tempfile::tempdir().unwrap();
-    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(spans.path(), all).unwrap();
-    plan.spans = Some(spans.path().into());
-    let app = Arc::new(plan.app().clone());
-    let mut running = match plan.start() {
-        Err(app::Error::Launch(error @ launch::Error::NotFound { .. })) => {
-            return println!("skipped: {error}");
-        }
-        started => started.unwrap_or_else(|e| panic!("{e}")),
-    };
-    let address = running.address(None);
-    assert_eq!(get(&address, "/").0, 200);
-    let (status, page) = get(&address, "/api/movie/1?reviews=5");
+    let Some(mut site) = Site::start("movies") else { return };
+    assert_eq!(get(&site.address, "/").0, 200);
+    let (status, page) = get(&site.address, "/api/movie/1?reviews=5");
     assert_eq!(status, 200, "{page}");
     let page: serde_json::Value = serde_json::from_str(&page).unwrap();
     assert_eq!(
@@ -65,24 +103,61 @@ fn the_site_answers_and_each_service_counts() {
         (Some(1), &serde_json::json!([])),
         "{page}"
     );
-    let body = r#"{"name":"user1","password":"password-1"}"#;
-    let login = format!(
-        "POST /api/login HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nX-Requested-With: movies\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
+    each_query_makes_the_calls_of_its_graph(&site, "php");
+    each_service_counts(&mut site);
+    site.keeps_the_contract();
+    assert_eq!(site.running.gone(), None);
+}
+
+#[test]
+fn the_same_services_in_java_are_the_same_site() {
+    let Some(mut site) = Site::start("movies-java") else { return };
+    site.keeps_the_contract();
+    each_query_makes_the_calls_of_its_graph(&site, "front");
+    each_service_counts(&mut site);
+    assert_eq!(site.running.gone(), None);
+}
+
+#[test]
+fn one_program_is_the_same_site() {
+    let Some(mut site) = Site::start("movies-monolith") else { return };
+    site.keeps_the_contract();
+    traced(&site.address, 9, "GET", "/api/movie/3?reviews=3", "", "");
+    let is_mine = |request: &Request| request.trace.0[0] == 9;
+    let begun = Instant::now();
+    let request = loop {
+        if let Some(found) = requests_in(site.spans.path()).into_iter().find(is_mine) {
+            break found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "there is no span of a request that was traced");
+        sleep(Duration::from_millis(50));
+    };
+    // Its own work, and that of caches and databases.
+    assert_eq!((request.root.span.service, request.root.span.method), (3, 0));
+    assert!(
+        request.root.calls.iter().all(|call| (32..=37).contains(&call.span.peer) && call.served.is_none())
     );
-    assert_eq!(asked(&address, &login).0, 200);
-    each_query_makes_the_calls_of_its_graph(&address, &app, spans.path());
-    let counted: Vec<String> = running
+    assert!(request.root.calls.iter().any(|call| call.span.peer == 32), "the page of a film asks its cache");
+    let sum: u64 = request.parts().iter().map(|part| part.time.0).sum();
+    assert_eq!(sum, request.root.span.length().0);
+    let counters = site.running.counters("monolith").unwrap().unwrap();
+    assert!(counters["requests"] > 100.0 && counters["spans"] >= 1.0, "{counters:?}");
+    assert_eq!(site.running.gone(), None);
+}
+
+/// Those that answer calls of Thrift's.
+fn each_service_counts(site: &mut Site) {
+    let counted: Vec<String> = site
+        .running
         .services()
         .filter(|one| one.service.interface.is_some())
         .map(|one| one.service.name.clone())
         .collect();
     assert_eq!(counted.len(), 24);
     for name in counted {
-        let counters = running.counters(&name).unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
+        let counters = site.running.counters(&name).unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
         assert!(counters.contains_key("requests"), "{name}: {counters:?}");
     }
-    assert_eq!(running.gone(), None);
 }
 
 /// A request that is traced, under this number.
@@ -99,7 +174,7 @@ fn traced(address: &str, number: u8, method: &str, path: &str, token: &str, body
     serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
 }
 
-/// The requests of which the span of `php` and of all that it called have been written.
+/// The requests of which the span of what answers HTTP and of all that it called have been written.
 fn requests_in(folder: &Path) -> Vec<Request> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     // A process that has served nothing traced yet may not have begun its file.
@@ -107,8 +182,9 @@ fn requests_in(folder: &Path) -> Vec<Request> {
     join(spans, 3).0
 }
 
-/// The edge test: who calls whom for each query is what the graphs of the application say, and nothing else.
-fn each_query_makes_the_calls_of_its_graph(address: &str, app: &App, spans: &Path) {
+/// The edge test: who calls whom for each query is what the graphs of the application say, and nothing else. `front`: what answers HTTP.
+fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) {
+    let (address, app, spans) = (site.address.as_str(), &*site.app, site.spans.path());
     let ask =
         |number, method, path, token: &str, body: String| traced(address, number, method, path, token, &body);
     let user = r#"{"name":"user2","password":"password-2"}"#.to_owned();
@@ -149,7 +225,10 @@ fn each_query_makes_the_calls_of_its_graph(address: &str, app: &App, spans: &Pat
         (6, "php>search.titles"),
     ]
     .into();
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
+    let words = |text: &str| {
+        let words = text.split_whitespace().map(|word| word.replace("php>", &format!("{front}>")));
+        words.collect::<BTreeSet<String>>()
+    };
     let seen = || -> BTreeMap<u8, BTreeSet<String>> {
         let of = |request: &Request| {
             let word = |edge: &traces::Edge| {

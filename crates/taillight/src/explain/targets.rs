@@ -123,7 +123,7 @@ fn settings_of(name: &str) -> Result<Section> {
     let app = app::of_name(name)?;
     let settings = app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings));
     let entries = settings.map(|setting| {
-        let known = SETTINGS.iter().find(|(app, known, _)| *app == name && *known == setting.name);
+        let known = SETTINGS.iter().find(|(of, known, _)| *of == app.made_as() && *known == setting.name);
         Entry {
             name: format!("{name}.{}", setting.name),
             value: Some(setting.default.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)),
