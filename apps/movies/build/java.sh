@@ -63,7 +63,7 @@ package() { # FOLDER OPTION...
     shift
     idl "$folder"
     # All of it: Maven's plugins leave classes of sources that are gone, and trust times of files that are not.
-    rm -rf "$folder/lib" "$folder/target"
+    rm -rf "$folder/lib" "$folder/target" "$folder/movies.jar"
     mvn -B -q -f "$source/pom.xml" -Dmovies.out="$folder" "$@" package
     cp "$folder/target/movies.jar" "$folder/movies.jar.new"
     mv "$folder/movies.jar.new" "$folder/movies.jar"
