@@ -27,6 +27,9 @@ final class Call {
                 return false;
             }
             current.call = call;
+            if (call.connection != null) {
+                UnderWay.current().add(call, call.connection.wire());
+            }
             return true;
         }
 
@@ -61,6 +64,11 @@ final class Call {
     private Connection connection;
     /** Why the question could not be sent. */
     private Exception unsent;
+    private boolean isDone;
+    private Object value;
+    private Exception why;
+    /** What the answer said that it took; null where it did not. */
+    private Times times;
 
     Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key) {
         this.service = service;
@@ -85,19 +93,41 @@ final class Call {
             send();
         } catch (IOException | Failure error) {
             unsent = error;
+            connection = null;
         }
     }
 
+    /** Waits for its answer. */
     Object finish() throws TException {
-        Throwable why = null;
+        if (!isDone && connection != null) {
+            UnderWay.current().await(this, connection.wire());
+        }
+        if (!isDone) {
+            take();
+        }
+        if (why instanceof TException error) {
+            throw error;
+        }
+        if (why instanceof RuntimeException error) {
+            throw error;
+        }
+        return value;
+    }
+
+    /** Takes its answer, and keeps what `finish` returns or throws. */
+    void take() {
+        UnderWay.current().remove(this);
+        isDone = true;
         try {
-            return decoder.decode(await());
+            value = decoder.decode(await());
         } catch (TException | RuntimeException error) {
             why = error;
-            throw error;
-        } finally {
-            end(why);
         }
+        end(why);
+    }
+
+    long deadline() {
+        return deadline;
     }
 
     private Frame await() throws Failure {
@@ -184,6 +214,7 @@ final class Call {
             if (!isMine || head.type() != TMessageType.REPLY && head.type() != TMessageType.EXCEPTION) {
                 throw new BadFrame();
             }
+            times = Times.parse(frame.pairs().get("s"));
         } catch (IOException | BadFrame error) {
             lose(error);
             throw error;
@@ -199,7 +230,7 @@ final class Call {
     private void end(Throwable why) {
         span.stamps[5] = Clock.now();
         span.outcome = Outcome.of(why);
-        edge.count(span.outcome, span.stamps[5] - span.stamps[0]);
+        edge.count(span.outcome, span.stamps[5] - span.stamps[0], times);
         if (span.outcome == Outcome.FAILED || span.outcome == Outcome.DEADLINE) {
             service.log().error("a call failed", "callee", edge.callee(), "method", edge.name(), "error", why.getMessage());
         }
