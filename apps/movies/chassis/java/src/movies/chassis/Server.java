@@ -31,7 +31,7 @@ final class Server implements Run.Listener {
     /** Source: the contract of the application. */
     private static final long LONGEST_END_NS = TimeUnit.SECONDS.toNanos(2);
     /** How often is looked whether requests under way have ended. */
-    private static final long LOOK_MS = 5;
+    private static final long LOOK_MS = 2;
 
     private final Service service;
     private final Object handler;
@@ -201,11 +201,12 @@ final class Server implements Run.Listener {
         } catch (IOException error) {
             service.log().error("the listening socket cannot be closed", "error", error.getMessage());
         }
-        // Callers see the end at once, and ask another instance.
-        peers.forEach(Peer::closeIdle);
+        // What has been received is answered; then callers see the end at once, and ask another instance.
+        ByteBuffer buffer = ByteBuffer.allocateDirect(Wire.PART);
         long until = Clock.now() + LONGEST_END_NS;
         try {
-            while (!begun.isEmpty() && Clock.now() < until) {
+            while (!peers.isEmpty() && Clock.now() < until) {
+                peers.forEach(peer -> peer.end(buffer));
                 Thread.sleep(LOOK_MS);
             }
         } catch (InterruptedException end) {
