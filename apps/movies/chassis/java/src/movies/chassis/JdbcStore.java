@@ -32,12 +32,14 @@ final class JdbcStore implements Store {
         }
     }
 
-    /** Loads the driver and connects once, so that the first request need not. That a database is not there yet is no error. */
+    /** Connects once, and asks what needs no table, so that the first request need not load the driver. No database yet is no error. */
     void warm() {
         for (Pool<Session> shard : shards) {
             try {
-                shard.keep(shard.take(Request.current().deadline));
-            } catch (IOException | Failure later) {
+                askOnce(shard, Request.current().deadline, new StoreSpan(service, peer, Span.StoreMethod.GET),
+                        connection -> select(connection, "(SELECT 'a' AS id, '{\"a\":1}'::jsonb AS doc) AS warm", List.of("a")))
+                        .values().forEach(Documents::parse);
+            } catch (IOException | SQLException | Failure later) {
                 service.log().info("a store is not there yet", "store", name, "error", later.getMessage());
             }
         }
