@@ -35,6 +35,22 @@ def _(s):
     return [line for answer in answers for line in good(s, answer)][:3]
 
 
+@case("answers others while connections are silent")
+def _(s):
+    # As those are that a caller left without a word, or keeps for later: they may not take all that there is to serve with.
+    process, silent = s.start(threads=2), []
+    try:
+        for place in range(6):
+            silent.append(process.connect())
+            if place % 2:
+                silent[-1].call("ping", [])
+        return [] if process.alive() else ["ping is not answered"]
+    finally:
+        for connection in silent:
+            connection.socket.close()
+        process.close()
+
+
 @case("refuses what is beyond its queue")
 def _(s):
     process = s.start(threads=1, queue=1)
