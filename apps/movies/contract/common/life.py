@@ -5,8 +5,7 @@ import time
 
 import children
 import wire
-from cases import ask, steps_of
-from common.probe import arguments_of, case, flush, good, prepared, probe, Skip
+from common.probe import case, flush, good, prepared, probe, Skip
 from service import port_is_free
 
 # What anything that is waited for may take at most. Units: s.
@@ -110,18 +109,14 @@ def _end(s, how) -> list:
     locks = []
     try:
         wrong += good(s, probe(s, process=process))
-        *earlier, last = steps_of(s.probe)
-        s.env.fresh, s.env.steps = {}, []
-        for step in earlier:
-            with process.connect() as other:
-                s.env.steps.append(ask(s, other, step, sampled=None).value)
+        method, arguments = prepared(s, process)
         if s.upstreams:
             s.fakes.gate.clear()
         elif s.stores:
             flush(s)
             locks = [s.world.postgres.lock(domain) for domain in s.stores]
         with process.connect() as connection, process.connect() as idle:
-            data = connection.frame(last["method"], arguments_of(s, last), {"d": "5000"}, 11)
+            data = connection.frame(method, arguments, {"d": "5000"}, 11)
             connection.socket.settimeout(PATIENCE)
             connection.socket.sendall(data)
             time.sleep(0.3)
@@ -133,7 +128,7 @@ def _end(s, how) -> list:
                 lock.close()
             locks = []
             try:
-                answer = connection.read(0, len(data), 11, last["method"], False)
+                answer = connection.read(0, len(data), 11, method, False)
                 wrong += good(s, answer, "the request under way")
             except (wire.Closed, OSError) as error:
                 wrong.append(f"the request under way was not answered: {error}")

@@ -4,8 +4,8 @@ import time
 
 import children
 import wire
-from cases import ask, steps_of
-from common.probe import any_arguments, arguments_of, case, flush, good, is_good, probe
+from cases import steps_of
+from common.probe import any_arguments, arguments_of, case, flush, good, is_good, prepared, probe
 from together import together
 
 # What anything that is waited for may take at most. Units: s.
@@ -58,11 +58,8 @@ def _(s):
     try:
         first = probe(s, process=process)
         wrong = good(s, first)
-        *earlier, last = steps_of(s.probe)
-        s.env.fresh, s.env.steps = {}, []
-        for step in earlier:
-            with process.connect() as connection:
-                s.env.steps.append(ask(s, connection, step, sampled=None).value)
+        last = steps_of(s.probe)[-1]
+        prepared(s, process)
         blocked = bool(s.upstreams or s.stores)
         if s.upstreams:
             s.fakes.gate.clear()
