@@ -2,6 +2,9 @@
 # Makes the services in Java and Scala from the folder SOURCE (apps/movies), which is only read: build/java.sh SOURCE OUT [--test] [--analytics]
 #
 # OUT/bin/movies-NAME      starts a service; it takes a configuration. MOVIES_JAVA_FLAGS replaces the flags of the virtual machine
+# OUT/bin/movies-java-NAME the same for all services, also for those that are written in another language: the monolith's class alone
+# OUT/bin/movies-monolith  all of them in one process
+# OUT/java-twins/bin       movies-java-NAME as movies-NAME, for the contract tests
 # OUT/java/movies.jar      all classes
 # OUT/java/lib             what they need
 # OUT/java-analytics       the same with Spark (310 MB), and OUT/bin/movies-analytics; only with --analytics
@@ -50,7 +53,8 @@ idl() { # FOLDER
 
 # Whether a file is newer than all that it is made from.
 fresh() { # FILE
-    [ -e "$1" ] && [ -z "$(find "$source/pom.xml" "$source/build/java.sh" "$source/chassis/java" "$source/services" "$source/idl" \
+    [ -e "$1" ] && [ -z "$(find "$source/pom.xml" "$source/build/java.sh" "$source/chassis/java" "$source/services" "$source/monolith" \
+        "$source/idl" \
         \( -name '*.java' -o -name '*.scala' -o -name pom.xml -o -name java.sh -o -name movies.thrift \) -newer "$1" | head -n 1)" ]
 }
 
@@ -59,22 +63,23 @@ package() { # FOLDER OPTION...
     shift
     idl "$folder"
     # All of it: Maven's plugins leave classes of sources that are gone, and trust times of files that are not.
-    rm -rf "$folder/lib" "$folder/target"
+    rm -rf "$folder/lib" "$folder/target" "$folder/movies.jar"
     mvn -B -q -f "$source/pom.xml" -Dmovies.out="$folder" "$@" package
     cp "$folder/target/movies.jar" "$folder/movies.jar.new"
     mv "$folder/movies.jar.new" "$folder/movies.jar"
 }
 
 # It looks for its files beside itself, so that OUT can be moved.
-launcher() { # NAME FOLDER FLAGS
-    class=movies.$(echo "$1" | tr -d -).Main
-    cat >"$out/bin/movies-$1.new" <<END
+launcher() { # NAME FOLDER FLAGS CLASS ARGUMENT...
+    program=$1 folder=$2 flags=$3 class=$4
+    shift 4
+    cat >"$out/bin/movies-$program.new" <<END
 #!/bin/sh
-java=\${0%/*}/../$2
-exec java \${MOVIES_JAVA_FLAGS:-$3} -cp "\$java/movies.jar:\$java/lib/*" $class "\$@"
+java=\${0%/*}/../$folder
+exec java \${MOVIES_JAVA_FLAGS:-$flags} -cp "\$java/movies.jar:\$java/lib/*" $class $* "\$@"
 END
-    chmod +x "$out/bin/movies-$1.new"
-    mv "$out/bin/movies-$1.new" "$out/bin/movies-$1"
+    chmod +x "$out/bin/movies-$program.new"
+    mv "$out/bin/movies-$program.new" "$out/bin/movies-$program"
 }
 
 java=$out/java
@@ -87,7 +92,22 @@ fi
 # processors. Native memory kept for each thread's reads and writes: as large as the parts that the chassis makes.
 flags='-Xmx64m -XX:+UseSerialGC -Xshare:auto -Xss512k -XX:ReservedCodeCacheSize=48m -Djdk.nio.maxCachedBufferSize=65536'
 for name in movie-info cast-info rent-movie movie-review user-review movie-recommender; do
-    launcher "$name" java "$flags"
+    class=movies.$(echo "$name" | tr -d -).Main
+    launcher "$name" java "$flags" "$class"
+    launcher "java-$name" java "$flags" "$class"
+done
+twins='compose-page plot thumbnail rating reviews photos videos user-auth unique-id movie-id text review-rating compose-review review-storage
+    update-movie user search ads'
+for name in $twins; do
+    launcher "java-$name" java "$flags" movies.monolith.Twin "$name"
+done
+launcher java-front java "$flags" movies.monolith.Front
+# Half of the memory that the registry gives it: the sum of what it stands for.
+launcher monolith java "$(echo "$flags" | sed 's/-Xmx64m/-Xmx736m/; s/=48m/=128m/')" movies.monolith.Monolith
+mkdir -p "$out/java-twins/bin"
+for name in movie-info cast-info rent-movie movie-review user-review movie-recommender $twins; do
+    printf '#!/bin/sh\nexec "${0%%/*}/../../bin/movies-java-%s" "$@"\n' "$name" >"$out/java-twins/bin/movies-$name"
+    chmod +x "$out/java-twins/bin/movies-$name"
 done
 
 if [ -z "$analytics" ]; then
@@ -102,5 +122,5 @@ if [ -n "$analytics" ]; then
         java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar; do
         opens="$opens --add-opens=java.base/$package=ALL-UNNAMED"
     done
-    launcher analytics java-analytics "-Xmx1g -XX:+UseSerialGC$opens"
+    launcher analytics java-analytics "-Xmx1g -XX:+UseSerialGC$opens" movies.analytics.Main
 fi

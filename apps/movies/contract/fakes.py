@@ -11,6 +11,8 @@ from thrift.Thrift import TApplicationException, TMessageType
 from values import differences, make
 
 KINDS = ("result", "refused", "exception", "close", "hang")
+# What an answer says of its queue, application and processor.
+TIMES = "1000,2000,3000"
 
 
 @dataclass
@@ -64,6 +66,10 @@ class Fakes:
         self.rules, self.env, self.calls = [], None, []
         # By service: what happens in place of its rules.
         self.faults = {}
+        # By service: how much longer an answer takes. Units: s.
+        self.delays = {}
+        # The header `s` of answers; None: they have none.
+        self.times = TIMES
         # Those that do not answer ping.
         self.silent = set()
         self._release = threading.Event()
@@ -85,7 +91,7 @@ class Fakes:
         self._release.set()
         with self._lock:
             self.rules, self.env, self.calls = rules, env, []
-            self.faults, self.silent = {}, set()
+            self.faults, self.delays, self.silent, self.times = {}, {}, set(), TIMES
             self._release = threading.Event()
         self.gate.set()
 
@@ -156,7 +162,7 @@ class Fakes:
                 answer = self._answer(fake, frame)
                 if answer is None:
                     return
-                headers = None if frame.headers is None else {"s": "1000,2000,3000"}
+                headers = None if frame.headers is None else {} if self.times is None else {"s": self.times}
                 connection.sendall(wire.encode(wire.Frame(answer, headers, frame.sequence)))
         except (OSError, wire.Closed):
             pass
@@ -187,8 +193,9 @@ class Fakes:
             rule = self._rule(fake, name, arguments)
         called.answered = rule.kind
         self.gate.wait()
-        if rule.delay:
-            release.wait(rule.delay)
+        delay = rule.delay + self.delays.get(fake.service, 0)
+        if delay:
+            release.wait(delay)
         if rule.kind == "hang":
             release.wait()
         try:

@@ -1,5 +1,6 @@
 """One process of the service under test, and connections to it."""
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -74,8 +75,12 @@ class Connection:
         kind, *value = answer
         return Answer(kind, value[0] if len(value) == 1 else tuple(value), frame.headers, sent, now, size, frame.size)
 
-    def call(self, method: str, arguments, deadline_ms=2000, headers=None, sampled=None, plain=False) -> Answer:
-        """`sampled`: None sends no traceparent."""
+    def call(self, method: str, arguments, **more) -> Answer:
+        """`more`: of `send`."""
+        return self.receive(self.send(method, arguments, **more))
+
+    def send(self, method: str, arguments, deadline_ms=2000, headers=None, sampled=None, plain=False) -> tuple:
+        """What `receive` takes. `sampled`: None sends no traceparent."""
         trace, span = random.randbytes(16), random.getrandbits(64) or 1
         sequence = next(_sequence)
         if not plain:
@@ -88,9 +93,11 @@ class Connection:
         self.socket.settimeout(max(0, (2000 if deadline_ms is None else deadline_ms) / 1000) + PATIENCE)
         sent = time.monotonic_ns()
         self.socket.sendall(data)
-        answer = self.read(sent, len(data), sequence, method, plain)
-        if sampled is not None and not plain:
-            answer.trace, answer.span = trace, span
+        return (sent, len(data), sequence, method, plain), (trace, span) if sampled is not None and not plain else (None, 0)
+
+    def receive(self, sent: tuple) -> Answer:
+        answer = self.read(*sent[0])
+        answer.trace, answer.span = sent[1]
         return answer
 
 
@@ -147,6 +154,15 @@ class Process:
         """Whether it answers."""
         with self.connect() as connection:
             return connection.call("ping", []).kind == "result"
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """Nothing of it runs meanwhile, and the kernel takes what is sent to it."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.process.pid, signal.SIGCONT)
 
     def ended(self, limit: float):
         """The exit code, negative for a signal; None where it runs still after `limit` seconds."""

@@ -119,6 +119,12 @@ class Postgres:
             cursor.execute(f"lock table {', '.join(TABLES[name])} in access exclusive mode")
         return connection
 
+    def waits(self, name: str) -> bool:
+        """Whether a service waits for a lock."""
+        with self.admin[name].cursor() as cursor:
+            cursor.execute("select 1 from pg_stat_activity where usename = %s and wait_event_type = 'Lock'", [name])
+            return cursor.fetchone() is not None
+
     def disconnect(self, name: str) -> None:
         """Ends the connections of the services."""
         with self.admin[name].cursor() as cursor:

@@ -50,6 +50,15 @@ def title_key(title: str) -> str:
     return "title:" + hashlib.sha1(title.lower().encode()).hexdigest()
 
 
+def bucket(ns: int) -> int:
+    """Of a histogram of durations: the numbers below 8, then 8 for each power of two up to 2^40."""
+    ns = min(ns, 2**40)
+    if ns < 8:
+        return ns
+    e = ns.bit_length() - 1
+    return 8 * (e - 2) + (ns >> (e - 3) & 7)
+
+
 def keys():
     yield from ("", "a", "foobar", "info:1", "plot:17", "thumb:999", "photo:3:0", "rating:1000", "person:52", "video:7")
     yield title_key("The Godfather")
@@ -101,6 +110,17 @@ def vectors():
                 {"user": user, "expires_s": expires, "clip": clip, "address": signed(SECRET, user, expires, clip)}
                 for user, expires, clip in ((7, 1800000000, "clip-3"), (1, 1800000001, "clip-0"), (10000, 1900000000, "clip-7"))
             ],
+        },
+        "buckets": [{"ns": str(ns), "bucket": bucket(ns)} for ns in
+                    (*range(18), 31, 32, 33, 35, 36, 1000, 5_000_000, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 5 * 2**31, 2**40 - 1, 2**40, 2**40 + 1,
+                     10**17)],
+        # The header `s` of an answer.
+        "times": {
+            "good": [{"text": ",".join(map(str, times)), "times": [str(time) for time in times]}
+                     for times in ((0, 0, 0), (1000, 2000, 3000), (7, 2**40, 10**18 - 1))],
+            # Of such an answer no times are counted.
+            "bad": ["", "1", "1,2", "1,2,", ",2,3", "1,2,3,", "1,2,3,4", "-1,2,3", "+1,2,3", "1 ,2,3", "1.0,2,3", "1,2,x", "1,2,1000000000000000000",
+                    "\u0661,2,3"],
         },
         "traceparent": {
             "good": [

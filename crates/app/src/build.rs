@@ -54,7 +54,7 @@ impl App {
     /// sources were.
     pub fn built_folder(&self) -> PathBuf {
         let of = |folder: &PathBuf| format!("out-{:016x}", xxh3_64(folder.as_os_str().as_bytes()));
-        made_folder(&self.name).join(self.folder.as_ref().map_or_else(|| "out".to_owned(), of))
+        made_folder(self.made_as()).join(self.folder.as_ref().map_or_else(|| "out".to_owned(), of))
     }
 
     /// Runs `build` for `out`, unless it was made of the same sources; `tell` is told the last line that it printed, and what

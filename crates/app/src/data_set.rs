@@ -17,7 +17,8 @@ impl Plan {
     /// Where the data set of the application is, or will be once it is made; `None` of one that has none.
     pub fn data_folder(&self) -> Option<PathBuf> {
         let data = self.app().data.as_ref()?;
-        let made = || Some(crate::made_folder(&self.app().name).join("data").join(self.data_key(data).ok()?));
+        let made =
+            || Some(crate::made_folder(self.app().made_as()).join("data").join(self.data_key(data).ok()?));
         self.data.clone().or_else(made)
     }
 

@@ -23,6 +23,8 @@ pub struct App {
     pub name: String,
     /// What it is, in one line.
     pub title: String,
+    /// The application that it is like, whose programs and data it has.
+    pub like: Option<String>,
     /// Which service a workload speaks to.
     pub entrances: Vec<Entrance>,
     /// Its services.
@@ -295,6 +297,11 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::
 }
 
 impl App {
+    /// The application whose programs and data it has: itself, or the one that it is like.
+    pub fn made_as(&self) -> &str {
+        self.like.as_deref().unwrap_or(&self.name)
+    }
+
     /// The workload that it answers; `None` where it has no entrance for one.
     pub fn workload(&self) -> Option<Workload> {
         self.entrances.first().map(|entrance| entrance.workload)

@@ -24,6 +24,7 @@ const DEPTH: usize = 8;
 struct Text<S> {
     name: String,
     title: String,
+    like: Option<String>,
     #[serde(default, rename = "kind")]
     kinds: BTreeMap<String, Spanned<Table>>,
     #[serde(default, rename = "entrance")]
@@ -73,6 +74,7 @@ impl<S> Text<S> {
         App {
             name: self.name,
             title: self.title,
+            like: self.like,
             entrances: self.entrances,
             services,
             members: self.members,

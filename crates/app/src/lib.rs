@@ -27,6 +27,7 @@ mod files;
 mod filling;
 mod kinds;
 mod library;
+mod like;
 mod limits;
 mod npm;
 mod parts;

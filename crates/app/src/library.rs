@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use crate::files::Files;
-use crate::{App, Error, check};
+use crate::{App, Error, check, like};
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
@@ -23,6 +23,41 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// Errors: there is none, with those that there are.
 pub fn of_name(name: &str) -> Result<App, Error> {
+    let file = format!("apps/{name}/{DESCRIPTION}");
+    whole(&file, name, compiled(name)?, compiled)
+}
+
+/// The application that `folder` describes.
+///
+/// Errors: it has no `app.toml`, or that is wrong.
+pub fn of_folder(folder: &Path) -> Result<App, Error> {
+    let file = folder.join(DESCRIPTION);
+    let found = read(folder)?;
+    let folder = found.1.folder.clone().unwrap_or_default();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    whole(&file.display().to_string(), &name, found, |base| read(&folder.with_file_name(base)))
+}
+
+/// A description, and what lies beside it.
+type Found = (String, Files);
+
+/// The application that a description says, and what it leaves to the one that it is like, which `beside` finds.
+fn whole(
+    file: &str,
+    name: &str,
+    (mut text, mut files): Found,
+    beside: impl Fn(&str) -> Result<Found, Error>,
+) -> Result<App, Error> {
+    let Some(base) = like::name(&text) else { return check::read(file, name, &text, files) };
+    let problem = |problem| Error::Description { file: format!("{file}, with what '{base}' says"), problem };
+    let (of_base, mut all) = beside(&base)?;
+    text = like::joined(&text, &of_base).map_err(problem)?;
+    all.templates.append(&mut files.templates);
+    files = all;
+    check::read(&format!("{file}, with what '{base}' says"), name, &text, files)
+}
+
+fn compiled(name: &str) -> Result<Found, Error> {
     let Some((_, files)) = APPS.iter().find(|(found, _)| *found == name) else {
         let near = check::nearest(name, names());
         return Err(Error::Unknown {
@@ -41,13 +76,10 @@ pub fn of_name(name: &str) -> Result<App, Error> {
     let texts = files.iter().filter(|(name, _)| is_text(name)).map(text);
     let mut templates = texts.collect::<Result<BTreeMap<_, _>, _>>()?;
     let description = templates.remove(DESCRIPTION).unwrap_or_default();
-    check::read(&file, name, &description, Files { templates, compiled: files, folder: None })
+    Ok((description, Files { templates, compiled: files, folder: None }))
 }
 
-/// The application that `folder` describes.
-///
-/// Errors: it has no `app.toml`, or that is wrong.
-pub fn of_folder(folder: &Path) -> Result<App, Error> {
+fn read(folder: &Path) -> Result<Found, Error> {
     let file = folder.join(DESCRIPTION);
     let error = |problem: String| Error::Description { file: file.display().to_string(), problem };
     let folder = fs::canonicalize(folder)
@@ -56,9 +88,7 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
         .map_err(|e| error(format!("{e}; the folder of an application holds an {DESCRIPTION}")))?;
     let mut templates = BTreeMap::new();
     collect(&folder, &folder, DEPTH, &mut templates).map_err(|e| error(format!("its templates: {e}")))?;
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let files = Files { templates, compiled: &[], folder: Some(folder) };
-    check::read(&file.display().to_string(), &name, &text, files)
+    Ok((text, Files { templates, compiled: &[], folder: Some(folder) }))
 }
 
 fn collect(

@@ -239,7 +239,7 @@ impl Plan {
         let people = self.people.filter(|_| seeded.needs_people());
         let key = self.key(store, seeded, service, people, &found);
         let of = people.map_or_else(String::new, |people| format!("{}-{}-", people.users, people.seed));
-        let name = format!("{}-{}-{of}{}", self.app().name, store.name, &key[..16]);
+        let name = format!("{}-{}-{of}{}", self.app().made_as(), store.name, &key[..16]);
         let cache = self.cache.clone().unwrap_or_else(cache_folder).join("seeds");
         let folder = cache.join(name);
         let in_folder = |path: &Path, e: io::Error| error(format!("{}: {e}", path.display()));

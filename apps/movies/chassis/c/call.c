@@ -66,6 +66,17 @@ void edge_close(struct edge *edge) {
   g_free(edge->method);
 }
 
+/** Those buckets that are not empty. */
+static void put_histogram(GHashTable *table, const struct edge *edge, const char *what, struct histogram *histogram) {
+  for (int bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
+    const int64_t count = histogram->counts[bucket];
+    if (count == 0) continue;
+    char *name = g_strdup_printf("edge.%s.%s.%s.%d", edge->callee, edge->method, what, bucket);
+    counters_put(table, name, count);
+    g_free(name);
+  }
+}
+
 void edge_count(GHashTable *table, struct edge *edge) {
   const char *names[] = {"calls", "errors", "ns"};
   const int64_t values[] = {edge->calls, edge->errors, edge->ns};
@@ -74,6 +85,10 @@ void edge_count(GHashTable *table, struct edge *edge) {
     counters_put(table, name, values[at]);
     g_free(name);
   }
+  put_histogram(table, edge, "wall", &edge->wall);
+  put_histogram(table, edge, "queue", &edge->queue);
+  put_histogram(table, edge, "application", &edge->application);
+  put_histogram(table, edge, "cpu", &edge->cpu);
 }
 
 uint64_t hash_of_number(int64_t number) {
@@ -89,6 +104,9 @@ struct call {
   ThriftStruct *arguments, *result;
   int64_t until_ns;
   struct span span;
+  /** What the answer said of its queue, application and processor. */
+  bool has_times;
+  int64_t times[3];
 };
 
 static bool send_request(struct call *call, struct connection *connection, struct failure *failure) {
@@ -166,6 +184,7 @@ static bool read_answer(struct call *call, struct connection *connection, const 
     return fail_unavailable(failure, "an answer that is none to this request");
   }
   call->span.bytes_in = (uint32_t)(4 + size);
+  call->has_times = parse_times(frame.times, call->times);
   // More than one answer is none that can be trusted.
   *is_sound = connection->inbox.end - connection->inbox.begin == 4 + size;
   if (head.type == MESSAGE_EXCEPTION) return read_exception(frame.message, failure);
@@ -204,6 +223,12 @@ static void finish(struct call *call, bool ok, struct failure *failure) {
   span->stamps[5] = now_ns();
   edge->calls++;
   edge->ns += span->stamps[5] - span->stamps[0];
+  histogram_add(&edge->wall, span->stamps[5] - span->stamps[0]);
+  if (call->has_times) {
+    histogram_add(&edge->queue, call->times[0]);
+    histogram_add(&edge->application, call->times[1]);
+    histogram_add(&edge->cpu, call->times[2]);
+  }
   if (!ok && failure->outcome != OUTCOME_REFUSED) {
     edge->errors++;
     struct failure why = *failure;

@@ -6,6 +6,7 @@
 #include <thrift/c_glib/thrift_struct.h>
 
 #include "config.h"
+#include "histogram.h"
 #include "pool.h"
 #include "request.h"
 
@@ -22,6 +23,8 @@ struct edge {
   /** What retries may cost. Units: tenths of a retry. */
   _Atomic int budget;
   _Atomic int64_t calls, errors, ns;
+  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  struct histogram wall, queue, application, cpu;
 };
 
 /** False where the configuration or the registry lacks the callee or method. */

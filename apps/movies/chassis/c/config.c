@@ -104,7 +104,20 @@ static char *name_in(const char *key, const char *family, const char *end) {
   return NULL;
 }
 
+/** Whether the key is one of those that name a service or a domain. */
+static bool is_named(const char *key) {
+  const char *families[][2] = {{"upstream.", ""}, {"cache.", ""}, {"store.", ""}, {"call.", ".deadline_ms"}};
+  for (size_t at = 0; at < G_N_ELEMENTS(families); at++) {
+    char *name = name_in(key, families[at][0], families[at][1]);
+    g_free(name);
+    if (name) return true;
+  }
+  return false;
+}
+
 static bool set_named(struct config *config, const struct value *value) {
+  // As if it were not there.
+  if (!*value->text && is_named(value->key)) return true;
   char *name;
   long number;
   GPtrArray *list;

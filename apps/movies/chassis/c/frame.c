@@ -100,3 +100,15 @@ bool parse_decimal(const char *text, size_t size, int64_t *value) {
   }
   return true;
 }
+
+bool parse_times(struct slice text, int64_t times[3]) {
+  const char *at = text.data, *end = text.data + text.size;
+  for (int part = 0; part < 3; part++) {
+    if (part > 0 && (at == end || *at++ != ',')) return false;
+    const char *begin = at;
+    times[part] = 0;
+    for (; at < end && at - begin < 18 && *at >= '0' && *at <= '9'; at++) times[part] = times[part] * 10 + (*at - '0');
+    if (at == begin) return false;
+  }
+  return at == end;
+}

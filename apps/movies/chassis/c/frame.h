@@ -48,5 +48,8 @@ void frame_header(GByteArray *out, uint32_t sequence, const struct pair *pairs, 
 /** The same in a plain frame: the length. */
 void frame_length(GByteArray *out, size_t size);
 
+/** `queue_ns,application_ns,cpu_ns`, each of up to 18 digits, and nothing else. */
+bool parse_times(struct slice text, int64_t times[3]);
+
 /** Up to 9 digits and nothing else. */
 bool parse_decimal(const char *text, size_t size, int64_t *value);

@@ -26,6 +26,8 @@
 /** A caller that reads no answer for this long has given up. */
 #define LONGEST_WRITE_NS DEFAULT_DEADLINE_NS
 #define EVENTS 64
+/** How often is looked whether requests under way have ended. */
+#define LOOK_US 2000
 
 struct peer {
   int descriptor;
@@ -285,7 +287,9 @@ static void advance(struct server *server, struct peer *peer, struct codec *code
         close_peer(server, peer);
         return;
       case INBOX_INCOMPLETE:
-        if (server->is_draining) {
+        // At the end, what the kernel has received is answered still; a frame that has begun may come to its end.
+        if (server->is_draining && inbox_read(&peer->inbox, peer->descriptor) == INBOX_BYTES) continue;
+        if (server->is_draining && peer->inbox.begin == peer->inbox.end) {
           close_peer(server, peer);
         } else {
           arm(server, peer);
@@ -321,7 +325,7 @@ static void *work_on(void *given) {
     pthread_mutex_unlock(&server->queue_mutex);
     if (serve(server, &work, codec, LONGEST_WRITE_NS)) advance(server, work.peer, codec);
     pthread_mutex_lock(&server->queue_mutex);
-    if (--server->at_work == 0 && server->count == 0) pthread_cond_broadcast(&server->idle);
+    server->at_work--;
   }
   pthread_mutex_unlock(&server->queue_mutex);
   codec_free(codec);
@@ -368,7 +372,6 @@ bool server_open(struct server *server, struct service *service, const struct me
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_cond_init(&server->waiting, &clock);
-  pthread_cond_init(&server->idle, &clock);
   pthread_condattr_destroy(&clock);
   server->queue = g_new(struct work, service->config->queue);
   server->workers = g_new(pthread_t, service->config->threads);
@@ -391,24 +394,37 @@ bool server_open(struct server *server, struct service *service, const struct me
   return true;
 }
 
-/** Waits for requests under way. Does not return where they take longer than they may. */
-static void end(struct server *server) {
-  server->is_draining = true;
-  close(server->listener);
-  // Callers see the end at once, and ask another instance.
+/** Goes on with the connections that no worker has; whether none is left. */
+static bool end_idle(struct server *server) {
+  struct peer *idle[MOST_PEERS];
+  int count = 0;
   pthread_mutex_lock(&server->peers_mutex);
+  const bool is_last = !server->peers;
   for (struct peer *peer = server->peers; peer; peer = peer->after) {
-    if (!peer->is_at_work) shutdown(peer->descriptor, SHUT_RDWR);
+    if (!peer->is_at_work) idle[count++] = peer;
   }
   pthread_mutex_unlock(&server->peers_mutex);
-  const int64_t until = now_ns() + LONGEST_END_NS;
-  const struct timespec until_time = {.tv_sec = until / (1000 * NS_PER_MS), .tv_nsec = until % (1000 * NS_PER_MS)};
-  pthread_mutex_lock(&server->queue_mutex);
-  int error = 0;
-  while (error == 0 && (server->at_work > 0 || server->count > 0)) {
-    error = pthread_cond_timedwait(&server->idle, &server->queue_mutex, &until_time);
+  // Workers take none of these, so that they stay until this thread has closed them or passed them on.
+  for (int at = 0; at < count; at++) {
+    if (inbox_read(&idle[at]->inbox, idle[at]->descriptor) == INBOX_CLOSED) {
+      close_peer(server, idle[at]);
+    } else {
+      advance(server, idle[at], server->reader_codec);
+    }
   }
-  bool is_idle = server->at_work == 0 && server->count == 0;
+  return is_last;
+}
+
+/** Answers the requests that have been received. Does not return where they take longer than they may. */
+static void end(struct server *server) {
+  server->is_draining = true;
+  // Those that the kernel has accepted may have sent a request.
+  accept_all(server);
+  close(server->listener);
+  const int64_t until = now_ns() + LONGEST_END_NS;
+  while (!end_idle(server) && now_ns() < until) usleep(LOOK_US);
+  pthread_mutex_lock(&server->queue_mutex);
+  const bool is_idle = server->at_work == 0 && server->count == 0;
   pthread_mutex_unlock(&server->queue_mutex);
   if (is_idle) return;
   log_error("requests were left at the end", NULL);
@@ -452,7 +468,6 @@ void server_close(struct server *server) {
   close(server->signals);
   close(server->epoll);
   pthread_cond_destroy(&server->waiting);
-  pthread_cond_destroy(&server->idle);
   pthread_mutex_destroy(&server->queue_mutex);
   pthread_mutex_destroy(&server->peers_mutex);
   codec_free(server->reader_codec);

@@ -34,7 +34,7 @@ struct server {
   _Atomic bool is_draining;
 
   pthread_mutex_t queue_mutex;
-  pthread_cond_t waiting, idle;
+  pthread_cond_t waiting;
   /** A ring of as many as may wait. */
   struct work *queue;
   int first, count, at_work;

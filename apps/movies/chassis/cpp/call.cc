@@ -79,6 +79,7 @@ void Call::decode(std::string_view body) {
     throw Unavailable("an answer that is none to this request");
   }
   bytes_in_ = static_cast<uint32_t>(4 + body.size());
+  times_ = Times::parse(frame->times);
   Outcome outcome = Outcome::kOk;
   std::exception_ptr error;
   std::string exception;
@@ -141,6 +142,12 @@ void Call::end(Outcome outcome, std::exception_ptr error) {
   Edge& edge = request_.edge;
   edge.calls++;
   edge.ns += stamps_[5] - stamps_[0];
+  edge.wall.add(stamps_[5] - stamps_[0]);
+  if (times_) {
+    edge.queue.add(times_->queue);
+    edge.application.add(times_->application);
+    edge.cpu.add(times_->cpu);
+  }
   if (outcome == Outcome::kFailed || outcome == Outcome::kDeadline) {
     edge.errors++;
     try {

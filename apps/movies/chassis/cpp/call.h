@@ -9,6 +9,7 @@
 
 #include "context.h"
 #include "edge.h"
+#include "frame.h"
 #include "records.h"
 
 namespace chassis {
@@ -58,6 +59,7 @@ class Call {
   uint64_t span_ = 0;
   std::array<int64_t, 6> stamps_{};
   uint32_t bytes_in_ = 0, bytes_out_ = 0;
+  std::optional<Times> times_;
   bool readable_ = false, retried_ = false, ended_ = false;
   std::exception_ptr error_;
 };

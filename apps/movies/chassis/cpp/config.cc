@@ -79,9 +79,17 @@ std::string name_in(const std::string& key, const std::string& family, const std
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos ? name : "";
 }
 
+/** Whether the key is one of those that name a service or a domain. */
+bool is_named(const std::string& key) {
+  return !name_in(key, "upstream.").empty() || !name_in(key, "cache.").empty() || !name_in(key, "store.").empty() ||
+         !name_in(key, "call.", ".deadline_ms").empty();
+}
+
 void set(Config& config, const Value& value) {
   const std::string& key = value.key;
   std::string name;
+  // As if it were not there.
+  if (value.text.empty() && is_named(key)) return;
   if (key == "service") {
     config.service = value.text;
   } else if (key == "id") {

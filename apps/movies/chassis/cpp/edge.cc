@@ -31,6 +31,10 @@ void Edge::append_to(std::map<std::string, int64_t>& out) const {
   out[name + ".calls"] = calls;
   out[name + ".errors"] = errors;
   out[name + ".ns"] = ns;
+  wall.append_to(out, name + ".wall");
+  queue.append_to(out, name + ".queue");
+  application.append_to(out, name + ".application");
+  cpu.append_to(out, name + ".cpu");
 }
 
 }  // namespace chassis

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "budget.h"
+#include "histogram.h"
 #include "pool.h"
 
 namespace chassis {
@@ -46,6 +47,8 @@ struct Edge {
   const bool idempotent;
   Budget budget;
   std::atomic<int64_t> calls{0}, errors{0}, ns{0};
+  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  Histogram wall, queue, application, cpu;
 };
 
 }  // namespace chassis

@@ -93,10 +93,23 @@ std::optional<Frame> Frame::parse(std::string_view body) {
       std::string_view value = cursor.take(cursor.varint());
       if (key == "traceparent") frame.traceparent = value;
       if (key == "d") frame.deadline = value;
+      if (key == "s") frame.times = value;
     }
   }
   if (cursor.failed() || !is_strict(frame.message)) return std::nullopt;
   return frame;
+}
+
+std::optional<Times> Times::parse(std::string_view text) {
+  Times times;
+  size_t at = 0;
+  for (int64_t* part : {&times.queue, &times.application, &times.cpu}) {
+    if (part != &times.queue && (at == text.size() || text[at++] != ',')) return std::nullopt;
+    const size_t begin = at;
+    for (; at < text.size() && at - begin < 18 && text[at] >= '0' && text[at] <= '9'; at++) *part = *part * 10 + (text[at] - '0');
+    if (at == begin) return std::nullopt;
+  }
+  return at == text.size() ? std::optional(times) : std::nullopt;
 }
 
 std::optional<MessageHead> MessageHead::parse_call(std::string_view message) {

@@ -30,10 +30,20 @@ struct Frame {
   std::string_view traceparent;
   /** What is left. Units: ms, decimal. */
   std::string_view deadline;
+  /** `queue_ns,application_ns,cpu_ns` of an answer. */
+  std::string_view times;
   std::string_view message;
 
   /** Of what follows the length; nothing where it is no frame of this kind. */
   static std::optional<Frame> parse(std::string_view body);
+};
+
+/** What an answer says that it took. Units: ns. */
+struct Times {
+  int64_t queue = 0, application = 0, cpu = 0;
+
+  /** Of three numbers of up to 18 digits with commas between; nothing where it is anything else. */
+  static std::optional<Times> parse(std::string_view text);
 };
 
 /** Name and sequence of a message of the strict binary protocol. */

@@ -32,6 +32,8 @@ constexpr auto kLongestEnd = std::chrono::seconds(2);
 /** A caller that reads no answer for this long has given up. */
 constexpr int64_t kLongestWriteNs = kDefaultDeadlineNs;
 constexpr int kEvents = 64;
+/** How often is looked whether requests under way have ended. */
+constexpr auto kLook = std::chrono::milliseconds(2);
 
 void write_exception(Buffer& buffer, Protocol& protocol, const MessageHead& head, const TApplicationException& exception) {
   buffer.resetBuffer();
@@ -161,7 +163,9 @@ void Server::advance(Peer& peer) {
         service_.records.counters.bad_frames++;
         return close(peer);
       case Inbox::Next::kIncomplete:
-        return is_draining_ ? close(peer) : arm(peer);
+        // At the end, what the kernel has received is answered still; a frame that has begun may come to its end.
+        if (is_draining_ && peer.inbox.read(peer.socket.descriptor()) == Inbox::Got::kBytes) continue;
+        return is_draining_ && peer.inbox.bytes().empty() ? close(peer) : arm(peer);
       case Inbox::Next::kFrame:
         break;
     }
@@ -220,7 +224,7 @@ void Server::work() {
     lock.unlock();
     if (serve(request)) advance(*request.peer);
     lock.lock();
-    if (--at_work_ == 0 && queue_.empty()) idle_.notify_all();
+    at_work_--;
   }
 }
 
@@ -329,19 +333,39 @@ bool Server::answer(Exchange& exchange) {
   return sent;
 }
 
-void Server::end() {
-  is_draining_ = true;
-  listener_ = Socket();
+bool Server::end_idle() {
+  std::vector<Peer*> idle;
+  bool is_last = false;
   {
-    // Callers see the end at once, and ask another instance.
     std::lock_guard lock(peers_mutex_);
+    is_last = peers_.empty();
     for (auto& [at, peer] : peers_) {
-      if (!peer->is_at_work) shutdown(peer->socket.descriptor(), SHUT_RDWR);
+      if (!peer->is_at_work) idle.push_back(at);
     }
   }
-  std::unique_lock lock(queue_mutex_);
-  if (idle_.wait_for(lock, kLongestEnd, [this] { return at_work_ == 0 && queue_.empty(); })) return;
-  log_error("requests were left at the end", {{"at_work", at_work_}, {"waiting", queue_.size()}});
+  // Workers take none of these, so that they stay until this thread has closed them or passed them on.
+  for (Peer* peer : idle) {
+    if (peer->inbox.read(peer->socket.descriptor()) == Inbox::Got::kClosed) {
+      close(*peer);
+    } else {
+      advance(*peer);
+    }
+  }
+  return is_last;
+}
+
+void Server::end() {
+  is_draining_ = true;
+  // Those that the kernel has accepted may have sent a request.
+  accept_all();
+  listener_ = Socket();
+  const auto until = std::chrono::steady_clock::now() + kLongestEnd;
+  while (!end_idle() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLook);
+  {
+    std::lock_guard lock(queue_mutex_);
+    if (at_work_ == 0 && queue_.empty()) return;
+    log_error("requests were left at the end", {{"at_work", at_work_}, {"waiting", queue_.size()}});
+  }
   service_.records.spans.flush();
   // Their threads cannot be joined in time.
   _exit(0);

@@ -68,7 +68,10 @@ class Server {
   bool refuse_overloaded(const Request& request);
   void process(Exchange& exchange);
   bool answer(Exchange& exchange);
+  /** Answers the requests that have been received. Does not return where they take longer than they may. */
   void end();
+  /** Goes on with the connections that no worker has; whether none is left. */
+  bool end_idle();
 
   Service& service_;
   const std::shared_ptr<Processor> processor_;
@@ -80,7 +83,7 @@ class Server {
   std::unordered_map<Peer*, std::unique_ptr<Peer>> peers_;
 
   std::mutex queue_mutex_;
-  std::condition_variable waiting_, idle_;
+  std::condition_variable waiting_;
   std::deque<Request> queue_;
   int at_work_ = 0;
   bool is_closed_ = false;

@@ -49,6 +49,7 @@ func ParseConfig(text, file string, ownKeys ...string) (*Config, error) {
 		known[key] = true
 	}
 	c := &Config{file: file, values: map[string]string{}, Optional: map[string]bool{}}
+	seen := map[string]bool{}
 	for at, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -63,10 +64,14 @@ func ParseConfig(text, file string, ownKeys ...string) (*Config, error) {
 		if !known[key] && !families.MatchString(key) {
 			return nil, fmt.Errorf("%s: `%s` is not a key", place, key)
 		}
-		if _, twice := c.values[key]; twice {
+		if seen[key] {
 			return nil, fmt.Errorf("%s: `%s` is there twice", place, key)
 		}
-		c.values[key] = strings.TrimSpace(value)
+		seen[key] = true
+		// An empty one that names a service or a domain is as if it were not there.
+		if value = strings.TrimSpace(value); value != "" || known[key] {
+			c.values[key] = value
+		}
 	}
 	for _, key := range neededKeys {
 		if _, there := c.values[key]; !there {

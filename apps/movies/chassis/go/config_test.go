@@ -1,6 +1,7 @@
 package chassis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,23 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+func TestEmptyIsNone(t *testing.T) {
+	text := strings.NewReplacer("cache.movies=127.0.0.1:3", "cache.movies=", "deadline_ms=20", "deadline_ms=").Replace(good)
+	c, err := ParseConfig(text+"upstream.plot=\n", "a.conf", "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit, err := c.limitOf("ads"); limit != 0 || err != nil {
+		t.Errorf("%d, %v", limit, err)
+	}
+	if _, err := c.addresses("cache.movies"); err == nil || !strings.Contains(err.Error(), "`cache.movies` is missing") {
+		t.Error(err)
+	}
+	if names := c.upstreams(); slices.Contains(names, "plot") {
+		t.Error(names)
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	check := func(from, to, want string) {
 		t.Helper()
@@ -57,7 +75,7 @@ func TestConfigErrors(t *testing.T) {
 	check("own=7", "upstream.=a:1", "`upstream.` is not a key")
 	check("listen=127.0.0.1:4000", "listen=4000", "`listen` has `4000`, and takes HOST:PORT")
 	check("127.0.0.1:2", "127.0.0.1:70000", "`upstream.ads` has `127.0.0.1:70000`")
-	check("cache.movies=127.0.0.1:3", "cache.movies=", "`cache.movies` takes at least one address")
+	check("cache.movies=127.0.0.1:3", "cache.movies=,", "`cache.movies` takes at least one address")
 	check("deadline_ms=20", "deadline_ms=0", "`call.ads.deadline_ms` is `0`")
 	check("secret=", "secret=abc", "`secret` takes 64 hex digits or nothing")
 	if _, err := ParseConfig(good, "a.conf"); err == nil {

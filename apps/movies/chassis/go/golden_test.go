@@ -153,6 +153,17 @@ type vectors struct {
 		}
 		Bad []struct{ Token, Why string }
 	} `json:"tokens"`
+	Buckets []struct {
+		NS     string
+		Bucket int
+	}
+	Times struct {
+		Good []struct {
+			Text  string
+			Times []string
+		}
+		Bad []string
+	}
 	Traces struct {
 		Good []struct {
 			Text, Trace, Span string

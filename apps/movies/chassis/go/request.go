@@ -48,6 +48,23 @@ func left(ctx context.Context) time.Duration {
 	return time.Until(deadline)
 }
 
+// parseTimes takes `queue,application,cpu` of an answer: three numbers of up to 18 digits. Units: ns.
+func parseTimes(text string) (times [3]int64, ok bool) {
+	part, digits := 0, 0
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; {
+		case c >= '0' && c <= '9' && digits < 18:
+			times[part] = times[part]*10 + int64(c-'0')
+			digits++
+		case c == ',' && digits > 0 && part < 2:
+			part, digits = part+1, 0
+		default:
+			return times, false
+		}
+	}
+	return times, part == 2 && digits > 0
+}
+
 // parseDecimal takes 1 to 9 digits, so that no sum of them overflows.
 func parseDecimal(text string) (int64, bool) {
 	if len(text) == 0 || len(text) > 9 {

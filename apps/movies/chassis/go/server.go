@@ -37,14 +37,22 @@ type server struct {
 
 	places  chan struct{}
 	waiting atomic.Int64
-	work    sync.WaitGroup
+	// One for each connection.
+	work sync.WaitGroup
 
 	mutex    sync.Mutex
-	peers    map[*peer]bool // Whether it has a request under way.
+	peers    map[*peer]bool
 	draining bool
 }
 
 type peer struct{ net.Conn }
+
+// closeRead lets what has been received be read, and then the end.
+func (p *peer) closeRead() {
+	if one, is := p.Conn.(interface{ CloseRead() error }); is {
+		_ = one.CloseRead() // Closed already, where it fails.
+	}
+}
 
 func listen(s *Service, p Processor) (*server, error) {
 	listener, err := net.Listen("tcp", s.Config.Listen)
@@ -92,7 +100,8 @@ func (s *server) add(p *peer) bool {
 	if s.draining {
 		return false
 	}
-	s.peers[p] = false
+	s.peers[p] = true
+	s.work.Add(1)
 	return true
 }
 
@@ -101,24 +110,6 @@ func (s *server) remove(p *peer) {
 	delete(s.peers, p)
 	s.mutex.Unlock()
 	p.Close()
-}
-
-// begin is false where the server ends and takes no more requests.
-func (s *server) begin(p *peer) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.draining {
-		return false
-	}
-	s.peers[p] = true
-	s.work.Add(1)
-	return true
-}
-
-func (s *server) finish(p *peer) {
-	s.mutex.Lock()
-	s.peers[p] = false
-	s.mutex.Unlock()
 	s.work.Done()
 }
 
@@ -134,27 +125,19 @@ func (s *server) serve(p *peer) {
 		if errors.Is(err, errBadFrame) {
 			s.service.counters.badFrames.Add(1)
 		}
-		if err != nil || !s.begin(p) {
-			return
-		}
-		sound := x.run()
-		s.finish(p)
-		if !sound {
+		if err != nil || !x.run() {
 			return
 		}
 	}
 }
 
-// end takes no more connections and requests, and waits for those under way.
+// end takes no more connections, answers the requests that have been received, and closes connections then.
 func (s *server) end() {
 	s.mutex.Lock()
 	s.draining = true
 	s.listener.Close()
-	for p, busy := range s.peers {
-		// Callers see the end at once, and ask another instance.
-		if !busy {
-			p.Close()
-		}
+	for p := range s.peers {
+		p.closeRead()
 	}
 	s.mutex.Unlock()
 	done := make(chan struct{})

@@ -34,6 +34,8 @@ type edge struct {
 	method            string
 	calls, errors, ns atomic.Int64
 	budget            *budget
+	// Of all calls: how long they took here, and what their answers said of the callee's.
+	wall, queue, application, cpu histogram
 }
 
 // Upstream is the service of this name in the configuration.
@@ -65,6 +67,10 @@ func (u *Upstream) appendTo(all map[string]int64) {
 	for method, e := range u.edges {
 		name := "edge." + u.name + "." + method
 		all[name+".calls"], all[name+".errors"], all[name+".ns"] = e.calls.Load(), e.errors.Load(), e.ns.Load()
+		e.wall.appendTo(all, name+".wall")
+		e.queue.appendTo(all, name+".queue")
+		e.application.appendTo(all, name+".application")
+		e.cpu.appendTo(all, name+".cpu")
 	}
 }
 
@@ -103,6 +109,9 @@ type call struct {
 	request      *Request
 	args, result thrift.TStruct
 	span         span
+	// What the answer said of its queue, application and processor, where it did.
+	times    [3]int64
+	hasTimes bool
 }
 
 func (c *call) run(ctx context.Context) error {
@@ -207,6 +216,7 @@ func (c *call) decode(conn *connection, body []byte) (err error, sound bool) {
 	if err != nil || h.name != c.edge.method || h.sequence != int32(conn.sequence) {
 		return none, false
 	}
+	c.times, c.hasTimes = parseTimes(f.times)
 	ctx, in := context.Background(), newProtocol(h.body)
 	switch h.kind {
 	case thrift.REPLY:
@@ -228,6 +238,12 @@ func (c *call) end(err error) {
 	c.span.stamps[5] = Now()
 	c.edge.calls.Add(1)
 	c.edge.ns.Add(c.span.stamps[5] - c.span.stamps[0])
+	c.edge.wall.add(c.span.stamps[5] - c.span.stamps[0])
+	if c.hasTimes {
+		c.edge.queue.add(c.times[0])
+		c.edge.application.add(c.times[1])
+		c.edge.cpu.add(c.times[2])
+	}
 	c.span.outcome = outcomeOf(err)
 	if answer, is := c.result.(interface{ IsSetRefused() bool }); err == nil && is && answer.IsSetRefused() {
 		c.span.outcome = refused

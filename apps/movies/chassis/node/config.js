@@ -43,6 +43,7 @@ export class Config {
   /** Errors name the file and the key. */
   static parse(text, file) {
     const values = new Map();
+    const seen = new Set();
     for (const [at, line] of text.split('\n').map((line) => line.trim()).entries()) {
       if (line === '' || line.startsWith('#')) continue;
       const place = `${file}:${at + 1}`;
@@ -52,8 +53,11 @@ export class Config {
       if (!NEEDED.includes(key) && key !== 'optional' && !FAMILIES.test(key)) {
         throw new Error(`${place}: \`${key}\` is not a key`);
       }
-      if (values.has(key)) throw new Error(`${place}: \`${key}\` is there twice`);
-      values.set(key, line.slice(equals + 1).trim());
+      if (seen.has(key)) throw new Error(`${place}: \`${key}\` is there twice`);
+      seen.add(key);
+      const value = line.slice(equals + 1).trim();
+      // An empty one that names a service or a domain is as if it were not there.
+      if (value !== '' || !FAMILIES.test(key)) values.set(key, value);
     }
     return new Config(file, values);
   }

@@ -7,6 +7,8 @@ export const USUAL_DEADLINE_MS = 2000;
 /** What a request header `traceparent` says. W3C's version 00 only, in lower case. Source: Trace Context, 3.2.2. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
+const TIMES = /^[0-9]{1,18},[0-9]{1,18},[0-9]{1,18}$/;
+
 /** Undefined where it is none. */
 export function parseTrace(text) {
   const found = TRACEPARENT.exec(text);
@@ -30,6 +32,11 @@ export function newSpanId() {
     const id = random.toString('hex', used, (used += 8));
     if (id !== '0000000000000000') return id;
   }
+}
+
+/** What a header `s` says of queue, application and processor: three numbers of up to 18 digits. Units: ns. Undefined where it is none. */
+export function parseTimes(text) {
+  return TIMES.test(text) ? text.split(',').map(Number) : undefined;
 }
 
 /** 1 to 9 digits, so that no sum of them overflows; otherwise undefined. */

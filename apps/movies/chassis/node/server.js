@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { NS_PER_MS, now, ProcessorTime } from './clock.js';
 import { Context, newSpanId, parseDecimal, parseTrace, USUAL_DEADLINE_MS } from './context.js';
 import { Outcome } from './failure.js';
@@ -12,6 +13,8 @@ import { fillStamps, Kind } from './span.js';
 const MOST_PEERS = 512;
 /** Source: the contract of the application. */
 const LONGEST_END_MS = 2000;
+/** How often is looked whether requests under way have ended. Units: ms. */
+const LOOK_MS = 2;
 /** A caller that reads no answer for so long has given up. */
 const LONGEST_WRITE_MS = USUAL_DEADLINE_MS;
 /** Of Thrift: a structure; the field of `Refused` in a reply has number 1, a result 0. */
@@ -32,7 +35,6 @@ export class Server {
   #atWork = 0;
   #waiting = [];
   #draining = false;
-  #onIdle = () => {};
 
   /** `makeHandler(context)` makes what answers one request. */
   constructor(service, Processor, makeHandler) {
@@ -56,18 +58,24 @@ export class Server {
     });
   }
 
-  /** Takes no more connections and requests, and waits for those under way. */
+  /** Takes no more connections, answers the requests that have been received, and closes connections then. */
   async end() {
     this.#draining = true;
     this.#server.close();
-    // Callers see the end at once, and ask another instance.
-    for (const peer of this.#peers) if (!peer.isBusy) peer.socket.destroy();
-    if (this.#busy === 0) return;
-    await new Promise((resolve) => {
-      this.#onIdle = resolve;
-      setTimeout(resolve, LONGEST_END_MS).unref();
-    });
+    const until = now() + LONGEST_END_MS * NS_PER_MS;
+    while (this.#peers.size > 0 && now() < until) {
+      // What the kernel has received is read in the next turns of the loop of events.
+      await turn();
+      await turn();
+      for (const peer of this.#peers) if (!peer.isBusy) this.#leave(peer);
+      await sleep(LOOK_MS);
+    }
     if (this.#busy > 0) this.#service.log.error('requests were left at the end', { requests: this.#busy });
+  }
+
+  /** Callers see the end at once, and ask another instance; a frame that has begun may come to its end. */
+  #leave(peer) {
+    if (peer.inbox.size === 0) peer.socket.destroySoon();
   }
 
   get #busy() {
@@ -92,10 +100,7 @@ export class Server {
     });
     socket.on('timeout', () => socket.destroy());
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => {
-      this.#peers.delete(peer);
-      if (this.#draining && this.#busy === 0) this.#onIdle();
-    });
+    socket.on('close', () => this.#peers.delete(peer));
   }
 
   /** Begins the next request of a connection, if it is there. */
@@ -206,11 +211,7 @@ export class Server {
     }
     if (exchange.method >= 0) this.#record(exchange, cpu, before.length + message.length);
     peer.isBusy = false;
-    if (this.#draining) {
-      peer.socket.end();
-      if (this.#busy === 0) this.#onIdle();
-      return;
-    }
+    if (this.#draining) this.#leave(peer);
     if (peer.socket.isPaused()) peer.socket.resume();
     // Not at once, so that a caller that sends many at a time cannot make the others wait.
     if (peer.inbox.size > 0) setImmediate(() => peer.isBusy || peer.socket.destroyed || this.#advance(peer));

@@ -1,8 +1,9 @@
 import { Budget } from './budget.js';
 import { NS_PER_MS, now } from './clock.js';
-import { newSpanId, traceText } from './context.js';
+import { newSpanId, parseTimes, traceText } from './context.js';
 import { answeredBy, ConnectionLost, DeadlineSpent, Outcome, outcomeOf, Refused, Unavailable } from './failure.js';
 import { BadFrame, headerBefore, parseFrame, parseHead, Type } from './frame.js';
+import { Histogram } from './histogram.js';
 import { shardOf } from './jump.js';
 import { Pool } from './pool.js';
 import { Bytes, Reader, readException, Writer } from './protocol.js';
@@ -10,6 +11,35 @@ import { isIdempotent, row } from './registry.js';
 import { Kind, RETRIED } from './span.js';
 
 const takeFrame = (inbox) => inbox.takeFrame();
+
+/** The calls of one method. */
+class Edge {
+  budget = new Budget();
+  calls = 0;
+  errors = 0;
+  ns = 0;
+  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  wall = new Histogram();
+  queue = new Histogram();
+  application = new Histogram();
+  cpu = new Histogram();
+
+  /** `took`: queue, application and processor time, where the answer said it. Units: ns. */
+  count(wall, took) {
+    this.calls++;
+    this.ns += wall;
+    this.wall.add(wall);
+    if (!took) return;
+    this.queue.add(took[0]);
+    this.application.add(took[1]);
+    this.cpu.add(took[2]);
+  }
+
+  appendTo(all, name) {
+    for (const key of ['calls', 'errors', 'ns']) all[`${name}.${key}`] = Math.round(this[key]);
+    for (const key of ['wall', 'queue', 'application', 'cpu']) this[key].appendTo(all, `${name}.${key}`);
+  }
+}
 
 /** A service that is called, with the generated class of its clients. */
 export class Upstream {
@@ -30,12 +60,12 @@ export class Upstream {
     this.#Client = Client;
     this.#limit = service.config.limitOf(name);
     this.#replicas = service.config.upstream(name).map((address) => new Pool(address));
-    for (const method of this.#row.methods) this.#edges.set(method, { calls: 0, errors: 0, ns: 0, budget: new Budget() });
+    for (const method of this.#row.methods) this.#edges.set(method, new Edge());
   }
 
   appendTo(all) {
     for (const [method, edge] of this.#edges) {
-      for (const key of ['calls', 'errors', 'ns']) all[`edge.${this.#name}.${method}.${key}`] = Math.round(edge[key]);
+      edge.appendTo(all, `edge.${this.#name}.${method}`);
     }
   }
 
@@ -46,7 +76,7 @@ export class Upstream {
   /** Asks a replica, the next one or that of the key. Errors: `Refused`, `DeadlineSpent`, `Unavailable`. */
   async call(context, method, args, { key } = {}) {
     const edge = this.#edges.get(method);
-    const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0 };
+    const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0, took: undefined };
     const span = context.sampled ? newSpanId() : undefined;
     const asked = this.#ask(context.within(this.#limit), method, args, span);
     edge.budget.earn();
@@ -109,15 +139,15 @@ export class Upstream {
       return connection.exchange([before, message], takeFrame, context.deadline, times);
     });
     times.in = 4 + body.length;
-    return this.#decode(method, asked, body);
+    return this.#decode(method, asked, body, times);
   }
 
-  #decode(method, { client, sequence, answered }, body) {
+  #decode(method, { client, sequence, answered }, body, times) {
     const frame = parseFrame(body);
     const head = parseHead(frame.message);
-    if (!frame.hasHeader || frame.sequence !== sequence || head.sequence !== sequence || head.name !== method) {
-      throw new Unavailable(`${this.#name}: an answer that is none to this request`);
-    }
+    const isMine = frame.hasHeader && frame.sequence === sequence && head.sequence === sequence && head.name === method;
+    if (!isMine) throw new Unavailable(`${this.#name}: an answer that is none to this request`);
+    times.took = parseTimes(frame.pairs.s ?? '');
     if (head.type === Type.EXCEPTION) throw answeredBy(this.#name, readException(frame.message));
     if (head.type !== Type.REPLY) throw new BadFrame();
     const reader = new Reader(frame.message);
@@ -134,8 +164,7 @@ export class Upstream {
   #end(context, edge, method, span, times, failure) {
     const decoded = now();
     const outcome = outcomeOf(failure);
-    edge.calls++;
-    edge.ns += decoded - times.called;
+    edge.count(decoded - times.called, times.took);
     if (outcome === Outcome.FAILED || outcome === Outcome.DEADLINE) {
       edge.errors++;
       this.#service.log.error('a call failed', { callee: this.#name, method, error: failure.message });

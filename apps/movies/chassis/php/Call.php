@@ -28,6 +28,8 @@ final class Call
     private array $stamps;
     private int $sent = 0;
     private int $received = 0;
+    /** What the answer says that it took. */
+    private string $times = '';
     private ?Outcome $outcome = null;
     private mixed $result = null;
     private Refused|Failure|null $error = null;
@@ -162,6 +164,7 @@ final class Call
         if ($frame->isPlain || $frame->sequence !== $this->sequence) {
             throw new Closed('the answer is that of another request');
         }
+        $this->times = $frame->headers['s'] ?? '';
         $this->buffer->set($frame->body, $frame->at);
         try {
             $this->result = $this->client->{"recv_$this->method"}();
@@ -219,6 +222,7 @@ final class Call
             "edge.$this->edge.calls" => 1,
             "edge.$this->edge.errors" => (int) $isError,
             "edge.$this->edge.ns" => $this->stamps[5] - $this->stamps[0],
+            ...Histogram::ofCall($this->edge, $this->stamps[5] - $this->stamps[0], $this->times),
         ]);
         if ($this->caller->context->isSampled) {
             $this->caller->spans->add($this->caller->context, Spans::CLIENT, Registry::id($this->callee),

@@ -49,7 +49,7 @@ final class Config
 
     public static function parse(string $text, string $file): self
     {
-        $values = [];
+        $values = $seen = [];
         foreach (explode("\n", $text) as $at => $line) {
             $line = trim($line);
             if ($line === '' || $line[0] === '#') {
@@ -64,10 +64,15 @@ final class Config
             if (!in_array($key, self::NEEDED, true) && $key !== 'optional' && preg_match(self::FAMILIES, $key) !== 1) {
                 throw new \InvalidArgumentException("$place: `$key` is not a key");
             }
-            if (isset($values[$key])) {
+            if (isset($seen[$key])) {
                 throw new \InvalidArgumentException("$place: `$key` is there twice");
             }
-            $values[$key] = trim($parts[1]);
+            $seen[$key] = true;
+            $value = trim($parts[1]);
+            // An empty one that names a service or a domain is as if it were not there.
+            if ($value !== '' || preg_match(self::FAMILIES, $key) !== 1) {
+                $values[$key] = $value;
+            }
         }
         return new self($file, $values);
     }

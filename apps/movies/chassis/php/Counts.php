@@ -7,7 +7,10 @@ namespace Movies\Chassis;
 /** What all processes of a service counted since its start. */
 interface Counts
 {
-    /** What every service counts; those of edges are `edge.CALLEE.METHOD.calls`, `.errors` and `.ns`. */
+    /**
+     * What every service counts. Those of edges are `edge.CALLEE.METHOD.calls`, `.errors` and `.ns`, and of calls of services
+     * `.wall.BUCKET`, `.queue.BUCKET`, `.application.BUCKET` and `.cpu.BUCKET`.
+     */
     public const NAMES = ['requests', 'errors', 'refused', 'deadline', 'overloaded', 'degraded', 'retries', 'bad_frames',
         'connections', 'spans', 'queue_ns', 'application_ns', 'cpu_ns'];
 

@@ -9,7 +9,7 @@ use Thrift\Exception\TException;
 use Thrift\Type\TMessageType;
 
 /**
- * Listens, and keeps as many workers as the service has threads, each a process with one connection at a time. Further
+ * Listens, and keeps as many workers as the service has threads, each a process that works on one request at a time. Further
  * connections wait in the kernel; this process serves none, and refuses those that are too many.
  */
 final class Server
@@ -68,7 +68,7 @@ final class Server
                 Log::error('a worker ended and is started again', ['pid' => $ended, 'status' => $status]);
                 $this->fork($slot, $listener, $parent, $kept);
             }
-            if ($this->counts->busy() >= $this->config->threads) {
+            if (!$this->counts->hasFree()) {
                 $this->shed($listener);
             }
         }

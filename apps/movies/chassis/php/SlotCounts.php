@@ -55,14 +55,15 @@ final class SlotCounts implements Counts
         $this->write();
     }
 
-    /** How many have a connection. */
-    public function busy(): int
+    /** Whether a worker has no connection. The last row is that of the process which has none. */
+    public function hasFree(): bool
     {
-        $busy = 0;
-        for ($slot = 0; $slot < $this->slots; $slot++) {
-            $busy += $this->read($slot)[count($this->places)];
+        for ($slot = 0; $slot < $this->slots - 1; $slot++) {
+            if ($this->read($slot)[count($this->places)] === 0) {
+                return true;
+            }
         }
-        return $busy;
+        return false;
     }
 
     public function all(): array

@@ -6,13 +6,25 @@ namespace Movies\Chassis;
 
 use Thrift\Exception\TException;
 
-/** A process that serves one connection after the other, and the requests of each in order. */
+/**
+ * A process that serves one request after the other, those of a connection in order. It has one connection as long as there
+ * are workers without; one whose connections are silent takes more of them, so that callers that are gone without a word, or
+ * keep connections that they do not use, cannot take all workers.
+ */
 final class Worker
 {
     /** How long spans wait at most. Units: µs. */
     private const FLUSH_US = 100_000;
+    /** Without a request for this long, a worker takes another connection. Units: ns. */
+    private const SILENT_NS = 100_000_000;
+    /** For a worker without a connection to take one that waits. Units: µs. */
+    private const LEFT_TO_OTHERS_US = 1000;
 
     private bool $isDraining = false;
+    /** @var array<int, Connection> by the number of their stream */
+    private array $connections = [];
+    /** When a request was last answered, or a connection taken. Units: ns. */
+    private int $busyAt = 0;
 
     /**
      * @param resource $listener shared by all workers
@@ -32,43 +44,82 @@ final class Worker
         pcntl_signal(SIGTERM, function (): void {
             $this->isDraining = true;
         });
-        while ($this->waitFor($this->listener)) {
-            // Another worker may have been faster.
-            $stream = @stream_socket_accept($this->listener, 0);
-            if ($stream !== false) {
-                $this->counts->add(['connections' => 1]);
-                $this->counts->setBusy(true);
-                $this->serve(Connection::accepted($stream));
-                $this->counts->setBusy(false);
+        while (!$this->isDraining) {
+            foreach ($this->ready() as $stream) {
+                match (true) {
+                    $stream === $this->parent => $this->isDraining = true,
+                    $stream === $this->listener => $this->accept(),
+                    default => $this->serve($this->connections[(int) $stream]),
+                };
             }
+        }
+        // What has been received is answered still.
+        foreach ($this->connections as $connection) {
+            $this->serve($connection);
         }
         $this->spans->flush();
     }
 
+    /**
+     * What can be read, for which it waits.
+     *
+     * @return list<resource>
+     */
+    private function ready(): array
+    {
+        $read = array_map(static fn (Connection $one): mixed => $one->stream, array_values($this->connections));
+        $read[] = $this->parent;
+        $left = $this->connections === [] ? 0 : $this->busyAt + self::SILENT_NS - hrtime(true);
+        if ($left <= 0) {
+            $read[] = $this->listener;
+        }
+        $wait = $left <= 0 ? PHP_INT_MAX : intdiv($left, 1000) + 1;
+        if ($this->spans->areWaiting()) {
+            $wait = min($wait, self::FLUSH_US);
+        }
+        $none = null;
+        $isEndless = $wait === PHP_INT_MAX;
+        $found = @stream_select($read, $none, $none, $isEndless ? null : 0, $isEndless ? null : $wait);
+        if ($found === 0) {
+            $this->spans->flush();
+        }
+        return $found > 0 ? array_values($read) : [];
+    }
+
+    private function accept(): void
+    {
+        if ($this->connections !== [] && $this->counts->hasFree()) {
+            usleep(self::LEFT_TO_OTHERS_US);
+            return;
+        }
+        // Another worker may have been faster.
+        $stream = @stream_socket_accept($this->listener, 0);
+        if ($stream === false) {
+            return;
+        }
+        $this->connections[(int) $stream] = Connection::accepted($stream);
+        $this->busyAt = hrtime(true);
+        $this->counts->add(['connections' => 1]);
+        $this->counts->setBusy(true);
+    }
+
+    /** Answers the requests that are there whole. */
     private function serve(Connection $connection): void
     {
         try {
-            while (($body = $this->next($connection)) !== null) {
+            while (($body = $connection->receive()) !== null) {
                 $this->answer($connection, $body);
+                $this->busyAt = hrtime(true);
             }
+            return;
         } catch (Closed) {
             // It had no further request, or does not want the answer any more.
         } catch (BadFrame | TException) {
             $this->counts->add(['bad_frames' => 1]);
         }
+        unset($this->connections[(int) $connection->stream]);
         $connection->close();
-    }
-
-    /** The next request; null: this process is to end. */
-    private function next(Connection $connection): ?string
-    {
-        while (!$this->isDraining) {
-            $body = $connection->receive();
-            if ($body !== null || !$this->waitFor($connection->stream)) {
-                return $body;
-            }
-        }
-        return null;
+        $this->counts->setBusy($this->connections !== []);
     }
 
     private function answer(Connection $connection, string $body): void
@@ -89,27 +140,5 @@ final class Worker
                 $this->spans->flush();
             }
         }
-    }
-
-    /**
-     * Waits until there is something to read; false: this process is to end.
-     *
-     * @param resource $stream
-     */
-    private function waitFor(mixed $stream): bool
-    {
-        while (!$this->isDraining) {
-            $read = [$stream, $this->parent];
-            $none = null;
-            $isWaiting = $this->spans->areWaiting();
-            $found = @stream_select($read, $none, $none, $isWaiting ? 0 : null, $isWaiting ? self::FLUSH_US : null);
-            if ($found === 0) {
-                $this->spans->flush();
-            }
-            if ($found > 0) {
-                return !in_array($this->parent, $read, true);
-            }
-        }
-        return false;
     }
 }

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 
 NEEDED = ("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data")
+# What services in other languages have a use for: it is taken, and means nothing here.
+OTHERS = re.compile(r"optional|upstream\.[a-z-]+|cache\.[a-z]+|store\.[a-z]+|call\.[a-z-]+\.deadline_ms")
 ADDRESS = re.compile(r"([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
@@ -43,8 +45,8 @@ class Config:
             key, equals, value = (part.strip() for part in line.partition("="))
             if not equals:
                 raise ConfigError(f"{file}:{at}: `{line}` is not key=value")
-            if key not in NEEDED:
-                raise ConfigError(f"{file}:{at}: `{key}` is not a key of this service")
+            if key not in NEEDED and not OTHERS.fullmatch(key):
+                raise ConfigError(f"{file}:{at}: `{key}` is not a key")
             if key in values:
                 raise ConfigError(f"{file}:{at}: `{key}` is there twice")
             values[key] = value

@@ -1,6 +1,10 @@
-"""Serves connections: one thread for each, up to a limit; some more wait; the rest are refused."""
+"""Serves connections: a thread for each while there are as many; then those without a request leave theirs to others.
+
+Some more connections than threads are taken; the rest are refused.
+"""
 
 import queue
+import select
 import selectors
 import socket
 import struct
@@ -30,11 +34,10 @@ def receive(connection: socket.socket, size: int) -> bytes | None:
 
 
 def read_frame(connection: socket.socket, rest: float) -> bytes | None:
-    """What follows the length; None where the connection has ended. Errors: BadFrame."""
+    """What follows the length; None where the connection has ended. `rest`: its time-out. Errors: BadFrame."""
     start = connection.recv(4)
     if not start:
         return None
-    connection.settimeout(rest)
     try:
         if len(start) < 4:
             more = receive(connection, 4 - len(start))
@@ -50,8 +53,6 @@ def read_frame(connection: socket.socket, rest: float) -> bytes | None:
         return body
     except TimeoutError as error:
         raise BadFrame(f"the rest of a frame did not come within {rest} s") from error
-    finally:
-        connection.settimeout(None)
 
 
 class Server:
@@ -59,6 +60,14 @@ class Server:
         self._config, self._requests, self._spans, self._counters, self._log = config, requests, spans, counters, log
         self._waiting = queue.SimpleQueue()
         self._refused = queue.Queue(REFUSALS)
+        # Threads without a connection, less the connections that wait for one.
+        self._free = 0
+        # A byte for each connection that waits for a thread while none is free: one that has a silent connection gives it back.
+        self._wanted, self._want = socket.socketpair()
+        self._wanted.setblocking(False)
+        # Connections that were given back, and what tells the thread that watches them.
+        self._silent = queue.SimpleQueue()
+        self._told, self._tell = socket.socketpair()
         self._lock = threading.Lock()
         # Connections that are served or wait.
         self._taken = 0
@@ -99,16 +108,33 @@ class Server:
         """Takes connections, and hands each to a thread when its first request comes: only this thread sees when that is."""
         with selectors.DefaultSelector() as watched:
             watched.register(self._listener, selectors.EVENT_READ)
+            watched.register(self._told, selectors.EVENT_READ)
             while not self._draining:
                 for key, _ in watched.select():
                     if key.fileobj is self._listener:
                         self._accept_one(watched)
+                    elif key.fileobj is self._told:
+                        self._told.recv(4096)
+                        while not self._silent.empty():
+                            watched.register(self._silent.get(), selectors.EVENT_READ)
                     else:
-                        watched.unregister(key.fileobj)
-                        self._waiting.put((key.fileobj, time.monotonic_ns()))
+                        self._wait(watched, key.fileobj)
+            # What has been received is answered still.
+            for key, _ in watched.select(0):
+                if key.fileobj not in (self._listener, self._told):
+                    self._wait(watched, key.fileobj)
             for key in list(watched.get_map().values()):
                 if key.fileobj is not self._listener:
                     key.fileobj.close()
+
+    def _wait(self, watched, connection: socket.socket) -> None:
+        watched.unregister(connection)
+        with self._lock:
+            self._free -= 1
+            is_wanted = self._free < 0
+        self._waiting.put((connection, time.monotonic_ns()))
+        if is_wanted:
+            self._want.send(b"w")
 
     def _accept_one(self, watched) -> None:
         try:
@@ -120,6 +146,7 @@ class Server:
             return
         self._counters.add(connections=1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(REST_OF_FRAME)
         with self._lock:
             has_room = self._taken < self._config.threads + self._config.queue
             self._taken += has_room
@@ -133,46 +160,69 @@ class Server:
             self._counters.add(overloaded=1)
 
     def _work(self) -> None:
-        while (accepted := self._waiting.get()) is not None:
+        while True:
+            with self._lock:
+                self._free += 1
+            accepted = self._waiting.get()
+            if accepted is None:
+                return
             connection, since = accepted
+            is_silent = False
             try:
-                self._serve(connection, since, time.monotonic_ns())
+                is_silent = self._serve(connection, since, time.monotonic_ns())
             except BadFrame as error:
                 self._counters.add(bad_frames=1)
                 self._log.warn("a connection is closed", why=str(error))
             except OSError:
                 pass  # the caller has gone
             finally:
-                connection.close()
-                with self._lock:
-                    self._taken -= 1
+                if is_silent:
+                    self._silent.put(connection)
+                    self._tell.send(b"s")
+                else:
+                    connection.close()
+                    with self._lock:
+                        self._taken -= 1
 
-    def _serve(self, connection: socket.socket, since: int, began: int) -> None:
-        """The first request came at `since`, and waited for a thread until `began`."""
-        first = True
+    def _serve(self, connection: socket.socket, since: int, began: int) -> bool:
+        """The first request came at `since`, and waited for a thread until `began`. Whether it stays, without a request."""
+        first, arriving = True, select.poll()
+        arriving.register(connection, select.POLLIN)
+        arriving.register(self._wanted, select.POLLIN)
         while True:
             with self._lock:
                 if self._draining:
                     _shut(connection, socket.SHUT_RD)
                 self._idle.add(connection)
             try:
+                if not first and self._is_wanted(arriving):
+                    return True
                 body = read_frame(connection, REST_OF_FRAME)
             finally:
                 with self._lock:
                     self._idle.discard(connection)
             if body is None:
-                return
+                return False
             arrived, dequeued = (since, began) if first else (time.monotonic_ns(),) * 2
             first = False
             answer = self._requests.answer(parse(body), arrived, dequeued)
-            connection.settimeout(REST_OF_FRAME)
             connection.sendall(answer.data)
-            connection.settimeout(None)
             stamps = (*answer.stamps, time.monotonic_ns())
             if answer.method is not None:
                 kept = self._spans.server(answer.context, answer.method, answer.outcome, stamps, answer.cpu,
                                           len(body) + 4, len(answer.data))
                 self._counters.add(spans=kept)
+
+    def _is_wanted(self, arriving) -> bool:
+        """Whether another connection wants this thread, before a request comes."""
+        while True:
+            if not any(descriptor == self._wanted.fileno() for descriptor, _ in arriving.poll()):
+                return False
+            try:
+                self._wanted.recv(1)
+                return True
+            except BlockingIOError:
+                pass  # another thread was faster
 
     def _refuse(self) -> None:
         while True:

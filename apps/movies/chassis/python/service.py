@@ -1,8 +1,8 @@
 """The life of a service: configuration, ready line, requests, SIGTERM or `drain`, the end."""
 
+import os
 import signal
 import sys
-import threading
 
 from chassis.config import Config, ConfigError
 from chassis.counters import Counters
@@ -13,6 +13,7 @@ from chassis.spans import Spans
 
 # How long requests under way may take at the end. Source: the contract of the application. Units: s.
 DRAIN = 2.0
+ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def run(service, methods: list, make_handler) -> int:
@@ -20,15 +21,14 @@ def run(service, methods: list, make_handler) -> int:
     if len(sys.argv) != 2:
         print(f"usage: {sys.argv[0]} CONFIGFILE", file=sys.stderr)
         return 2
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    # For all threads: a handler of Python's would wait for the main one, whichever of them the kernel gives the signal to.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         config = Config.read(sys.argv[1])
         log, counters = Log(config.service, config.instance), Counters()
         handler = make_handler(config, log)
         spans = Spans(config.spans, config.id, config.instance)
-        requests = Requests(service, methods, handler, counters, log, ended.set)
+        requests = Requests(service, methods, handler, counters, log, lambda: os.kill(os.getpid(), signal.SIGTERM))
         server = Server(config, requests, spans, counters, log)
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -38,7 +38,7 @@ def run(service, methods: list, make_handler) -> int:
         return 1
     server.start()
     print(f"ready {config.service} {config.host}:{config.port}", flush=True)
-    ended.wait()
+    signal.sigwait(ENDING)
     server.drain(DRAIN)
     spans.close()
     return 0

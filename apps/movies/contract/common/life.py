@@ -5,8 +5,7 @@ import time
 
 import children
 import wire
-from cases import ask, steps_of
-from common.probe import arguments_of, case, flush, good, probe, Skip
+from common.probe import case, flush, good, prepared, probe, Skip
 from service import port_is_free
 
 # What anything that is waited for may take at most. Units: s.
@@ -40,6 +39,23 @@ def _(s):
         except AssertionError as error:
             wrong.append(f"`{key}` {'unknown' if changes[key] else 'missing'}: {error}")
     return wrong
+
+
+@case("takes every key that the contract names, and empty ones as none")
+def _(s):
+    used = "127.0.0.1:1"
+    changes = {"optional": ",".join((*s.optional, "spare")), "upstream.spare": used, "call.spare.deadline_ms": 20}
+    changes |= {"cache.spare": used, "store.spare": "postgresql://spare@/spare?host=/spare&port=1"}
+    changes |= {"upstream.empty": "", "call.empty.deadline_ms": "", "cache.empty": "", "store.empty": ""}
+    for more in (changes, {} if s.optional else {"optional": ""}):
+        process = s.start(**more)
+        try:
+            wrong = good(s, probe(s, process=process))
+        finally:
+            process.close()
+        if wrong:
+            return wrong
+    return []
 
 
 @case("is ready when the services that it calls answer ping")
@@ -93,18 +109,14 @@ def _end(s, how) -> list:
     locks = []
     try:
         wrong += good(s, probe(s, process=process))
-        *earlier, last = steps_of(s.probe)
-        s.env.fresh, s.env.steps = {}, []
-        for step in earlier:
-            with process.connect() as other:
-                s.env.steps.append(ask(s, other, step, sampled=None).value)
+        method, arguments = prepared(s, process)
         if s.upstreams:
             s.fakes.gate.clear()
         elif s.stores:
             flush(s)
             locks = [s.world.postgres.lock(domain) for domain in s.stores]
         with process.connect() as connection, process.connect() as idle:
-            data = connection.frame(last["method"], arguments_of(s, last), {"d": "5000"}, 11)
+            data = connection.frame(method, arguments, {"d": "5000"}, 11)
             connection.socket.settimeout(PATIENCE)
             connection.socket.sendall(data)
             time.sleep(0.3)
@@ -116,7 +128,7 @@ def _end(s, how) -> list:
                 lock.close()
             locks = []
             try:
-                answer = connection.read(0, len(data), 11, last["method"], False)
+                answer = connection.read(0, len(data), 11, method, False)
                 wrong += good(s, answer, "the request under way")
             except (wire.Closed, OSError) as error:
                 wrong.append(f"the request under way was not answered: {error}")
@@ -152,3 +164,28 @@ def _(s):
             if answer.kind != "result":
                 raise wire.Malformed(f"drain was answered {answer}")
     return _end(s, drain)
+
+
+@case("answers what it has received when it ends")
+def _(s):
+    process, connections, wrong = s.start(), [], []
+    try:
+        asked = [prepared(s, process) for _ in range(4)]
+        connections = [process.connect() for _ in asked]
+        for connection in connections:
+            connection.call("ping", [])
+        with process.stopped():
+            # It comes to know of its end before it comes to read, and may not close what it has not read.
+            process.process.send_signal(signal.SIGTERM)
+            sent = [connection.send(*one) for connection, one in zip(connections, asked)]
+        for place, (connection, one) in enumerate(zip(connections, sent)):
+            try:
+                wrong += good(s, connection.receive(one), f"request {place}")
+            except (wire.Closed, OSError) as error:
+                wrong.append(f"request {place} was received before it ended, and not answered: {error}")
+        code = process.ended(PATIENCE)
+        return wrong if code == 0 else [*wrong, f"exit code {code}; standard error: {process.errors()[-300:]}"]
+    finally:
+        for connection in connections:
+            connection.socket.close()
+        process.close()

@@ -4,8 +4,8 @@ import time
 
 import children
 import wire
-from cases import ask, steps_of
-from common.probe import any_arguments, arguments_of, case, flush, good, is_good, probe
+from cases import steps_of
+from common.probe import any_arguments, arguments_of, case, flush, good, is_good, prepared, probe
 from together import together
 
 # What anything that is waited for may take at most. Units: s.
@@ -35,6 +35,22 @@ def _(s):
     return [line for answer in answers for line in good(s, answer)][:3]
 
 
+@case("answers others while connections are silent")
+def _(s):
+    # As those are that a caller left without a word, or keeps for later: they may not take all that there is to serve with.
+    process, silent = s.start(threads=2), []
+    try:
+        for place in range(6):
+            silent.append(process.connect())
+            if place % 2:
+                silent[-1].call("ping", [])
+        return [] if process.alive() else ["ping is not answered"]
+    finally:
+        for connection in silent:
+            connection.socket.close()
+        process.close()
+
+
 @case("refuses what is beyond its queue")
 def _(s):
     process = s.start(threads=1, queue=1)
@@ -42,11 +58,8 @@ def _(s):
     try:
         first = probe(s, process=process)
         wrong = good(s, first)
-        *earlier, last = steps_of(s.probe)
-        s.env.fresh, s.env.steps = {}, []
-        for step in earlier:
-            with process.connect() as connection:
-                s.env.steps.append(ask(s, connection, step, sampled=None).value)
+        last = steps_of(s.probe)[-1]
+        prepared(s, process)
         blocked = bool(s.upstreams or s.stores)
         if s.upstreams:
             s.fakes.gate.clear()

@@ -22,16 +22,21 @@ def case(name: str):
 def probe(s, connection=None, process=None, **more):
     """Asks the probe's steps; the answer to the last. `more`: of Connection.call, for the last."""
     process = process or s.main
+    method, arguments = prepared(s, process)
+    if connection:
+        return connection.call(method, arguments, **more)
+    with process.connect() as connection:
+        return connection.call(method, arguments, **more)
+
+
+def prepared(s, process):
+    """The last step of the probe and its arguments, with those before it done for it alone."""
     s.env.fresh, s.env.steps = {}, []
     *before, last = steps_of(s.probe)
     for step in before:
-        with process.connect() as other:
-            s.env.steps.append(ask(s, other, step, sampled=None).value)
-    arguments = arguments_of(s, last)
-    if connection:
-        return connection.call(last["method"], arguments, **more)
-    with process.connect() as connection:
-        return connection.call(last["method"], arguments, **more)
+        with process.connect() as connection:
+            s.env.steps.append(ask(s, connection, step, sampled=None).value)
+    return last["method"], arguments_of(s, last)
 
 
 def arguments_of(s, step):

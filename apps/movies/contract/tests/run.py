@@ -43,6 +43,14 @@ FAULTS = {
     "does not name": "gives up when a service",
     "ends at once": "ends on SIGTERM",
     "exit code": "ends on `drain`",
+    "few keys": "takes every key",
+    "forgets what came": "answers what it has received",
+    "a thread a connection": "answers others while connections are silent",
+    "no histograms": "keeps histograms",
+    "another bucket": "keeps histograms",
+    "waits elsewhere": "shows that a service which it calls is slow",
+    "no queue time": "shows that its workers were busy",
+    "no pool wait": "shows that all connections were taken",
 }
 
 
@@ -61,6 +69,7 @@ def run(folder: pathlib.Path, fault: str, case: str) -> list:
 
 def main() -> int:
     wanted, wrong = sys.argv[1] if len(sys.argv) > 1 else "", 0
+    wrong += subprocess.run(["/usr/bin/python3", HERE / "registry.py"], check=False).returncode != 0
     for maker in ("golden.py", "vectors.py"):
         wrong += subprocess.run(["/usr/bin/python3", HERE.parent / maker, "--check"], check=False).returncode != 0
     with tempfile.TemporaryDirectory() as folder:

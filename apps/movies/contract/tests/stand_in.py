@@ -4,6 +4,7 @@ import os
 import pathlib
 import queue
 import random
+import re
 import signal
 import socket
 import struct
@@ -16,12 +17,15 @@ CONTRACT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(CONTRACT))
 
+import vectors  # noqa: E402
 import wire  # noqa: E402
 from idl import Idl  # noqa: E402
 from thrift.Thrift import TApplicationException, TMessageType  # noqa: E402
 
 FAULT = os.environ.get("FAULT", "")
 KEYS = ("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data", "upstream.movie-review", "upstream.review-storage")
+FAMILIES = re.compile(r"optional|upstream\.[a-z-]+|cache\.[a-z]+|store\.[a-z]+|call\.[a-z-]+\.deadline_ms")
+TIMES = re.compile("([0-9]{1,18}),([0-9]{1,18}),([0-9]{1,18})")
 CALLEES = {"movie-review": (25, "MovieReview", {"page": 1}), "review-storage": (24, "ReviewStorage", {"readMany": 1})}
 NAMES = ("requests", "errors", "refused", "deadline", "overloaded", "degraded", "retries", "bad_frames", "connections", "spans",
          "queue_ns", "application_ns", "cpu_ns")
@@ -42,7 +46,8 @@ class StandIn:
     def __init__(self, config: dict, idl: Idl):
         self.config, self.idl = config, idl
         self.counts, self.lock = dict.fromkeys(NAMES, 0), threading.Lock()
-        self.work, self.taken, self.ending, self.at_work = queue.SimpleQueue(), 0, threading.Event(), 0
+        self.work, self.ending, self.waiting, self.connections = queue.SimpleQueue(), threading.Event(), 0, set()
+        self.pools = {name: threading.Semaphore(8) for name in CALLEES}
         self.spans = open(config["spans"], "ab", buffering=0) if config["spans"] else None
         if self.spans:
             boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip().encode()
@@ -67,14 +72,25 @@ class StandIn:
         self.ending.wait()
         self.listener.close()
         end = time.monotonic() + (0 if FAULT == "ends at once" else 2)
-        while time.monotonic() < end and self.at_work:
+        with self.lock:
+            for connection in self.connections:
+                # What has been received can still be read, unless it is forgotten.
+                self.shut(connection, socket.SHUT_RDWR if FAULT == "forgets what came" else socket.SHUT_RD)
+        while time.monotonic() < end and self.connections:
             time.sleep(0.01)
         os._exit(3 if FAULT == "exit code" else 0)
+
+    @staticmethod
+    def shut(connection, how) -> None:
+        try:
+            connection.shutdown(how)
+        except OSError:
+            pass
 
     def wait_for(self, name: str) -> None:
         for _ in range(400):
             try:
-                if self.call(name, "ping", [], time.monotonic_ns() + 10**9, None, 0)[0] == "result":
+                if self.call(name, "ping", [], time.monotonic_ns() + 10**9, "", 0)[0] == "result":
                     return
             except (Refuse, OSError):
                 pass
@@ -84,50 +100,39 @@ class StandIn:
         os._exit(1)
 
     def accept(self) -> None:
-        limit = int(self.config["threads"]) + int(self.config["queue"])
         while True:
             connection, _ = self.listener.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.count("connections")
             with self.lock:
-                full = self.taken >= limit and FAULT != "no queue limit"
-                self.taken += not full
-            if full:
-                threading.Thread(target=self.overloaded, args=(connection,), daemon=True).start()
+                self.connections.add(connection)
+            if FAULT == "a thread a connection":
+                self.work.put(lambda connection=connection: self.read(connection))
             else:
-                self.work.put(connection)
-
-    def overloaded(self, connection) -> None:
-        self.count("overloaded")
-        try:
-            frame = wire.read(connection)
-            name, _, sequence, _ = self.idl.open(frame.message)
-            message = self.idl.message(name, TMessageType.EXCEPTION, sequence, TApplicationException(6, "overloaded: full"))
-            connection.sendall(wire.encode(wire.Frame(message, {"s": "0,0,0"}, frame.sequence)))
-        except (OSError, wire.Closed):
-            pass
-        connection.close()
+                threading.Thread(target=self.read, args=(connection,), daemon=True).start()
 
     def worker(self) -> None:
         while True:
-            connection = self.work.get()
-            try:
-                while self.one(connection):
-                    pass
-            except wire.Closed as error:
-                if error.data:
-                    self.count("bad_frames")
-                    if FAULT == "dies of half a frame":
-                        os._exit(9)
-            except OSError:
+            self.work.get()()
+
+    def read(self, connection) -> None:
+        try:
+            while self.one(connection):
                 pass
-            except Exception:  # whatever bytes came
-                self.count("bad_frames", 0 if FAULT == "bad frames are not counted" else 1)
-                if FAULT == "garbage is kept":
-                    time.sleep(5)
-            connection.close()
-            with self.lock:
-                self.taken -= 1
+        except wire.Closed as error:
+            if error.data:
+                self.count("bad_frames")
+                if FAULT == "dies of half a frame":
+                    os._exit(9)
+        except OSError:
+            pass
+        except Exception:  # whatever bytes came
+            self.count("bad_frames", 0 if FAULT == "bad frames are not counted" else 1)
+            if FAULT == "garbage is kept":
+                time.sleep(5)
+        connection.close()
+        with self.lock:
+            self.connections.discard(connection)
 
     def receive(self, connection):
         if FAULT == "frames in one piece":
@@ -145,18 +150,38 @@ class StandIn:
     def one(self, connection) -> bool:
         frame = self.receive(connection)
         a = time.monotonic_ns()
-        with self.lock:
-            self.at_work += 1
-        try:
-            return self.answer(connection, frame, a)
-        finally:
-            with self.lock:
-                self.at_work -= 1
-
-    def answer(self, connection, frame, a: int) -> bool:
         name, kind, sequence, rest = self.idl.open(frame.message)
         if kind != TMessageType.CALL:
             raise ValueError(kind)
+        if name != "page" or FAULT == "a thread a connection":
+            return self.answer(connection, frame, a, name, sequence, rest)
+        with self.lock:
+            full = self.waiting >= int(self.config["queue"]) and FAULT != "no queue limit"
+            self.waiting += not full
+        if full:
+            self.count("overloaded")
+            message = self.idl.message(name, TMessageType.EXCEPTION, sequence, TApplicationException(6, "overloaded: full"))
+            connection.sendall(wire.encode(wire.Frame(message, frame.headers and {"s": "0,0,0"}, frame.sequence)))
+            return True
+        done, result = threading.Event(), []
+
+        def work():
+            with self.lock:
+                self.waiting -= 1
+            try:
+                result.append(self.answer(connection, frame, time.monotonic_ns() if FAULT == "no queue time" else a, name, sequence, rest))
+            except Exception as error:
+                result.append(error)
+            done.set()
+
+        self.work.put(work)
+        done.wait()
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
+
+    def answer(self, connection, frame, a: int, name: str, sequence: int, rest) -> bool:
+        b = time.monotonic_ns()
         if name not in ("ping", "counters", "drain", "page"):
             if FAULT == "unknown methods close":
                 return False
@@ -190,16 +215,17 @@ class StandIn:
         message = self.idl.message(name, kind, sequence, body)
         out = None
         if frame.headers is not None or FAULT == "header for plain":
-            out = {} if FAULT == "no times" else {"s": f"0,{10**15 if FAULT == 'long times' else d - c},0"}
+            out = {} if FAULT == "no times" else {"s": f"{b - a},{10**15 if FAULT == 'long times' else d - c},0"}
         e = time.monotonic_ns()
         data = wire.encode(wire.Frame(message, out, 0 if FAULT == "sequence" else frame.sequence))
         connection.sendall(data)
         if name == "page":
+            self.count("queue_ns", b - a)
             self.count("application_ns", d - c)
             trace = trace_of(headers)
             if trace and (trace[-1] == "1" or FAULT == "all are traced") and FAULT != "no server span":
                 parent = 1 if FAULT == "parent" else int(trace[36:52], 16)
-                stamps = (a, a, c, d, e, time.monotonic_ns())
+                stamps = (a, b, c, d, e, time.monotonic_ns())
                 self.span(0, 0, 0, outcome, 0, trace, span, parent, stamps[::-1] if FAULT == "stamps" else stamps, frame.size, len(data))
         return True
 
@@ -237,11 +263,12 @@ class StandIn:
         number, idl_service, methods = CALLEES[service]
         client, edge = random.getrandbits(64) or 1, f"edge.{service}.{method}"
         a, tries, outcome = time.monotonic_ns(), 0, 2
+        took = {"stamps": (a, a, a, a, a)}
         try:
             while True:
                 tries += 1
                 try:
-                    answer = self.ask(service, idl_service, method, arguments, end, trace, client)
+                    answer = self.ask(service, idl_service, method, arguments, end, trace, client, a, took)
                     outcome = 0 if answer[0] == "result" else 1
                     return answer
                 except TimeoutError as error:
@@ -256,12 +283,29 @@ class StandIn:
             if method != "ping":
                 self.count(f"{edge}.calls")
                 self.count(f"{edge}.errors", int(outcome in (2, 3)))
-                self.count(f"{edge}.ns", time.monotonic_ns() - a)
+                wall = time.monotonic_ns() - a
+                self.count(f"{edge}.ns", wall)
+                self.histograms(edge, wall, took)
             if trace and method != "ping" and FAULT != "no client span":
-                now = time.monotonic_ns()
-                self.span(number, methods[method], 1, outcome, int(tries > 1), trace, client, parent, (a, a, a, a, now, now), 0, 0)
+                stamps = (*took["stamps"], time.monotonic_ns())
+                if FAULT == "waits elsewhere":
+                    stamps = (*stamps[:3], stamps[4], stamps[4], stamps[5])
+                self.span(number, methods[method], 1, outcome, int(tries > 1), trace, client, parent, stamps, 0, 0)
 
-    def ask(self, service, idl_service, method, arguments, end, trace, client):
+    def histograms(self, edge: str, wall: int, took: dict) -> None:
+        if FAULT == "no histograms":
+            return
+        self.count(f"{edge}.wall.{vectors.bucket(wall)}")
+        times = TIMES.fullmatch(took.get("times", ""))
+        for kind, ns in zip(("queue", "application", "cpu"), times.groups() if times else ()):
+            self.count(f"{edge}.{kind}.{vectors.bucket(int(ns)) + (FAULT == 'another bucket')}")
+
+    def ask(self, service, idl_service, method, arguments, end, trace, client, a, took):
+        with self.pools[service]:
+            b = a if FAULT == "no pool wait" else time.monotonic_ns()
+            return self.exchange(service, idl_service, method, arguments, end, trace, client, (a, b), took)
+
+    def exchange(self, service, idl_service, method, arguments, end, trace, client, began, took):
         host, port = self.config[f"upstream.{service}"].rsplit(":", 1)
         left = (end - time.monotonic_ns()) // 10**6
         if FAULT in ("no deadlines", "asks again in time-outs"):
@@ -273,15 +317,22 @@ class StandIn:
             headers["traceparent"] = f"{trace[:36]}{client:016x}{trace[52:]}"
         with socket.create_connection((host, int(port)), left / 1000) as connection:
             connection.settimeout(None if FAULT == "waits for ever" else left / 1000)
-            connection.sendall(wire.encode(wire.Frame(self.idl.call(idl_service, method, 1, arguments), headers, 1)))
-            return self.idl.answer(idl_service, wire.read(connection).message)[2]
+            data = wire.encode(wire.Frame(self.idl.call(idl_service, method, 1, arguments), headers, 1))
+            c = time.monotonic_ns()
+            connection.sendall(data)
+            d = time.monotonic_ns()
+            took["stamps"] = (*began, c, d, d)
+            frame = wire.read(connection)
+            took["stamps"] = (*began, c, d, time.monotonic_ns())
+            took["times"] = (frame.headers or {}).get("s", "")
+            return self.idl.answer(idl_service, frame.message)[2]
 
 
 def read_config(file: str) -> dict:
     config = {}
     for line in pathlib.Path(file).read_text().splitlines():
         key, _, value = line.partition("=")
-        if key not in KEYS and FAULT != "any key":
+        if key not in KEYS and not (FAMILIES.fullmatch(key) and FAULT != "few keys") and FAULT != "any key":
             sys.exit(f"`{key}` is not a key")
         config[key] = value
     for key in KEYS:
@@ -294,12 +345,15 @@ def main() -> None:
     config = read_config(sys.argv[1])
     service = None
 
-    def end(*_):
+    def end():
+        signal.sigwait({signal.SIGTERM})
         if service is None or FAULT == "ends at once":
             os._exit(0)
         service.ending.set()
 
-    signal.signal(signal.SIGTERM, end)
+    # Not by a handler, which would wait for the main thread.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=end, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         idl = Idl(CONTRACT.parent / "idl" / "movies.thrift", pathlib.Path(folder) / "idl")
         for one in CALLEES.values():

@@ -18,6 +18,12 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
     }
   }
 
+  /** The numbers of the user, else those of the film; none where neither is known. */
+  def row(user: Long, movie: Long): Array[Float] =
+    if (user >= 1 && user <= users) values.slice((user.toInt - 1) * rank, user.toInt * rank)
+    else if (movie >= 1 && movie <= movies) values.slice(at(movie.toInt), at(movie.toInt) + rank)
+    else Array.empty
+
   /** The `n` highest scores, the highest first, and of equal ones the lower number. */
   private def top(n: Int, without: Int, scoreOf: Int => Double): Seq[Int] = {
     // The worst of those that are kept is the first to go.

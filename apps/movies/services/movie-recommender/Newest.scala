@@ -1,6 +1,6 @@
 package movies.movierecommender
 
-import java.io.IOException
+import java.io.{IOException, UncheckedIOException}
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -39,7 +39,7 @@ final class Newest[T](folder: Path, ending: String, read: Path => T, nothing: T,
       log.info("a file is used from now on", "file", file)
       true
     } catch {
-      case error: IOException =>
+      case error @ (_: IOException | _: UncheckedIOException) =>
         log.error("a file cannot be read", "file", file, "error", String.valueOf(error.getMessage))
         false
     }

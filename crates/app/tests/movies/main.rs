@@ -11,5 +11,6 @@ mod http;
 mod money;
 mod shards;
 mod site;
+mod twins;
 mod unready;
 mod visit;

@@ -32,7 +32,7 @@ fn a_site_of_two_shards_and_two_instances_is_the_same() {
     let visitors = Visitors::new(&site, 200);
     visitors.run(&site.address, || {});
     println!("{}", visitors.verify(&site));
-    each_query_makes_the_calls_of_its_graph(&site);
+    each_query_makes_the_calls_of_its_graph(&site, "php");
     both_shards_were_written(&site);
     both_instances_answer(&site);
     accounts_are_in_one_shard(&site);

@@ -34,7 +34,12 @@ pub(crate) struct Site {
 
 /// The application with these settings, over programs that were built; `None`, and says why, where it cannot be started here.
 pub(crate) fn planned(settings: &[&str]) -> Option<Plan> {
-    let mut plan = Plan::new(Arc::new(app::of_name("movies").unwrap()), Path::new("/no/such/taillight"));
+    planned_of("movies", settings)
+}
+
+/// The same of the application `name`, which is the same site.
+fn planned_of(name: &str, settings: &[&str]) -> Option<Plan> {
+    let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
     // Where `cargo xtask ci` makes them.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");
     if made.is_dir() {
@@ -100,8 +105,13 @@ pub(crate) fn go_on(pids: &[u32]) {
 impl Site {
     /// `None`, and says why, where it cannot be started here.
     pub(crate) fn start(settings: &[&str]) -> Option<Site> {
+        Site::start_of("movies", settings)
+    }
+
+    /// The same of the application `name`.
+    pub(crate) fn start_of(name: &str, settings: &[&str]) -> Option<Site> {
         let alone = alone();
-        let mut plan = planned(settings)?;
+        let mut plan = planned_of(name, settings)?;
         let spans = tempfile::tempdir().unwrap();
         let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(spans.path(), all).unwrap();
@@ -116,6 +126,28 @@ impl Site {
                 let address = running.address(None);
                 Some(Site { running, address, spans, _alone: alone })
             }
+        }
+    }
+
+    /// Asks it all that the HTTP interface promises.
+    pub(crate) fn keeps_the_contract(&self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/movies/contract/over_http.py");
+        let asked =
+            Command::new("python3").arg(script).arg(format!("http://{}", self.address)).output().unwrap();
+        let said = String::from_utf8_lossy(&asked.stdout);
+        assert!(asked.status.success(), "{said}{}", String::from_utf8_lossy(&asked.stderr));
+        println!("{}", said.lines().last().unwrap_or_default());
+    }
+
+    /// Those that answer calls of Thrift's say what they did.
+    #[track_caller]
+    pub(crate) fn each_service_counts(&mut self) {
+        let services = self.running.services().filter(|one| one.service.interface.is_some());
+        let counted: Vec<String> = services.map(|one| one.service.name.clone()).collect();
+        assert_eq!(counted.len(), 24);
+        for name in counted {
+            let counters = self.running.counters(&name).unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
+            assert!(counters.contains_key("requests"), "{name}: {counters:?}");
         }
     }
 

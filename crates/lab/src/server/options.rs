@@ -65,7 +65,7 @@ pub fn people_of(workload: &Workload) -> Option<PeopleSet> {
 /// chosen by settings.
 pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
     match workload {
-        Workload::Movies(movies) if *target == TargetName::app("movies") => vec![
+        Workload::Movies(movies) if is_like(target, "movies") => vec![
             format!("users={}", movies.users.0),
             format!("movies={}", movies.films),
             format!("seed={}", movies.data_seed),
@@ -77,6 +77,11 @@ pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
 /// Whether `workload` traces requests.
 pub fn is_traced(workload: &Workload) -> bool {
     matches!(workload, Workload::Movies(movies) if movies.trace.is_on())
+}
+
+/// Whether a target is the application `name`, or one like it that begins with the same data.
+fn is_like(target: &TargetName, name: &str) -> bool {
+    crate::application(target).is_ok_and(|app| app.is_some_and(|app| app.made_as() == name))
 }
 
 impl ServerOptions {

@@ -1,6 +1,7 @@
 //! The server under test: its fields, what it can stand in, and the settings of each application.
 
 use anyhow::Result;
+use app::{App, Setting};
 use spec::Form;
 
 use super::chapter::{Chapter, Entry, Section};
@@ -119,11 +120,20 @@ pub(super) fn settings() -> Result<Vec<Section>> {
     Ok(sections)
 }
 
+/// Its settings, and those of its services.
+fn all_of(app: &App) -> impl Iterator<Item = &Setting> {
+    app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings))
+}
+
 fn settings_of(name: &str) -> Result<Section> {
     let app = app::of_name(name)?;
-    let settings = app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings));
-    let entries = settings.map(|setting| {
-        let known = SETTINGS.iter().find(|(app, known, _)| *app == name && *known == setting.name);
+    // What an application has of the one that it is like is told of that.
+    let other = app.like.as_deref().map(app::of_name).transpose()?;
+    let is_own = |setting: &&Setting| {
+        other.as_ref().is_none_or(|other| all_of(other).all(|one| one.name != setting.name))
+    };
+    let entries = all_of(&app).filter(is_own).map(|setting| {
+        let known = SETTINGS.iter().find(|(of, known, _)| *of == name && *known == setting.name);
         Entry {
             name: format!("{name}.{}", setting.name),
             value: Some(setting.default.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)),

@@ -2,6 +2,7 @@
 
 #include "cases.h"
 #include "golden.h"
+#include "histogram.h"
 #include "inbox.h"
 #include "message.h"
 
@@ -77,6 +78,29 @@ static void survives_random_bytes(void **state) {
   g_ptr_array_unref(all);
 }
 
+static void reads_times(void **state) {
+  (void)state;
+  int64_t times[3];
+  const char *good = "7,1099511627776,999999999999999999";
+  assert_true(parse_times((struct slice){good, strlen(good)}, times));
+  assert_true(times[0] == 7 && times[1] == INT64_C(1) << 40 && times[2] == INT64_C(999999999999999999));
+  const char *const bad[] = {"",        "1",      "1,2",    "1,2,",  ",2,3", "1,2,3,",
+                             "1,2,3,4", "-1,2,3", "1 ,2,3", "1,2,x", "1,,3", "1,2,1000000000000000000"};
+  for (size_t at = 0; at < G_N_ELEMENTS(bad); at++) assert_false(parse_times((struct slice){bad[at], strlen(bad[at])}, times));
+}
+
+static void has_buckets_of_an_eighth(void **state) {
+  (void)state;
+  const struct {
+    uint64_t ns;
+    int bucket;
+  } cases[] = {{0, 0}, {7, 7}, {8, 8}, {15, 15}, {16, 16}, {17, 16}, {18, 17}, {31, 23}, {32, 24}, {35, 24}, {36, 25}, {1000, 63}};
+  for (size_t at = 0; at < G_N_ELEMENTS(cases); at++) assert_int_equal(histogram_bucket(cases[at].ns), cases[at].bucket);
+  assert_int_equal(histogram_bucket(HISTOGRAM_MOST - 1), HISTOGRAM_BUCKETS - 2);
+  assert_int_equal(histogram_bucket(HISTOGRAM_MOST), HISTOGRAM_BUCKETS - 1);
+  assert_int_equal(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+}
+
 static void reads_decimals(void **state) {
   (void)state;
   const struct {
@@ -98,6 +122,8 @@ int main(void) {
       cmocka_unit_test(reads_what_it_wrote),
       cmocka_unit_test(survives_random_bytes),
       cmocka_unit_test(reads_decimals),
+      cmocka_unit_test(reads_times),
+      cmocka_unit_test(has_buckets_of_an_eighth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,12 @@ TEST(Config, ReadsAllKeys) {
   EXPECT_EQ(config.optional.count("movie-recommender"), 1u);
 }
 
+TEST(Config, TakesAnEmptyValueAsNone) {
+  Config config = parse("upstream.plot=\ncache.movies=\nstore.movies=\ncall.ads.deadline_ms=\noptional=\n");
+  EXPECT_TRUE(config.upstreams.empty() && config.caches.empty() && config.stores.empty());
+  EXPECT_TRUE(config.deadlines_ms.empty() && config.optional.empty());
+}
+
 TEST(Config, NamesTheKeyThatIsWrong) {
   auto check = [](const std::string& text, const std::string& part) {
     EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
@@ -51,7 +57,7 @@ TEST(Config, NamesTheKeyThatIsWrong) {
   check(usual + "threat=8\n", "x.conf:11: `threat` is not a key");
   check(usual + "id=7\n", "`id` is there twice");
   check(usual + "alone\n", "`alone` is not key=value");
-  check(usual + "upstream.plot=\n", "`upstream.plot` is ``");
+  check(usual + "upstream.plot=,\n", "`upstream.plot` is `,`");
   check(usual + "upstream.plot=localhost\n", "HOST:PORT");
   check(usual + "upstream.plot=localhost:0\n", "1 to 65535");
   check(usual + "upstream.=a:1\n", "`upstream.` is not a key");

@@ -122,6 +122,17 @@ TEST(Frame, TakesRandomBytes) {
   EXPECT_GT(taken, 1000u);
 }
 
+TEST(Times, AreThreeNumbers) {
+  auto times = Times::parse("7,1099511627776,999999999999999999");
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->queue, 7);
+  EXPECT_EQ(times->application, int64_t{1} << 40);
+  EXPECT_EQ(times->cpu, 999999999999999999);
+  for (const char* text : {"", "1", "1,2", "1,2,", ",2,3", "1,2,3,", "1,2,3,4", "-1,2,3", "1 ,2,3", "1,2,x", "1,2,1000000000000000000"}) {
+    EXPECT_FALSE(Times::parse(text)) << text;
+  }
+}
+
 TEST(Frame, KnowsARefusalFromAResult) {
   std::string head("\x80\x01\0\2\0\0\0\1x\0\0\0\1", 13);
   EXPECT_TRUE(is_refusal(head + std::string("\x0c\0\1", 3)));

@@ -30,6 +30,15 @@ test('a configuration', () => {
   assert.throws(() => config.cache('users'), /`cache.users` is missing/);
 });
 
+test('an empty value is none', () => {
+  const text = good.replace('cache.movies=127.0.0.1:3', 'cache.movies=').replace('deadline_ms=20', 'deadline_ms=');
+  const config = Config.parse(`${text}upstream.plot=\noptional=\n`.replace('optional=ads,movie-recommender\n', ''), 'a.conf');
+  assert.equal(config.limitOf('ads'), undefined);
+  assert.equal(config.optional.size, 0);
+  assert.ok(!config.upstreams.has('plot'));
+  assert.throws(() => config.cache('movies'), /`cache.movies` is missing/);
+});
+
 test('errors of a configuration', () => {
   const check = (from, to, want) =>
     assert.throws(
@@ -46,7 +55,7 @@ test('errors of a configuration', () => {
   check('data=', 'data=\nupstream.=a:1', '`upstream.` is not a key');
   check('listen=127.0.0.1:4000', 'listen=4000', '`listen` has `4000`, and takes HOST:PORT');
   check('127.0.0.1:2', '127.0.0.1:70000', '`upstream.ads` has `127.0.0.1:70000`');
-  check('cache.movies=127.0.0.1:3', 'cache.movies=', '`cache.movies` takes at least one address');
+  check('cache.movies=127.0.0.1:3', 'cache.movies=,', '`cache.movies` takes at least one address');
   check('deadline_ms=20', 'deadline_ms=0', '`call.ads.deadline_ms` is `0`');
   check('secret=', 'secret=abc', '`secret` takes 64 hex digits or nothing');
 });

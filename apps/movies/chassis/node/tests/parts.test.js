@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { Budget } from '#chassis/budget.js';
 import { takeValue } from '#chassis/cache.js';
 import { now, ProcessorTime } from '#chassis/clock.js';
-import { newSpanId, parseDecimal, parseTrace, traceText } from '#chassis/context.js';
+import { newSpanId, parseDecimal, parseTimes, parseTrace, traceText } from '#chassis/context.js';
+import { bucketOf, Histogram } from '#chassis/histogram.js';
 import { Inbox } from '#chassis/inbox.js';
 import { fnv1a64, shardOf } from '#chassis/jump.js';
 import { Log } from '#chassis/log.js';
@@ -31,6 +32,22 @@ test('trace headers', () => {
   }
   for (const text of vectors.traceparent.bad) assert.equal(parseTrace(text), undefined, text);
   assert.match(newSpanId(), /^[0-9a-f]{16}$/);
+});
+
+test('histograms', () => {
+  assert.ok(vectors.buckets.length > 0);
+  for (const { ns, bucket } of vectors.buckets) assert.equal(bucketOf(Number(ns)), bucket, ns);
+  const histogram = new Histogram();
+  for (const ns of [3, 1000, 1001, 3]) histogram.add(ns);
+  const all = {};
+  histogram.appendTo(all, 'edge');
+  assert.deepEqual(all, { 'edge.3': 2, 'edge.63': 2 });
+});
+
+test('times of answers', () => {
+  assert.ok(vectors.times.good.length > 0 && vectors.times.bad.length > 0);
+  for (const { text, times } of vectors.times.good) assert.deepEqual(parseTimes(text), times.map(Number));
+  for (const text of vectors.times.bad) assert.equal(parseTimes(text), undefined, text);
 });
 
 test('decimals', () => {

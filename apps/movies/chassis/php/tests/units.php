@@ -7,7 +7,7 @@ declare(strict_types=1);
 namespace Movies\Tests;
 
 use Movies\Chassis\{BadFrame, Backlog, Budget, Buffer, Config, Context, Counts, Failure, Frame, Handler, Jump, Outcome, Protocol};
-use Movies\Chassis\{Requests, SharedCounts, SlotCounts, Spans, StoreAddress, Token};
+use Movies\Chassis\{Histogram, Requests, SharedCounts, SlotCounts, Spans, StoreAddress, Token};
 use Movies\Idl\{Refused, UserAuthClient, UserAuthProcessor};
 use Thrift\Exception\{TApplicationException, TException};
 
@@ -47,6 +47,9 @@ foreach ([
         same($error->getMessage(), $expect, 'a configuration');
     }
 }
+$empty = config("upstream.search=\nstore.users=\ncall.ads.deadline_ms=\noptional=");
+same([$empty->limitOf('ads'), $empty->isOptional('ads')], [null, false], 'empty values are none');
+same(thrown(fn () => $empty->store('users')), \InvalidArgumentException::class, 'a store that is empty');
 same(thrown(fn () => $config->upstream('search')), \InvalidArgumentException::class, 'an upstream that is missing');
 
 // Frames: golden ones. The bytes follow doc/specs/HeaderFormat.md of Thrift.
@@ -185,6 +188,17 @@ for ($round = 0; $round < 20_000; $round++) {
 }
 same($other, '', 'random messages');
 
+// Histograms of calls.
+foreach ([0 => 0, 7 => 7, 8 => 8, 15 => 15, 16 => 16, 17 => 16, 18 => 17, 31 => 23, 32 => 24, 35 => 24, 36 => 25, 1000 => 63,
+    (1 << 40) - 1 => 303, 1 << 40 => 304, PHP_INT_MAX => 304] as $ns => $bucket) {
+    same(Histogram::bucket($ns), $bucket, "the bucket of $ns ns");
+}
+same(Histogram::ofCall('a.b', 1000, '7,16,999999999999999999'),
+    ['edge.a.b.wall.63' => 1, 'edge.a.b.queue.7' => 1, 'edge.a.b.application.16' => 1, 'edge.a.b.cpu.304' => 1], 'what a call adds');
+foreach (['', '1', '1,2', '1,2,', ',2,3', '1,2,3,', '1,2,3,4', '-1,2,3', '1 ,2,3', "1,2,3\n", '1,2,1000000000000000000'] as $bad) {
+    same(Histogram::ofCall('a.b', 0, $bad), ['edge.a.b.wall.0' => 1], "times '$bad'");
+}
+
 // Shards. The numbers of FNV-1a are those of its authors, those of the jump hash of the program in the paper, run in Python.
 same(hash('fnv1a64', ''), 'cbf29ce484222325', 'FNV-1a of nothing');
 same(hash('fnv1a64', 'foobar'), '85944171f73967e8', 'FNV-1a of foobar');
@@ -261,10 +275,12 @@ $counts->own(0);
 $counts->add(['requests' => 5]);
 $counts->own(1);
 $counts->add(['requests' => 2]);
+same([$counts->all()['requests'], $counts->hasFree()], [7, true], 'counters of all rows');
+$counts->own(0);
 $counts->setBusy(true);
-same([$counts->all()['requests'], $counts->busy()], [7, 1], 'counters of all rows');
-$counts->own(1);
-same($counts->busy(), 0, 'the next worker in its place goes on with the row');
+same($counts->hasFree(), false, 'all workers have connections');
+$counts->own(0);
+same([$counts->all()['requests'], $counts->hasFree()], [7, true], 'the next worker in its place goes on with the row');
 if (function_exists('apcu_enabled') && apcu_enabled()) {
     Budget::earn('a.b');
     $spent = 0;

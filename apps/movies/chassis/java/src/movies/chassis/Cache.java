@@ -12,4 +12,6 @@ public interface Cache {
     Map<String, byte[]> getMany(List<String> keys);
 
     void set(String key, byte[] value, int expiryS);
+
+    void delete(String key);
 }

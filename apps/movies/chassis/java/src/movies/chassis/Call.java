@@ -27,6 +27,9 @@ final class Call {
                 return false;
             }
             current.call = call;
+            if (call.connection != null) {
+                UnderWay.current().add(call, call.connection.wire());
+            }
             return true;
         }
 
@@ -54,14 +57,20 @@ final class Call {
     private final byte[] message;
     private final int size;
     private final Decoder decoder;
+    private final String key;
     private final Span span = new Span(Span.Kind.CLIENT);
 
     private Pool<Connection> pool;
     private Connection connection;
     /** Why the question could not be sent. */
     private Exception unsent;
+    private boolean isDone;
+    private Object value;
+    private Exception why;
+    /** What the answer said that it took; null where it did not. */
+    private Times times;
 
-    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder) {
+    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key) {
         this.service = service;
         this.edge = edge;
         this.request = Request.current();
@@ -69,6 +78,7 @@ final class Call {
         this.message = message;
         this.size = size;
         this.decoder = decoder;
+        this.key = key;
         span.peer = edge.peer();
         span.method = edge.method();
         span.stamps[0] = calledAt;
@@ -83,19 +93,41 @@ final class Call {
             send();
         } catch (IOException | Failure error) {
             unsent = error;
+            connection = null;
         }
     }
 
+    /** Waits for its answer. */
     Object finish() throws TException {
-        Throwable why = null;
+        if (!isDone && connection != null) {
+            UnderWay.current().await(this, connection.wire());
+        }
+        if (!isDone) {
+            take();
+        }
+        if (why instanceof TException error) {
+            throw error;
+        }
+        if (why instanceof RuntimeException error) {
+            throw error;
+        }
+        return value;
+    }
+
+    /** Takes its answer, and keeps what `finish` returns or throws. */
+    void take() {
+        UnderWay.current().remove(this);
+        isDone = true;
         try {
-            return decoder.decode(await());
+            value = decoder.decode(await());
         } catch (TException | RuntimeException error) {
             why = error;
-            throw error;
-        } finally {
-            end(why);
         }
+        end(why);
+    }
+
+    long deadline() {
+        return deadline;
     }
 
     private Frame await() throws Failure {
@@ -144,7 +176,7 @@ final class Call {
         if (Request.left(deadline) <= 0) {
             throw new Failure.DeadlineSpent("nothing is left to call " + edge.callee());
         }
-        pool = edge.pick();
+        pool = edge.pick(key);
         connection = pool.take(deadline);
         span.stamps[1] = Clock.now();
         // At least 1: less than a millisecond is more than nothing.
@@ -182,6 +214,7 @@ final class Call {
             if (!isMine || head.type() != TMessageType.REPLY && head.type() != TMessageType.EXCEPTION) {
                 throw new BadFrame();
             }
+            times = Times.parse(frame.pairs().get("s"));
         } catch (IOException | BadFrame error) {
             lose(error);
             throw error;
@@ -197,7 +230,7 @@ final class Call {
     private void end(Throwable why) {
         span.stamps[5] = Clock.now();
         span.outcome = Outcome.of(why);
-        edge.count(span.outcome, span.stamps[5] - span.stamps[0]);
+        edge.count(span.outcome, span.stamps[5] - span.stamps[0], times);
         if (span.outcome == Outcome.FAILED || span.outcome == Outcome.DEADLINE) {
             service.log().error("a call failed", "callee", edge.callee(), "method", edge.name(), "error", why.getMessage());
         }

@@ -1,5 +1,6 @@
 package movies.chassis;
 
+import java.nio.charset.StandardCharsets;
 import movies.idl.Code;
 import movies.idl.Refused;
 
@@ -7,6 +8,12 @@ import movies.idl.Refused;
 public final class Checks {
     /** Entries of a list that is asked for at most. Source: the contract of the application. */
     public static final int MOST_LISTED = 100;
+
+    /** Of a review. Units of this and the next: bytes. Source: the contract of the application. */
+    public static final int LONGEST_TEXT = 8192;
+
+    /** Of titles and queries, of which the longest in the data set has 83. */
+    public static final int LONGEST_LINE = 256;
 
     private static final int MOST_STARS = 10;
 
@@ -29,6 +36,13 @@ public final class Checks {
 
     public static void listed(String name, int size) throws Refused {
         range("the number of " + name, size, 0, MOST_LISTED);
+    }
+
+    public static void size(String name, String given, int most) throws Refused {
+        int size = given.getBytes(StandardCharsets.UTF_8).length;
+        if (size > most) {
+            throw new Refused(Code.TOO_LARGE, name + " has " + size + " bytes, and may have " + most);
+        }
     }
 
     public static void stars(int given) throws Refused {

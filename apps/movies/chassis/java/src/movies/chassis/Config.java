@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,7 @@ public final class Config {
 
     private final String file;
     private final Map<String, String> values = new LinkedHashMap<>();
+    private final Set<String> seen = new HashSet<>();
     private final int id;
     private final int instance;
     private final int threads;
@@ -79,8 +81,13 @@ public final class Config {
         if (!NEEDED.contains(key) && !key.equals("optional") && !FAMILIES.matcher(key).matches()) {
             throw new ConfigError(place + ": `" + key + "` is not a key");
         }
-        if (values.put(key, line.substring(equals + 1).strip()) != null) {
+        if (!seen.add(key)) {
             throw new ConfigError(place + ": `" + key + "` is there twice");
+        }
+        String value = line.substring(equals + 1).strip();
+        // An empty one that names a service or a domain is as if it were not there.
+        if (!value.isEmpty() || !FAMILIES.matcher(key).matches()) {
+            values.put(key, value);
         }
     }
 

@@ -10,19 +10,26 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 
-/** Documents of one table that never change, kept in the cache. */
+/** Documents of one table that seldom change, kept in the cache. */
 public final class Documents {
     private final Store store;
     private final Cache cache;
     private final String table;
     private final UnaryOperator<String> keyOf;
+    private final int expiryS;
 
     /** `keyOf`: the cache's key of an id. */
     public Documents(Store store, Cache cache, String table, UnaryOperator<String> keyOf) {
+        this(store, cache, table, keyOf, Cache.LONG_S);
+    }
+
+    /** `expiryS`: how long the cache keeps one. */
+    public Documents(Store store, Cache cache, String table, UnaryOperator<String> keyOf, int expiryS) {
         this.store = store;
         this.cache = cache;
         this.table = table;
         this.keyOf = keyOf;
+        this.expiryS = expiryS;
     }
 
     /** The document; null where there is none. */
@@ -53,7 +60,7 @@ public final class Documents {
                 throw new Failure.Unavailable(table + ": document `" + row.getKey() + "` is not a JSON object");
             }
             found.put(row.getKey(), document);
-            cache.set(keyOf.apply(row.getKey()), row.getValue().getBytes(StandardCharsets.UTF_8), Cache.LONG_S);
+            cache.set(keyOf.apply(row.getKey()), row.getValue().getBytes(StandardCharsets.UTF_8), expiryS);
         }
         return found;
     }

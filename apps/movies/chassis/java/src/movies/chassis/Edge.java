@@ -17,6 +17,11 @@ final class Edge {
     private final LongAdder calls = new LongAdder();
     private final LongAdder errors = new LongAdder();
     private final LongAdder ns = new LongAdder();
+    /** Of all calls: how long they took here, and what their answers said of the callee's. */
+    private final Histogram wall = new Histogram();
+    private final Histogram queue = new Histogram();
+    private final Histogram application = new Histogram();
+    private final Histogram processor = new Histogram();
 
     /** The replicas and whose turn it is belong to all methods of the callee. */
     Edge(String callee, int method, List<Pool<Connection>> replicas, AtomicInteger turn) {
@@ -29,13 +34,22 @@ final class Edge {
         this.turn = turn;
     }
 
-    Pool<Connection> pick() {
-        return replicas.get(Math.floorMod(turn.getAndIncrement(), replicas.size()));
+    /** `key`: what decides which of the replicas is asked; null: each in its turn. */
+    Pool<Connection> pick(String key) {
+        int at = key != null ? Jump.shard(key, replicas.size()) : Math.floorMod(turn.getAndIncrement(), replicas.size());
+        return replicas.get(at);
     }
 
-    void count(Outcome outcome, long took) {
+    /** `times`: what the answer said; null where it did not. */
+    void count(Outcome outcome, long took, Times times) {
         calls.increment();
         ns.add(took);
+        wall.add(took);
+        if (times != null) {
+            queue.add(times.queue());
+            application.add(times.application());
+            processor.add(times.processor());
+        }
         if (outcome == Outcome.FAILED || outcome == Outcome.DEADLINE) {
             errors.increment();
         }
@@ -46,6 +60,10 @@ final class Edge {
         all.put(prefix + ".calls", calls.sum());
         all.put(prefix + ".errors", errors.sum());
         all.put(prefix + ".ns", ns.sum());
+        wall.appendTo(all, prefix + ".wall");
+        queue.appendTo(all, prefix + ".queue");
+        application.appendTo(all, prefix + ".application");
+        processor.appendTo(all, prefix + ".cpu");
     }
 
     String callee() {

@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.thrift.TException;
 
 /** PostgreSQL by JDBC, in shards. */
 final class JdbcStore implements Store {
@@ -31,12 +32,14 @@ final class JdbcStore implements Store {
         }
     }
 
-    /** Loads the driver and connects once, so that the first request need not. That a database is not there yet is no error. */
+    /** Connects once, and asks what needs no table, so that the first request need not load the driver. No database yet is no error. */
     void warm() {
         for (Pool<Session> shard : shards) {
             try {
-                shard.keep(shard.take(Request.current().deadline));
-            } catch (IOException | Failure later) {
+                askOnce(shard, Request.current().deadline, new StoreSpan(service, peer, Span.StoreMethod.GET),
+                        connection -> select(connection, "(SELECT 'a' AS id, '{\"a\":1}'::jsonb AS doc) AS warm", List.of("a")))
+                        .values().forEach(Documents::parse);
+            } catch (IOException | SQLException | Failure later) {
                 service.log().info("a store is not there yet", "store", name, "error", later.getMessage());
             }
         }
@@ -89,6 +92,35 @@ final class JdbcStore implements Store {
                 return statement.executeUpdate();
             }
         });
+    }
+
+    @Override
+    public Map<String, byte[]> getBytes(String table, List<String> ids) throws Failure {
+        Map<Integer, List<String>> parts = new TreeMap<>();
+        for (String id : ids) {
+            parts.computeIfAbsent(shardOf(id), shard -> new ArrayList<>()).add(id);
+        }
+        Map<String, byte[]> found = new HashMap<>();
+        for (Map.Entry<Integer, List<String>> part : parts.entrySet()) {
+            Span.StoreMethod method = ids.size() == 1 ? Span.StoreMethod.GET : Span.StoreMethod.GET_MANY;
+            found.putAll(ask(method, part.getKey(), connection -> JdbcRows.bytes(connection, table, part.getValue())));
+        }
+        return found;
+    }
+
+    @Override
+    public long next(String sequence) throws Failure {
+        return ask(Span.StoreMethod.UPDATE, 0, connection -> JdbcRows.next(connection, sequence));
+    }
+
+    @Override
+    public void delete(String table, String id) throws Failure {
+        change(Span.StoreMethod.DELETE, id, "DELETE FROM " + table + " WHERE id = ?", id);
+    }
+
+    @Override
+    public <T> T together(String key, Steps<T> steps) throws TException {
+        return ask(Span.StoreMethod.UPDATE, shardOf(key), connection -> JdbcRows.together(connection, steps)).get();
     }
 
     private interface Work<T> {

@@ -19,14 +19,21 @@ public interface Later<T> extends AutoCloseable {
         T ask(I service) throws TException;
     }
 
-    /** Asks one method of a service; a service in this process answers at once. */
+    /** Asks one method of a service. One in this process is asked by another thread where the request has some, or else at once. */
     static <I, T> Later<T> ask(I service, Question<I, T> question) {
+        return ask(service, Long.MAX_VALUE, question);
+    }
+
+    /** The same, whose answer is waited for until then at most. Units: ns of CLOCK_MONOTONIC. */
+    static <I, T> Later<T> ask(I service, long end, Question<I, T> question) {
+        Request request = Request.current().until(end);
         try {
             if (!Upstream.isOne(service)) {
-                return new Done<>(question.ask(service), null);
+                Request.Work<T> work = () -> question.ask(service);
+                return request.parts == null ? new Done<>(request.during(work), null) : PartLater.begin(request, work);
             }
             Call.Begun begun = new Call.Begun();
-            begun.during(() -> question.ask(service));
+            request.during(() -> begun.during(() -> question.ask(service)));
             return new CallLater<>(begun.call());
         } catch (TException error) {
             return new Done<>(null, error);

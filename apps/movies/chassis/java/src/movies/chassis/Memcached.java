@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * A cache over memcached's text protocol, in shards.
  *
- * <p>It has its own client, of two commands, since clients of libraries know neither a request's deadline nor the moments of
+ * <p>It has its own client, of three commands, since clients of libraries know neither a request's deadline nor the moments of
  * its span.
  */
 final class Memcached implements Cache {
@@ -22,8 +22,8 @@ final class Memcached implements Cache {
     private static final long LONGEST_NS = TimeUnit.MILLISECONDS.toNanos(50);
     /** Key of 250 bytes, flags, size. Source of these: memcached's doc/protocol.txt. */
     private static final int LONGEST_LINE = 300;
-    /** Of a value; memcached's default. */
-    private static final int LARGEST = 1024 * 1024;
+    /** Of a value; the registry starts memcached with this limit. */
+    private static final int LARGEST = 4 * 1024 * 1024;
 
     private final Service service;
     private final int peer;
@@ -83,6 +83,9 @@ final class Memcached implements Cache {
 
     @Override
     public void set(String key, byte[] value, int expiryS) {
+        if (value.length > LARGEST) {
+            return;
+        }
         byte[] line = ("set " + key + " 0 " + expiryS + " " + value.length + "\r\n").getBytes(StandardCharsets.UTF_8);
         ByteBuffer question = ByteBuffer.allocate(line.length + value.length + 2);
         question.put(line).put(value).put((byte) '\r').put((byte) '\n').flip();
@@ -90,6 +93,17 @@ final class Memcached implements Cache {
             String answer = wire.readLine(LONGEST_LINE, deadline);
             if (!answer.equals("STORED")) {
                 throw new IOException("`" + answer + "` to a set");
+            }
+        });
+    }
+
+    @Override
+    public void delete(String key) {
+        ByteBuffer question = ByteBuffer.wrap(("delete " + key + "\r\n").getBytes(StandardCharsets.UTF_8));
+        ask(Jump.shard(key, shards.size()), Span.StoreMethod.DELETE, question, (wire, deadline) -> {
+            String answer = wire.readLine(LONGEST_LINE, deadline);
+            if (!answer.equals("DELETED") && !answer.equals("NOT_FOUND")) {
+                throw new IOException("`" + answer + "` to a delete");
             }
         });
     }

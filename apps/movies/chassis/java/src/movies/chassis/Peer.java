@@ -62,17 +62,18 @@ final class Peer {
         isAdvancing = true;
         try {
             byte[] frame;
-            while (!isBusy && !server.isDraining() && (frame = inbox.takeFrame()) != null) {
+            while (!isBusy && (frame = inbox.takeFrame()) != null) {
                 isBusy = true;
                 server.begin(new Exchange(server, this, frame, Clock.now()));
             }
         } finally {
             isAdvancing = false;
         }
-        if (!isBusy && (hasEnded || server.isDraining())) {
-            if (hasEnded && inbox.size() > 0) {
-                server.countBadFrame();
-            }
+        if (!isBusy && hasEnded && inbox.size() > 0) {
+            server.countBadFrame();
+        }
+        // Callers see the end at once, and ask another instance; a frame that has begun may come to its end.
+        if (!isBusy && (hasEnded || server.isDraining() && inbox.size() == 0)) {
             close();
         }
     }
@@ -132,9 +133,22 @@ final class Peer {
         }
     }
 
-    /** Closes it unless a request is under way. */
-    synchronized void closeIdle() {
-        if (!isBusy) {
+    /** Begins the request that has been received, where none is under way; closes it where there is none. */
+    synchronized void end(ByteBuffer buffer) {
+        if (isBusy || !channel.isOpen()) {
+            return;
+        }
+        try {
+            int read;
+            do {
+                read = inbox.fill(channel, buffer);
+            } while (read > 0);
+            hasEnded |= read < 0;
+            advance();
+        } catch (BadFrame bad) {
+            server.countBadFrame();
+            close();
+        } catch (IOException broken) {
             close();
         }
     }

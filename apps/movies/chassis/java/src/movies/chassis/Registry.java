@@ -4,21 +4,41 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Those that services in Java and Scala are or call, and their stores. Source: the registry of the application. */
+/** The services, and their stores. Source: the registry of the application. */
 final class Registry {
     /** What spans name of a service or store; the number of a method is its place. */
     record Row(int id, List<String> methods) {}
 
+    /** What answers the HTTP interface, alone or with all the others in its process. */
+    private static final Row HTTP = new Row(3, List.of("page", "review", "rent", "search", "titles", "login", "sign-up"));
+
     private static final Map<String, Row> ROWS = Map.ofEntries(
+            Map.entry("front", HTTP),
+            Map.entry("monolith", HTTP),
+            Map.entry("compose-page", new Row(4, List.of("compose"))),
             Map.entry("movie-info", new Row(5, List.of("read", "readMany"))),
+            Map.entry("plot", new Row(6, List.of("read"))),
+            Map.entry("thumbnail", new Row(7, List.of("read"))),
+            Map.entry("rating", new Row(8, List.of("read"))),
             Map.entry("cast-info", new Row(9, List.of("read"))),
+            Map.entry("reviews", new Row(10, List.of("page"))),
+            Map.entry("photos", new Row(11, List.of("read"))),
             Map.entry("videos", new Row(12, List.of("read"))),
             Map.entry("movie-recommender", new Row(13, List.of("like"))),
             Map.entry("rent-movie", new Row(14, List.of("rent"))),
             Map.entry("user-auth", new Row(15, List.of("check", "charge"))),
+            Map.entry("unique-id", new Row(19, List.of("upload"))),
+            Map.entry("movie-id", new Row(20, List.of("upload"))),
+            Map.entry("text", new Row(21, List.of("upload"))),
+            Map.entry("review-rating", new Row(22, List.of("upload"))),
+            Map.entry("compose-review", new Row(23, List.of("put"))),
+            Map.entry("review-storage", new Row(24, List.of("store", "readMany"))),
             Map.entry("movie-review", new Row(25, List.of("append", "page"))),
             Map.entry("user-review", new Row(26, List.of("append", "page"))),
             Map.entry("update-movie", new Row(27, List.of("apply"))),
+            Map.entry("user", new Row(28, List.of("signUp", "login", "upload"))),
+            Map.entry("search", new Row(29, List.of("find", "titles"))),
+            Map.entry("ads", new Row(30, List.of("pick"))),
             Map.entry("analytics", new Row(31, List.of())),
             Map.entry("movies-cache", new Row(32, List.of())),
             Map.entry("movies-db", new Row(33, List.of())),
@@ -28,7 +48,11 @@ final class Registry {
             Map.entry("users-db", new Row(37, List.of())));
 
     /** Methods that do the same however often they are asked. Source: the contract of the application. */
-    private static final Set<String> IDEMPOTENT = Set.of("read", "readMany", "page", "like", "check", "charge", "apply", "append", "ping");
+    private static final Set<String> IDEMPOTENT = Set.of(
+            "read", "readMany", "page", "like", "find", "titles", "pick", "check", "charge", "apply", "append", "store", "compose", "ping");
+
+    /** Services of which the instance that is asked follows from the first argument. Source: the same. */
+    private static final Set<String> SHARDED = Set.of("compose-review");
 
     private Registry() {}
 
@@ -38,6 +62,10 @@ final class Registry {
             throw new IllegalArgumentException("`" + name + "` is not a service or store that the registry of Java has");
         }
         return row;
+    }
+
+    static boolean isSharded(String name) {
+        return SHARDED.contains(name);
     }
 
     static boolean isIdempotent(String method) {

@@ -1,5 +1,7 @@
 package movies.chassis;
 
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.thrift.TException;
 
 /** What calls and stores need to know of the request that this thread works on. Units of the deadline: ns of CLOCK_MONOTONIC. */
@@ -12,10 +14,36 @@ public final class Request {
     final long deadline;
     /** Has as its span the one of this server; null where the request is not traced. */
     final Trace trace;
+    /** What works on parts of it at once, where the services that it asks are in this process; null: this thread does, one by one. */
+    final Executor parts;
+    /** Processor time that others have worked on parts of it. Units: ns. */
+    final LongAdder partsNs;
 
     Request(long deadline, Trace trace) {
+        this(deadline, trace, null, new LongAdder());
+    }
+
+    Request(long deadline, Trace trace, Executor parts, LongAdder partsNs) {
         this.deadline = deadline;
         this.trace = trace;
+        this.parts = parts;
+        this.partsNs = partsNs;
+    }
+
+    /** The same, which ends no later than this. */
+    Request until(long end) {
+        return end < deadline ? new Request(end, trace, parts, partsNs) : this;
+    }
+
+    /** When this share of what is left of this thread's request is spent. Units: ns of CLOCK_MONOTONIC. */
+    public static long after(int numerator, int denominator) {
+        long now = Clock.now();
+        return now + (current().deadline - now) / denominator * numerator;
+    }
+
+    /** When so much more time is spent. Units: ms, and ns of CLOCK_MONOTONIC; without a limit (0) never. */
+    public static long afterMs(long limit) {
+        return limit > 0 ? Clock.now() + limit * Clock.NS_PER_MS : Long.MAX_VALUE;
     }
 
     /** An untraced one with the usual deadline where this thread works on none. */
@@ -39,11 +67,12 @@ public final class Request {
     }
 
     <T> T during(Work<T> work) throws TException {
+        Request before = CURRENT.get();
         CURRENT.set(this);
         try {
             return work.run();
         } finally {
-            CURRENT.remove();
+            CURRENT.set(before);
         }
     }
 

@@ -29,10 +29,31 @@ public final class Run {
         TBaseProcessor<?> process(H handler);
     }
 
+    /** What takes the requests of a service. */
+    public interface Listener {
+        void start() throws IOException;
+
+        /** Takes no more, and waits for those under way. */
+        void end();
+    }
+
+    /** Makes what takes the requests of a service, which has what it needs from it. */
+    public interface Opening {
+        Listener open(Service service) throws ConfigError, IOException;
+    }
+
     private Run() {}
 
     /** Does not return before the service ends. */
     public static <H> void main(String name, String[] arguments, Processing<? super H> processing, Wiring<H> wiring) {
+        main(name, arguments, service -> {
+            H handler = wiring.wire(service);
+            return new Server(service, processing.process(handler), handler);
+        });
+    }
+
+    /** The same of one that is asked in another way than by frames. */
+    public static void main(String name, String[] arguments, Opening opening) {
         Log log = new Log(name, 0);
         try {
             if (arguments.length != 1) {
@@ -43,7 +64,7 @@ public final class Run {
                 throw new ConfigError("`service` is `" + config.service() + "`, and this program is that of " + name);
             }
             log = new Log(name, config.instance());
-            serve(config, log, processing, wiring);
+            serve(config, log, opening);
         } catch (ConfigError | IOException | RuntimeException error) {
             log.error(error.getMessage() != null ? error.getMessage() : error.toString());
             // Not `exit`, which would wait for requests.
@@ -53,23 +74,22 @@ public final class Run {
         }
     }
 
-    private static <H> void serve(Config config, Log log, Processing<? super H> processing, Wiring<H> wiring)
-            throws ConfigError, IOException, InterruptedException {
+    private static void serve(Config config, Log log, Opening opening) throws ConfigError, IOException, InterruptedException {
         // `exit` calls what SIGTERM does, and waits for it; so it needs a thread of its own.
         Service service = new Service(config, log, () -> new Thread(() -> System.exit(0), "drain").start());
-        H handler = wiring.wire(service);
-        Server server = new Server(service, processing.process(handler), handler);
-        server.start();
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(service, server), "end"));
+        Listener listener = opening.open(service);
+        listener.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(service, listener), "end"));
         service.warm();
         awaitUpstreams(config);
+        service.awaitSettled();
         System.out.println("ready " + config.service() + " " + config.listenText());
         System.out.flush();
         Thread.currentThread().join();
     }
 
-    private static void end(Service service, Server server) {
-        server.end();
+    private static void end(Service service, Listener listener) {
+        listener.end();
         try {
             service.spans().close();
         } catch (IOException error) {

@@ -24,14 +24,14 @@ import org.apache.thrift.TBaseProcessor;
  * <p>Not TThreadedSelectorServer: it knows neither header frames nor the moments at which a request is complete, is taken from
  * the queue and has been answered, and it drops what is beyond the queue without an answer.
  */
-final class Server {
+final class Server implements Run.Listener {
     /** More than 30 callers with 8 connections each have, and less than the 1024 descriptors of a process. */
     private static final int MOST_PEERS = 512;
     private static final int BACKLOG = 511;
     /** Source: the contract of the application. */
     private static final long LONGEST_END_NS = TimeUnit.SECONDS.toNanos(2);
     /** How often is looked whether requests under way have ended. */
-    private static final long LOOK_MS = 5;
+    private static final long LOOK_MS = 2;
 
     private final Service service;
     private final Object handler;
@@ -63,7 +63,8 @@ final class Server {
         listener.register(selector, SelectionKey.OP_ACCEPT);
     }
 
-    void start() {
+    @Override
+    public void start() {
         daemon("loop", this::loop);
         for (int worker = 0; worker < service.config().threads(); worker++) {
             daemon("worker-" + worker, this::work);
@@ -190,8 +191,8 @@ final class Server {
         return isDraining;
     }
 
-    /** Takes no more connections and requests, and waits for those under way. */
-    void end() {
+    @Override
+    public void end() {
         isDraining = true;
         try {
             listener.close();
@@ -200,11 +201,12 @@ final class Server {
         } catch (IOException error) {
             service.log().error("the listening socket cannot be closed", "error", error.getMessage());
         }
-        // Callers see the end at once, and ask another instance.
-        peers.forEach(Peer::closeIdle);
+        // What has been received is answered; then callers see the end at once, and ask another instance.
+        ByteBuffer buffer = ByteBuffer.allocateDirect(Wire.PART);
         long until = Clock.now() + LONGEST_END_NS;
         try {
-            while (!begun.isEmpty() && Clock.now() < until) {
+            while (!peers.isEmpty() && Clock.now() < until) {
+                peers.forEach(peer -> peer.end(buffer));
                 Thread.sleep(LOOK_MS);
             }
         } catch (InterruptedException end) {

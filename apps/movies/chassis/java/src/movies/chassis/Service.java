@@ -20,6 +20,8 @@ public final class Service implements Chassis.Iface {
     private final Runnable onDrain;
     private final List<Upstream<?>> upstreams = new ArrayList<>();
     private final List<JdbcStore> stores = new ArrayList<>();
+    private long settledAt = Clock.now();
+    private volatile boolean isReady;
 
     Service(Config config, Log log, Runnable onDrain) throws IOException {
         this.config = config;
@@ -46,8 +48,36 @@ public final class Service implements Chassis.Iface {
         return new Memcached(this, domain);
     }
 
+    /** A call's own limit. Units: ms; 0 where there is none. */
+    public long limitOf(String callee) throws ConfigError {
+        return config.limitOf(callee);
+    }
+
+    /** So many parts of an answer are missing that it can do without. */
+    public void degraded(int parts) {
+        counts.degraded.add(parts);
+    }
+
+    /** It is ready no sooner than so long after now. Returns when. Units: ns, of CLOCK_MONOTONIC. */
+    public long settle(long ns) {
+        settledAt = Clock.now() + ns;
+        return settledAt;
+    }
+
+    /** Whether all that it needs has answered. */
+    public boolean isReady() {
+        return isReady;
+    }
+
+    void awaitSettled() throws InterruptedException {
+        Thread.sleep(Math.max(0, Request.left(settledAt)) / Clock.NS_PER_MS);
+        isReady = true;
+    }
+
+    /** Loads what requests need, so that the first does not wait for it: what is not compiled yet takes 25 times as long as it does later. */
     void warm() {
         stores.forEach(JdbcStore::warm);
+        upstreams.forEach(Upstream::warm);
     }
 
     @Override

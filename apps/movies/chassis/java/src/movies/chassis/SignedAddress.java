@@ -14,6 +14,8 @@ public final class SignedAddress {
 
     public SignedAddress(String secret) {
         this.secret = secret;
+        // So that the first rental need not load what it takes.
+        of(0, 0, "");
     }
 
     /** Path of the master playlist; what it names below the same prefix is signed by it. */

@@ -1,7 +1,9 @@
 package movies.chassis;
 
+import java.sql.SQLException;
 import java.util.List;
 import java.util.Map;
+import org.apache.thrift.TException;
 
 /** The database of a domain: documents by key, as JSON. All that it is asked may be asked twice. Errors of all: `Failure`. */
 public interface Store {
@@ -16,6 +18,36 @@ public interface Store {
      * again. Returns how many rows were changed.
      */
     int update(String key, String statement, Object... values) throws Failure;
+
+    /** The bytes of those keys that are there, of a table that holds bytes. */
+    Map<String, byte[]> getBytes(String table, List<String> ids) throws Failure;
+
+    /** The next number of a sequence. */
+    long next(String sequence) throws Failure;
+
+    void delete(String table, String id) throws Failure;
+
+    /** Several statements in one transaction, where the shard of the key is; what it throws leaves all as it was. */
+    <T> T together(String key, Steps<T> steps) throws TException;
+
+    /** The steps of a transaction. */
+    interface Steps<T> {
+        T run(Rows rows) throws TException, SQLException;
+    }
+
+    /** What a transaction does with documents. */
+    interface Rows {
+        /** The document, which nothing else changes before the end of the transaction; null where there is none. */
+        String lock(String table, String id) throws SQLException;
+
+        /** The document; null where there is none. */
+        String get(String table, String id) throws SQLException;
+
+        void insert(String table, String id, String doc) throws SQLException;
+
+        /** Replaces those fields of a document that `doc` has. */
+        void merge(String table, String id, String doc) throws SQLException;
+    }
 
     /** The document; null where there is none. */
     default String get(String table, String id) throws Failure {

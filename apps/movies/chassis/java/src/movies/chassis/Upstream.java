@@ -11,10 +11,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.apache.thrift.TByteArrayOutputStream;
 import org.apache.thrift.TException;
 import org.apache.thrift.TServiceClient;
 import org.apache.thrift.TServiceClientFactory;
+import org.apache.thrift.protocol.TMessage;
+import org.apache.thrift.protocol.TMessageType;
+import org.apache.thrift.protocol.TProtocol;
 
 /** A service that is called: makes of each method of its interface the two halves that the generated client has, with a frame between. */
 final class Upstream<C extends TServiceClient> implements InvocationHandler {
@@ -32,11 +36,13 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     private final TServiceClientFactory<C> clients;
     private final List<Pool<Connection>> replicas = new ArrayList<>();
     private final Map<String, Halves> methods = new HashMap<>();
+    private final boolean isSharded;
 
     Upstream(Service service, String name, TServiceClientFactory<C> clients) throws ConfigError {
         this.service = service;
         this.name = name;
         this.clients = clients;
+        this.isSharded = Registry.isSharded(name);
         this.limitNs = service.config().limitOf(name) * Clock.NS_PER_MS;
         for (InetSocketAddress address : service.config().addresses("upstream." + name)) {
             String text = address.getHostString() + ":" + address.getPort();
@@ -73,7 +79,8 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
         if (limitNs > 0) {
             deadline = Math.min(deadline, calledAt + limitNs);
         }
-        Call call = new Call(service, halves.edge, calledAt, deadline, out.get(), out.len(), frame -> decode(halves.receive, frame));
+        Call call = new Call(service, halves.edge, calledAt, deadline, out.get(), out.len(), frame -> decode(halves.receive, frame),
+                isSharded ? String.valueOf(values[0]) : null);
         call.begin();
         return Call.Begun.takes(call) ? nothing(method.getReturnType()) : call.finish();
     }
@@ -91,6 +98,32 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
             throw Call.known(name, error.getCause());
         } catch (IllegalAccessException error) {
             throw new IllegalStateException(error);
+        }
+    }
+
+    /** Writes and reads messages of each method, which go nowhere. */
+    void warm() {
+        Request traced = new Request(Clock.now(), Trace.parse("00-00000000000000000000000000000001-0000000000000001-00"));
+        for (Halves halves : methods.values()) {
+            try {
+                TByteArrayOutputStream out = new TByteArrayOutputStream(USUAL_MESSAGE);
+                Object[] values = Stream.of(halves.send.getParameterTypes()).map(Upstream::nothing).toArray();
+                run(halves.send, clients.getClient(Codec.writer(out)), values);
+                out.reset();
+                TProtocol to = Codec.writer(out);
+                to.writeMessageBegin(new TMessage(halves.edge.name(), TMessageType.REPLY, 0));
+                to.writeFieldStop();
+                ByteBuffer answer = Frame.withHeader(1, out.get(), out.len(), "s", "0,0,0", "traceparent", String.valueOf(traced.trace));
+                byte[] body = new byte[answer.remaining() - 4];
+                answer.position(4).get(body);
+                Frame frame = Frame.parse(body);
+                Head.parse(frame);
+                Times.parse(frame.pairs().get("s"));
+                decode(halves.receive, frame);
+            } catch (TException | BadFrame empty) {
+                // Such as that the result is missing.
+                continue;
+            }
         }
     }
 

@@ -72,6 +72,11 @@ final class Wire implements Closeable {
         return new InetSocketAddress(address.getHostString(), address.getPort());
     }
 
+    /** Another selector than its own sees when something can be read. */
+    SelectionKey register(Selector other, Object attachment) throws IOException {
+        return channel.register(other, SelectionKey.OP_READ, attachment);
+    }
+
     /** Whether nothing can be read: with no question outstanding, bytes or the end mean that it is of no use. */
     boolean isAlive() {
         if (!channel.isOpen() || buffer.hasRemaining()) {

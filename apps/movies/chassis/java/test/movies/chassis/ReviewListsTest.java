@@ -34,6 +34,31 @@ final class ReviewListsTest {
         }
 
         @Override
+        public Map<String, byte[]> getBytes(String table, List<String> ids) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long next(String sequence) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void delete(String table, String id) {
+            rows.remove(id);
+        }
+
+        @Override
+        public <T> T together(String key, Steps<T> steps) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void delete(String key) {
+            cached.remove(key);
+        }
+
+        @Override
         public Map<String, byte[]> getMany(List<String> keys) {
             Map<String, byte[]> found = new HashMap<>(cached);
             found.keySet().retainAll(keys);

@@ -1,0 +1,86 @@
+package movies.handlers;
+
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import movies.chassis.Clock;
+import movies.chassis.Handler;
+import movies.chassis.Later;
+import movies.idl.Chassis;
+import movies.idl.Code;
+import movies.idl.ComposeReview;
+import movies.idl.MovieReview;
+import movies.idl.Part;
+import movies.idl.Refused;
+import movies.idl.Review;
+import movies.idl.ReviewStorage;
+import movies.idl.UserReview;
+import org.apache.thrift.TException;
+
+/** Gathers the five parts of a review, and stores it with the last. */
+public final class ComposeReviewHandler extends Handler implements ComposeReview.Iface {
+    /**
+     * Parts that were put to a process which ended are lost, while those who put them were answered. As a request lives no longer than
+     * this, none of its other parts is taken by the next process; else it would gather them for a set that never gets whole, and all
+     * five would have been answered without an error and without a review. Who puts parts in the same process ends with it.
+     */
+    public static final long SETTLE_NS = TimeUnit.MILLISECONDS.toNanos(Parts.LONGEST_LIFE_MS);
+
+    private final ReviewStorage.Iface storage;
+    private final MovieReview.Iface movieReview;
+    private final UserReview.Iface userReview;
+    private final long settledAt;
+    private final Parts parts = new Parts();
+
+    /** `settledAt`: from when on it takes parts. Units: ns of CLOCK_MONOTONIC. */
+    public ComposeReviewHandler(
+            Chassis.Iface process,
+            ReviewStorage.Iface storage,
+            MovieReview.Iface movieReview,
+            UserReview.Iface userReview,
+            long settledAt) {
+        super(process);
+        this.storage = storage;
+        this.movieReview = movieReview;
+        this.userReview = userReview;
+        this.settledAt = settledAt;
+    }
+
+    @Override
+    public boolean put(long request, Part part) throws TException {
+        if (Clock.now() < settledAt) {
+            throw new Refused(Code.UNAVAILABLE, "parts that were put before the start are lost; try again in 2 s");
+        }
+        Parts.Now now = parts.put(request, part);
+        Optional<Review> whole = now.whole();
+        if (whole.isEmpty()) {
+            return now.isStored();
+        }
+        boolean isStored = false;
+        try {
+            store(whole.get());
+            isStored = true;
+        } finally {
+            parts.finish(request, isStored);
+        }
+        return true;
+    }
+
+    /**
+     * The review before its place in the lists: whenever this or another process is killed in between, a list names only reviews that
+     * exist. What can be left behind is a review that a list does not name; its author was answered with an error.
+     */
+    private void store(Review review) throws TException {
+        storage.store(review);
+        try (Later<?> ofMovie = Later.ask(movieReview, asked -> {
+                    asked.append(review.getMovie(), review.getReview(), review.getStars());
+                    return null;
+                });
+                Later<?> ofUser = Later.ask(userReview, asked -> {
+                    asked.append(review.getUser(), review.getReview());
+                    return null;
+                })) {
+            ofMovie.get();
+            ofUser.get();
+        }
+    }
+}

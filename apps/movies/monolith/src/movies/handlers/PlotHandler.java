@@ -1,0 +1,31 @@
+package movies.handlers;
+
+import com.google.gson.JsonObject;
+import movies.chassis.Cache;
+import movies.chassis.Documents;
+import movies.chassis.Failure;
+import movies.chassis.Handler;
+import movies.chassis.Store;
+import movies.idl.Chassis;
+import movies.idl.Code;
+import movies.idl.Plot;
+import movies.idl.Refused;
+
+/** What films are about. */
+public final class PlotHandler extends Handler implements Plot.Iface {
+    private final Documents plots;
+
+    public PlotHandler(Chassis.Iface process, Store store, Cache cache) {
+        super(process);
+        plots = new Documents(store, cache, "plots", id -> "plot:" + id);
+    }
+
+    @Override
+    public String read(long movie) throws Refused, Failure {
+        JsonObject document = plots.get(Long.toString(movie));
+        if (document == null) {
+            throw new Refused(Code.NOT_FOUND, "movie " + movie + " has no plot");
+        }
+        return Documents.text(document, "plot");
+    }
+}

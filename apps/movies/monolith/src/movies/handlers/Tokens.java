@@ -1,0 +1,71 @@
+package movies.handlers;
+
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.time.Instant;
+import java.util.HexFormat;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import movies.idl.Code;
+import movies.idl.Refused;
+
+/** Proofs of logins, `USER.EXPIRY.HMAC`, which any service that has the secret checks by itself. */
+public final class Tokens {
+    /** From a login on. Source: the contract of the application. Units: s. */
+    public static final long LIFE_S = 24 * 60 * 60;
+    private static final String HMAC = "HmacSHA256";
+    private static final Pattern FORM = Pattern.compile("([1-9][0-9]{0,18})\\.([1-9][0-9]{0,18})\\.([0-9a-f]{64})");
+
+    private final SecretKeySpec secret;
+
+    /** `secret`: in hexadecimal digits. */
+    public Tokens(String secret) {
+        this.secret = new SecretKeySpec(HexFormat.of().parseHex(secret), HMAC);
+    }
+
+    public String make(long user, long expiresS) {
+        String named = user + "." + expiresS;
+        return named + "." + HexFormat.of().formatHex(hmac(named));
+    }
+
+    /** Whose it is. Errors: `Refused`, where it is none or has expired. */
+    public long user(String token) throws Refused {
+        return user(token, Instant.now().getEpochSecond());
+    }
+
+    long user(String token, long nowS) throws Refused {
+        Matcher parts = FORM.matcher(token);
+        if (!parts.matches()) {
+            throw none();
+        }
+        byte[] given = HexFormat.of().parseHex(parts.group(3));
+        if (!MessageDigest.isEqual(given, hmac(parts.group(1) + "." + parts.group(2)))) {
+            throw none();
+        }
+        try {
+            if (Long.parseLong(parts.group(2)) > nowS) {
+                return Long.parseLong(parts.group(1));
+            }
+        } catch (NumberFormatException tooLarge) {
+            throw none();
+        }
+        throw new Refused(Code.UNAUTHORIZED, "the token has expired; log in again");
+    }
+
+    private static Refused none() {
+        return new Refused(Code.UNAUTHORIZED, "this is not a token that was given out here");
+    }
+
+    private byte[] hmac(String text) {
+        try {
+            Mac mac = Mac.getInstance(HMAC);
+            mac.init(secret);
+            return mac.doFinal(text.getBytes(StandardCharsets.US_ASCII));
+        } catch (GeneralSecurityException impossible) {
+            throw new IllegalStateException("every Java platform has " + HMAC, impossible);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package movies.handlers;
+
+import java.util.function.LongSupplier;
+import movies.chassis.Handler;
+import movies.idl.Chassis;
+import movies.idl.ComposeReview;
+import movies.idl.Part;
+import movies.idl.PartKind;
+import movies.idl.UniqueId;
+import org.apache.thrift.TException;
+
+/** Numbers of new reviews. */
+public final class UniqueIdHandler extends Handler implements UniqueId.Iface {
+    private final LongSupplier ids;
+    private final ComposeReview.Iface reviews;
+
+    public UniqueIdHandler(Chassis.Iface process, LongSupplier ids, ComposeReview.Iface reviews) {
+        super(process);
+        this.ids = ids;
+        this.reviews = reviews;
+    }
+
+    @Override
+    public long upload(long request) throws TException {
+        long review = ids.getAsLong();
+        reviews.put(request, new Part(PartKind.ID, review, ""));
+        return review;
+    }
+}

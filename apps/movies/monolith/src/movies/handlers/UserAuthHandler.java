@@ -1,0 +1,78 @@
+package movies.handlers;
+
+import com.google.gson.JsonObject;
+import java.nio.charset.StandardCharsets;
+import java.sql.SQLException;
+import movies.chassis.Documents;
+import movies.chassis.Handler;
+import movies.chassis.Store;
+import movies.idl.Charge;
+import movies.idl.Chassis;
+import movies.idl.Code;
+import movies.idl.Refused;
+import movies.idl.UserAuth;
+import org.apache.thrift.TException;
+
+/** Who a token belongs to, and what its user pays. */
+public final class UserAuthHandler extends Handler implements UserAuth.Iface {
+    /** A key is part of an id in the database. Units: bytes. */
+    private static final int LONGEST_KEY = 64;
+    /** No film costs more. Units: cents. */
+    private static final int MOST = 1_000_000;
+
+    private final Store store;
+    private final Tokens tokens;
+
+    public UserAuthHandler(Chassis.Iface process, Store store, Tokens tokens) {
+        super(process);
+        this.store = store;
+        this.tokens = tokens;
+    }
+
+    @Override
+    public long check(String token) throws Refused {
+        return tokens.user(token);
+    }
+
+    /** Takes the money once for each key of a user: the primary key of `charges` has both. */
+    @Override
+    public Charge charge(String token, int cents, String key) throws TException {
+        long user = check(token);
+        int size = key.getBytes(StandardCharsets.UTF_8).length;
+        if (size < 1 || size > LONGEST_KEY || key.indexOf('\0') >= 0) {
+            throw new Refused(Code.BAD_REQUEST, "a key has " + size + " bytes, and takes 1 to " + LONGEST_KEY + ", none of them 0");
+        }
+        if (cents < 0 || cents > MOST) {
+            throw new Refused(Code.BAD_REQUEST, cents + " cents cannot be charged, but 0 to " + MOST);
+        }
+        return store.together(Long.toString(user), rows -> take(rows, user, cents, key));
+    }
+
+    private static Charge take(Store.Rows rows, long user, int cents, String key) throws Refused, SQLException {
+        // The lock on the user makes all charges of one user follow each other, so that what is read below stays true.
+        JsonObject account = Documents.parse(String.valueOf(rows.lock("users", Long.toString(user))));
+        if (account == null) {
+            throw new Refused(Code.NOT_FOUND, "user " + user + " does not exist");
+        }
+        String id = user + ":" + key;
+        JsonObject before = Documents.parse(String.valueOf(rows.get("charges", id)));
+        if (before != null) {
+            long charged = Documents.number(before, "cents");
+            if (charged != cents) {
+                throw new Refused(Code.CONFLICT, "the key was charged with " + charged + " cents before, and not with " + cents);
+            }
+            return new Charge(user, Documents.number(before, "balance_cents"), true);
+        }
+        long had = Documents.number(account, "balance_cents");
+        long balance = had - cents;
+        if (balance < 0) {
+            throw new Refused(Code.PAYMENT_REQUIRED, "the balance is " + had + " cents, and not " + cents);
+        }
+        JsonObject after = new JsonObject();
+        after.addProperty("balance_cents", balance);
+        rows.merge("users", Long.toString(user), after.toString());
+        after.addProperty("cents", cents);
+        rows.insert("charges", id, after.toString());
+        return new Charge(user, balance, false);
+    }
+}

@@ -1,0 +1,108 @@
+package movies.handlers;
+
+import com.google.gson.JsonObject;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Locale;
+import java.util.regex.Pattern;
+import movies.chassis.Checks;
+import movies.chassis.Documents;
+import movies.chassis.Failure;
+import movies.chassis.Handler;
+import movies.chassis.Store;
+import movies.idl.Chassis;
+import movies.idl.Code;
+import movies.idl.ComposeReview;
+import movies.idl.Part;
+import movies.idl.PartKind;
+import movies.idl.Refused;
+import movies.idl.Token;
+import movies.idl.User;
+import org.apache.thrift.TException;
+
+/** Signs users up and in, and tells who writes a review. */
+public final class UserHandler extends Handler implements User.Iface {
+    /** ASCII, so that two names never look the same; lower case decides whether one is taken. */
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,31}");
+    private static final int SHORTEST_PASSWORD = 8;
+    /** That of the users of the data set. Units: cents. */
+    private static final long START_BALANCE = 100_000;
+
+    private final Store store;
+    private final ComposeReview.Iface reviews;
+    private final Tokens tokens;
+    private final Passwords passwords = new Passwords();
+
+    public UserHandler(Chassis.Iface process, Store store, ComposeReview.Iface reviews, Tokens tokens) {
+        super(process);
+        this.store = store;
+        this.reviews = reviews;
+        this.tokens = tokens;
+    }
+
+    /** Stores the account first and then who has the name, so that a name always leads to an account. */
+    @Override
+    public long signUp(String name, String password) throws Refused, Failure {
+        if (!NAME.matcher(name).matches()) {
+            throw new Refused(
+                    Code.BAD_REQUEST,
+                    "a name has 2 to 32 letters, digits, `.`, `_` or `-` of ASCII and begins with a letter or digit; it has "
+                            + name.getBytes(StandardCharsets.UTF_8).length + " bytes");
+        }
+        Checks.range("the size of a password", password.getBytes(StandardCharsets.UTF_8).length, SHORTEST_PASSWORD, Passwords.LONGEST);
+        String id = name.toLowerCase(Locale.ROOT);
+        if (store.get("names", id) != null) {
+            throw taken(name);
+        }
+        String hash = passwords.hash(password);
+        long user = store.next("user_ids");
+        JsonObject account = new JsonObject();
+        account.addProperty("user", user);
+        account.addProperty("name", name);
+        account.addProperty("hash", hash);
+        account.addProperty("balance_cents", START_BALANCE);
+        store.insert("users", Long.toString(user), account.toString());
+        JsonObject owner = new JsonObject();
+        owner.addProperty("user", user);
+        // Where it is there, another was faster, or this was inserted twice because the answer to the first was lost.
+        if (store.insert("names", id, owner.toString()) || userOf(id) == user) {
+            return user;
+        }
+        store.delete("users", Long.toString(user));
+        throw taken(name);
+    }
+
+    private static Refused taken(String name) {
+        return new Refused(Code.CONFLICT, "the name " + name + " is taken");
+    }
+
+    /** Says neither by its answer nor by its time whether a name exists. */
+    @Override
+    public Token login(String name, String password) throws Refused, Failure {
+        // Asked for an unknown name, too, whose user 0 does not exist, so that it takes as long.
+        String found = NAME.matcher(name).matches() ? store.get("users", Long.toString(userOf(name.toLowerCase(Locale.ROOT)))) : null;
+        JsonObject account = Documents.parse(String.valueOf(found));
+        String hash = account == null ? "" : Documents.text(account, "hash");
+        boolean isShort = password.getBytes(StandardCharsets.UTF_8).length <= Passwords.LONGEST;
+        if (!isShort || !passwords.check(hash, password)) {
+            throw new Refused(Code.UNAUTHORIZED, "the name or the password is wrong");
+        }
+        long user = Documents.number(account, "user");
+        long expiresS = Instant.now().getEpochSecond() + Tokens.LIFE_S;
+        return new Token(tokens.make(user, expiresS), user, expiresS);
+    }
+
+    /** 0 where there is no such name. */
+    private long userOf(String id) throws Failure {
+        JsonObject owner = Documents.parse(String.valueOf(store.get("names", id)));
+        return owner == null ? 0 : Documents.number(owner, "user");
+    }
+
+    /** The part of a review that says whose it is. */
+    @Override
+    public long upload(long request, String token) throws TException {
+        long user = tokens.user(token);
+        reviews.put(request, new Part(PartKind.USER, user, ""));
+        return user;
+    }
+}

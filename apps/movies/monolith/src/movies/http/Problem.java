@@ -1,0 +1,69 @@
+package movies.http;
+
+import java.util.Map;
+import movies.chassis.Failure;
+import movies.idl.Code;
+import movies.idl.Refused;
+import org.apache.thrift.TException;
+
+/** Why a request is not answered as it was asked: a status of HTTP, its name, a sentence, and further headers of the answer. */
+final class Problem extends TException {
+    private static final long serialVersionUID = 1;
+    private static final Map<String, String> LATER = Map.of("Retry-After", "1");
+
+    final int status;
+    final String name;
+    final transient Map<String, String> headers;
+    /** What went wrong; null where the request is at fault. */
+    final transient Throwable cause;
+
+    Problem(int status, String name, String what) {
+        this(status, name, what, Map.of(), null);
+    }
+
+    Problem(int status, String name, String what, Map<String, String> headers, Throwable cause) {
+        super(what);
+        this.status = status;
+        this.name = name;
+        this.headers = headers;
+        this.cause = cause;
+    }
+
+    static Problem badRequest(String what) {
+        return new Problem(Code.BAD_REQUEST.getValue(), "BAD_REQUEST", what);
+    }
+
+    static Problem of(Throwable error) {
+        if (error instanceof Problem problem) {
+            return problem;
+        }
+        if (error instanceof Refused refused) {
+            return refused.getCode() == Code.UNAVAILABLE
+                    ? unavailable("UNAVAILABLE", refused.getWhat(), error)
+                    : new Problem(refused.getCode().getValue(), refused.getCode().name(), refused.getWhat());
+        }
+        if (error instanceof Failure.DeadlineSpent) {
+            return new Problem(504, "DEADLINE", error.getMessage(), Map.of(), error);
+        }
+        if (error instanceof Failure) {
+            // A service says it of itself, and its caller names it.
+            String name = error.getMessage().contains("overloaded: ") ? "OVERLOADED" : "UNAVAILABLE";
+            return unavailable(name, error.getMessage(), error);
+        }
+        return new Problem(500, "INTERNAL", "something went wrong here, and is in the log", Map.of(), error);
+    }
+
+    private static Problem unavailable(String name, String what, Throwable cause) {
+        return new Problem(503, name, what, LATER, cause);
+    }
+
+    /** More requests wait than are taken. */
+    static Problem overloaded(int limit) {
+        return unavailable("OVERLOADED", "overloaded: " + limit + " requests wait already", null);
+    }
+
+    /** What is counted of it: `Refused`, or what went wrong. */
+    Throwable outcome() {
+        return cause != null ? cause : new Refused(Code.BAD_REQUEST, getMessage());
+    }
+}
