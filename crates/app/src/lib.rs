@@ -20,6 +20,7 @@ mod copy;
 mod counters;
 mod data;
 mod data_set;
+mod deploy;
 mod description;
 mod elsewhere;
 mod error;
@@ -49,8 +50,9 @@ mod unpack;
 mod work;
 
 pub use build::{Outcome, made_folder};
+pub use deploy::{Deployment, ImageFolder, Layout, POD, Rendered, SECRET_FILE, TellImage};
 pub use description::{
-    Account, App, Argument, Arguments, Build, Cache, Check, Command, Counters, DataSet, Entrance, File,
+    Account, App, Argument, Arguments, Build, Cache, Check, Command, Counters, DataSet, Entrance, File, Image,
     Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store,
     StoreAction, Version, WhenArguments, Workload,
 };
