@@ -26,6 +26,8 @@ const ETC: [(&str, &str); 3] = [
     ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
     ("etc/shells", "/bin/sh\n"),
 ];
+/// The one locale that programs may count on. Source: `locale(7)`; the C library of Debian 12 reads it from there.
+const LOCALE: &str = "/usr/lib/locale/C.utf8";
 /// How deep folders may lie in each other; in Java's and Python's there are 12.
 const DEPTH: usize = 32;
 /// What a program or a library begins with. Source: `elf(5)`.
@@ -67,6 +69,9 @@ impl ImageRoot {
             }
             fs::set_permissions(folder.join("tmp"), Permissions::from_mode(0o1777))
         })?;
+        if Path::new(LOCALE).is_dir() {
+            root.with(LOCALE)?;
+        }
         Ok(root)
     }
 
@@ -105,7 +110,8 @@ impl ImageRoot {
             None => Err(Error::NotFound {
                 name: "image".into(),
                 program: name.into(),
-                hint: "install the package that has it, since an image is made of this machine's own files".into(),
+                hint: "install the package that has it, since an image is made of this machine's own files"
+                    .into(),
             }),
         }
     }
@@ -149,7 +155,8 @@ impl ImageRoot {
         self.os(&runtime, || fs::create_dir_all(runtime.parent().unwrap_or(&runtime)))?;
         let (to, modules) = (runtime.display().to_string(), modules.join(","));
         let words = ["--strip-java-debug-attributes", "--no-header-files", "--no-man-pages", "--compress=2"];
-        let jlink = Spec::new("jlink", "jlink").args(words).args(["--add-modules", &modules, "--output", &to]);
+        let jlink =
+            Spec::new("jlink", "jlink").args(words).args(["--add-modules", &modules, "--output", &to]);
         run(jlink, "openjdk-17-jdk-headless")?;
         // Classes as they lie in memory, which all virtual machines share: they start in half the time.
         run(Spec::new("java", runtime.join("bin/java")).arg("-Xshare:dump"), "openjdk-17-jdk-headless")?;
@@ -235,7 +242,8 @@ mod tests {
             println!("skipped: needs root");
             return;
         }
-        let words = [root.folder().display().to_string(), "/app/bin/shell".into(), "-c".into(), "echo in".into()];
+        let words =
+            [root.folder().display().to_string(), "/app/bin/shell".into(), "-c".into(), "echo in".into()];
         assert_eq!(run(Spec::new("chroot", "chroot").args(words), "coreutils").unwrap(), "in");
     }
 

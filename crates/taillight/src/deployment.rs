@@ -79,7 +79,8 @@ fn write(folder: &Path, files: &Rendered, private: bool) -> Result<()> {
         let path = folder.join(name);
         let written = fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| {
             let mode = if private { 0o600 } else { 0o644 };
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
             file.write_all(text.as_bytes())
         });
         written.with_context(|| format!("cannot write {}", path.display()))?;

@@ -22,7 +22,8 @@ impl Deployment {
     pub fn chart(&self) -> Result<Rendered, Error> {
         let app = self.plan.app();
         if self.layout != Layout::Apart {
-            let problem = "in a cluster each service has its own pods; take the layout in which they are apart";
+            let problem =
+                "in a cluster each service has its own pods; take the layout in which they are apart";
             return Err(Error::Unfit { service: app.name.clone(), problem: problem.into() });
         }
         let whole = self.whole()?;
@@ -97,11 +98,15 @@ impl Deployment {
         );
         let store = pod.instances.iter().filter(|one| self.seed(one.service).is_some());
         for instance in store {
-            text += &format!("{{{{- if .Values.stores.size }}}}\n{NEXT}{}{{{{- end }}}}\n", self.claim(instance, &pod.name));
+            text += &format!(
+                "{{{{- if .Values.stores.size }}}}\n{NEXT}{}{{{{- end }}}}\n",
+                self.claim(instance, &pod.name)
+            );
         }
-        let spec = self.spec(whole, &dialect).with("imagePullSecrets", Yaml::Helm("{{ toJson .Values.image.pullSecrets }}"));
-        let checksum =
-            format!("{{{{ (.Files.Glob `files/{}/*`).AsConfig | sha256sum }}}}", pod.name);
+        let spec = self
+            .spec(whole, &dialect)
+            .with("imagePullSecrets", Yaml::Helm("{{ toJson .Values.image.pullSecrets }}"));
+        let checksum = format!("{{{{ (.Files.Glob `files/{}/*`).AsConfig | sha256sum }}}}", pod.name);
         let deployment = map! {
             "replicas" => 1_u64,
             // Two at once would be two databases over the same data, and a name that leads to either.
@@ -116,15 +121,24 @@ impl Deployment {
             },
         };
         let named = self.metadata(&pod.name, &pod.name);
-        text += &format!("{NEXT}apiVersion: apps/v1\nkind: Deployment\n{named}{}", map! { "spec" => deployment }.document());
+        text += &format!(
+            "{NEXT}apiVersion: apps/v1\nkind: Deployment\n{named}{}",
+            map! { "spec" => deployment }.document()
+        );
         let ports = ports(whole);
         if !ports.is_empty() {
             // With an address of its own, which stays where a pod is replaced: many look a name up once.
             let of = |(name, port): &(String, u16)| map! { "name" => name, "port" => *port, "targetPort" => *port };
             let service = map! { "selector" => self.selector(&pod.name), "ports" => ports.iter().map(of).collect::<Vec<_>>() };
-            text += &format!("{NEXT}apiVersion: v1\nkind: Service\n{named}{}", map! { "spec" => service }.document());
+            text += &format!(
+                "{NEXT}apiVersion: v1\nkind: Service\n{named}{}",
+                map! { "spec" => service }.document()
+            );
         }
-        text += &format!("{NEXT}apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n{named}{}", self.policy(all, whole).document());
+        text += &format!(
+            "{NEXT}apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n{named}{}",
+            self.policy(all, whole).document()
+        );
         text
     }
 
@@ -169,7 +183,8 @@ impl Deployment {
 
     /// The one Service that is for those outside.
     fn entrance_documents(&self, all: &[Whole<'_>]) -> String {
-        let fronts = all.iter().flat_map(|whole| whole.pod.instances.iter().map(move |one| (&whole.pod.name, one)));
+        let fronts =
+            all.iter().flat_map(|whole| whole.pod.instances.iter().map(move |one| (&whole.pod.name, one)));
         let mut text = String::from("# Written by taillight: the one way in.\n");
         for (pod, front) in fronts.filter(|(_, one)| self.is_front(one)).take(1) {
             let Some((_, port)) = front.tcp().next() else { continue };
@@ -183,7 +198,11 @@ impl Deployment {
                 }],
             };
             let name = format!("{}-entrance", self.plan.app().name);
-            text += &format!("apiVersion: v1\nkind: Service\n{}{}", self.metadata(&name, pod), map! { "spec" => spec }.document());
+            text += &format!(
+                "apiVersion: v1\nkind: Service\n{}{}",
+                self.metadata(&name, pod),
+                map! { "spec" => spec }.document()
+            );
         }
         text
     }
@@ -282,9 +301,7 @@ secret:
 fn schema(serves_files: bool) -> String {
     use serde_json::json;
     let text = json!({ "type": "string" });
-    let object = |properties: serde_json::Value| {
-        json!({ "type": "object", "additionalProperties": false, "properties": properties })
-    };
+    let object = |properties: serde_json::Value| json!({ "type": "object", "additionalProperties": false, "properties": properties });
     let tag = json!({ "type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$", "not": { "const": "latest" } });
     let port = json!({ "type": "integer", "minimum": 1, "maximum": 65535 });
     let mut all = json!({

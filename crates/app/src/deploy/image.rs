@@ -95,8 +95,16 @@ mod tests {
         let plan = Plan::new(Arc::clone(&app), Path::new("/x"));
         let images = plan.by_image();
         let of = |name: &str| images.iter().find(|(found, _)| found == name).map_or(0, |(_, all)| all.len());
-        assert_eq!(["postgresql", "memcached", "java", "scripts", "nginx", "haproxy", "plot"].map(of), [3, 3, 6, 5, 2, 1, 1]);
-        let languages = |name: &str| app.images.iter().filter(|image| image.languages.iter().any(|one| one == name)).count();
-        assert_eq!(["Java", "Scala", "PHP", "Python", "JavaScript", "C++"].map(languages), [1, 1, 1, 1, 1, 0]);
+        assert_eq!(
+            ["postgresql", "memcached", "java", "scripts", "nginx", "haproxy", "plot"].map(of),
+            [3, 3, 6, 5, 2, 1, 1]
+        );
+        let languages = |name: &str| {
+            app.images.iter().filter(|image| image.languages.iter().any(|one| one == name)).count()
+        };
+        assert_eq!(
+            ["Java", "Scala", "PHP", "Python", "JavaScript", "C++"].map(languages),
+            [1, 1, 1, 1, 1, 0]
+        );
     }
 }

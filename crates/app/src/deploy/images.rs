@@ -41,7 +41,12 @@ impl Deployment {
     ///
     /// Errors: there is no image of a name; a program or a package is not on this machine, data cannot be made, `out` cannot be
     /// written to, or it was stopped.
-    pub fn write_images(&self, out: &Path, only: &[String], tell: Tell<'_>) -> Result<Vec<ImageFolder>, Error> {
+    pub fn write_images(
+        &self,
+        out: &Path,
+        only: &[String],
+        tell: Tell<'_>,
+    ) -> Result<Vec<ImageFolder>, Error> {
         let names = self.images();
         if let Some(unknown) = only.iter().find(|name| !names.contains(name)) {
             let problem = format!("there is no image '{unknown}'; there are {}", names.join(", "));
@@ -89,7 +94,8 @@ impl Deployment {
             _ => String::new(),
         };
         let of: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
-        let text = format!("# {}\nFROM scratch\nCOPY root/ /\nUSER {ACCOUNT}:{ACCOUNT}\n{stop}", of.join(", "));
+        let text =
+            format!("# {}\nFROM scratch\nCOPY root/ /\nUSER {ACCOUNT}:{ACCOUNT}\n{stop}", of.join(", "));
         self.ended(folder, name, &text)
     }
 
@@ -186,7 +192,8 @@ impl Deployment {
     fn data_set(&self, from: &Path, to: &Path) -> std::io::Result<()> {
         let seeded = self.plan.app().stores.iter().filter_map(|store| store.seed.as_ref());
         let patterns = seeded.flat_map(|seeded| &seeded.steps).filter_map(|step| step.data.as_ref());
-        let only_of_stores: BTreeSet<&str> = patterns.filter_map(|path| Some(path.split_once('/')?.0)).collect();
+        let only_of_stores: BTreeSet<&str> =
+            patterns.filter_map(|path| Some(path.split_once('/')?.0)).collect();
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
@@ -209,7 +216,8 @@ impl Deployment {
 }
 
 fn os(path: &Path, source: std::io::Error) -> Error {
-    launch::Error::Os { name: path.display().to_string(), doing: "cannot write it for an image", source }.into()
+    launch::Error::Os { name: path.display().to_string(), doing: "cannot write it for an image", source }
+        .into()
 }
 
 fn signal(service: &Service) -> &'static str {

@@ -72,14 +72,17 @@ impl Deployment {
             groups = apart;
             groups.push(joined.into_iter().flatten().chain([service]).collect());
         }
-        let named = |name: &str| if name == app.name { name.to_owned() } else { format!("{}-{name}", app.name) };
+        let named =
+            |name: &str| if name == app.name { name.to_owned() } else { format!("{}-{name}", app.name) };
         let mut pods = Vec::new();
         for group in groups {
             match group[..] {
-                [service] if !has_socket(service) => pods.extend(self.instances(service).into_iter().map(|one| {
-                    let name = named(&one.name);
-                    with_ports(Pod { name, instances: vec![one] })
-                })),
+                [service] if !has_socket(service) => {
+                    pods.extend(self.instances(service).into_iter().map(|one| {
+                        let name = named(&one.name);
+                        with_ports(Pod { name, instances: vec![one] })
+                    }))
+                }
                 _ => pods.push(self.pod(named(&group.last().expect("it is not empty").name), &group)),
             }
         }

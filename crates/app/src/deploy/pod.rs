@@ -91,8 +91,11 @@ impl Deployment {
 
     /// What runs before the services.
     fn preparing(&self, pod: &Pod<'_>, prepare: &Prepare, dialect: &Dialect<'_>) -> Yaml {
-        let mut mounts = vec![map! { "name" => volume(pod, "config"), "mountPath" => CONFIG, "readOnly" => true }];
-        mounts.extend(pod.instances.iter().filter(|one| one.service.has_folder()).map(|one| own_mount(pod, one)));
+        let mut mounts =
+            vec![map! { "name" => volume(pod, "config"), "mountPath" => CONFIG, "readOnly" => true }];
+        mounts.extend(
+            pod.instances.iter().filter(|one| one.service.has_folder()).map(|one| own_mount(pod, one)),
+        );
         if needs_data(pod) {
             mounts.push(map! { "name" => volume(pod, "data"), "mountPath" => DATA });
         }
@@ -134,7 +137,8 @@ impl Deployment {
         start: &Start,
         dialect: &Dialect<'_>,
     ) -> Yaml {
-        let mut command: Vec<String> = std::iter::once(instance.program()).chain(start.args.clone()).collect();
+        let mut command: Vec<String> =
+            std::iter::once(instance.program()).chain(start.args.clone()).collect();
         if !start.prepare.is_empty() && self.has_shell(instance) {
             let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
             let line = |(program, args): &(String, Vec<String>)| {
@@ -142,7 +146,8 @@ impl Deployment {
             };
             let before: Vec<String> = start.prepare.iter().map(line).collect();
             let script = format!("{} && exec \"$@\"", before.join(" && "));
-            command = ["/bin/sh".into(), "-c".into(), script, "sh".into()].into_iter().chain(command).collect();
+            command =
+                ["/bin/sh".into(), "-c".into(), script, "sh".into()].into_iter().chain(command).collect();
         }
         let mut container = self.part(pod, instance, &instance.name, command, dialect);
         if !start.env.is_empty() {
@@ -152,7 +157,8 @@ impl Deployment {
         let is_front = self.is_front(instance);
         let reached: Vec<(String, u16)> = instance
             .tcp()
-            .filter(|_| self.layout == Layout::Apart || is_front)
+            // podman publishes each port that it is told of.
+            .filter(|_| self.layout == Layout::Apart || is_front && dialect.host_port.is_some())
             .map(|(listen, port)| (port_name(instance, &listen.name), port))
             .collect();
         if !reached.is_empty() {
@@ -193,7 +199,8 @@ impl Deployment {
         }
         let before: BTreeSet<&String> = self.plan.app().before(service).collect();
         let sockets = pod.instances.iter().filter(|one| has_socket(one.service));
-        mounts.extend(sockets.filter(|one| before.contains(&one.service.name)).map(|one| own_mount(pod, one)));
+        mounts
+            .extend(sockets.filter(|one| before.contains(&one.service.name)).map(|one| own_mount(pod, one)));
         if service.needs.contains(&Need::Data) {
             mounts.push(map! { "name" => volume(pod, "data"), "mountPath" => DATA, "readOnly" => true });
         }
@@ -214,7 +221,9 @@ impl Deployment {
     }
 
     fn volumes(&self, pod: &Pod<'_>, dialect: &Dialect<'_>) -> Vec<Yaml> {
-        let mut all = vec![map! { "name" => volume(pod, "config"), "configMap" => map! { "name" => format!("{}-config", pod.name) } }];
+        let mut all = vec![
+            map! { "name" => volume(pod, "config"), "configMap" => map! { "name" => format!("{}-config", pod.name) } },
+        ];
         for instance in pod.instances.iter().filter(|one| one.service.has_folder()) {
             let name = own_volume(pod, instance);
             let kept = self.seed(instance.service).and_then(|_| (dialect.kept)(instance));
@@ -235,7 +244,8 @@ impl Deployment {
             all.push(map! { "name" => volume(pod, "data"), "emptyDir" => Yaml::Map(Vec::new()) });
         }
         if pod.instances.iter().any(|one| one.service.needs.contains(&Need::Files)) {
-            let source = dialect.files.clone().unwrap_or_else(|| map! { "emptyDir" => Yaml::Map(Vec::new()) });
+            let source =
+                dialect.files.clone().unwrap_or_else(|| map! { "emptyDir" => Yaml::Map(Vec::new()) });
             let Yaml::Map(source) = source else { return all };
             all.push(Yaml::Map([vec![("name".to_owned(), volume(pod, "files").into())], source].concat()));
         }

@@ -3,8 +3,8 @@
 use super::pod::Dialect;
 use super::yaml::{Yaml, map};
 use super::{Deployment, Layout, Rendered};
-use crate::secret::Secret;
 use crate::Error;
+use crate::secret::Secret;
 
 /// The file of the pod that podman plays.
 pub const POD: &str = "pod.yaml";

@@ -114,7 +114,7 @@ impl Deployment {
                 let _ = writeln!(script, "await {host} {port}");
             }
         }
-        files.insert(SCRIPT.into(), script);
+        files.insert(SCRIPT.into(), format!("{}\n", script.trim_end()));
         let is_data = needs_data(pod) || pod.instances.iter().any(|one| self.seed(one.service).is_some());
         Ok(Prepare { files, image: if is_data { "data" } else { "prepare" } })
     }

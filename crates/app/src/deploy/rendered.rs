@@ -50,7 +50,12 @@ impl Deployment {
     /// What `instance` of `pod` is started with, among all `pods`.
     ///
     /// Errors: a template fails, or a condition of its description does not hold.
-    pub(crate) fn start(&self, pods: &[Pod<'_>], pod: &Pod<'_>, instance: &Instance<'_>) -> Result<Start, Error> {
+    pub(crate) fn start(
+        &self,
+        pods: &[Pod<'_>],
+        pod: &Pod<'_>,
+        instance: &Instance<'_>,
+    ) -> Result<Start, Error> {
         let service = instance.service;
         let context = self.context(pods, pod, instance);
         // What is known of a program where it is found is not known here: it counts as the latest version.
@@ -58,9 +63,12 @@ impl Deployment {
         let app = self.plan.app();
         let wrong =
             |file: String, problem: String| Error::Template { file, service: service.name.clone(), problem };
-        let render = |text: &str| template::render(&environment, text, &context).map_err(|e| wrong(app.file(), e));
+        let render =
+            |text: &str| template::render(&environment, text, &context).map_err(|e| wrong(app.file(), e));
         let holds = |text: &str| {
-            template::value(&environment, text, &context).map(|value| value.is_true()).map_err(|e| wrong(app.file(), e))
+            template::value(&environment, text, &context)
+                .map(|value| value.is_true())
+                .map_err(|e| wrong(app.file(), e))
         };
         for check in &service.checks {
             if !holds(&check.holds)? {
@@ -179,7 +187,8 @@ impl Deployment {
             let host = if other.name == pod.name { "127.0.0.1" } else { other.name.as_str() };
             for instance in &other.instances {
                 let listen = listening(instance, host);
-                let first = instance.service.listens.first().and_then(|first| listen.get(&first.name)).cloned();
+                let first =
+                    instance.service.listens.first().and_then(|first| listen.get(&first.name)).cloned();
                 let tcp = instance.tcp().next().and_then(|(first, _)| listen.get(&first.name)).cloned();
                 let tcp = tcp.or(first).unwrap_or_else(nowhere);
                 let peer = Peer {
@@ -211,9 +220,12 @@ fn listening(instance: &Instance<'_>, host: &str) -> BTreeMap<String, AddressFie
                 let path = format!("{}/{}.sock", instance.own(), listen.name);
                 AddressFields { address: format!("unix:{path}"), path, ..nowhere() }
             }
-            Protocol::Tcp => {
-                AddressFields { ip: host.into(), port: *port, address: format!("{host}:{port}"), path: String::new() }
-            }
+            Protocol::Tcp => AddressFields {
+                ip: host.into(),
+                port: *port,
+                address: format!("{host}:{port}"),
+                path: String::new(),
+            },
         };
         (listen.name.clone(), fields)
     };

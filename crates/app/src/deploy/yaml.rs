@@ -161,7 +161,9 @@ impl Yaml {
 /// Whether a text is written line by line: it has several, and nothing that such a block cannot hold.
 fn is_block(text: &str) -> bool {
     let is_plain = |c: char| c == '\n' || c == '\t' || !c.is_control();
-    text.trim_end_matches('\n').contains('\n') && text.chars().all(is_plain) && !text.starts_with([' ', '\t', '\n'])
+    text.trim_end_matches('\n').contains('\n')
+        && text.chars().all(is_plain)
+        && !text.starts_with([' ', '\t', '\n'])
 }
 
 fn block(out: &mut String, text: &str, depth: usize) {
@@ -224,7 +226,8 @@ mod tests {
 
     #[test]
     fn lines_are_a_block() {
-        let check = |text: &str, expect: &str| assert_eq!(map! { "a" => text }.document(), expect, "{text:?}");
+        let check =
+            |text: &str, expect: &str| assert_eq!(map! { "a" => text }.document(), expect, "{text:?}");
         check("one\n\n  two\n", "a: |\n  one\n\n    two\n");
         check("one\ntwo", "a: |-\n  one\n  two\n");
         check("one\ntwo\n\n", "a: |+\n  one\n  two\n\n");

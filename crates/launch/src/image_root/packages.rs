@@ -16,12 +16,29 @@ const DPKG: &str = "dpkg";
 /// What sets packages up and starts services on a machine, and has nothing to do in an image: it ends the search for what is
 /// depended on.
 const SET_UP: [&str; 9] = [
-    "adduser", "debconf", "dpkg", "init-system-helpers", "install-info", "lsb-base", "sysvinit-utils", "systemd", "ucf",
+    "adduser",
+    "debconf",
+    "dpkg",
+    "init-system-helpers",
+    "install-info",
+    "lsb-base",
+    "sysvinit-utils",
+    "systemd",
+    "ucf",
 ];
 /// Folders of what nothing reads that runs.
 const NOT_READ: [&str; 11] = [
-    "/etc/cron.daily", "/etc/init.d", "/etc/logrotate.d", "/lib/systemd", "/usr/include", "/usr/lib/systemd",
-    "/usr/share/bug", "/usr/share/doc", "/usr/share/lintian", "/usr/share/locale", "/usr/share/man",
+    "/etc/cron.daily",
+    "/etc/init.d",
+    "/etc/logrotate.d",
+    "/lib/systemd",
+    "/usr/include",
+    "/usr/lib/systemd",
+    "/usr/share/bug",
+    "/usr/share/doc",
+    "/usr/share/lintian",
+    "/usr/share/locale",
+    "/usr/share/man",
 ];
 /// Where Debian keeps which of several programs a name leads to.
 const ALTERNATIVES: &str = "/var/lib/dpkg/alternatives";
@@ -54,7 +71,8 @@ impl ImageRoot {
     ///
     /// Errors: a file cannot be removed.
     pub(super) fn extensions(&self) -> Result<(), Error> {
-        let below = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let below =
+            |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let has = |name: &str| {
             let mut folders = below(&self.folder.join(EXTENSIONS));
             folders.any(|folder| folder.join(format!("{name}.so")).is_file())
@@ -111,7 +129,8 @@ impl ImageRoot {
 /// to an empty line. Source: `update-alternatives(1)`, its administrative files.
 fn links(name: &str, text: &str) -> Vec<(String, PathBuf)> {
     let mut lines = text.lines().skip(1);
-    let mut all: Vec<(String, PathBuf)> = lines.next().map(|link| (name.to_owned(), link.into())).into_iter().collect();
+    let mut all: Vec<(String, PathBuf)> =
+        lines.next().map(|link| (name.to_owned(), link.into())).into_iter().collect();
     while let Some(name) = lines.next().filter(|line| !line.is_empty()) {
         let Some(link) = lines.next() else { break };
         all.push((name.to_owned(), link.into()));
@@ -120,7 +139,9 @@ fn links(name: &str, text: &str) -> Vec<(String, PathBuf)> {
 }
 
 fn is_read(path: &str) -> bool {
-    path.starts_with('/') && path != "/." && !NOT_READ.iter().any(|folder| Path::new(path).starts_with(folder))
+    path.starts_with('/')
+        && path != "/."
+        && !NOT_READ.iter().any(|folder| Path::new(path).starts_with(folder))
 }
 
 /// What is installed here.
@@ -224,7 +245,8 @@ mod tests {
     fn extensions_that_are_not_there_are_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let root = ImageRoot::bare(&folder.path().join("root")).unwrap();
-        let (ini, modules) = (root.folder().join("etc/php/8.2/cli/conf.d"), root.folder().join("usr/lib/php/2022"));
+        let (ini, modules) =
+            (root.folder().join("etc/php/8.2/cli/conf.d"), root.folder().join("usr/lib/php/2022"));
         for made in [&ini, &modules] {
             fs::create_dir_all(made).unwrap();
         }
@@ -240,7 +262,9 @@ mod tests {
 
     #[test]
     fn documents_are_left_out() {
-        for path in ["/usr/share/doc/a", "/usr/share/man/man1/a", "/.", "locally diverted", "/lib/systemd/system/a"] {
+        for path in
+            ["/usr/share/doc/a", "/usr/share/man/man1/a", "/.", "locally diverted", "/lib/systemd/system/a"]
+        {
             assert!(!is_read(path), "{path}");
         }
         assert!(is_read("/usr/bin/php8.2") && is_read("/usr/share/documents"));

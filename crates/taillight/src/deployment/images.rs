@@ -89,7 +89,9 @@ fn built(builder: &str, image: &ImageFolder) -> Result<()> {
         .args([&file, &image.folder])
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot start {builder}; install it (apt-get install podman), or --no-build"))?;
+        .with_context(|| {
+            format!("cannot start {builder}; install it (apt-get install podman), or --no-build")
+        })?;
     if output.status.success() {
         return Ok(());
     }
@@ -100,6 +102,9 @@ fn built(builder: &str, image: &ImageFolder) -> Result<()> {
 fn size(builder: &str, name: &str) -> Result<String> {
     let output = Command::new(builder).args(["image", "inspect", "--format", "{{.Size}}", name]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
-    let bytes = said.trim().parse::<u64>().with_context(|| format!("{builder} says '{}' of its size", said.trim()))?;
+    let bytes = said
+        .trim()
+        .parse::<u64>()
+        .with_context(|| format!("{builder} says '{}' of its size", said.trim()))?;
     Ok(Bytes(bytes).to_string())
 }

@@ -61,7 +61,9 @@ fn values_reach_the_pods_and_wrong_ones_are_refused() {
     assert!(text.contains("image: \"registry.example/lab/taillight-movies-plot:1\""));
     assert!(text.contains("claimName: movies-users-db-data") && text.contains("storage: \"2Gi\""));
     let usual = render(&helm, chart.path(), "").unwrap();
-    assert!(usual.contains("localhost/taillight-movies-plot:0.1.0") && !usual.contains("PersistentVolumeClaim"));
+    assert!(
+        usual.contains("localhost/taillight-movies-plot:0.1.0") && !usual.contains("PersistentVolumeClaim")
+    );
     let secret = |text: &str| {
         let all = documents(text);
         let secret = all.iter().find(|one| one["kind"].as_str() == Some("Secret"));

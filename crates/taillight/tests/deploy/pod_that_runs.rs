@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use launch::{User, find_program};
 
 /// Where Debian and others have the program that an empty container of podman's runs.
-const CATATONIT: [&str; 3] = ["/usr/bin/catatonit", "/usr/libexec/podman/catatonit", "/usr/libexec/catatonit/catatonit"];
+const CATATONIT: [&str; 3] =
+    ["/usr/bin/catatonit", "/usr/libexec/podman/catatonit", "/usr/libexec/catatonit/catatonit"];
 
 /// podman with a storage and settings of its own, so that nothing of the machine's is touched.
 struct Podman {
@@ -23,9 +24,13 @@ impl Podman {
             None
         };
         if !User::is_root() {
-            return lacks("needs root: the rights that podman takes without it differ from machine to machine");
+            return lacks(
+                "needs root: the rights that podman takes without it differ from machine to machine",
+            );
         }
-        let Some(program) = find_program("podman") else { return lacks("no podman here; apt-get install podman") };
+        let Some(program) = find_program("podman") else {
+            return lacks("no podman here; apt-get install podman");
+        };
         if find_program("runc").is_none() {
             return lacks("no runc here; apt-get install runc");
         }
@@ -40,10 +45,14 @@ impl Podman {
         // Source of these settings: crates/launch/src/engine.rs.
         let containers = "[containers]\ndefault_ulimits = [\"nofile=16384:16384\", \"nproc=32768:32768\"]\n\n[engine]\nruntime = \"runc\"\n\
                           cgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\n";
-        let containers = format!("{containers}tmp_dir = \"{}\"\nvolume_path = \"{}\"\n", at("tmp"), at("volumes"));
+        let containers =
+            format!("{containers}tmp_dir = \"{}\"\nvolume_path = \"{}\"\n", at("tmp"), at("volumes"));
         fs::write(at("containers.conf"), containers).unwrap();
-        let storage =
-            format!("[storage]\ndriver = \"overlay\"\ngraphroot = \"{}\"\nrunroot = \"{}\"\n", at("storage"), at("run"));
+        let storage = format!(
+            "[storage]\ndriver = \"overlay\"\ngraphroot = \"{}\"\nrunroot = \"{}\"\n",
+            at("storage"),
+            at("run")
+        );
         fs::write(at("storage.conf"), storage).unwrap();
         Some(podman)
     }
@@ -67,20 +76,27 @@ impl Podman {
 
 impl Drop for Podman {
     fn drop(&mut self) {
-        for words in [["pod", "rm", "--all", "--force"], ["rm", "--all", "--force", "--volumes"], ["volume", "rm", "--all", "--force"]] {
+        for words in [
+            ["pod", "rm", "--all", "--force"],
+            ["rm", "--all", "--force", "--volumes"],
+            ["volume", "rm", "--all", "--force"],
+        ] {
             self.run(&words);
         }
         // The folder of layers is mounted on itself.
         let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
         let ours = self.folder.path().display().to_string();
-        for mount in mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|path| path.starts_with(&ours)) {
+        for mount in
+            mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|path| path.starts_with(&ours))
+        {
             let _ = Command::new("umount").arg("--lazy").arg(mount).status();
         }
     }
 }
 
 fn said(output: &Output, words: &[&str]) -> String {
-    let [out, error] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let [out, error] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     assert!(output.status.success(), "{words:?}: {out} {error}");
     out
 }
@@ -97,7 +113,10 @@ fn a_pod_is_played_and_leaves_nothing() {
         said(&output, words)
     };
     let images = taillight(&["app", "images", "memcached"]);
-    assert!(images.contains("localhost/taillight-memcached-memcached:") && images.contains("MiB"), "{images}");
+    assert!(
+        images.contains("localhost/taillight-memcached-memcached:") && images.contains("MiB"),
+        "{images}"
+    );
     let folder = podman.folder.path().join("pods");
     let out = folder.display().to_string();
     // No port of the machine, whose network stays as it is.
@@ -111,7 +130,12 @@ fn a_pod_is_played_and_leaves_nothing() {
     let answer = Command::new("nsenter").args([&net, "bash", "-c", ask]).output().unwrap();
     let answer = said(&answer, &["version"]);
     assert!(answer.starts_with("VERSION 1."), "{answer}");
-    let limit = podman.call(&["inspect", "--format", "{{.HostConfig.Memory}} {{.HostConfig.ReadonlyRootfs}} {{.Config.User}}", "memcached-memcached"]);
+    let limit = podman.call(&[
+        "inspect",
+        "--format",
+        "{{.HostConfig.Memory}} {{.HostConfig.ReadonlyRootfs}} {{.Config.User}}",
+        "memcached-memcached",
+    ]);
     assert_eq!(limit, format!("{} true 65534:65534", (2 << 30) + (64 << 20)));
     podman.call(&["play", "kube", "--down", &pod]);
     assert_eq!(podman.call(&["ps", "--all", "--quiet"]), "");

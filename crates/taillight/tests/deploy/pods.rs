@@ -41,7 +41,10 @@ fn a_pod_is_written_as_it_was() {
 
 #[test]
 fn a_chart_is_written_as_it_was() {
-    insta::assert_snapshot!("chart_of_memcached", listed(&deployment("memcached", Layout::Apart, &[]).chart().unwrap()));
+    insta::assert_snapshot!(
+        "chart_of_memcached",
+        listed(&deployment("memcached", Layout::Apart, &[]).chart().unwrap())
+    );
     let social = deployment("social", Layout::Apart, &[]).chart().unwrap();
     insta::assert_snapshot!("chart_of_social", &social["templates/social-nginx.yaml"]);
 }
@@ -55,7 +58,11 @@ fn specs(name: &str) -> Vec<(String, YamlOwned)> {
             continue;
         }
         // Lines of Helm's, and what is no text there, are no YAML.
-        let plain: String = text.lines().filter(|line| !line.trim().starts_with("{{")).map(|line| format!("{line}\n")).collect();
+        let plain: String = text
+            .lines()
+            .filter(|line| !line.trim().starts_with("{{"))
+            .map(|line| format!("{line}\n"))
+            .collect();
         let plain = plain.replace(": {{", ": x{{");
         for one in documents(&plain).into_iter().filter(|one| one["kind"].as_str() == Some("Deployment")) {
             all.push((path.clone(), one["spec"]["template"]["spec"].clone()));
@@ -110,7 +117,8 @@ fn the_movie_site_in_one_pod_has_one_way_in() {
     let spec = &all.iter().find(|one| one["kind"].as_str() == Some("Pod")).unwrap()["spec"];
     let containers = spec["containers"].as_sequence().unwrap();
     assert_eq!(containers.len(), 35);
-    let with_ports: Vec<&YamlOwned> = containers.iter().filter(|one| one["ports"].as_sequence().is_some()).collect();
+    let with_ports: Vec<&YamlOwned> =
+        containers.iter().filter(|one| one["ports"].as_sequence().is_some()).collect();
     let [front] = with_ports[..] else { panic!("one container is reached") };
     assert_eq!(front["name"].as_str(), Some("load-balancer"));
     assert_eq!(front["ports"][0]["hostIP"].as_str(), Some("127.0.0.1"));
@@ -125,10 +133,15 @@ fn the_movie_site_in_one_pod_has_one_way_in() {
     }
     assert_eq!(services, 23);
     // Databases begin with their data, and the index of films is made before its service starts.
-    let first: Vec<&str> =
-        spec["initContainers"].as_sequence().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let first: Vec<&str> = spec["initContainers"]
+        .as_sequence()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     assert_eq!(first, ["prepare", "search-prepare-0"]);
-    let script = files.iter().find(|(key, _)| key.as_str() == Some("prepare.sh")).unwrap().1.as_str().unwrap();
+    let script =
+        files.iter().find(|(key, _)| key.as_str() == Some("prepare.sh")).unwrap().1.as_str().unwrap();
     assert!(script.contains("begin /seeds/movies/data /own/movies-db/data\n"), "{script}");
     assert!(!script.contains("\nawait "), "{script}");
 }
@@ -167,7 +180,10 @@ fn the_movie_site_apart_reaches_what_it_calls() {
     assert!(script.contains("\nawait movies-plot-2 9090\n"), "{script}");
     assert!(!script.contains("await movies-movie-recommender"), "{script}");
     let policy = files["templates/movies-plot-0.yaml"].rsplit_once("kind: NetworkPolicy").unwrap().1;
-    assert!(policy.contains("component: movies-compose-page") && !policy.contains("component: movies-php"), "{policy}");
+    assert!(
+        policy.contains("component: movies-compose-page") && !policy.contains("component: movies-php"),
+        "{policy}"
+    );
     assert!(files["files/movies-movies-db/movies-db.pg_hba.conf"].contains("host movies movies all trust"));
 }
 
@@ -233,7 +249,8 @@ fn what_cannot_be_a_pod_is_refused() {
     let check = |name: &str, set: &[&str], says: &str| {
         let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/x"));
         plan.set(set).unwrap();
-        let error = Deployment::new(plan, Layout::Together).and_then(|one| one.podman(80)).unwrap_err().to_string();
+        let error =
+            Deployment::new(plan, Layout::Together).and_then(|one| one.podman(80)).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     };
     check("memcached", &["form=lxc"], "memcached: a pod is a form of its own; leave its form out");
