@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
-use app::Layout;
+use app::{Deployment, Layout, Plan};
 
 use crate::chart::{HOW, KUBERNETES, Validator, documents};
-use crate::pods::deployment;
 use crate::tools::tool;
 
 /// What Helm makes of the chart in `folder` with these values.
@@ -25,7 +25,11 @@ fn render(helm: &Path, folder: &Path, values: &str) -> Result<String, String> {
 /// The chart of an application in a folder.
 fn chart(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (path, text) in deployment(name, Layout::Apart, &[]).chart().unwrap() {
+    let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/x"));
+    if plan.app().needs(app::Need::People) {
+        plan.people = Some(app::PeopleSet { users: 1000, seed: 1 });
+    }
+    for (path, text) in Deployment::new(plan, Layout::Apart).unwrap().chart().unwrap() {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();

@@ -6,8 +6,8 @@
 mod ansible;
 mod application;
 mod chart;
+mod command;
 mod documents;
 mod pod_that_runs;
-mod pods;
 mod sshd;
 mod tools;

@@ -8,11 +8,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use app::{Deployment, Layout, Plan, Rendered};
-use saphyr::YamlOwned;
+use saphyr::{LoadableYamlNode, YamlOwned};
 
-use crate::chart::documents;
+fn documents(text: &str) -> Vec<YamlOwned> {
+    let documents = YamlOwned::load_from_str(text).unwrap();
+    documents.into_iter().filter(|document| document.as_mapping().is_some()).collect()
+}
 
-pub(crate) fn deployment(name: &str, layout: Layout, set: &[&str]) -> Deployment {
+fn deployment(name: &str, layout: Layout, set: &[&str]) -> Deployment {
     let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/x"));
     plan.set(set).unwrap();
     if plan.app().needs(app::Need::Files) {
