@@ -83,7 +83,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
 /// Builds one image; what the builder prints is shown where it fails.
 fn built(builder: &str, image: &ImageFolder) -> Result<()> {
     let file = image.folder.join("Containerfile");
-    let words = ["build", "--quiet", "--tag", &image.name, "--file"].map(Path::new);
+    let words = ["build", "--quiet", "--tag", image.name.as_str(), "--file"].map(Path::new);
     let output = Command::new(builder)
         .args(words)
         .args([&file, &image.folder])
