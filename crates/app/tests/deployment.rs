@@ -66,12 +66,10 @@ fn specs(name: &str) -> Vec<(String, YamlOwned)> {
             continue;
         }
         // Lines of Helm's, and what is no text there, are no YAML.
-        let plain: String = text
-            .lines()
-            .filter(|line| !line.trim().starts_with("{{"))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let plain = plain.replace(": {{", ": x{{");
+        let plain = |line: &str| {
+            line.split_once(": {{").map_or(line.to_owned(), |(key, _)| format!("{key}: x")) + "\n"
+        };
+        let plain: String = text.lines().filter(|line| !line.trim().starts_with("{{")).map(plain).collect();
         for one in documents(&plain).into_iter().filter(|one| one["kind"].as_str() == Some("Deployment")) {
             all.push((path.clone(), one["spec"]["template"]["spec"].clone()));
         }
