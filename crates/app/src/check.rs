@@ -7,7 +7,7 @@ use launch::Form;
 use crate::description::{App, Argument, Command, File, Protocol, Seeded, Service, Store};
 use crate::files::Files;
 use crate::settings::Values;
-use crate::{Error, kinds, plan, registry, template};
+use crate::{Error, deploy, kinds, plan, registry, template};
 
 /// Names of templates: what is looked at when a template is compiled.
 const NAME: &str = "letters, digits and hyphens, a letter first";
@@ -58,6 +58,7 @@ fn whole(app: &App) -> Result<(), String> {
         service.calls.iter().try_for_each(|call| known(format!("{place}: calls"), call))?;
     }
     registry::check(app)?;
+    deploy::check(app)?;
     if let Err(circle) = app.start_order() {
         return Err(format!(
             "the services {} call each other in a circle, so that none can start first; leave one of `calls` out",

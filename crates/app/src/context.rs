@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::description::{Account, Need, Service};
 use crate::elsewhere::Address;
 use crate::filling::TableFields;
-use crate::plan::{PeopleSet, Placement, Videos};
+use crate::plan::{PeopleSet, Placement, Plan, Videos};
 use crate::program::Found;
 use crate::secret::Secret;
 use crate::settings::Value;
@@ -19,78 +19,80 @@ use crate::{Error, Running, limits, ready};
 /// What templates see of an address.
 #[derive(Clone, Serialize)]
 pub(crate) struct AddressFields {
-    ip: String,
-    port: u16,
-    address: String,
-    path: String,
+    pub(crate) ip: String,
+    pub(crate) port: u16,
+    pub(crate) address: String,
+    pub(crate) path: String,
 }
 
 /// What templates see of an instance of a service that is called.
 #[derive(Clone, Serialize)]
 pub(crate) struct Peer {
-    ip: String,
-    port: u16,
-    address: String,
-    listen: BTreeMap<String, AddressFields>,
-    own: String,
+    pub(crate) ip: String,
+    pub(crate) port: u16,
+    pub(crate) address: String,
+    pub(crate) listen: BTreeMap<String, AddressFields>,
+    pub(crate) own: String,
     /// Whether both see the files of this machine.
-    near: bool,
+    pub(crate) near: bool,
 }
 
 /// What templates see of a service that calls.
 #[derive(Serialize)]
 pub(crate) struct Caller<'a> {
-    name: &'a str,
-    threads: usize,
-    instances: usize,
-    settings: BTreeMap<&'a str, &'a Value>,
+    pub(crate) name: &'a str,
+    pub(crate) threads: usize,
+    pub(crate) instances: usize,
+    pub(crate) settings: BTreeMap<&'a str, &'a Value>,
 }
 
 /// What templates see. `docs/reference/apps.md` lists it for authors.
 #[derive(Serialize)]
 pub(crate) struct Context<'a> {
-    service: &'a str,
-    kind: Option<&'a str>,
-    number: Option<u16>,
-    program: String,
-    calls: &'a [String],
-    optional: &'a [String],
-    callers: Vec<Caller<'a>>,
-    stores: BTreeMap<&'a str, Vec<Peer>>,
-    caches: BTreeMap<&'a str, Vec<Peer>>,
-    data: String,
-    spans: String,
-    out: String,
-    own: Option<String>,
-    ip: String,
-    port: u16,
-    address: String,
-    listen: BTreeMap<String, AddressFields>,
-    threads: usize,
-    memory: u64,
-    cpus: &'a [usize],
-    connections: usize,
-    secret: &'a Secret,
-    instance: usize,
-    instances: usize,
-    settings: BTreeMap<&'a str, &'a Value>,
-    settings_line: String,
-    services: BTreeMap<String, Vec<Peer>>,
+    pub(crate) service: &'a str,
+    pub(crate) kind: Option<&'a str>,
+    pub(crate) number: Option<u16>,
+    pub(crate) program: String,
+    pub(crate) calls: &'a [String],
+    pub(crate) optional: &'a [String],
+    pub(crate) callers: Vec<Caller<'a>>,
+    pub(crate) stores: BTreeMap<&'a str, Vec<Peer>>,
+    pub(crate) caches: BTreeMap<&'a str, Vec<Peer>>,
+    pub(crate) data: String,
+    pub(crate) spans: String,
+    pub(crate) out: String,
+    pub(crate) own: Option<String>,
+    pub(crate) ip: String,
+    pub(crate) port: u16,
+    pub(crate) address: String,
+    pub(crate) listen: BTreeMap<String, AddressFields>,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
+    pub(crate) cpus: &'a [usize],
+    pub(crate) connections: usize,
+    pub(crate) secret: &'a Secret,
+    pub(crate) instance: usize,
+    pub(crate) instances: usize,
+    pub(crate) settings: BTreeMap<&'a str, &'a Value>,
+    pub(crate) settings_line: String,
+    pub(crate) services: BTreeMap<String, Vec<Peer>>,
     pub(crate) files: Option<Files>,
-    videos: Option<&'a Videos>,
-    people: Option<&'a PeopleSet>,
+    pub(crate) videos: Option<&'a Videos>,
+    pub(crate) people: Option<&'a PeopleSet>,
     /// Of a step that reads a table.
     pub(crate) table: Option<TableFields>,
-    root: bool,
-    user: Option<String>,
-    open_files: u64,
-    asked_from: Vec<String>,
+    pub(crate) root: bool,
+    pub(crate) user: Option<String>,
+    pub(crate) open_files: u64,
+    pub(crate) asked_from: Vec<String>,
+    /// Whether those who ask have addresses of a cluster, which are known only there.
+    pub(crate) in_cluster: bool,
 }
 
 #[derive(Serialize)]
 pub(crate) struct Files {
-    folder: String,
-    one: String,
+    pub(crate) folder: String,
+    pub(crate) one: String,
 }
 
 /// One instance that is to be started.
@@ -135,7 +137,7 @@ impl Running {
             program: seat.found.path.display().to_string(),
             calls: &service.calls,
             optional: &service.optional,
-            callers: self.callers(service),
+            callers: self.plan.callers(service),
             stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
             caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
             data: text(data.as_deref()),
@@ -164,19 +166,8 @@ impl Running {
             user: account(service).map(|user| user.name),
             open_files: limits::open_files(seat.placement.form),
             asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip(), self.places.bridge())),
+            in_cluster: false,
         })
-    }
-
-    /// The services that call `service`, as they are placed.
-    fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
-        let services = self.plan.app().services.iter().filter(|one| one.calls.contains(&service.name));
-        let caller = |one: &'a Service| {
-            let placement = self.plan.placement(&one.name).expect("it has one for each");
-            let (threads, instances) = (placement.threads, placement.instances.max(1));
-            let settings = self.plan.values(&one.name).expect("it has some for each").map();
-            Caller { name: &one.name, threads, instances, settings }
-        };
-        services.map(caller).collect()
     }
 
     /// The instances of all services that run so far, as one in `form` reaches them.
@@ -203,6 +194,20 @@ impl Running {
         let left_out = self.plan.app().services.iter().filter(|service| self.plan.leaves_out(&service.name));
         let left_out = left_out.map(|service| (service.name.clone(), Vec::new()));
         left_out.chain(self.listening().into_iter().filter_map(of)).collect()
+    }
+}
+
+impl Plan {
+    /// The services that call `service`, as they are placed.
+    pub(crate) fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
+        let services = self.app().services.iter().filter(|one| one.calls.contains(&service.name));
+        let caller = |one: &'a Service| {
+            let placement = self.placement(&one.name).expect("it has one for each");
+            let (threads, instances) = (placement.threads, placement.instances.max(1));
+            let settings = self.values(&one.name).expect("it has some for each").map();
+            Caller { name: &one.name, threads, instances, settings }
+        };
+        services.map(caller).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 use units::{Bytes, Nanos};
 
+pub use crate::deploy::Image;
 use crate::files::Compiled;
 pub use crate::parts::{
     Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
@@ -41,6 +42,8 @@ pub struct App {
     pub builds: Vec<Build>,
     /// How the data set that it begins with is made.
     pub data: Option<DataSet>,
+    /// What images of its programs hold.
+    pub images: Vec<Image>,
     /// The templates of its folder, by their path within it.
     pub(crate) templates: BTreeMap<String, String>,
     /// All files of one that was compiled in, by their path within its folder.

@@ -10,7 +10,7 @@ use toml::{Spanned, Table, Value};
 
 use crate::App;
 use crate::check::near;
-use crate::description::{Build, Cache, DataSet, Entrance, Member, Service, Store};
+use crate::description::{Build, Cache, DataSet, Entrance, Image, Member, Service, Store};
 use crate::settings::Setting;
 
 /// What a kind cannot say, as each service has its own.
@@ -42,6 +42,8 @@ struct Text<S> {
     #[serde(default, rename = "build")]
     builds: Vec<Build>,
     data: Option<DataSet>,
+    #[serde(default, rename = "image")]
+    images: Vec<Image>,
 }
 
 /// The application that `text` describes, without the files beside it.
@@ -83,6 +85,7 @@ impl<S> Text<S> {
             settings: self.settings,
             builds: self.builds,
             data: self.data,
+            images: self.images,
             templates: BTreeMap::new(),
             compiled: &[],
             folder: None,

@@ -20,6 +20,7 @@ mod copy;
 mod counters;
 mod data;
 mod data_set;
+mod deploy;
 mod description;
 mod elsewhere;
 mod error;
@@ -50,9 +51,10 @@ mod unpack;
 mod work;
 
 pub use build::{Outcome, made_folder};
+pub use deploy::{Deployment, ImageFolder, Layout, POD, Rendered, SECRET_FILE, TellImage};
 pub use description::{
     Account, App, Argument, Arguments, Build, Cache, Check, Command, Counters, DataSet, Entrance, File,
-    Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store,
+    Image, Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store,
     StoreAction, Version, WhenArguments, Workload,
 };
 pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told, Watch};

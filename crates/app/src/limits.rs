@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 /// keeps open takes about 500 B of its memory.
 const MANY_FILES: u64 = 1 << 20;
 /// Source: the limit that containers of podman are given; that of docker's daemon is higher by default.
-const FILES_IN_ENGINE: u64 = 16_384;
+pub(crate) const FILES_IN_ENGINE: u64 = 16_384;
 
 /// How many files a process of a service may have open: as many as the limit of this process lets it, and no more than
 /// containers of an engine get.

@@ -23,6 +23,16 @@ impl Secret {
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
+
+    /// What stands for it in files that are written before it is drawn.
+    pub(crate) fn placeholder(text: &str) -> Secret {
+        Secret(text.into())
+    }
+
+    /// It, for the one file that is to hold it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Debug for Secret {

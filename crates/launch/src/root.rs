@@ -41,7 +41,7 @@ pub(crate) fn make(root: &Path, programs: &[&Path]) -> Result<(), Error> {
 }
 
 /// The shared libraries of `program`, as the dynamic loader finds them; none for a static one.
-fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let asked = Spec::new("ldd", "ldd").arg(program.display().to_string());
     match run(asked, "libc-bin") {
         Ok(said) => Ok(of_ldd(&said)),

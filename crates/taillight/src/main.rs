@@ -8,6 +8,7 @@ mod args;
 mod compare;
 mod data_set;
 mod demo;
+mod deployment;
 mod explain;
 mod fileset;
 mod gate;
@@ -63,6 +64,8 @@ enum Command {
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
     Movies(Box<movies::MoviesArgs>),
+    #[command(name = "app")]
+    Deployment(Box<deployment::DeploymentArgs>),
     Selftest(selftest::SelftestArgs),
     Accuracy(accuracy::AccuracyArgs),
     Explain(explain::ExplainArgs),
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::Movies(args) => movies::run(&args),
+        Command::Deployment(args) => deployment::run(&args),
         Command::Selftest(args) => selftest::run(&args, command),
         Command::Accuracy(args) => accuracy::run(&args, command),
         Command::Explain(args) => explain::run(&args),

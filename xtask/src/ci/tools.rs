@@ -10,7 +10,7 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 23] = [
+const PACKAGES: [(&str, &str, &str); 24] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
@@ -28,6 +28,7 @@ const PACKAGES: [(&str, &str, &str); 23] = [
     ("dockerd", "docker.io", "the tests of servers in containers of docker"),
     ("podman", "podman", "the tests of servers in containers of podman"),
     ("runc", "runc", "podman where both versions of control groups are mounted"),
+    ("catatonit", "catatonit", "the test of a pod that podman plays"),
     ("clang", "clang", "what follows a request in the kernel, and its tests"),
     // Ansible's machines are this one, reached through an SSH server that the tests start.
     ("sshd", "openssh-server", "the tests of the Ansible playbook"),

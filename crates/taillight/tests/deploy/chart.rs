@@ -8,10 +8,18 @@ use serde_json::Value;
 use crate::tools::{deploy, kubernetes_schemas, tool};
 
 /// The version of Kubernetes that the chart is validated for.
-const KUBERNETES: &str = "1.34.0";
-/// What the chart consists of, as the files of schemas are named.
-const KINDS: [&str; 4] = ["deployment-apps-v1", "job-batch-v1", "secret-v1", "service-v1"];
-const HOW: &str = "cargo xtask ci --all builds it where there is Go; see deploy/README.md";
+pub(crate) const KUBERNETES: &str = "1.34.0";
+/// What charts consist of, as the files of schemas are named.
+const KINDS: [&str; 7] = [
+    "configmap-v1",
+    "deployment-apps-v1",
+    "job-batch-v1",
+    "networkpolicy-networking-v1",
+    "persistentvolumeclaim-v1",
+    "secret-v1",
+    "service-v1",
+];
+pub(crate) const HOW: &str = "cargo xtask ci --all builds it where there is Go; see deploy/README.md";
 
 /// Values that lead through all branches of the templates.
 const VARIANTS: [&str; 5] = [
@@ -35,7 +43,7 @@ fn render(helm: &Path, values: &str) -> Result<String, String> {
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
-fn documents(text: &str) -> Vec<YamlOwned> {
+pub(crate) fn documents(text: &str) -> Vec<YamlOwned> {
     let documents = YamlOwned::load_from_str(text).unwrap();
     documents.into_iter().filter(|document| document.as_mapping().is_some()).collect()
 }
@@ -64,13 +72,13 @@ fn stand_alone(schemas: &Path, to: &Path) {
 }
 
 /// kubeconform with schemas that are here; `None`, and says why, where something is missing.
-struct Validator {
+pub(crate) struct Validator {
     kubeconform: PathBuf,
     folder: tempfile::TempDir,
 }
 
 impl Validator {
-    fn new() -> Option<Validator> {
+    pub(crate) fn new() -> Option<Validator> {
         let kubeconform = tool("kubeconform", HOW)?;
         let Some(schemas) = kubernetes_schemas(KUBERNETES) else {
             println!(
@@ -84,7 +92,7 @@ impl Validator {
     }
 
     /// Whether all of it is valid, and what is said of it.
-    fn judge(&self, manifests: &str) -> (bool, String) {
+    pub(crate) fn judge(&self, manifests: &str) -> (bool, String) {
         let file = self.folder.path().join("manifests.yaml");
         fs::write(&file, manifests).unwrap();
         let location = self.folder.path().join("{{.ResourceKind}}{{.KindSuffix}}.json");

@@ -1,0 +1,158 @@
+//! What runs in a pod before its services: a script, its image, and the files that it reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::layout::{Instance, Pod};
+use super::rendered::Start;
+use super::{DATA, Deployment, Layout, SECRET};
+use crate::Error;
+use crate::description::{Need, Service};
+
+/// The programs that the script runs.
+pub(crate) const TOOLS: [&str; 9] = ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep"];
+/// Where a pod's files of the configuration lie while it is prepared.
+pub(crate) const CONFIG: &str = "/config";
+/// What the script is called there.
+pub(crate) const SCRIPT: &str = "prepare.sh";
+/// Where the images have files beside the description, data that stores begin with, and the data set.
+pub(crate) const BESIDE: &str = "/beside";
+pub(crate) const SEEDS: &str = "/seeds";
+pub(crate) const SET: &str = "/data-set";
+
+/// What the script can do. The secret is in its environment, so that it is in no file and no list of processes.
+const FUNCTIONS: &str = r#"# Written by taillight: what is done in this pod before its services start.
+set -euo pipefail
+umask 022
+
+# A configuration, with the secret in its place: FROM TO MASK
+file() {
+    local mask to=$2
+    mask=$(umask)
+    umask "$3"
+    mkdir -p "${to%/*}"
+    rm -f "$to"
+    sed -f /dev/stdin "$1" >"$to" <<END
+s/PLACEHOLDER/$SECRET/g
+END
+    umask "$mask"
+}
+
+# A copy of a file or a folder that need not be there: FROM TO
+beside() {
+    [ -e "$1" ] || return 0
+    mkdir -p "${2%/*}"
+    rm -rf "$2"
+    cp -R "$1" "$2"
+}
+
+# The data that a store begins with, once: FROM TO
+begin() {
+    [ ! -e "$2" ] || return 0
+    rm -rf "$2.part"
+    mkdir -p "${2%/*}"
+    cp -R --preserve=mode "$1" "$2.part"
+    mv "$2.part" "$2"
+}
+
+# Waits until a service is ready, as none is reached before: HOST PORT
+await() {
+    local said=
+    until (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; do
+        [ -n "$said" ] || echo "waits for $1:$2"
+        said=1
+        sleep 0.2
+    done
+}
+
+"#;
+
+/// What prepares a pod.
+pub(crate) struct Prepare {
+    /// The files of its configuration by their keys, the script among them.
+    pub(crate) files: BTreeMap<String, String>,
+    /// The name of the image.
+    pub(crate) image: &'static str,
+}
+
+/// The key of a file of an instance. Source: keys are letters, digits, `-`, `_` and `.`.
+fn key(instance: &Instance<'_>, path: &str) -> String {
+    format!("{}.{}", instance.name, path.replace('/', "_"))
+}
+
+impl Deployment {
+    /// What prepares `pod`, whose instances are started with `starts`.
+    pub(crate) fn prepare(
+        &self,
+        pods: &[Pod<'_>],
+        pod: &Pod<'_>,
+        starts: &[Start],
+    ) -> Result<Prepare, Error> {
+        let mut script = FUNCTIONS.replace("PLACEHOLDER", SECRET);
+        let mut files = BTreeMap::new();
+        for (instance, start) in pod.instances.iter().zip(starts) {
+            let own = instance.own();
+            for (path, text, private) in &start.files {
+                let key = key(instance, path);
+                let mask = if *private { "077" } else { "022" };
+                let _ = writeln!(script, "file {CONFIG}/{key} {own}/{path} {mask}");
+                files.insert(key, text.clone());
+            }
+            for file in instance.service.files.iter().filter(|file| file.template.is_none()) {
+                let from = beside(instance.service, &file.path);
+                let _ = writeln!(script, "beside {from} {own}/{}", file.path);
+            }
+            if let Some((store, folder)) = self.seed(instance.service) {
+                let _ = writeln!(script, "begin {SEEDS}/{store}/{folder} {own}/{folder}");
+            }
+        }
+        if needs_data(pod) {
+            let _ = writeln!(script, "cp -R {SET}/. {DATA}/");
+        }
+        if self.layout == Layout::Apart {
+            for (host, port) in self.awaited(pods, pod) {
+                let _ = writeln!(script, "await {host} {port}");
+            }
+        }
+        files.insert(SCRIPT.into(), format!("{}\n", script.trim_end()));
+        let is_data = needs_data(pod) || pod.instances.iter().any(|one| self.seed(one.service).is_some());
+        Ok(Prepare { files, image: if is_data { "data" } else { "prepare" } })
+    }
+
+    /// The store of a service that begins with data, and their folder.
+    pub(crate) fn seed(&self, service: &Service) -> Option<(&str, &str)> {
+        let mut stores = self.plan.app().stores.iter().filter(|store| store.service == service.name);
+        let has_data = |seeded: &&crate::Seeded| self.plan.has_data_for(seeded);
+        stores.find_map(|store| {
+            let seeded = store.seed.as_ref().filter(has_data)?;
+            Some((store.name.as_str(), seeded.folder.as_str()))
+        })
+    }
+
+    /// Where those in other pods listen that what is in `pod` needs; it begins without those that it can do without.
+    fn awaited<'a>(&self, pods: &'a [Pod<'_>], pod: &Pod<'_>) -> Vec<(&'a str, u16)> {
+        let app = self.plan.app();
+        let needed = |name: &String| {
+            pod.instances.iter().any(|one| {
+                app.before(one.service).any(|called| called == name) && !one.service.optional.contains(name)
+            })
+        };
+        let mut all = Vec::new();
+        for other in pods.iter().filter(|other| other.name != pod.name) {
+            for instance in other.instances.iter().filter(|one| needed(&one.service.name)) {
+                all.extend(instance.tcp().map(|(_, port)| (other.name.as_str(), port)).take(1));
+            }
+        }
+        all
+    }
+}
+
+/// Where an image has a file or folder beside the description that is for `service`.
+pub(crate) fn beside(service: &Service, path: &str) -> String {
+    format!("{BESIDE}/{}/{path}", service.name)
+}
+
+/// Whether anything in `pod` reads the data set.
+pub(crate) fn needs_data(pod: &Pod<'_>) -> bool {
+    pod.instances.iter().any(|one| one.service.needs.contains(&Need::Data))
+}
