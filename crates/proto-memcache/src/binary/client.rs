@@ -1,9 +1,11 @@
 //! The client's half: requests, and a reader of responses.
 
+use std::fmt;
+
 use super::{HEADER, Header, REQUEST, RESPONSE, Status};
 
 /// A request in the making.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Packet<'p> {
     opcode: u8,
     opaque: u32,
@@ -12,6 +14,14 @@ pub struct Packet<'p> {
     extras_len: u8,
     key: &'p [u8],
     value: &'p [u8],
+}
+
+impl fmt::Debug for Packet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Packet { opcode, key, value, cas, .. } = self;
+        let key = key.escape_ascii();
+        write!(f, "{opcode:#04x} '{key}' with {} B and unique number {cas}", value.len())
+    }
 }
 
 impl<'p> Packet<'p> {
