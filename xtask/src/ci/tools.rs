@@ -10,7 +10,7 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 23] = [
+const PACKAGES: [(&str, &str, &str); 24] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
@@ -36,6 +36,7 @@ const PACKAGES: [(&str, &str, &str); 23] = [
     ("python3", "python3", "Ansible, and the clients in Python"),
     ("sysctl", "procps", "the tests of knobs on this machine"),
     ("javac", "default-jdk-headless", "the test of a client in Java"),
+    ("ruby", "ruby", "the test of a client in Ruby"),
 ];
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not

@@ -19,17 +19,19 @@ if (isset($argv[3])) {
 }
 // Before anything is printed, or sessions can no longer be changed.
 $lines = [];
+// Those of another protocol may still be there.
+$first = "sphinx-{$argv[2]}";
 $request = fn($id) => shell_exec(implode(' ', array_map('escapeshellarg', [PHP_BINARY, __FILE__, $argv[1], $argv[2], $id])));
-$lines[] = 'count: ' . $request('sphinx1');
-$lines[] = 'count: ' . $request('sphinx1');
-session_id('sphinx1');
+$lines[] = 'count: ' . $request($first);
+$lines[] = 'count: ' . $request($first);
+session_id($first);
 session_start();
 session_regenerate_id(true);
 $new = session_id();
-$lines[] = 'id: ' . ($new === 'sphinx1' ? 'the old one' : 'a new one');
+$lines[] = 'id: ' . ($new === $first ? 'the old one' : 'a new one');
 session_write_close();
 $lines[] = 'count: ' . $request($new);
-$lines[] = 'old session: ' . ($request('sphinx1') === '1' ? 'gone' : 'there');
+$lines[] = 'old session: ' . ($request($first) === '1' ? 'gone' : 'there');
 session_id($new);
 session_start();
 $destroyed = session_destroy();

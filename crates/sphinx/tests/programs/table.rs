@@ -314,7 +314,7 @@ const REFUSED: &str = "a wrong password";
 
 pub(crate) fn dalli() -> Program {
     let probe = Probe::Command(&["ruby", "-e", "require 'dalli'"]);
-    Program::new("Dalli", "3.0.6", "`apt-get install ruby-dalli` brings it", probe)
+    Program::new("Dalli", "3.0.6", "`apt-get install ruby ruby-dalli` brings it", probe)
         .check(OPERATIONS, "ruby dalli_client.rb {server}")
         .prints(STEPS)
         .check("over a Unix socket", "ruby dalli_client.rb {server}")
@@ -338,7 +338,8 @@ pub(crate) fn memjs() -> Program {
         "incr: 15",
         "decr: 12",
         "made: 7",
-        "append: <v3>",
+        // It sends `append` for `prepend`.
+        "append: v3><",
         "delete: gone",
         "touch: kept",
         "expiry: 0 left",
