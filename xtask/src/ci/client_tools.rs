@@ -72,8 +72,9 @@ fn node(from: &Path, to: &Path) -> Result<(), String> {
 /// Installs the packages of Python into a folder that needs no environment to be read from.
 fn python(to: &Path) {
     let packages = to.join("packages");
-    let is_there =
-        PYTHON.iter().all(|(_, version, folder)| packages.join(format!("{folder}-{version}.dist-info")).is_dir());
+    let is_there = PYTHON
+        .iter()
+        .all(|(_, version, folder)| packages.join(format!("{folder}-{version}.dist-info")).is_dir());
     if is_there || find("python3").is_none() {
         return;
     }

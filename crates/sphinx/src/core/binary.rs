@@ -168,7 +168,7 @@ impl<R: Reactor> Core<R> {
         self.respond(reactor, client, |out| reply::stats(out, echo, &text))
     }
 
-    /// A step of SASL. Whoever it says it is, nothing of before counts any more.
+    /// A step of SASL. Whom the client was before does not count any more.
     #[cold]
     fn sasl(
         &mut self,

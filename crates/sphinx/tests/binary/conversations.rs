@@ -266,7 +266,6 @@ fn the_server(talk: &mut Talk, connect: &dyn Fn() -> Talk) {
     assert!(detail[0].1.contains("PREFIX prefix get 1 hit 1 set 1 del 0\r\n"), "{}", detail[0].1);
     assert!(detail[0].1.ends_with("END\r\n"));
     talk.stats(b"detail off");
-    talk.says(new(opcode::STAT).key(b"detail"), Status::NotFound);
     talk.says(new(0x30), Status::Unknown);
     talk.says(new(0xff), Status::Unknown);
     // Without users there is no SASL.

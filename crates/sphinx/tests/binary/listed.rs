@@ -26,6 +26,7 @@ fn sphinx_differs_as_listed() {
     let answers = talk.ask(Packet::new(opcode::VERBOSITY).touch(2));
     assert_eq!((answers.len(), answers[0].status()), (1, Status::Done));
     assert!(talk.stats(b"conns").iter().any(|(name, _)| name.ends_with(":state")));
+    talk.says(Packet::new(opcode::STAT).key(b"detail"), Status::NotFound);
     connect().refuses(Packet::new(opcode::TOUCH).key(b"k").touch(1).value(b"v"), Status::Invalid);
     connect().refuses(Packet::new(opcode::STAT).value(b"v"), Status::Invalid);
     let table = include_str!("../../DIFFERENCES.md");
