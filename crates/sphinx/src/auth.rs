@@ -13,7 +13,8 @@ pub enum UsersFormat {
     /// `user:password`, each one word, as memcached's `-Y`.
     #[default]
     Words,
-    /// `user:password`, which may have blanks, and perhaps further colons, as memcached's `MEMCACHED_SASL_PWDB`.
+    /// `user@HOST:password`, which may have blanks, and perhaps further colons, as memcached's `MEMCACHED_SASL_PWDB`. A client
+    /// that names no host is of this one.
     SaslPwdb,
 }
 
@@ -77,10 +78,21 @@ fn entries_of(file: &Path, format: UsersFormat) -> Result<Vec<Entry>> {
             is_word(user) && is_word(password),
             "line {number} of {name} has an empty name or password, or a blank in it; write user:password"
         );
+        if is_sasl && let Some(here) = of_this_host(user) {
+            entries.push((here.to_vec(), password.to_vec()));
+        }
         entries.push((user.to_vec(), password.to_vec()));
     }
     ensure!(!entries.is_empty(), "{name} names no user, so no client could log in; write user:password");
     Ok(entries)
+}
+
+/// The name alone of a user of this host. Source: Cyrus SASL, which takes the host for a realm and puts it behind names that
+/// have none.
+fn of_this_host(user: &[u8]) -> Option<&[u8]> {
+    let at = user.iter().rposition(|&byte| byte == b'@')?;
+    let host = rustix::system::uname();
+    (at > 0 && user[at + 1..].eq_ignore_ascii_case(host.nodename().to_bytes())).then_some(&user[..at])
 }
 
 /// What a connection's first request turned out to be.
@@ -195,6 +207,11 @@ mod tests {
         std::fs::write(&file, "ann:a secret\nbob:p:q:::\n").unwrap();
         let users = Users::read(&file, UsersFormat::SaslPwdb).unwrap();
         assert!(users.know(b"ann", b"a secret") && users.know(b"bob", b"p:q") && !users.know(b"bob", b"p"));
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        std::fs::write(&file, format!("ann@{host}:secret\nbob@elsewhere:secret\n")).unwrap();
+        let users = Users::read(&file, UsersFormat::SaslPwdb).unwrap();
+        assert!(users.know(b"ann", b"secret") && users.know(format!("ann@{host}").as_bytes(), b"secret"));
+        assert!(!users.know(b"bob", b"secret") && users.know(b"bob@elsewhere", b"secret"));
     }
 
     #[test]
