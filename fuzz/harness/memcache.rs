@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use proto_memcache::binary::{self, Command};
 use proto_memcache::client::udp::{Arrived, Defect, Header, Reassembly};
 use proto_memcache::client::{self, Expect, MetaCode, ResponseParser};
 use proto_memcache::server::{self, Request, RequestParser};
@@ -60,6 +61,106 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
             }
             server::Parse::Close(reason) => {
                 seen.push(format!("{reason:?}"));
+                return (seen, 0);
+            }
+        }
+    }
+}
+
+/// Parses binary requests in two ways, as [`server_requests`] does, of a client that is known and of one that is not. The
+/// first byte says how large an item may be.
+pub(crate) fn binary_requests(bytes: &[u8]) {
+    let [size, bytes @ ..] = bytes else { return };
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let item_max = 60 + 8 * usize::from(*size);
+    for known in [true, false] {
+        let whole = binary_commands(bytes, bytes.len().max(1), known, item_max);
+        for step in [1, 3] {
+            assert_eq!(binary_commands(bytes, step, known, item_max), whole, "in steps of {step}");
+        }
+    }
+}
+
+/// Every command, as text, when the bytes come in steps of that many, and how many bytes are left over.
+fn binary_commands(bytes: &[u8], step: usize, known: bool, item_max: usize) -> (Vec<String>, usize) {
+    let mut parser = binary::RequestParser::with_item_max(item_max);
+    let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
+    loop {
+        match parser.parse(&bytes[start..end], known) {
+            binary::Parse::NeedMore { at_least } => {
+                assert!(at_least > 0);
+                assert_eq!(parser.needed(), end - start + at_least);
+                let lead = binary::HEADER + 20 + 250;
+                let most = if known { item_max } else { binary::MECHANISM_MAX + binary::PLAIN_MAX };
+                assert!(
+                    parser.needed() <= lead + most.max(binary::PLAIN_MAX),
+                    "{} bytes are kept",
+                    parser.needed()
+                );
+                if end == bytes.len() {
+                    return (seen, bytes.len() - start);
+                }
+                end = (end + step).min(bytes.len());
+            }
+            binary::Parse::Skipped { consumed } => {
+                assert!(consumed > 0);
+                start += consumed;
+            }
+            binary::Parse::Done { consumed, request } => {
+                assert!(consumed > 0 && bytes[start] == binary::REQUEST);
+                seen.push(format!("{request:?}"));
+                start += consumed;
+                if let Command::Refused { closes: true, .. } = request.command {
+                    return (seen, 0);
+                }
+                if !known {
+                    let is_open = matches!(
+                        request.command,
+                        Command::Version
+                            | Command::SaslMechanisms
+                            | Command::Sasl { .. }
+                            | Command::Refused { .. }
+                    );
+                    assert!(is_open, "{request:?}");
+                }
+            }
+            binary::Parse::Close => {
+                seen.push("closed".into());
+                return (seen, 0);
+            }
+        }
+    }
+}
+
+/// Reads binary responses in two ways, as [`server_requests`] does.
+pub(crate) fn binary_responses(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let whole = binary_answers(bytes, bytes.len().max(1));
+    for step in [1, 3] {
+        assert_eq!(binary_answers(bytes, step), whole, "in steps of {step}");
+    }
+}
+
+fn binary_answers(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
+    const LIMIT: usize = 2048;
+    let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
+    loop {
+        match binary::client::read(&bytes[start..end], LIMIT) {
+            binary::client::Read::NeedMore { at_least } => {
+                assert!(at_least > 0 && end - start + at_least <= binary::HEADER + LIMIT);
+                if end == bytes.len() {
+                    return (seen, bytes.len() - start);
+                }
+                end = (end + step).min(bytes.len());
+            }
+            binary::client::Read::Done { consumed, response } => {
+                let parts = response.extras.len() + response.key.len() + response.value.len();
+                assert_eq!((consumed, response.header.body as usize), (binary::HEADER + parts, parts));
+                seen.push(format!("{response:?}"));
+                start += consumed;
+            }
+            binary::client::Read::Malformed => {
+                seen.push("malformed".into());
                 return (seen, 0);
             }
         }

@@ -24,6 +24,11 @@ impl Expiry {
         }
     }
 
+    /// The same for an `exptime` of the binary protocol, where none is below 0.
+    pub fn from_unsigned(exptime: u32, now: u32) -> Expiry {
+        i32::try_from(exptime).map_or(Expiry(exptime), |exptime| Expiry::from_exptime(exptime, now))
+    }
+
     /// Whether it is over at `now`.
     #[inline]
     pub fn is_over(self, now: u32) -> bool {
@@ -78,6 +83,10 @@ mod tests {
         check(2_592_001, Some(0));
         check(NOW as i32, Some(0));
         check(NOW as i32 + 5, Some(5));
+        for exptime in [0, 1, NOW, NOW + 5] {
+            assert_eq!(Expiry::from_unsigned(exptime, NOW), Expiry::from_exptime(exptime as i32, NOW));
+        }
+        assert_eq!(Expiry::from_unsigned(u32::MAX, NOW).left(NOW), Some(u32::MAX - NOW));
     }
 
     #[test]

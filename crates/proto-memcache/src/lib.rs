@@ -1,4 +1,5 @@
-//! memcached's text protocol, classic and meta, as pure functions over bytes: no sockets, no clocks, no threads.
+//! memcached's text protocol, classic and meta, and its [`binary`] one, as pure functions over bytes: no sockets, no clocks, no
+//! threads.
 //!
 //! Two halves share one crate so that each is the other's test: what [`client`] writes, [`server`] must
 //! read, and back. Sphinx uses the server half, the load generator the client half. Both are incremental:
@@ -8,6 +9,7 @@
 //!
 //! Try it: `cargo test -p proto-memcache`.
 
+pub mod binary;
 pub mod client;
 mod command;
 mod digits;

@@ -13,6 +13,16 @@ fn server_requests() {
 }
 
 #[test]
+fn binary_requests() {
+    replay("binary_requests", harness::binary_requests);
+}
+
+#[test]
+fn binary_responses() {
+    replay("binary_responses", harness::binary_responses);
+}
+
+#[test]
 fn client_responses() {
     replay("client_responses", harness::client_responses);
 }

@@ -4,9 +4,24 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use subtle::ConstantTimeEq;
 
+/// How often a client may fail to say who it is; its connection is closed then. Source: OpenSSH's `MaxAuthTries`.
+pub(crate) const ATTEMPTS_MAX: u8 = 6;
+
+/// How the file of users is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UsersFormat {
+    /// `user:password`, each one word, as memcached's `-Y`.
+    #[default]
+    Words,
+    /// `user@HOST:password`, which may have blanks, and perhaps further colons, as memcached's `MEMCACHED_SASL_PWDB`. A client
+    /// that names no host is of this one.
+    SaslPwdb,
+}
+
 /// The users that may use the server.
 pub(crate) struct Users {
     file: PathBuf,
+    format: UsersFormat,
     entries: Mutex<Vec<Entry>>,
 }
 
@@ -14,16 +29,16 @@ pub(crate) struct Users {
 type Entry = (Vec<u8>, Vec<u8>);
 
 impl Users {
-    /// Reads a file of lines `user:password`, as memcached's `-Y`.
+    /// Reads a file of lines `user:password`.
     ///
     /// Errors: it cannot be read, has a line of another form, or no line at all.
-    pub(crate) fn read(file: &Path) -> Result<Users> {
-        Ok(Users { file: file.to_owned(), entries: Mutex::new(entries_of(file)?) })
+    pub(crate) fn read(file: &Path, format: UsersFormat) -> Result<Users> {
+        Ok(Users { file: file.to_owned(), format, entries: Mutex::new(entries_of(file, format)?) })
     }
 
     /// Reads the file again; keeps what there was where that fails.
     pub(crate) fn read_again(&self) -> Result<()> {
-        let entries = entries_of(&self.file)?;
+        let entries = entries_of(&self.file, self.format)?;
         *self.entries.lock().unwrap_or_else(PoisonError::into_inner) = entries;
         Ok(())
     }
@@ -39,7 +54,7 @@ impl Users {
     }
 }
 
-fn entries_of(file: &Path) -> Result<Vec<Entry>> {
+fn entries_of(file: &Path, format: UsersFormat) -> Result<Vec<Entry>> {
     let name = file.display();
     let text = std::fs::read(file).with_context(|| format!("cannot read the users' file {name}"))?;
     let mut entries = Vec::new();
@@ -51,17 +66,33 @@ fn entries_of(file: &Path) -> Result<Vec<Entry>> {
         let Some(colon) = line.iter().position(|b| *b == b':') else {
             bail!("line {number} of {name} has no ':'; write user:password");
         };
-        let (user, password) = (&line[..colon], &line[colon + 1..]);
-        // They travel as two words.
-        let is_word = |text: &[u8]| !text.is_empty() && !text.contains(&b' ');
+        let (user, mut password) = (&line[..colon], &line[colon + 1..]);
+        let is_sasl = format == UsersFormat::SaslPwdb;
+        // memcached takes a colon for the end of a password, too, and files for it may have some.
+        while is_sasl && let [rest @ .., b':'] = password {
+            password = rest;
+        }
+        // In the text protocol they travel as two words.
+        let is_word = |text: &[u8]| !text.is_empty() && (is_sasl || !text.contains(&b' '));
         ensure!(
             is_word(user) && is_word(password),
             "line {number} of {name} has an empty name or password, or a blank in it; write user:password"
         );
+        if is_sasl && let Some(here) = of_this_host(user) {
+            entries.push((here.to_vec(), password.to_vec()));
+        }
         entries.push((user.to_vec(), password.to_vec()));
     }
     ensure!(!entries.is_empty(), "{name} names no user, so no client could log in; write user:password");
     Ok(entries)
+}
+
+/// The name alone of a user of this host. Source: Cyrus SASL, which takes the host for a realm and puts it behind names that
+/// have none.
+fn of_this_host(user: &[u8]) -> Option<&[u8]> {
+    let at = user.iter().rposition(|&byte| byte == b'@')?;
+    let host = rustix::system::uname();
+    (at > 0 && user[at + 1..].eq_ignore_ascii_case(host.nodename().to_bytes())).then_some(&user[..at])
 }
 
 /// What a connection's first request turned out to be.
@@ -156,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("users");
         std::fs::write(&file, "ann:xyz\r\n\nbob:p:q\n").unwrap();
-        let users = Users::read(&file).unwrap();
+        let users = Users::read(&file, UsersFormat::Words).unwrap();
         let check = |user: &str, password: &str, expect: bool| {
             assert_eq!(users.know(user.as_bytes(), password.as_bytes()), expect, "{user} {password}");
         };
@@ -173,6 +204,14 @@ mod tests {
         std::fs::write(&file, "nothing").unwrap();
         assert!(users.read_again().is_err());
         check("eve", "new", true);
+        std::fs::write(&file, "ann:a secret\nbob:p:q:::\n").unwrap();
+        let users = Users::read(&file, UsersFormat::SaslPwdb).unwrap();
+        assert!(users.know(b"ann", b"a secret") && users.know(b"bob", b"p:q") && !users.know(b"bob", b"p"));
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        std::fs::write(&file, format!("ann@{host}:secret\nbob@elsewhere:secret\n")).unwrap();
+        let users = Users::read(&file, UsersFormat::SaslPwdb).unwrap();
+        assert!(users.know(b"ann", b"secret") && users.know(format!("ann@{host}").as_bytes(), b"secret"));
+        assert!(!users.know(b"bob", b"secret") && users.know(b"bob@elsewhere", b"secret"));
     }
 
     #[test]
@@ -181,14 +220,14 @@ mod tests {
         let file = folder.path().join("users");
         let check = |text: &str, expect: &str| {
             std::fs::write(&file, text).unwrap();
-            let error = Users::read(&file).err().unwrap().to_string();
+            let error = Users::read(&file, UsersFormat::Words).err().unwrap().to_string();
             assert!(error.contains(expect), "{text:?}: {error}");
         };
         check("", "names no user");
         check("ann:x\nbob\n", "line 2 of");
         check("ann x:y\n", "a blank in it");
         check(":y\n", "an empty name");
-        let error = Users::read(Path::new("/no/such/file")).err().unwrap();
+        let error = Users::read(Path::new("/no/such/file"), UsersFormat::Words).err().unwrap();
         assert!(format!("{error:#}").contains("cannot read the users' file /no/such/file"), "{error:#}");
     }
 }

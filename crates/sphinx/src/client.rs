@@ -2,6 +2,7 @@ use proto_memcache::server::{Awaits, RequestParser};
 use reactor::Conn;
 
 use crate::arriving::Arriving;
+use crate::binary::Binary;
 use crate::budget::{FREE, counted};
 use crate::config::Config;
 use crate::dump::{Dump, Format};
@@ -16,6 +17,8 @@ const GATHERED_MAX: usize = 64 << 10;
 pub(crate) struct Client {
     pub(crate) conn: Conn,
     pub(crate) parser: RequestParser,
+    /// What it has if it speaks the binary protocol; `parser` is without use then.
+    pub(crate) binary: Option<Box<Binary>>,
     /// Bytes that came and are not yet a whole request, or have to wait.
     pub(crate) input: Vec<u8>,
     /// A value that is under way, of which `input` has nothing.
@@ -40,6 +43,8 @@ pub(crate) struct Client {
     pub(crate) is_new: bool,
     /// Whether it may use the server.
     pub(crate) is_known: bool,
+    /// How often it failed to say who it is.
+    pub(crate) failures: u8,
     /// The second in which something came last.
     pub(crate) heard: u32,
     /// Whether the kernel did not take all of its output.
@@ -126,6 +131,7 @@ impl Client {
         Client {
             conn,
             parser: RequestParser::with_item_max(config.item_max),
+            binary: None,
             input: Vec::new(),
             arriving: None,
             replies: Replies::default(),
@@ -138,6 +144,7 @@ impl Client {
             paused: false,
             is_new: true,
             is_known: config.auth_file.is_none(),
+            failures: 0,
             heard: 0,
             is_slow: false,
             stuck: (0, 0),
@@ -161,6 +168,20 @@ impl Client {
         self.replies.is_empty() && self.get.is_none() && self.dump.is_none()
     }
 
+    /// The length that the request has at least which is not whole yet. Units: bytes, from its first one on.
+    #[inline]
+    pub(crate) fn needed(&self) -> usize {
+        self.binary.as_ref().map_or_else(|| self.parser.needed(), |binary| binary.parser.needed())
+    }
+
+    /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    pub(crate) fn put_back(&mut self) {
+        match &mut self.binary {
+            Some(binary) => binary.parser.put_back(),
+            None => self.parser.put_back(),
+        }
+    }
+
     /// Whether another thread makes the next part of a list for it, so that it cannot go on.
     #[inline]
     pub(crate) fn awaits_part(&self) -> bool {
@@ -176,7 +197,8 @@ impl Client {
 
     /// What it does, in memcached's words.
     pub(crate) fn activity(&self) -> &'static str {
-        match (self.state, self.parser.awaits()) {
+        let awaits = self.binary.as_ref().map_or_else(|| self.parser.awaits(), |binary| binary.awaits());
+        match (self.state, awaits) {
             _ if self.dump.is_some() => "conn_watch",
             (State::Closing, _) => "conn_closing",
             (State::Held, _) => "conn_mwrite",

@@ -9,7 +9,7 @@ use reactor::{Address, Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, Nanos};
 
-use crate::{LogFormat, Sharing, Spin, budget};
+use crate::{LogFormat, Protocol, Sharing, Spin, UsersFormat, budget};
 
 /// How a server is set up; every field is resolved, nothing is a default any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub struct Config {
     pub spin: Spin,
     /// The users that may use the server, if not every client may.
     pub auth_file: Option<PathBuf>,
+    /// How that file is written.
+    pub auth_format: UsersFormat,
+    /// What is spoken with clients.
+    pub protocol: Protocol,
     /// Whether the command `shutdown` is obeyed.
     pub shutdown: bool,
     /// Whether the command `flush_all` is obeyed.
@@ -254,6 +258,8 @@ impl Config {
             io_reason: "asked for".into(),
             spin: Spin::Off,
             auth_file: None,
+            auth_format: UsersFormat::Words,
+            protocol: Protocol::Auto,
             shutdown: false,
             flush_all: true,
             dump: true,

@@ -7,6 +7,7 @@
 mod arrival;
 #[cfg(test)]
 mod audit;
+mod binary;
 mod datagrams;
 mod lifecycle;
 mod memory;

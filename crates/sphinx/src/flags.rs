@@ -112,8 +112,8 @@ pub(crate) struct Flags {
     /// while most pauses are shorter.
     #[arg(long, default_value_t = Spin::Off, value_name = "SPIN")]
     pub(crate) spin: Spin,
-    /// File of "user:password" lines: a connection's first request must be a set whose value is "user password". Read
-    /// again on SIGHUP. Not with -U.
+    /// File of "user:password" lines: a connection's first request must be a set whose value is "user password", and in the
+    /// binary protocol SASL PLAIN. Read again on SIGHUP. Not with -U.
     #[arg(short = 'Y', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) auth_file: Option<PathBuf>,
     /// Have the command shutdown end the server.
@@ -129,9 +129,14 @@ pub(crate) struct Flags {
     /// [default: ':', once a client asks].
     #[arg(short = 'D', long, value_name = "CHAR", value_parser = Trimmed(parse_delimiter))]
     pub(crate) prefix_delimiter: Option<u8>,
-    /// Protocol: ascii or auto, which is the same here.
-    #[arg(short = 'B', long, value_name = "NAME", hide = true, value_parser = Trimmed(parse_protocol))]
+    /// Protocol: ascii, binary, or auto, which tells them apart by a connection's first byte [default: auto, with -S
+    /// binary].
+    #[arg(short = 'B', long, value_name = "NAME", value_parser = Trimmed(parse_protocol))]
     pub(crate) protocol: Option<Protocol>,
+    /// Have each client authenticate by SASL PLAIN, with the users of -Y or of the file that MEMCACHED_SASL_PWDB names. Not
+    /// with -U.
+    #[arg(short = 'S', long)]
+    pub(crate) enable_sasl: bool,
     /// Run in the background. The command returns when the server answers, or with the reason why it cannot start. The
     /// server works in /, unless -r is given.
     #[arg(short, long)]
@@ -184,23 +189,55 @@ pub enum LogFormat {
     Json,
 }
 
-/// What `-B` may be.
+/// What is spoken with clients: `-B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// Text, classic and meta.
     Ascii,
+    /// The binary protocol.
+    Binary,
+    /// Either, by the first byte of a connection or a datagram.
     Auto,
+}
+
+impl Protocol {
+    /// Whether text is spoken.
+    #[inline]
+    pub(crate) fn has_text(self) -> bool {
+        self != Protocol::Binary
+    }
+
+    /// Whether the binary protocol is spoken.
+    #[inline]
+    pub(crate) fn has_binary(self) -> bool {
+        self != Protocol::Ascii
+    }
+
+    /// As `stats settings` names it. Source: memcached's `prot_text`.
+    pub(crate) fn setting(self) -> &'static str {
+        match self {
+            Protocol::Ascii => "ascii",
+            Protocol::Binary => "binary",
+            Protocol::Auto => "auto-negotiate",
+        }
+    }
+
+    /// As logs name it.
+    pub(crate) fn spoken(self) -> &'static str {
+        match self {
+            Protocol::Ascii => "text protocol",
+            Protocol::Binary => "binary protocol",
+            Protocol::Auto => "text and binary protocols",
+        }
+    }
 }
 
 fn parse_protocol(text: &str) -> Result<Protocol, String> {
     match text {
         "ascii" => Ok(Protocol::Ascii),
+        "binary" => Ok(Protocol::Binary),
         "auto" => Ok(Protocol::Auto),
-        "binary" => Err(
-            "only the text protocol is spoken, so clients of the binary protocol could not use the server; \
-                         have them speak text, or keep memcached for them"
-                .into(),
-        ),
-        _ => Err("write ascii or auto".into()),
+        _ => Err("write ascii, binary or auto".into()),
     }
 }
 

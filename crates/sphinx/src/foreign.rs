@@ -1,4 +1,4 @@
-//! Detects a client of another protocol by what its connection begins with, and tells it so in its own protocol.
+//! Detects the protocol of a client by what its connection begins with, and tells it in its own that it is not spoken.
 //!
 //! memcached 1.6 with `-B ascii` reads such bytes as text: the line ends within a value delimit commands, and those are
 //! executed. A text command begins with none of these bytes, so the first one decides for almost every connection.
@@ -6,7 +6,10 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// A protocol that this server does not speak.
+pub(crate) use proto_memcache::binary::{HEADER as BINARY_HEADER, REQUEST as BINARY_REQUEST};
+use proto_memcache::binary::{Header, Status, reply};
+
+/// A protocol that this server does not speak, or not here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// memcached's binary protocol.
@@ -15,6 +18,8 @@ pub(crate) enum Protocol {
     Tls,
     /// HTTP.
     Http,
+    /// Text, where only the binary protocol is spoken.
+    Text,
 }
 
 /// What a connection begins with.
@@ -24,19 +29,12 @@ pub(crate) enum Start {
     Text,
     /// Too few bytes to refuse it properly; none of them is a whole text command.
     NeedMore,
+    /// The binary protocol.
+    Binary,
     /// Another protocol.
     Foreign(Protocol),
 }
 
-/// The first byte of a binary request, and of its response. Source: memcached's `protocol_binary.h`.
-pub(crate) const BINARY_REQUEST: u8 = 0x80;
-const BINARY_RESPONSE: u8 = 0x81;
-/// The header of both: magic, opcode, lengths of key (2 bytes) and extras, data type, status (2), length of the body (4),
-/// opaque (4), unique number (8). Units: bytes.
-pub(crate) const BINARY_HEADER: usize = 24;
-/// "Not supported". Clients go on after "Unknown command" (0x0081), which answers an attempt to authenticate where
-/// memcached does without: their next request would fail for a reason that they cannot tell.
-const NOT_SUPPORTED: u16 = 0x0083;
 const BINARY_MESSAGE: &[u8] =
     b"This server speaks memcached's text protocol only; set the client to text (ascii).";
 
@@ -50,6 +48,8 @@ const HTTP_METHODS: [&[u8]; 10] =
 const HTTP_RESPONSE: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 66\r\n\
     Connection: close\r\n\r\nThis is a cache that speaks memcached's text protocol, not HTTP.\r\n";
+const TEXT_RESPONSE: &[u8] =
+    b"CLIENT_ERROR this server speaks memcached's binary protocol only; set the client to binary\r\n";
 /// A longer line is left to the parser of requests, which closes then. Units: bytes. Source: memcached, as there.
 const LINE_MAX: usize = 2048;
 
@@ -64,8 +64,7 @@ pub(crate) fn may_be_foreign(bytes: &[u8]) -> bool {
 /// Bounds: it asks for more of at most [`LINE_MAX`] bytes.
 pub(crate) fn read(bytes: &[u8]) -> Start {
     match bytes {
-        [BINARY_REQUEST, ..] if bytes.len() < BINARY_HEADER => Start::NeedMore,
-        [BINARY_REQUEST, ..] => Start::Foreign(Protocol::Binary),
+        [BINARY_REQUEST, ..] => Start::Binary,
         [0x16] => Start::NeedMore,
         [first, second, ..] if [*first, *second] == TLS_HANDSHAKE => Start::Foreign(Protocol::Tls),
         [b'A'..=b'Z', ..] => match bytes.iter().position(|byte| *byte == b'\n') {
@@ -94,6 +93,7 @@ impl Protocol {
             Protocol::Binary => "memcached's binary protocol",
             Protocol::Tls => "TLS",
             Protocol::Http => "HTTP",
+            Protocol::Text => "memcached's text protocol",
         }
     }
 
@@ -103,18 +103,19 @@ impl Protocol {
             Protocol::Binary => binary_refusal(bytes, out),
             Protocol::Tls => out.extend_from_slice(TLS_ALERT),
             Protocol::Http => out.extend_from_slice(HTTP_RESPONSE),
+            Protocol::Text => out.extend_from_slice(TEXT_RESPONSE),
         }
     }
 }
 
 /// The response to a request whose header is whole: its opcode, its opaque, and a message.
+///
+/// Clients go on after "Unknown command", which answers an attempt to authenticate where memcached does without: their
+/// next request would fail for a reason that they cannot tell. So it is "Not supported".
 fn binary_refusal(request: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(&[BINARY_RESPONSE, request[1], 0, 0, 0, 0]);
-    out.extend_from_slice(&NOT_SUPPORTED.to_be_bytes());
-    out.extend_from_slice(&(BINARY_MESSAGE.len() as u32).to_be_bytes());
-    out.extend_from_slice(&request[12..16]);
-    out.extend_from_slice(&[0; 8]);
-    out.extend_from_slice(BINARY_MESSAGE);
+    if let Some(header) = request.first_chunk() {
+        reply::error_with(out, Header::read(header).echo(), Status::NotSupported, BINARY_MESSAGE);
+    }
 }
 
 /// Clients of which a warning was logged.
@@ -156,9 +157,8 @@ mod tests {
         };
         check(b"", Start::Text);
         check(b"get k\r\n", Start::Text);
-        check(b"\x80", Start::NeedMore);
-        check(&[0x80; 23], Start::NeedMore);
-        check(&[0x80; 24], Start::Foreign(Protocol::Binary));
+        check(b"\x80", Start::Binary);
+        check(&[0x80; 24], Start::Binary);
         check(&[0x81; 24], Start::Text);
         check(b"\x16", Start::NeedMore);
         check(b"\x16\x03", Start::Foreign(Protocol::Tls));

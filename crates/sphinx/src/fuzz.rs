@@ -1,8 +1,9 @@
 //! What the fuzzers run of what any client may send before the parser of requests sees it: datagrams, the first request
-//! where a password is asked for, and other protocols.
+//! where a password is asked for, connections of the binary protocol, and other protocols.
 //!
 //! Try it: `cargo test -p sphinx --test corpus`.
 
+mod binary;
 mod foreign;
 
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ use std::collections::VecDeque;
 use crate::auth::{Attempt, attempt};
 use crate::frames::Frames;
 
+pub use binary::binary_connections;
 pub use foreign::foreign_protocols;
 
 /// Says that the datagram that is being served is done with, in place of a datagram's length.

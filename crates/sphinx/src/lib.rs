@@ -42,6 +42,7 @@
 mod allocator;
 mod arriving;
 mod auth;
+mod binary;
 mod budget;
 mod buffers;
 mod certificates;
@@ -87,8 +88,9 @@ mod stats;
 mod thread;
 mod trimmed;
 
+pub use auth::UsersFormat;
 pub use config::{Config, Tls};
-pub use flags::LogFormat;
+pub use flags::{LogFormat, Protocol};
 pub use options::Options;
 pub use run::run;
 pub use server::Server;

@@ -46,7 +46,7 @@ impl FromStr for Listener {
             Some(("ascii" | "negotiating", rest)) => rest,
             Some((name, _)) => {
                 return Err(format!(
-                    "proto[{name}] is refused: only the text protocol is spoken; write proto[ascii]"
+                    "proto[{name}] is refused: which protocol is spoken is one choice for all addresses; make it with -B"
                 ));
             }
             None => rest,
@@ -178,7 +178,7 @@ mod tests {
         check("proto[negotiating]:127.0.0.1", Layer::Usual, "127.0.0.1:11211");
         check("tag[a]:127.0.0.1", Layer::Usual, "127.0.0.1:11211");
         let error = "proto[binary]:127.0.0.1".parse::<Listener>().unwrap_err();
-        assert!(error.contains("only the text protocol is spoken"), "{error}");
+        assert!(error.contains("make it with -B"), "{error}");
         assert!("notls:".parse::<Listener>().unwrap_err().contains("write for example"));
     }
 

@@ -1,3 +1,4 @@
+pub(crate) mod binary;
 pub(crate) mod meta;
 
 use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
@@ -6,7 +7,11 @@ use proto_memcache::{Reply, StoreVerb};
 
 use crate::draft::{Draft, LEND};
 use crate::stats::prefixes::Detail;
+use binary::BinaryOperation;
 use meta::MetaOperation;
+
+/// The answer of the text protocol where there is no memory for a reply. Source: memcached's in the same case.
+pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
 /// What can be done to one key, wherever it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +27,8 @@ pub(crate) enum Operation {
     GetAndTouch { exptime: i32, with_cas: bool, last: bool },
     /// A meta command.
     Meta(MetaOperation),
+    /// A command of the binary protocol.
+    Binary(BinaryOperation),
     /// A storage command.
     Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
     /// `delete`.
@@ -38,8 +45,9 @@ impl Operation {
     /// Whether the client gets a reply.
     pub(crate) fn reply(&self) -> Reply {
         match *self {
-            // Meta commands that keep quiet do so only where all goes well.
-            Operation::Get { .. } | Operation::GetAndTouch { .. } | Operation::Meta(_) => Reply::Wanted,
+            // Commands of these that keep quiet do so only where all goes well.
+            Operation::Meta(_) | Operation::Binary(_) => Reply::Wanted,
+            Operation::Get { .. } | Operation::GetAndTouch { .. } => Reply::Wanted,
             Operation::Store { reply, .. }
             | Operation::Delete { reply }
             | Operation::Count { reply, .. }
@@ -66,6 +74,10 @@ impl Operation {
             }
             Operation::Meta(meta) => {
                 meta.execute(store, key, value, now, out);
+                b""
+            }
+            Operation::Binary(binary) => {
+                binary.execute(store, key, value, now, out);
                 b""
             }
             Operation::Store { verb, flags, exptime, .. } => {
@@ -122,7 +134,26 @@ impl Operation {
         match self {
             Operation::Get { .. } | Operation::GetAndTouch { .. } => true,
             Operation::Meta(meta) => meta.verb == MetaVerb::Get,
+            Operation::Binary(binary) => binary.shows_value(),
             _ => false,
+        }
+    }
+
+    /// Whether it only reads, so that it may be done while this thread looks at others' partitions.
+    #[inline]
+    pub(crate) fn only_reads(&self) -> bool {
+        match self {
+            Operation::Get { .. } => true,
+            Operation::Binary(binary) => binary.only_reads(),
+            _ => false,
+        }
+    }
+
+    /// Appends the answer where there is no memory for it.
+    pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
+        match self {
+            Operation::Binary(binary) => binary.no_memory(out),
+            _ => out.extend_from_slice(NO_MEMORY),
         }
     }
 
@@ -134,6 +165,7 @@ impl Operation {
             }
             Operation::Store { .. } | Operation::RefuseTooLarge { .. } => Some(Detail::Set),
             Operation::Delete { .. } => Some(Detail::Delete),
+            Operation::Binary(binary) => binary.detail(reply),
             // Those that memcached does not count either.
             Operation::Meta(_) | Operation::Count { .. } | Operation::Touch { .. } => None,
         }
@@ -153,6 +185,7 @@ impl Operation {
         let (with_cas, last) = match *self {
             Operation::Get { with_cas, last } => (with_cas, last),
             Operation::Meta(meta) => return meta.read(reader, partition, key, value, now, out),
+            Operation::Binary(binary) => return binary.read(reader, partition, key, now, out),
             _ => return false,
         };
         let item = match reader.get(partition, key, now) {

@@ -1,6 +1,7 @@
+mod access;
 mod places;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use cache_store::Policy;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -10,7 +11,7 @@ use reactor::allowed_cpus;
 use units::Bytes;
 
 use crate::extended::Extended;
-use crate::flags::{Flags, ITEM_MAX, Protocol};
+use crate::flags::{Flags, ITEM_MAX};
 use crate::memcached_flags::no_effect;
 use crate::{Config, budget, config_file, memcached_flags};
 
@@ -78,15 +79,9 @@ impl Options {
     pub fn resolve(&self) -> Result<Config> {
         let flags = &self.flags;
         let extended = Extended::read(&flags.extended)?;
-        ensure!(
-            flags.auth_file.is_none() || flags.udp_port == 0,
-            "-U and -Y exclude each other: a datagram bears no proof of who sent it; leave out -U"
-        );
+        let access = access::of(flags, std::env::var_os(access::PWDB))?;
         let mut warnings = self.warnings.clone();
         warnings.extend(extended.warnings.iter().cloned());
-        if flags.protocol == Some(Protocol::Auto) {
-            warnings.push("-B auto is -B ascii: only the text protocol is spoken, classic and meta".into());
-        }
         let (listen, tls) = places::of(flags, &extended, self.network, &mut warnings)?;
         let cpus = self.cpus()?;
         let threads = flags.threads.map_or(cpus.len(), usize::from);
@@ -122,7 +117,9 @@ impl Options {
             io: choice.backend,
             io_reason: choice.reason,
             spin: flags.spin,
-            auth_file: flags.auth_file.clone(),
+            auth_file: access.auth_file,
+            auth_format: access.auth_format,
+            protocol: access.protocol,
             shutdown: flags.enable_shutdown,
             flush_all: !flags.disable_flush_all,
             dump: !flags.disable_dumping,

@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use proto_memcache::binary::Echo;
 use reactor::Loan;
 
 use crate::buffers::Buffers;
@@ -55,6 +56,8 @@ pub(crate) struct Gathering {
     pub(crate) lines: Vec<u8>,
     /// How it is made.
     pub(crate) finish: Finish,
+    /// What the response repeats, in the binary protocol.
+    pub(crate) echo: Option<Echo>,
 }
 
 /// What to answer when all threads have done their part.
@@ -237,7 +240,8 @@ mod tests {
         let mut replies = Replies::default();
         let one = CoreStats { connections: 1, ..CoreStats::default() };
         let lines = b"1 ".to_vec();
-        let number = replies.gather(Gathering { left: 2, stats: one, lines, finish: Finish::Stats });
+        let number =
+            replies.gather(Gathering { left: 2, stats: one, lines, finish: Finish::Stats, echo: None });
         assert!(replies.add(number, &one, b"2 ").is_none());
         let whole = replies.add(number, &one, b"3").unwrap();
         assert_eq!((whole.stats.connections, whole.finish), (3, Finish::Stats));

@@ -93,7 +93,8 @@ impl Server {
         ports::check_free(&config)?;
         let reserved = ports::reserve(&config);
         let account = config.user.as_deref().map(Account::find).transpose()?;
-        let users = config.auth_file.as_deref().map(Users::read).transpose()?;
+        let users = config.auth_file.as_deref();
+        let users = users.map(|file| Users::read(file, config.auth_format)).transpose()?;
         let certificates = config.tls.as_ref().map(Certificates::read).transpose()?;
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())

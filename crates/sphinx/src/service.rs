@@ -1,3 +1,4 @@
+use proto_memcache::binary::Command;
 use proto_memcache::server::{Meta, MetaVerb, Request};
 use units::{Nanos, Time};
 
@@ -29,6 +30,17 @@ impl Class {
             Request::Delete { .. } | Request::Meta(Meta { verb: MetaVerb::Delete, .. }) => Class::Delete,
             Request::Count { .. } | Request::Meta(Meta { verb: MetaVerb::Count, .. }) => Class::Count,
             Request::Touch { .. } | Request::GetAndTouch { .. } => Class::Touch,
+            _ => Class::Other,
+        }
+    }
+
+    pub(crate) fn of_binary(command: &Command<'_>) -> Class {
+        match command {
+            Command::Get { .. } => Class::Get,
+            Command::Store { .. } => Class::Store,
+            Command::Delete { .. } => Class::Delete,
+            Command::Count { .. } => Class::Count,
+            Command::Touch { .. } | Command::GetAndTouch { .. } => Class::Touch,
             _ => Class::Other,
         }
     }

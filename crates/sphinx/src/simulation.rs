@@ -2,7 +2,8 @@
 //!
 //! Threads are machines of one core that are frozen now and then, queues are short, wake-ups come late; streams are cut,
 //! held up and reset; customers pipeline, vanish and come back. What must hold is written down in `customer`: each
-//! connection reads its own writes, nothing is lost or invented, and counters add up. After every turn each connection's
+//! connection reads its own writes, nothing is lost or invented, and counters add up; some customers speak the binary
+//! protocol (`binary`), where quiet requests keep their order. After every turn each connection's
 //! input and output are within their bounds (`greedy` tries them), and the memory that is charged is what is there
 //! (`hungry` has too little of it), and at the end of a history the partitions are
 //! audited. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
@@ -10,6 +11,7 @@
 //!
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
 
+mod binary;
 mod customer;
 mod expiry;
 mod greedy;
@@ -20,6 +22,7 @@ mod model;
 mod servers;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -31,6 +34,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use units::{Nanos, Time};
 
 use crate::core::Core;
+use binary::BinaryCustomer;
 use customer::Customer;
 use judge::Judge;
 
@@ -56,6 +60,33 @@ pub(super) struct Board {
     pub(super) done: usize,
     pub(super) answers: u64,
     pub(super) resets: u64,
+}
+
+/// The highest number seen on a connection, of each shared key and each writer's life.
+pub(super) type Seen = HashMap<(usize, usize, u32), u64>;
+
+impl Board {
+    /// Notes that a writer sends its value of this number; returns the value.
+    pub(super) fn write(&mut self, key: usize, (number, life): (usize, u32), set: u64) -> String {
+        match self.written.iter_mut().find(|(known, _)| *known == (number, life)) {
+            Some((_, highest)) => *highest = set,
+            None => self.written.push(((number, life), set)),
+        }
+        format!("shared-{key} {number} {life} {set}")
+    }
+
+    /// Panics where a value of a shared key is none that was written, or comes after a later one of the same writer.
+    pub(super) fn check(&self, seen: &mut Seen, key: usize, value: &str) {
+        let words: Vec<&str> = value.split(' ').collect();
+        assert_eq!(words[0], format!("shared-{key}"), "a value of another key");
+        let number = |i: usize| words[i].parse::<u64>().expect("a number");
+        let (writer, life, set) = (number(1) as usize, number(2) as u32, number(3));
+        let known = self.written.iter().find(|(known, _)| *known == (writer, life));
+        assert!(known.is_some_and(|(_, highest)| set <= *highest), "no client wrote {value}");
+        let highest = seen.entry((key, writer, life)).or_default();
+        assert!(*highest <= set, "{value} comes after {highest}");
+        *highest = set;
+    }
 }
 
 /// How a history is set up beyond what its seed decides.
@@ -103,6 +134,15 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
             Customer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
         })
         .collect();
+    let binary_count = rng.random_range(0..3usize);
+    let mut binary_machines: Vec<SimReactor> =
+        (0..binary_count).map(|_| world.machine(costs(&mut rng))).collect();
+    let mut binary_customers: Vec<BinaryCustomer> = (customers_count..customers_count + binary_count)
+        .map(|number| {
+            BinaryCustomer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
+        })
+        .collect();
+    let customers_count = customers_count + binary_count;
     let mut judge =
         Judge::new(servers::addresses(machines.len())[0].clone(), scene, customers_count, Rc::clone(&board));
     {
@@ -111,6 +151,9 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
             programs.push((core, machine));
         }
         for (customer, machine) in customers.iter_mut().zip(&mut customer_machines) {
+            programs.push((customer, machine));
+        }
+        for (customer, machine) in binary_customers.iter_mut().zip(&mut binary_machines) {
             programs.push((customer, machine));
         }
         world.run(&mut programs, LIMIT);

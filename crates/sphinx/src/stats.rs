@@ -58,6 +58,8 @@ core_stats! {
     refused_tls,
     /// Connections refused for speaking HTTP.
     refused_http,
+    /// Connections refused for speaking text where only the binary protocol is spoken.
+    refused_text,
     /// Connections closed for their silence.
     idle_kicks,
     /// Connections closed since they took nothing of their replies.

@@ -16,6 +16,11 @@ fn foreign_protocols() {
 }
 
 #[test]
+fn binary_connections() {
+    replay("binary_connections", sphinx::fuzz::binary_connections);
+}
+
+#[test]
 fn first_requests() {
     replay("first_requests", sphinx::fuzz::first_requests);
 }

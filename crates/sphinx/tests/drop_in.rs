@@ -100,7 +100,8 @@ fn in_the_background_a_failed_start_is_told() {
     let port = taken.local_addr().unwrap().port().to_string();
     check(&["-d", "-p", &port], 1, "the port is taken; choose another with -p");
     check(&["-d", "-p", "0", "-Y", "no-such-file"], 1, "cannot read the users' file");
-    check(&["-d", "-p", "0", "-S"], 2, "-S is refused");
+    check(&["-d", "-p", "0", "-e", "file"], 2, "-e is refused");
+    check(&["-d", "-p", "0", "-S"], 1, "-S needs users");
 }
 
 #[test]
@@ -155,7 +156,6 @@ fn each_warning_is_one_line_on_standard_error() {
         "-C has no effect: every item",
         "-o hashpower has no effect",
         "-o no_modern has no effect",
-        "-B auto is -B ascii",
         "-I 8 MiB is lowered to 2 MiB",
     ];
     assert_eq!(said.len(), expect.len(), "{said:#?}");

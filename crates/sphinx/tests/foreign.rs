@@ -1,4 +1,4 @@
-//! Clients of other protocols are refused at once, in their own protocol, and nothing that they send is executed.
+//! Clients of protocols that are not spoken are refused at once, in their own protocol, and nothing that they send is executed.
 
 mod support;
 
@@ -70,7 +70,7 @@ fn end(process: &mut Process) {
 
 #[test]
 fn a_binary_client_is_refused_and_nothing_of_its_values_is_executed() {
-    for args in ["-t 1 --io epoll", "-t 2"] {
+    for args in ["-t 1 --io epoll -B ascii", "-t 2 -B ascii"] {
         let mut server = sphinxd(args);
         let mut client = Client::connect(server.address);
         client.set("k", "v");
@@ -110,7 +110,7 @@ fn other_protocols_are_refused_on_every_transport_and_before_authentication() {
     let hello = [&b"\x16\x03\x01\x00\x20"[..], &[1; 32], COMMANDS].concat();
     let form = [b"POST / HTTP/1.1\r\nHost: x\r\n\r\n", &COMMANDS[2..]].concat();
     for args in [String::new(), format!("-Y {}", users.display())] {
-        let server = sphinxd(&format!("-t 1 -s {} {args}", socket.display()));
+        let server = sphinxd(&format!("-t 1 -B ascii -s {} {args}", socket.display()));
         let unix = || {
             let stream = UnixStream::connect(&socket).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -140,9 +140,30 @@ fn other_protocols_are_refused_on_every_transport_and_before_authentication() {
 }
 
 #[test]
+fn text_is_refused_where_only_the_binary_protocol_is_spoken() {
+    let server = sphinxd("-t 2 -B binary");
+    for step in [1, 100] {
+        let said = answer(tcp(server.address), b"set evil 0 0 1\r\nx\r\nset k 0 0 1\r\nx\r\n", step);
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(
+            said,
+            "CLIENT_ERROR this server speaks memcached's binary protocol only; set the client to binary\r\n"
+        );
+    }
+    let hello = [&b"\x16\x03\x01\x00\x20"[..], &[1; 32]].concat();
+    assert_eq!(answer(tcp(server.address), &hello, 100), [0x15, 3, 3, 0, 2, 2, 40]);
+    // `get evil`, a version, and the end.
+    let asked =
+        [binary(0, b"evil", b"", b""), binary(0x0b, b"", b"", b""), binary(7, b"", b"", b"")].concat();
+    let said = answer(tcp(server.address), &asked, 7);
+    assert_eq!(said[..8], [0x81, 0, 0, 0, 0, 0, 0, 1], "there is no such item");
+    assert_eq!(said[said.len() - 24..][..2], [0x81, 7], "and the end is answered");
+}
+
+#[test]
 fn a_binary_datagram_is_refused() {
     let port = free_udp_port();
-    let Running { address, process: _process, .. } = sphinxd(&format!("-t 1 -U {port}"));
+    let Running { address, process: _process, .. } = sphinxd(&format!("-t 1 -B ascii -U {port}"));
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.connect(("127.0.0.1", port)).unwrap();
     udp.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,4 +1,4 @@
-//! What tests need and no package of Debian has: clients of caches of npm and of Go, the player of the page of `apps/video`,
+//! What tests need and no package of Debian has: clients of caches of npm, of PyPI and of Go, the player of the page of `apps/video`,
 //! and what drives a browser.
 
 use std::fs;
@@ -12,6 +12,9 @@ const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tes
 const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../apps/video/player");
 /// The package that drives a browser in the tests of pages.
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/taillight/tests/browser");
+/// Clients of caches of PyPI, and what they need: name, version, and how pip names its folder.
+const PYTHON: [(&str, &str, &str); 2] =
+    [("python-binary-memcached", "0.33.0", "python_binary_memcached"), ("uhashring", "2.5", "uhashring")];
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
@@ -25,6 +28,7 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     let failed: Vec<String> =
         packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
+    python(&tools.join("clients-python"));
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
@@ -63,6 +67,23 @@ fn node(from: &Path, to: &Path) -> Result<(), String> {
     // So that it is tried again.
     let _ = fs::remove_file(to.join(LOCK));
     Err(format!("npm could not install what {} names; its message is above", from.display()))
+}
+
+/// Installs the packages of Python into a folder that needs no environment to be read from.
+fn python(to: &Path) {
+    let packages = to.join("packages");
+    let is_there = PYTHON
+        .iter()
+        .all(|(_, version, folder)| packages.join(format!("{folder}-{version}.dist-info")).is_dir());
+    if is_there || find("python3").is_none() {
+        return;
+    }
+    // A part of it, from a run that was cut off, is made anew.
+    if run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(to)) {
+        let wanted = PYTHON.iter().map(|(name, version, _)| format!("{name}=={version}"));
+        let pip = || Command::new(to.join("bin/pip"));
+        run(pip().args(["install", "--quiet", "--no-deps", "--target"]).arg(&packages).args(wanted));
+    }
 }
 
 fn go(module: &Path, bin: &Path) {

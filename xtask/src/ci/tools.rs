@@ -37,14 +37,17 @@ const PACKAGES: [(&str, &str, &str); 24] = [
     ("python3", "python3", "Ansible, and the clients in Python"),
     ("sysctl", "procps", "the tests of knobs on this machine"),
     ("javac", "default-jdk-headless", "the test of a client in Java"),
+    ("ruby", "ruby", "the test of a client in Ruby"),
 ];
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
 /// programs in `PATH`, so whether they are there is told by the package's own list of files. With them what PHP needs for
 /// the social network.
-const CLIENTS: [&str; 11] = [
+const CLIENTS: [&str; 14] = [
     "libmemcached-dev",
     "libmemcached-tools",
+    // The mechanism that memcached with SASL offers.
+    "libsasl2-modules",
     "libspymemcached-java",
     "nutcracker",
     "php-cli",
@@ -54,6 +57,9 @@ const CLIENTS: [&str; 11] = [
     "php-twig",
     "python3-pylibmc",
     "python3-pymemcache",
+    "ruby-dalli",
+    // Makes the users of a memcached with SASL.
+    "sasl2-bin",
 ];
 /// Libraries that the programs in the kernel are loaded with, by their names in Debian.
 const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];

@@ -5,12 +5,11 @@ use proto_memcache::server::RequestParser;
 use reactor::Reactor;
 
 use super::Core;
+use crate::binary::{self, Binary};
 use crate::client::{Client, OUTPUT_MAX, State};
+use crate::foreign::BINARY_REQUEST;
 use crate::frames::datagrams;
-
-/// The answer to what would fill more datagrams than one should cause, and where another thread has no memory for its part
-/// of a reply. Source: memcached's, when it has no memory for a reply.
-pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
+use crate::operation::NO_MEMORY;
 
 impl<R: Reactor> Core<R> {
     /// Takes one datagram.
@@ -26,9 +25,15 @@ impl<R: Reactor> Core<R> {
     }
 
     fn serve_text(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) {
-        if self.refuse_binary(reactor, client, text) {
+        let is_binary = text.first() == Some(&BINARY_REQUEST);
+        let protocol = self.common.config.protocol;
+        if is_binary && !protocol.has_binary() {
+            return self.refuse_binary(reactor, client, text);
+        }
+        if !is_binary && !protocol.has_text() {
             return;
         }
+        client.binary = is_binary.then(|| Box::new(Binary::new(self.common.config.item_max)));
         let used = self.requests(reactor, client, text);
         // What is not a whole request gets no answer, unless it only had to stop for a while.
         if client.state == State::Held {
@@ -67,7 +72,11 @@ impl<R: Reactor> Core<R> {
             if too_long {
                 let output = reactor.output(conn);
                 output.clear();
-                output.extend_from_slice(NO_MEMORY);
+                // What would fill more datagrams than one should cause has the answer of a reply without memory.
+                match &client.binary {
+                    Some(binary) => binary::no_memory(output, binary.echo),
+                    None => output.extend_from_slice(NO_MEMORY),
+                }
             }
             self.send_datagrams(reactor, &mut client);
             // `quit` and lines that are too long end nothing here: there is no connection.

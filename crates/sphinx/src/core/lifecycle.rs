@@ -10,9 +10,10 @@ use units::{Nanos, Time};
 
 use super::Core;
 use crate::auth::{Attempt, attempt};
+use crate::binary::Binary;
 use crate::client::{Client, State};
 use crate::config::Config;
-use crate::foreign::{self, BINARY_HEADER, BINARY_REQUEST, Protocol, Start};
+use crate::foreign::{self, BINARY_HEADER, Protocol, Start};
 use crate::message::Work;
 use crate::metrics::Snapshot;
 use crate::phase::Phase;
@@ -261,29 +262,36 @@ impl<R: Reactor> Core<R> {
         client.input.extend_from_slice(bytes);
         match foreign::read(&client.input) {
             Start::NeedMore => {}
-            Start::Text => {
+            Start::Text if self.common.config.protocol.has_text() => {
                 client.is_new = false;
                 self.work_off(reactor, client);
             }
-            Start::Foreign(protocol) => {
-                let input = std::mem::take(&mut client.input);
-                self.make(reactor, client, |out| protocol.refuse(&input, out));
-                client.state = State::Closing;
-                self.count_refused(reactor, client.conn, protocol);
+            Start::Text => self.refuse(reactor, client, Protocol::Text),
+            Start::Binary if self.common.config.protocol.has_binary() => {
+                client.is_new = false;
+                client.binary = Some(Box::new(Binary::new(self.common.config.item_max)));
+                self.work_off(reactor, client);
             }
+            // Too few bytes to refuse it properly; none of them is a whole text command.
+            Start::Binary if client.input.len() < BINARY_HEADER => {}
+            Start::Binary => self.refuse(reactor, client, Protocol::Binary),
+            Start::Foreign(protocol) => self.refuse(reactor, client, protocol),
         }
     }
 
-    /// Refuses a datagram of the binary protocol; returns whether it is one.
-    pub(super) fn refuse_binary(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) -> bool {
-        if text.first() != Some(&BINARY_REQUEST) {
-            return false;
-        }
+    fn refuse(&mut self, reactor: &mut R, client: &mut Client, protocol: Protocol) {
+        let input = std::mem::take(&mut client.input);
+        self.make(reactor, client, |out| protocol.refuse(&input, out));
+        client.state = State::Closing;
+        self.count_refused(reactor, client.conn, protocol);
+    }
+
+    /// Refuses a datagram of the binary protocol.
+    pub(super) fn refuse_binary(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) {
         if text.len() >= BINARY_HEADER {
             self.make(reactor, client, |out| Protocol::Binary.refuse(text, out));
         }
         self.count_refused(reactor, client.conn, Protocol::Binary);
-        true
     }
 
     fn count_refused(&mut self, reactor: &R, conn: Conn, protocol: Protocol) {
@@ -291,6 +299,7 @@ impl<R: Reactor> Core<R> {
             Protocol::Binary => &mut self.stats.refused_binary,
             Protocol::Tls => &mut self.stats.refused_tls,
             Protocol::Http => &mut self.stats.refused_http,
+            Protocol::Text => &mut self.stats.refused_text,
         };
         *count += 1;
         let peer = reactor.addresses(conn).map(|(peer, _)| peer);
@@ -303,7 +312,8 @@ impl<R: Reactor> Core<R> {
                 (None, false) => "unknown".into(),
             };
             let protocol = protocol.name();
-            warn!(client, protocol, "refused a client: this server speaks memcached's text protocol here");
+            let spoken = self.common.config.protocol.spoken();
+            warn!(client, protocol, "refused a client: this server speaks memcached's {spoken} here");
         }
     }
 
@@ -331,9 +341,8 @@ impl<R: Reactor> Core<R> {
                     match client.is_known {
                         true => (length, b"STORED\r\n"),
                         false => {
-                            self.stats.auth_errors += 1;
-                            if self.rounds.may_warn(self.now) {
-                                warn!(user = %user.escape_ascii(), "a client could not authenticate");
+                            if self.refuse_words(client, Some(user)) {
+                                client.state = State::Closing;
                             }
                             (length, b"CLIENT_ERROR authentication failure\r\n")
                         }
@@ -342,6 +351,9 @@ impl<R: Reactor> Core<R> {
             };
             used += length;
             self.make(reactor, client, |out| out.extend_from_slice(reply));
+            if client.state == State::Closing {
+                return bytes.len();
+            }
         }
         used
     }

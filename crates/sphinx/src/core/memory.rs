@@ -15,7 +15,6 @@ use reactor::Reactor;
 use units::{Nanos, Time};
 
 use super::Core;
-use super::datagrams::NO_MEMORY;
 use super::requests::Flow;
 use crate::budget::{FREE, counted};
 use crate::client::{Client, State};
@@ -80,7 +79,7 @@ impl<R: Reactor> Core<R> {
     /// Makes room for the request that is not whole, or has the connection wait. To be called when its input is in place.
     #[inline]
     pub(super) fn grant_input(&mut self, client: &mut Client) {
-        let wanted = client.parser.needed().max(client.input.capacity());
+        let wanted = client.needed().max(client.input.capacity());
         if wanted > FREE.max(client.granted) {
             self.grant_large_input(client);
         } else if client.input.capacity() <= FREE {
@@ -97,7 +96,8 @@ impl<R: Reactor> Core<R> {
             self.wait_for_memory(client);
             return;
         }
-        self.large_inputs.reserve(&mut client.input, client.parser.needed());
+        let needed = client.needed();
+        self.large_inputs.reserve(&mut client.input, needed);
         client.granted = client.input.capacity();
     }
 
@@ -171,10 +171,10 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// The answer of another thread that had no memory for it: memcached's in the same case. The connection then closes,
-    /// since within a `get` of several keys no client expects it.
-    pub(super) fn refuse_reply(&mut self, client: &mut Client, number: u64) {
-        client.replies.fill(number, NO_MEMORY.to_vec(), None);
+    /// The answer of another thread that had no memory for a reply: memcached's in the same case. The connection then
+    /// closes, since within a `get` of several keys no client expects it.
+    pub(super) fn refuse_reply(&mut self, client: &mut Client, number: u64, answer: Vec<u8>) {
+        client.replies.fill(number, answer, None);
         client.state = State::Closing;
     }
 }

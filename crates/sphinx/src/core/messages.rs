@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use cache_store::{Key, KeyHash};
+use proto_memcache::binary::Echo;
 use proto_memcache::server::reply;
 use reactor::{Address, Reactor};
 
 use super::Core;
+use crate::binary;
 use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::{Draft, lent};
@@ -68,6 +70,7 @@ impl<R: Reactor> Core<R> {
                     && !self.account.budget().has_room(budget::largest(self.common.config.item_max))
                     && self.partitions.copies(place, key, FREE, true, now)
                 {
+                    operation.no_memory(&mut buffer);
                     self.buffers.give(question);
                     return Answer { ticket, buffer, extra: Extra::Refused };
                 }
@@ -177,7 +180,14 @@ impl<R: Reactor> Core<R> {
     }
 
     /// The reply when every thread has done its part. Cost: only `stats` and its groups are long.
-    pub(super) fn finished(&mut self, finish: Finish, stats: &CoreStats, lines: &[u8]) -> Vec<u8> {
+    /// `echo`: what it repeats, in the binary protocol.
+    pub(super) fn finished(
+        &mut self,
+        finish: Finish,
+        stats: &CoreStats,
+        lines: &[u8],
+        echo: Option<Echo>,
+    ) -> Vec<u8> {
         let mut text = self.buffers.take();
         match finish {
             Finish::Ok => text.extend_from_slice(reply::OK),
@@ -196,7 +206,10 @@ impl<R: Reactor> Core<R> {
                 stats.write(&self.common.config, &Moment { now, uptime, accepting }, &mut text);
             }
         }
-        text
+        match echo {
+            Some(echo) => binary::response(finish, &text, echo),
+            None => text,
+        }
     }
 
     fn take_answers(&mut self, peer: usize) -> bool {
@@ -236,13 +249,14 @@ impl<R: Reactor> Core<R> {
                 dump.asked = false;
                 client.dump = Some(dump);
             }
-            Extra::Refused => self.refuse_reply(&mut client, number),
+            Extra::Refused => self.refuse_reply(&mut client, number, buffer),
             Extra::Part(part) => {
                 let whole = client.replies.add(number, &part, &buffer);
-                let whole = whole.map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines)));
+                let whole = whole
+                    .map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines), whole.echo));
                 self.buffers.give(buffer);
-                if let Some((finish, stats, lines)) = whole {
-                    let text = self.finished(finish, &stats, &lines);
+                if let Some((finish, stats, lines, echo)) = whole {
+                    let text = self.finished(finish, &stats, &lines, echo);
                     client.replies.fill(number, text, None);
                 }
             }

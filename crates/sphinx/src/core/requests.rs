@@ -46,7 +46,7 @@ impl<R: Reactor> Core<R> {
         }
         client.heard = self.now;
         if client.is_new && client.input.is_empty() {
-            client.is_new = may_be_foreign(bytes);
+            client.is_new = may_be_foreign(bytes) || !self.common.config.protocol.has_text();
         }
         match client.state {
             State::Open if client.is_new => self.greet(reactor, &mut client, bytes),
@@ -87,6 +87,9 @@ impl<R: Reactor> Core<R> {
 
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
     pub(super) fn requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
+        if client.binary.is_some() {
+            return self.binary_requests(reactor, client, bytes);
+        }
         let mut used = 0;
         if !client.is_known {
             used = self.authenticate(reactor, client, bytes);
@@ -255,7 +258,7 @@ impl<R: Reactor> Core<R> {
         }
         let owner = match place {
             Place::Here(partition) => {
-                if !matches!(operation, Operation::Get { .. }) {
+                if !operation.only_reads() {
                     // A write may need memory that this thread itself still looks at, and would wait for in vain.
                     self.partitions.leave();
                 }
@@ -325,11 +328,12 @@ impl<R: Reactor> Core<R> {
             self.tell_listeners(&mut lines);
         }
         let left = self.links.len() - 1;
+        let echo = client.binary.as_ref().map(|binary| binary.echo);
         if left == 0 {
-            let text = self.finished(finish, &part, &lines);
+            let text = self.finished(finish, &part, &lines, echo);
             return self.answer(reactor, client, reply, &text);
         }
-        let gathering = Gathering { left, stats: part, lines, finish };
+        let gathering = Gathering { left, stats: part, lines, finish, echo };
         let ticket = Ticket {
             conn: client.conn,
             reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),

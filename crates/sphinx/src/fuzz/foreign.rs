@@ -51,7 +51,7 @@ pub fn foreign_protocols(bytes: &[u8]) {
             (format!("{head}Connection: close\r\n\r\n{body}").into_bytes(), true)
         }
     };
-    let (answer, stats) = answer_to(&sent, step, by_datagram);
+    let (answer, stats) = answer_to(&sent, step, by_datagram, "ascii");
     let answer = match (by_datagram, Header::read(&answer)) {
         (true, Some((_, text))) => text.to_vec(),
         _ => answer,
@@ -129,10 +129,26 @@ impl Program for Client {
     }
 }
 
-/// What a server answers to bytes that come in steps of that many, or as one datagram, and its `stats` afterwards.
-fn answer_to(bytes: &[u8], step: usize, by_datagram: bool) -> (Vec<u8>, String) {
-    let words =
-        ["--lazy-memory", "--cpus", "0", "-t", "1", "-m", "4", "-I", "64k", "--io", "epoll", "-U", "1"];
+/// What a server that speaks `protocol` answers to bytes that come in steps of that many, or as one datagram, and its
+/// `stats` afterwards.
+pub(super) fn answer_to(bytes: &[u8], step: usize, by_datagram: bool, protocol: &str) -> (Vec<u8>, String) {
+    let words = [
+        "--lazy-memory",
+        "--cpus",
+        "0",
+        "-t",
+        "1",
+        "-m",
+        "4",
+        "-I",
+        "64k",
+        "--io",
+        "epoll",
+        "-U",
+        "1",
+        "-B",
+        protocol,
+    ];
     let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
     let matches = command.try_get_matches_from(words).expect("they are right");
     let config = Options::from_arg_matches(&matches).and_then(|options| {

@@ -87,6 +87,7 @@ const FIGURES: &[Figure] = &[
     refused("binary", |s| s.refused_binary),
     refused("tls", |s| s.refused_tls),
     refused("http", |s| s.refused_http),
+    refused("text", |s| s.refused_text),
     counter("sphinx_idle_kicks", "Connections closed for their silence", None, |s| s.idle_kicks),
     counter("sphinx_slow_reader_kicks", "Connections closed that read nothing", None, |s| {
         s.slow_reader_kicks

@@ -124,9 +124,8 @@ fn refuses_with_a_reason() {
     check("-Z --tls-cert c --tls-client-ca a -o ssl_verify_mode=0", "leave out one of the two");
     check("-o wat", "-o wat is not known");
     check("-M --policy fifo", "cannot be used with");
-    check("-B binary", "only the text protocol is spoken");
-    check("-B text", "write ascii or auto");
-    check("-S", "-S is refused: SASL belongs to the binary protocol");
+    check("-B text", "write ascii, binary or auto");
+    check("-S -B ascii -Y f", "leave out one of the two");
     check("-e /f", "-e is refused: items are in memory only");
 }
 
@@ -138,7 +137,7 @@ fn warns_of_what_has_no_effect() {
         "-f 1.05 -f 1.1 -vvv -B ascii",
         &["-f has no effect: there are no slabs, items of all sizes lie in the same segments"],
     );
-    check("-B auto", &["-B auto is -B ascii: only the text protocol is spoken, classic and meta"]);
+    check("-B auto -S -Y /users", &[]);
     check("-W", &["-W has no effect: there is no watch command to disable"]);
     check("-o modern", &[]);
     check("-o hashpower=20", &["-o hashpower has no effect: the index grows by itself, in small steps"]);
@@ -318,7 +317,7 @@ fn a_file_has_the_same_names_and_the_command_line_overrules_it() {
     check("port = 1.5", "'port' is float; write a string or a whole number");
     check("lazy-memory = \"yes\"", "'lazy-memory' is string; write true or false");
     check("config = \"x\"", "there is no option 'config'");
-    check("enable-sasl = true", "-S is refused");
+    check("memory-file = \"x\"", "-e is refused");
     check("port = ", "sphinx.toml:");
     let error = parse("--config /no/such/file").unwrap_err();
     assert!(error.contains("/no/such/file: No such file"), "{error}");

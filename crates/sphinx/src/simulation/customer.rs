@@ -1,7 +1,7 @@
 //! A client that uses the cache over one connection at a time and holds it to what it must do.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -12,10 +12,10 @@ use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
 use super::model::{COUNTERS, Model};
-use super::{Board, Scene};
+use super::{Board, Scene, Seen};
 
 /// Shared keys that every client sets and gets.
-const SHARED: usize = 4;
+pub(super) const SHARED: usize = 4;
 /// Keys of each connection's own.
 const OWN: usize = 6;
 /// A value that fills a good part of a segment, so that memory runs out where it is short.
@@ -53,7 +53,7 @@ pub(super) struct Customer {
     left: u32,
     sets: u64,
     /// The highest number seen on this connection of each writer's life.
-    seen: HashMap<(usize, usize, u32), u64>,
+    seen: Seen,
 }
 
 impl Customer {
@@ -78,7 +78,7 @@ impl Customer {
             expected: VecDeque::new(),
             input: Vec::new(),
             sets: 0,
-            seen: HashMap::new(),
+            seen: Seen::new(),
         }
     }
 
@@ -187,13 +187,7 @@ impl Customer {
             return format!("get shared-{key}\r\n").into();
         }
         self.sets += 1;
-        let writer = (self.number, self.life);
-        let mut board = self.board.borrow_mut();
-        match board.written.iter_mut().find(|(known, _)| *known == writer) {
-            Some((_, highest)) => *highest = self.sets,
-            None => board.written.push((writer, self.sets)),
-        }
-        let value = format!("shared-{key} {} {} {}", self.number, self.life, self.sets);
+        let value = self.board.borrow_mut().write(key, (self.number, self.life), self.sets);
         self.expected.push_back(Expected::Exactly(b"STORED\r\n".into()));
         storage("set", &format!("shared-{key}"), value.as_bytes())
     }
@@ -278,16 +272,7 @@ impl Customer {
             Expected::Shared(key) if answer != b"END\r\n" => {
                 let text = std::str::from_utf8(answer).expect("it was written as text");
                 let value = text.lines().nth(1).expect("the line with the value");
-                let words: Vec<&str> = value.split(' ').collect();
-                assert_eq!(words[0], format!("shared-{key}"), "a value of another key");
-                let number = |i: usize| words[i].parse::<u64>().expect("a number");
-                let (writer, life, set) = (number(1) as usize, number(2) as u32, number(3));
-                let board = self.board.borrow();
-                let known = board.written.iter().find(|(known, _)| *known == (writer, life));
-                assert!(known.is_some_and(|(_, highest)| set <= *highest), "no client wrote {value}");
-                let seen = self.seen.entry((*key, writer, life)).or_default();
-                assert!(*seen <= set, "{value} comes after {seen}");
-                *seen = set;
+                self.board.borrow().check(&mut self.seen, *key, value);
             }
             _ => {}
         }

@@ -1,8 +1,10 @@
 //! More clients with large values than the budget of connections' memory has room for: all are served in the end, the
 //! threads' accounts agree with what is there after every turn, and the budget is whole when the clients have
-//! disconnected.
+//! disconnected. Every other client speaks the binary protocol.
 
 use dist::{Purpose, Rng, Streams};
+use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::{Echo, opcode, reply};
 use rand::RngExt;
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
@@ -26,8 +28,61 @@ struct Client {
     requests: Vec<u8>,
     sent: usize,
     replies: Vec<u8>,
+    /// Where unique numbers stand in the replies, which are whatever the server says.
+    numbers: Vec<usize>,
     read: usize,
 }
+
+impl Client {
+    /// What a client of this number sends and gets, in the text protocol.
+    fn text(conn: Conn, number: usize) -> Client {
+        let (mut requests, mut replies) = (Vec::new(), Vec::new());
+        for item in 0..ITEMS {
+            let value = vec![b'a' + ((number + item) % 26) as u8; VALUE];
+            requests.extend_from_slice(format!("set {number}-{item} 0 0 {VALUE}\r\n").as_bytes());
+            requests.extend_from_slice(&value);
+            requests.extend_from_slice(format!("\r\nget {number}-{item}\r\n").as_bytes());
+            replies.extend_from_slice(format!("STORED\r\nVALUE {number}-{item} 0 {VALUE}\r\n").as_bytes());
+            replies.extend_from_slice(&value);
+            replies.extend_from_slice(b"\r\nEND\r\n");
+        }
+        Client { conn, is_open: false, requests, sent: 0, replies, numbers: Vec::new(), read: 0 }
+    }
+
+    /// The same in the binary protocol.
+    fn binary(conn: Conn, number: usize) -> Client {
+        let (mut requests, mut replies, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for item in 0..ITEMS {
+            let key = format!("{number}-{item}");
+            let value = vec![b'a' + ((number + item) % 26) as u8; VALUE];
+            let packet = |opcode| Packet::new(opcode).key(key.as_bytes()).opaque(item as u32);
+            packet(opcode::SET).store(0, 0).value(&value).append(&mut requests);
+            packet(opcode::GETK).append(&mut requests);
+            let echo = |opcode| Echo { opcode, opaque: item as u32 };
+            numbers.push(replies.len() + NUMBER_AT);
+            reply::done(&mut replies, echo(opcode::SET), 0);
+            numbers.push(replies.len() + NUMBER_AT);
+            reply::value(&mut replies, echo(opcode::GETK), 0, Some(key.as_bytes()), 0, &value);
+        }
+        Client { conn, is_open: false, requests, sent: 0, replies, numbers, read: 0 }
+    }
+
+    /// Takes what has come, which must be what was to come next.
+    fn take(&mut self, bytes: &[u8]) {
+        let end = self.read + bytes.len();
+        let mut expected = self.replies.get(self.read..end).expect("no more than was asked for").to_vec();
+        for place in self.numbers.iter().flat_map(|&start| start..start + 8) {
+            if (self.read..end).contains(&place) {
+                expected[place - self.read] = bytes[place - self.read];
+            }
+        }
+        assert!(expected == bytes, "another reply at {}", self.read);
+        self.read = end;
+    }
+}
+
+/// Where the unique number stands in a header. Units: bytes.
+const NUMBER_AT: usize = 16;
 
 /// Connections that all send large values at the same time, and one that asks for little.
 struct Crowd {
@@ -42,18 +97,8 @@ impl Crowd {
         for number in 0..CLIENTS {
             let server = &self.servers[number % self.servers.len()];
             let conn = reactor.connect(server).expect("there is a network");
-            let (mut requests, mut replies) = (Vec::new(), Vec::new());
-            for item in 0..ITEMS {
-                let value = vec![b'a' + ((number + item) % 26) as u8; VALUE];
-                requests.extend_from_slice(format!("set {number}-{item} 0 0 {VALUE}\r\n").as_bytes());
-                requests.extend_from_slice(&value);
-                requests.extend_from_slice(format!("\r\nget {number}-{item}\r\n").as_bytes());
-                replies
-                    .extend_from_slice(format!("STORED\r\nVALUE {number}-{item} 0 {VALUE}\r\n").as_bytes());
-                replies.extend_from_slice(&value);
-                replies.extend_from_slice(b"\r\nEND\r\n");
-            }
-            self.clients.push(Client { conn, is_open: false, requests, sent: 0, replies, read: 0 });
+            let client = if number % 2 == 0 { Client::text } else { Client::binary };
+            self.clients.push(client(conn, number));
         }
     }
 }
@@ -68,14 +113,7 @@ impl Handler<SimReactor> for Crowd {
             }
             Event::Data { conn, bytes, .. } => {
                 let client = find(&mut self.clients, conn).expect("it is one of these");
-                let client = &mut self.clients[client];
-                let end = client.read + bytes.len();
-                assert!(
-                    client.replies.get(client.read..end) == Some(bytes),
-                    "another reply at {}",
-                    client.read
-                );
-                client.read = end;
+                self.clients[client].take(bytes);
             }
             Event::Closed { .. } => panic!("the server has hung up at {:?}", reactor.now()),
             _ => {}

@@ -103,7 +103,7 @@ impl CoreStats {
         fields!(line, self; values_lent values_placed);
         line("hugepages_pool_bytes", &store.pool_bytes);
         line("hugepages_thp_bytes", &store.thp_bytes);
-        fields!(line, self; accept_failures tls_errors refused_binary refused_tls refused_http);
+        fields!(line, self; accept_failures tls_errors refused_binary refused_tls refused_http refused_text);
         fields!(line, self; slow_reader_kicks datagrams_dropped);
         line("messages", &self.asks);
         fields!(line, self; wakeups spin_us spin_found sleeps queue_waits output_waits connection_memory);

@@ -3,12 +3,15 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import net.spy.memcached.BinaryConnectionFactory;
 import net.spy.memcached.CASResponse;
 import net.spy.memcached.CASValue;
+import net.spy.memcached.ConnectionFactory;
+import net.spy.memcached.DefaultConnectionFactory;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.transcoders.SerializingTranscoder;
 
-/** What spymemcached asks of a server in ASCII; prints one line for each step. Usage: java SpyClient.java HOST PORT */
+/** What spymemcached asks of a server; prints one line for each step. Usage: java SpyClient.java HOST PORT [binary] */
 public class SpyClient {
     static void say(String what, Object value) {
         System.out.println(what + ": " + (value == null ? "none" : value));
@@ -21,7 +24,9 @@ public class SpyClient {
     public static void main(String[] args) throws Exception {
         java.util.logging.LogManager.getLogManager().reset();
         System.setProperty("net.spy.log.LoggerImpl", "net.spy.memcached.compat.log.SunLogger");
-        MemcachedClient client = new MemcachedClient(new InetSocketAddress(args[0], Integer.parseInt(args[1])));
+        ConnectionFactory factory = args.length > 2 ? new BinaryConnectionFactory() : new DefaultConnectionFactory();
+        MemcachedClient client =
+                new MemcachedClient(factory, Arrays.asList(new InetSocketAddress(args[0], Integer.parseInt(args[1]))));
         ((SerializingTranscoder) client.getTranscoder()).setCompressionThreshold(Integer.MAX_VALUE);
         say("set", stored(client.set("k", 0, "v1").get(30, TimeUnit.SECONDS)));
         say("get", client.get("k"));

@@ -1,7 +1,7 @@
 <?php
-// What php-memcached asks of a server in ASCII; prints one line for each step. Usage: php php_client.php HOST PORT, or a path and 0
+// What php-memcached asks of a server; prints one line for each step. Usage: php php_client.php HOST PORT, or a path and 0, [binary]
 $client = new Memcached();
-$client->setOption(Memcached::OPT_BINARY_PROTOCOL, false);
+$client->setOption(Memcached::OPT_BINARY_PROTOCOL, ($argv[3] ?? '') === 'binary');
 $client->setOption(Memcached::OPT_COMPRESSION, false);
 $client->setOption(Memcached::OPT_TCP_NODELAY, true);
 $client->addServer($argv[1], (int) $argv[2]);

@@ -1,4 +1,4 @@
-"""What pylibmc, and so libmemcached, asks of a server; prints one line for each step. Usage: pylibmc_client.py HOST PORT, or a path and 0"""
+"""What pylibmc, and so libmemcached, asks of a server; prints one line for each step. Usage: pylibmc_client.py HOST PORT, or a path and 0, [binary]"""
 
 import sys
 import time
@@ -6,7 +6,7 @@ import time
 import pylibmc
 
 place = sys.argv[1] if sys.argv[1].startswith("/") else ":".join(sys.argv[1:3])
-client = pylibmc.Client([place], binary=False, behaviors={"cas": True, "tcp_nodelay": True})
+client = pylibmc.Client([place], binary=sys.argv[3:] == ["binary"], behaviors={"cas": True, "tcp_nodelay": True})
 text = lambda value: "none" if value is None else value
 print("set:", "stored" if client.set("k", "v1") else "refused")
 print("get:", text(client.get("k")))

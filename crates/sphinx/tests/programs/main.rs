@@ -52,7 +52,9 @@ programs! {
     spymemcached,
     npm_memcached,
     dalli_style,
+    dalli,
     memjs,
+    bmemcached,
 }
 
 fn check_program(program: &Program) {
@@ -60,7 +62,7 @@ fn check_program(program: &Program) {
         return println!("skipped: {}: {reason}; {}", program.name, program.from);
     }
     let mut failures = Vec::new();
-    for way in [Way::Tcp, Way::Unix, Way::Tls] {
+    for way in [Way::Tcp, Way::Unix, Way::Tls, Way::Sasl] {
         let mut checks = program.checks.iter().filter(|check| check.way == way).peekable();
         if checks.peek().is_none() {
             continue;

@@ -11,6 +11,7 @@ use launch::{Process, Spec};
 use tempfile::TempDir;
 
 use super::support::certificate::certificate;
+use super::support::sasl::{self, PASSWORD, USER};
 use super::support::{PATIENCE, Words, memcached_program, spawn};
 
 /// How a program reaches the server.
@@ -19,6 +20,8 @@ pub(crate) enum Way {
     Tcp,
     Unix,
     Tls,
+    /// TCP, with the one user that [`sasl`] names.
+    Sasl,
 }
 
 /// A memcached, where there is one, and a Sphinx, set up alike.
@@ -46,8 +49,8 @@ impl Pair {
         let pair = Pair { memcached: memcached(way), sphinx: sphinx(way) };
         for server in pair.memcached.iter().chain([&pair.sphinx]) {
             fs::write(server.folder.path().join("item"), format!("{}\n", "value ".repeat(2_000))).unwrap();
-            // The port of TLS takes no plain requests, and its clients need none of the items.
-            if way != Way::Tls {
+            // The port of TLS takes no plain requests, and its clients need none of the items; nor do those of SASL.
+            if !matches!(way, Way::Tls | Way::Sasl) {
                 seed(server);
             }
         }
@@ -110,6 +113,7 @@ fn flags(way: Way, folder: &TempDir) -> Vec<String> {
             let files = format!("ssl_chain_cert={},ssl_key={}", path("cert.pem"), path("key.pem"));
             vec!["-Z".into(), "-o".into(), files]
         }
+        Way::Sasl => vec!["-S".into(), "-Y".into(), path("users")],
     }
 }
 
@@ -120,7 +124,24 @@ fn folder(way: Way) -> TempDir {
     folder
 }
 
+fn memcached_with_sasl() -> Option<Server> {
+    let folder = folder(Way::Sasl);
+    match sasl::memcached(folder.path()) {
+        Ok((process, address, words)) => {
+            let place = address.to_string();
+            Some(Server { name: "memcached", words, place, folder, _process: process })
+        }
+        Err(reason) => {
+            println!("skipped: the half with memcached's SASL, as {reason}");
+            None
+        }
+    }
+}
+
 fn memcached(way: Way) -> Option<Server> {
+    if way == Way::Sasl {
+        return memcached_with_sasl();
+    }
     let (memcached, words) = memcached_program()?;
     let folder = folder(way);
     let extra = flags(way, &folder);
@@ -134,7 +155,7 @@ fn memcached(way: Way) -> Option<Server> {
     let (process, place) = match way {
         // With a Unix socket it listens on no port, so any will do.
         Way::Unix => on_socket(memcached.spec(1, &options), &folder.path().join("socket")),
-        Way::Tcp | Way::Tls => {
+        Way::Tcp | Way::Tls | Way::Sasl => {
             let (process, address) = memcached.start(&options, PATIENCE).unwrap();
             (process, address.to_string())
         }
@@ -155,6 +176,7 @@ fn on_socket(spec: Spec, socket: &Path) -> (Process, String) {
 
 fn sphinx(way: Way) -> Server {
     let folder = folder(way);
+    fs::write(folder.path().join("users"), format!("{USER}:{PASSWORD}\n")).unwrap();
     // A Unix socket is used in place of the network, unless a port is given.
     let port: &[String] = if way == Way::Unix { &[] } else { &["-p".into(), "0".into()] };
     let args = [&["-m", "64", "-t", "2"].map(str::to_owned)[..], port, &flags(way, &folder)].concat();

@@ -34,8 +34,10 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 /// What to start for a command line.
 pub(crate) fn spec(words: &[String]) -> Result<Spec, String> {
     let program = find(&words[0]).ok_or_else(|| format!("{} is not here", words[0]))?;
-    let modules = format!("{TOOLS}/node/node_modules");
-    Ok(Spec::new(&words[0], program).args(words[1..].iter().cloned()).dir(CLIENTS).env("NODE_PATH", modules))
+    let spec = Spec::new(&words[0], program).args(words[1..].iter().cloned()).dir(CLIENTS);
+    let (modules, packages) =
+        (format!("{TOOLS}/node/node_modules"), format!("{TOOLS}/clients-python/packages"));
+    Ok(spec.env("NODE_PATH", modules).env("PYTHONPATH", packages))
 }
 
 /// Runs a command line, with the server's place in it, to its end.

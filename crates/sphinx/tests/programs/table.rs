@@ -187,6 +187,7 @@ pub(crate) fn memccapable() -> Program {
             "`ascii delete` and `ascii delete noreply` fail, as with memcached 1.6.45: both ignore words behind those \
              that `delete` takes, which the tests want refused",
         )
+        .check("`-b`: those of the binary protocol", "memccapable -b -h {host} -p {port}")
 }
 
 pub(crate) fn twemproxy() -> Program {
@@ -230,6 +231,8 @@ pub(crate) fn pylibmc() -> Program {
         .check("over a Unix socket", "/usr/bin/python3 pylibmc_client.py {host} {port}")
         .prints(STEPS)
         .over(Way::Unix)
+        .check("in the binary protocol", "/usr/bin/python3 pylibmc_client.py {host} {port} binary")
+        .prints(STEPS)
 }
 
 const WITH_PHP: &str = "`apt-get install php-cli php-memcached` brings it";
@@ -242,6 +245,8 @@ pub(crate) fn php_memcached() -> Program {
         .check("over a Unix socket", "php php_client.php {host} {port}")
         .prints(STEPS)
         .over(Way::Unix)
+        .check("in the binary protocol", "php php_client.php {host} {port} binary")
+        .prints(STEPS)
 }
 
 pub(crate) fn php_sessions() -> Program {
@@ -250,10 +255,15 @@ pub(crate) fn php_sessions() -> Program {
     Program::new("sessions of php-memcached", "3.2.0", WITH_PHP, PHP)
         .check(
             "written, locked, read by another process, given a new id, destroyed",
-            "php php_sessions.php {host}:{port}",
+            "php php_sessions.php {host}:{port} text",
         )
         .prints(PRINTS)
-        .check("over a Unix socket", "php php_sessions.php {host}:{port}")
+        .check("over a Unix socket", "php php_sessions.php {host}:{port} text")
+        .prints(PRINTS)
+        .over(Way::Unix)
+        .check("in the binary protocol, its default", "php php_sessions.php {host}:{port} default")
+        .prints(PRINTS)
+        .check("the same over a Unix socket", "php php_sessions.php {host}:{port} default")
         .prints(PRINTS)
         .over(Way::Unix)
 }
@@ -271,6 +281,11 @@ pub(crate) fn spymemcached() -> Program {
     let from = "`apt-get install libspymemcached-java default-jdk-headless` brings it";
     Program::new("spymemcached", "2.12.3", from, Probe::Call(probe::spymemcached))
         .check(OPERATIONS, "java -cp /usr/share/java/spymemcached.jar SpyClient.java {host} {port}")
+        .prints(STEPS)
+        .check(
+            "in the binary protocol",
+            "java -cp /usr/share/java/spymemcached.jar SpyClient.java {host} {port} binary",
+        )
         .prints(STEPS)
 }
 
@@ -295,11 +310,89 @@ pub(crate) fn dalli_style() -> Program {
         .prints(STEPS)
 }
 
+const REFUSED: &str = "a wrong password";
+
+pub(crate) fn dalli() -> Program {
+    let probe = Probe::Command(&["ruby", "-e", "require 'dalli'"]);
+    Program::new("Dalli", "3.0.6", "`apt-get install ruby ruby-dalli` brings it", probe)
+        .check(OPERATIONS, "ruby dalli_client.rb {server}")
+        .prints(STEPS)
+        .check("over a Unix socket", "ruby dalli_client.rb {server}")
+        .prints(STEPS)
+        .over(Way::Unix)
+        .check("with SASL", "ruby dalli_client.rb {server} ann secret")
+        .prints(STEPS)
+        .over(Way::Sasl)
+        .check(REFUSED, "ruby dalli_client.rb {server} ann wrong")
+        .prints(&[])
+        .over(Way::Sasl)
+}
+
 pub(crate) fn memjs() -> Program {
+    const PRINTS: &[&str] = &[
+        "set: stored",
+        "get: v1",
+        "missing: none",
+        "add: refused",
+        "replace: stored",
+        "incr: 15",
+        "decr: 12",
+        "made: 7",
+        // It sends `append` for `prepend`.
+        "append: v3><",
+        "delete: gone",
+        "touch: kept",
+        "expiry: 0 left",
+        "large: 500000",
+        "binary: same",
+        "stats: there",
+        "done",
+    ];
     Program::new("memjs", "1.3.2", NPM, Probe::Command(&["node", "-e", "require('memjs')"]))
-        .check("`get`", "node memjs_client.js {server}")
-        .differs(
-            &["+ failed: MemJS GET: Not supported", "- get: abc"],
-            "refused at once with *Not supported*, since this client speaks the binary protocol only",
+        .check(
+            "set, get, add, replace, counters, append, delete, touch, expiry, 500 kB, binary values, `stats`",
+            "node memjs_client.js {server}",
         )
+        .prints(PRINTS)
+        .check("with SASL", "node memjs_client.js {server} ann secret")
+        .prints(PRINTS)
+        .over(Way::Sasl)
+        .check(REFUSED, "node memjs_client.js {server} ann wrong")
+        .over(Way::Sasl)
+}
+
+pub(crate) fn bmemcached() -> Program {
+    const PRINTS: &[&str] = &[
+        "set: stored",
+        "get: v1",
+        "missing: none",
+        "multi: a=1 b=2",
+        "add: refused",
+        "replace: stored",
+        "cas: stored",
+        "stale cas: refused",
+        "incr: 15",
+        "decr: 12",
+        "delete: gone",
+        "expiry: 0 left",
+        "large: 500000",
+        "binary: same",
+        "done",
+    ];
+    let probe = Probe::Command(&[PYTHON, "-c", "import bmemcached"]);
+    Program::new("python-binary-memcached", "0.33.0", CI, probe)
+        .check(
+            "set, get, add, replace, cas, counters, delete, expiry, 500 kB, binary values",
+            "/usr/bin/python3 bmemcached_client.py {server}",
+        )
+        .prints(PRINTS)
+        .check("over a Unix socket", "/usr/bin/python3 bmemcached_client.py {server}")
+        .prints(PRINTS)
+        .over(Way::Unix)
+        .check("with SASL", "/usr/bin/python3 bmemcached_client.py {server} ann secret")
+        .prints(PRINTS)
+        .over(Way::Sasl)
+        .check(REFUSED, "/usr/bin/python3 bmemcached_client.py {server} ann wrong")
+        .prints(&[])
+        .over(Way::Sasl)
 }

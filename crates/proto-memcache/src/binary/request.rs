@@ -1,0 +1,140 @@
+use super::{Echo, Status};
+use crate::StoreVerb;
+
+/// One request. Slices point into the bytes that were parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'b> {
+    /// What its response repeats.
+    pub echo: Echo,
+    /// What it says.
+    pub command: Command<'b>,
+}
+
+/// What `increment` and `decrement` say where they should not make an item, in place of its expiry.
+pub const NO_VIVIFY: u32 = u32::MAX;
+
+/// What a request says.
+///
+/// Units: `exptime` in seconds: 0 never, up to 30 days a span, above a date; there is no negative one. `cas` is the unique
+/// number that the item must have; 0 is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'b> {
+    /// `get`, `getk` and their quiet forms, which do not answer where there is no item.
+    Get {
+        /// The key.
+        key: &'b [u8],
+        /// The response has the key.
+        shows_key: bool,
+        /// No answer where there is no item.
+        quiet: bool,
+    },
+    /// `gat`, `gatk` and their quiet forms.
+    GetAndTouch {
+        /// The key.
+        key: &'b [u8],
+        /// The item's from now on.
+        exptime: u32,
+        /// The response has the key.
+        shows_key: bool,
+        /// No answer where there is no item.
+        quiet: bool,
+    },
+    /// `touch`.
+    Touch {
+        /// The key.
+        key: &'b [u8],
+        /// The item's from now on.
+        exptime: u32,
+    },
+    /// `set`, `add`, `replace`, `append`, `prepend`.
+    Store {
+        /// Which of them; never [`StoreVerb::Cas`], see `cas`.
+        verb: StoreVerb,
+        /// The key.
+        key: &'b [u8],
+        /// The client's own number; 0 for `append` and `prepend`, which keep the item's.
+        flags: u32,
+        /// The item's; 0 for `append` and `prepend`, which keep the item's.
+        exptime: u32,
+        /// With it, `add` and `replace` are `set`.
+        cas: u64,
+        /// The value.
+        value: &'b [u8],
+        /// No answer where it is stored.
+        quiet: bool,
+    },
+    /// A value over the largest size, which is skipped.
+    TooLarge {
+        /// The key.
+        key: &'b [u8],
+        /// It was a `set`: better no value than an old one.
+        unlink: bool,
+    },
+    /// `delete`.
+    Delete {
+        /// The key.
+        key: &'b [u8],
+        /// See there.
+        cas: u64,
+        /// No answer where it is deleted.
+        quiet: bool,
+    },
+    /// `increment` and `decrement`.
+    Count {
+        /// The key.
+        key: &'b [u8],
+        /// `increment`.
+        up: bool,
+        /// By how much.
+        delta: u64,
+        /// The number of an item that is made, unless `exptime` is [`NO_VIVIFY`].
+        initial: u64,
+        /// Of an item that is made.
+        exptime: u32,
+        /// See there.
+        cas: u64,
+        /// No answer where it is counted.
+        quiet: bool,
+    },
+    /// `flush`.
+    Flush {
+        /// As an expiry time: 0 is now.
+        delay: u32,
+        /// No answer.
+        quiet: bool,
+    },
+    /// `stat`.
+    Stats {
+        /// Which group of them; empty for the general ones.
+        group: &'b [u8],
+    },
+    /// `noop`: its answer stands behind those of all that came before.
+    NoOp,
+    /// `version`.
+    Version,
+    /// `verbosity`.
+    Verbosity,
+    /// `quit`.
+    Quit {
+        /// No answer before the connection is closed.
+        quiet: bool,
+    },
+    /// The mechanisms of SASL.
+    SaslMechanisms,
+    /// One step of SASL.
+    Sasl {
+        /// It goes on with what was begun.
+        goes_on: bool,
+        /// The mechanism. Bounds: [`MECHANISM_MAX`](super::MECHANISM_MAX).
+        mechanism: &'b [u8],
+        /// What the mechanism wants. Bounds: [`PLAIN_MAX`](super::PLAIN_MAX).
+        data: &'b [u8],
+    },
+    /// To be answered with an error.
+    Refused {
+        /// Which.
+        status: Status,
+        /// What follows cannot be read, or must not be: the connection is closed behind the answer.
+        closes: bool,
+    },
+}

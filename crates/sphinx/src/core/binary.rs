@@ -1,0 +1,216 @@
+//! Requests of the binary protocol: the same operations, messages and order of replies as those of the text protocol.
+
+use std::borrow::Cow;
+
+use proto_memcache::Reply;
+use proto_memcache::binary::{Command, Parse, Request, Status, reply};
+use reactor::Reactor;
+use tracing::warn;
+
+use super::Core;
+use super::requests::Flow;
+use crate::auth::ATTEMPTS_MAX;
+use crate::binary::{MECHANISM, plain};
+use crate::client::{Client, State};
+use crate::draft::Draft;
+use crate::message::{DetailVerb, Work};
+use crate::operation::Operation;
+use crate::operation::binary::BinaryOperation;
+use crate::replies::Finish;
+use crate::service::Class;
+use crate::stats::{groups, settings};
+
+impl<R: Reactor> Core<R> {
+    /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
+    pub(super) fn binary_requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
+        let (mut used, mut requests) = (0, 0);
+        loop {
+            if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
+                self.stats.yields += 1;
+                client.state = State::Held;
+                return used;
+            }
+            if !self.may_go_on(reactor, client) {
+                client.state = State::Held;
+                return used;
+            }
+            let known = client.is_known;
+            let Some(binary) = &mut client.binary else { return used };
+            let (consumed, request) = match binary.parser.parse(&bytes[used..], known) {
+                Parse::NeedMore { .. } => return used,
+                Parse::Skipped { consumed } => {
+                    used += consumed;
+                    continue;
+                }
+                Parse::Done { consumed, request } => (consumed, request),
+                Parse::Close => {
+                    client.state = State::Closing;
+                    return bytes.len();
+                }
+            };
+            binary.echo = request.echo;
+            let class = self.service.is_some().then(|| Class::of_binary(&request.command));
+            match self.binary_request(reactor, client, &request) {
+                Flow::Next => {
+                    used += consumed;
+                    requests += 1;
+                    if let Some(class) = class {
+                        client.batch.add(class, self.received);
+                    }
+                }
+                Flow::Hold => {
+                    client.put_back();
+                    client.state = State::Held;
+                    return used;
+                }
+                Flow::Close => {
+                    client.state = State::Closing;
+                    return bytes.len();
+                }
+            }
+        }
+    }
+
+    fn binary_request(&mut self, reactor: &mut R, client: &mut Client, request: &Request) -> Flow {
+        let Request { echo, command } = *request;
+        let mut room = [0; 16];
+        if let Some((operation, key, value)) = BinaryOperation::of(echo, &command, &mut room) {
+            return self.operate(reactor, client, Operation::Binary(operation), key, value);
+        }
+        match command {
+            Command::NoOp | Command::Verbosity => {
+                self.respond(reactor, client, |out| reply::done(out, echo, 0))
+            }
+            Command::Version => {
+                self.respond(reactor, client, |out| reply::text(out, echo, crate::VERSION.as_bytes()))
+            }
+            Command::Quit { quiet } => {
+                if !quiet {
+                    self.make(reactor, client, |out| reply::done(out, echo, 0));
+                }
+                Flow::Close
+            }
+            Command::Flush { .. } if !self.common.config.flush_all => {
+                self.respond(reactor, client, |out| reply::error(out, echo, Status::AuthError))
+            }
+            Command::Flush { delay, quiet } => {
+                // A date that far ahead is as good as any that is further.
+                let delay = i32::try_from(delay).unwrap_or(i32::MAX);
+                let reply = if quiet { Reply::Suppressed } else { Reply::Wanted };
+                self.everywhere(reactor, client, reply, Finish::Ok, || Work::Flush { delay })
+            }
+            Command::Stats { group } => self.binary_stats(reactor, client, request, group),
+            Command::SaslMechanisms if self.common.users.is_some() => {
+                self.respond(reactor, client, |out| reply::text(out, echo, MECHANISM))
+            }
+            Command::Sasl { goes_on, mechanism, data } if self.common.users.is_some() => {
+                self.sasl(reactor, client, request, goes_on, mechanism, data)
+            }
+            // As memcached without -S: clients go on then.
+            Command::SaslMechanisms | Command::Sasl { .. } => {
+                self.respond(reactor, client, |out| reply::error(out, echo, Status::Unknown))
+            }
+            Command::Refused { status, closes } => {
+                self.make(reactor, client, |out| reply::error(out, echo, status));
+                if closes { Flow::Close } else { Flow::Next }
+            }
+            Command::Get { .. }
+            | Command::GetAndTouch { .. }
+            | Command::Touch { .. }
+            | Command::Store { .. }
+            | Command::TooLarge { .. }
+            | Command::Delete { .. }
+            | Command::Count { .. } => unreachable!("they have a key"),
+        }
+    }
+
+    /// Makes a response that comes behind those that wait.
+    fn respond(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Draft)) -> Flow {
+        self.make(reactor, client, write);
+        Flow::Next
+    }
+
+    /// `stat`: what the text protocol's `stats` says, a response for each line.
+    fn binary_stats(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        request: &Request,
+        group: &[u8],
+    ) -> Flow {
+        let echo = request.echo;
+        let wanted = Reply::Wanted;
+        let mut text = Vec::new();
+        match group {
+            b"" => return self.everywhere(reactor, client, wanted, Finish::Stats, || Work::Report),
+            b"items" => return self.everywhere(reactor, client, wanted, Finish::Items, || Work::Report),
+            b"slabs" => return self.everywhere(reactor, client, wanted, Finish::Slabs, || Work::Report),
+            b"conns" => {
+                return self.everywhere(reactor, client, wanted, Finish::Connections, || Work::Connections);
+            }
+            b"reset" => return self.everywhere(reactor, client, wanted, Finish::Reset, || Work::Reset),
+            b"settings" => settings::write(&self.common.config, self.prefixes.on, &mut text),
+            b"sizes" => groups::sizes(&mut text),
+            _ => {
+                let detail = match group.strip_prefix(b"detail ") {
+                    _ if !self.common.config.dump => None,
+                    Some(b"on") => Some((DetailVerb::On, Finish::Ok)),
+                    Some(b"off") => Some((DetailVerb::Off, Finish::Ok)),
+                    Some(b"dump") => Some((DetailVerb::Dump, Finish::Detail)),
+                    _ => None,
+                };
+                let Some((verb, finish)) = detail else {
+                    return self.respond(reactor, client, |out| reply::error(out, echo, Status::NotFound));
+                };
+                return self.everywhere(reactor, client, wanted, finish, || Work::Detail(verb));
+            }
+        }
+        self.respond(reactor, client, |out| reply::stats(out, echo, &text))
+    }
+
+    /// A step of SASL. Whom the client was before does not count any more.
+    #[cold]
+    fn sasl(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        request: &Request,
+        goes_on: bool,
+        mechanism: &[u8],
+        data: &[u8],
+    ) -> Flow {
+        let echo = request.echo;
+        let began = client.binary.as_mut().is_some_and(|binary| std::mem::take(&mut binary.awaits_words));
+        client.is_known = false;
+        // In a step, what was begun counts, and not what it is called.
+        let is_plain = if goes_on { began } else { mechanism.eq_ignore_ascii_case(MECHANISM) };
+        if is_plain && !goes_on && data.is_empty() {
+            if let Some(binary) = &mut client.binary {
+                binary.awaits_words = true;
+            }
+            return self.respond(reactor, client, |out| reply::error(out, echo, Status::AuthContinue));
+        }
+        let words = plain(data).filter(|_| is_plain);
+        self.stats.auth_cmds += 1;
+        let users = self.common.users.as_ref();
+        client.is_known =
+            words.is_some_and(|(user, password)| users.is_some_and(|users| users.know(user, password)));
+        if client.is_known {
+            client.failures = 0;
+            return self.respond(reactor, client, |out| reply::text(out, echo, b"Authenticated"));
+        }
+        self.make(reactor, client, |out| reply::error(out, echo, Status::AuthError));
+        if self.refuse_words(client, words.map(|(user, _)| user)) { Flow::Close } else { Flow::Next }
+    }
+
+    /// Counts a client that could not say who it is; returns whether it has tried too often.
+    pub(super) fn refuse_words(&mut self, client: &mut Client, user: Option<&[u8]>) -> bool {
+        self.stats.auth_errors += 1;
+        client.failures = client.failures.saturating_add(1);
+        if self.rounds.may_warn(self.now) {
+            let user: Cow<str> = user.map_or("unknown".into(), |user| user.escape_ascii().to_string().into());
+            warn!(%user, failures = client.failures, "a client could not authenticate");
+        }
+        client.failures >= ATTEMPTS_MAX
+    }
+}

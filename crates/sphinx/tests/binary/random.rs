@@ -1,0 +1,220 @@
+//! The same random commands to both servers.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+use dist::{Purpose, Rng, Streams};
+use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
+use rand::RngExt;
+
+use crate::talk::{Answer, Pieces, Talk};
+
+/// Sequences where nothing else is asked for.
+const SEQUENCES: u64 = 100;
+/// Batches of a sequence, and requests of a batch.
+const BATCHES: usize = 8;
+const REQUESTS: usize = 12;
+
+/// The unique number that a request has.
+#[derive(Clone, Copy, Debug)]
+enum Cas {
+    None,
+    Wrong,
+    /// The last that was seen before the batch.
+    Last,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    opcode: u8,
+    key: &'static [u8],
+    value: Vec<u8>,
+    /// Two numbers of the extras, whichever there are.
+    numbers: (u64, u64),
+    exptime: u32,
+    cas: Cas,
+}
+
+const KEYS: [&[u8]; 5] = [b"a", b"b", b"key-three", b"\x00\xff four\r\n", b"5"];
+const VALUES: [&[u8]; 8] = [b"", b"0", b"7", b"18446744073709551615", b"text", b"12 ", b"\r\nEND\r\n", b"-3"];
+/// Never, spans that are longer than a test takes, a date that is past and one that is far ahead.
+const EXPTIMES: [u32; 5] = [0, 0, 1_000, 1_000_000_000, 4_000_000_000];
+
+fn request(rng: &mut Rng) -> Request {
+    let pick = |rng: &mut Rng, from: &[u8]| from[rng.random_range(0..from.len())];
+    let codes = [
+        opcode::GET,
+        opcode::GETQ,
+        opcode::GETK,
+        opcode::GETKQ,
+        opcode::SET,
+        opcode::SETQ,
+        opcode::SET,
+        opcode::ADD,
+        opcode::ADDQ,
+        opcode::REPLACE,
+        opcode::REPLACEQ,
+        opcode::APPEND,
+        opcode::APPENDQ,
+        opcode::PREPEND,
+        opcode::PREPENDQ,
+        opcode::DELETE,
+        opcode::DELETEQ,
+        opcode::INCREMENT,
+        opcode::INCREMENTQ,
+        opcode::DECREMENT,
+        opcode::DECREMENTQ,
+        opcode::TOUCH,
+        opcode::GAT,
+        opcode::GATQ,
+        opcode::GATK,
+        opcode::GATKQ,
+        opcode::NOOP,
+        opcode::FLUSHQ,
+        0x40,
+    ];
+    let mut value = VALUES[rng.random_range(0..VALUES.len())].to_vec();
+    if rng.random_range(0..12) == 0 {
+        value = vec![pick(rng, b"xyz"); rng.random_range(0..30_000)];
+    }
+    let numbers = [0, 1, 2, 10, u64::from(u32::MAX), u64::MAX];
+    let number = |rng: &mut Rng| numbers[rng.random_range(0..numbers.len())];
+    let opcode = pick(rng, &codes);
+    let counts =
+        matches!(opcode, opcode::INCREMENT..=opcode::DECREMENT | opcode::INCREMENTQ..=opcode::DECREMENTQ);
+    let exptime = match rng.random_range(0..3) {
+        0 if counts => NO_VIVIFY,
+        _ => EXPTIMES[rng.random_range(0..EXPTIMES.len())],
+    };
+    let cas = match rng.random_range(0..6) {
+        0 => Cas::Wrong,
+        1 | 2 => Cas::Last,
+        _ => Cas::None,
+    };
+    let key = KEYS[rng.random_range(0..KEYS.len())];
+    Request { opcode, key, value, numbers: (number(rng), number(rng)), exptime, cas }
+}
+
+impl Request {
+    fn packet(&self, last: u64) -> Packet<'_> {
+        let cas = match self.cas {
+            Cas::None => 0,
+            Cas::Wrong => u64::MAX - 5,
+            Cas::Last => last,
+        };
+        let (first, second) = self.numbers;
+        let packet = Packet::new(self.opcode).cas(cas);
+        match self.opcode {
+            opcode::NOOP | opcode::FLUSHQ | 0x40 => packet,
+            opcode::SET | opcode::SETQ | opcode::ADD | opcode::ADDQ | opcode::REPLACE | opcode::REPLACEQ => {
+                packet.key(self.key).store(first as u32, self.exptime).value(&self.value)
+            }
+            opcode::APPEND | opcode::APPENDQ | opcode::PREPEND | opcode::PREPENDQ => {
+                packet.key(self.key).value(&self.value)
+            }
+            opcode::INCREMENT | opcode::INCREMENTQ | opcode::DECREMENT | opcode::DECREMENTQ => {
+                packet.key(self.key).count(first, second, self.exptime)
+            }
+            opcode::TOUCH | opcode::GAT | opcode::GATQ | opcode::GATK | opcode::GATKQ => {
+                packet.key(self.key).touch(self.exptime)
+            }
+            _ => packet.key(self.key),
+        }
+    }
+}
+
+type Sequence = Vec<Vec<Request>>;
+
+/// The answers of each batch as text, with unique numbers by the order in which they were seen.
+fn hold(sequence: &Sequence, address: SocketAddr, pieces: Pieces) -> Vec<String> {
+    let mut talk = Talk::connect(address, pieces);
+    talk.flush();
+    let (mut last, mut seen, mut lines) = (u64::MAX - 7, HashMap::new(), Vec::new());
+    for batch in sequence {
+        let packets: Vec<Packet> = batch.iter().map(|request| request.packet(last)).collect();
+        let first = talk.ask(Packet::new(opcode::NOOP)).remove(0).header.opaque;
+        let (answers, closed) = talk.ask_all(&packets);
+        lines.push(format!("batch{}", if closed { ", closed" } else { "" }));
+        for answer in answers {
+            let Answer { header, extras, key, value } = &answer;
+            let next = seen.len();
+            let cas = match header.cas {
+                0 => 0,
+                cas => {
+                    last = cas;
+                    *seen.entry(cas).or_insert(next) + 1
+                }
+            };
+            let padded = if header.opcode == opcode::STAT { &value[..] } else { without_padding(value) };
+            lines.push(format!(
+                "request {}: {:#04x} {:?} {:?} {} {} cas {cas}",
+                header.opaque - first,
+                header.opcode,
+                Status::of(header.status),
+                extras,
+                key.escape_ascii(),
+                padded.escape_ascii(),
+            ));
+        }
+    }
+    lines
+}
+
+/// A number without the blanks behind it. Listed: memcached does not always pad those that got shorter.
+fn without_padding(value: &[u8]) -> &[u8] {
+    let number = value.trim_ascii_end();
+    let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    if is_number { number } else { value }
+}
+
+/// Compares as many sequences as are asked for.
+pub(crate) fn compare(args: &str, memcached: SocketAddr, sphinx: SocketAddr) {
+    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (seed, count) = (setting("SEED").unwrap_or(1), setting("SEQUENCES").unwrap_or(SEQUENCES));
+    println!("sphinx {args}: {count} sequences from seed {seed}");
+    for number in 0..count {
+        let mut rng = Streams::new(seed).stream(Purpose::Other(0x6269_6e64), number);
+        let mut sequence: Sequence = (0..rng.random_range(1..BATCHES))
+            .map(|_| (0..rng.random_range(1..REQUESTS)).map(|_| request(&mut rng)).collect())
+            .collect();
+        let pieces = if number % 4 == 0 { Pieces::Bytes } else { Pieces::Whole };
+        let differ =
+            |sequence: &Sequence| hold(sequence, memcached, pieces) != hold(sequence, sphinx, pieces);
+        if differ(&sequence) {
+            shrink(&mut sequence, differ);
+            let (expect, got) = (hold(&sequence, memcached, pieces), hold(&sequence, sphinx, pieces));
+            let mut text = String::new();
+            for request in sequence.iter().flatten() {
+                let length = request.value.len();
+                let value = request.value[..length.min(40)].escape_ascii();
+                let key = request.key.escape_ascii();
+                let Request { opcode, numbers, exptime, cas, .. } = request;
+                writeln!(text, "{opcode:#04x} '{key}' {numbers:?} {exptime} {cas:?} '{value}' ({length} B)")
+                    .unwrap();
+            }
+            panic!(
+                "sphinx {args}, seed {seed}, sequence {number}:\n{text}memcached answered\n{expect:#?}\nsphinx answered\n{got:#?}"
+            );
+        }
+    }
+}
+
+/// Leaves out whatever the difference does not need.
+fn shrink(sequence: &mut Sequence, differ: impl Fn(&Sequence) -> bool) {
+    let mut at = (0, 0);
+    while at.0 < sequence.len() {
+        let mut shorter = sequence.clone();
+        if at.1 < shorter[at.0].len() {
+            shorter[at.0].remove(at.1);
+            if differ(&shorter) {
+                *sequence = shorter;
+            } else {
+                at.1 += 1;
+            }
+        } else {
+            at = (at.0 + 1, 0);
+        }
+    }
+}

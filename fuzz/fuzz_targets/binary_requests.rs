@@ -1,0 +1,7 @@
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../harness/memcache.rs"]
+mod memcache;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memcache::binary_requests(bytes));
