@@ -106,6 +106,7 @@ impl Log {
         let is_provided = config.populate || file.is_some();
         let most = arena.reach() / config.segment;
         let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), most, config.partition));
+        records.pins().share(count);
         let mut supply = Supply::new(config, is_provided, Arc::clone(&records), epochs);
         let active = supply.take(0, false).expect("nothing was taken yet");
         let mut log = Log {
@@ -169,6 +170,7 @@ impl Log {
         if !self.records.grow(count) {
             return false;
         }
+        self.records.pins().share(count);
         self.segments.resize(count.max(self.segments.len()), UNUSED);
         self.supply.set_memory(memory);
         true

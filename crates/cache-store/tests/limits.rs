@@ -115,3 +115,24 @@ fn where_nothing_may_go_less_memory_waits() {
     assert!(fit < n * 6 / 10, "{fit} of {n} fit into half the memory");
     store.audit();
 }
+
+#[test]
+fn a_quarter_of_the_present_memory_can_be_held_by_replies() {
+    let mut store = store(16 * MIB, Policy::TwoQueues);
+    let n = 60_000;
+    (0..n).for_each(|i| _ = set(&mut store, i));
+    let hasher = store.hasher();
+    let pinned = |store: &mut Store| {
+        let mut held = Vec::new();
+        for i in 0..n {
+            let item = store.get(hasher.key(key(i).as_bytes()), NOW);
+            held.extend(item.and_then(|item| item.pin()));
+        }
+        held.len()
+    };
+    let few = pinned(&mut store);
+    assert!(store.set_memory(128 * MIB));
+    (0..n).for_each(|i| _ = set(&mut store, i));
+    let all = pinned(&mut store);
+    assert!(few < n / 3 && all == n, "{few} and {all} of {n}");
+}
