@@ -35,7 +35,7 @@ const fn value(letter: char, long: &'static str, here: Here) -> Flag {
 const NO_SLABS: &str = "there are no slabs, items of all sizes lie in the same segments";
 
 /// In the order of `memcached -h`. Source: memcached 1.6.45, its usage text and the options that it parses.
-pub(crate) const FLAGS: [Flag; 8] = [
+pub(crate) const FLAGS: [Flag; 6] = [
     value('f', "slab-growth-factor", NoEffect(NO_SLABS)),
     value('n', "slab-min-size", NoEffect(NO_SLABS)),
     flag(
@@ -52,8 +52,6 @@ pub(crate) const FLAGS: [Flag; 8] = [
                  authenticates in the text protocol",
         ),
     ),
-    flag('W', "disable-watch", NoEffect("there is no watch command to disable")),
-    value('e', "memory-file", Refused("items are in memory only and do not survive a restart")),
     value('N', "napi-ids", NoEffect("the kernel distributes connections among the threads by SO_REUSEPORT")),
 ];
 

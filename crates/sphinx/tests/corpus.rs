@@ -16,6 +16,11 @@ fn foreign_protocols() {
 }
 
 #[test]
+fn saved_memory() {
+    replay("saved_memory", sphinx::fuzz::saved_memory);
+}
+
+#[test]
 fn first_requests() {
     replay("first_requests", sphinx::fuzz::first_requests);
 }

@@ -127,7 +127,6 @@ fn refuses_with_a_reason() {
     check("-B binary", "only the text protocol is spoken");
     check("-B text", "write ascii or auto");
     check("-S", "-S is refused: SASL belongs to the binary protocol");
-    check("-e /f", "-e is refused: items are in memory only");
 }
 
 #[test]
@@ -139,7 +138,6 @@ fn warns_of_what_has_no_effect() {
         &["-f has no effect: there are no slabs, items of all sizes lie in the same segments"],
     );
     check("-B auto", &["-B auto is -B ascii: only the text protocol is spoken, classic and meta"]);
-    check("-W", &["-W has no effect: there is no watch command to disable"]);
     check("-o modern", &[]);
     check("-o hashpower=20", &["-o hashpower has no effect: the index grows by itself, in small steps"]);
     check("-o ssl_key=k", &["-o ssl_key has no effect: TLS is off without -Z or --tls-port"]);
