@@ -44,8 +44,11 @@ fn set(store: &mut Store, i: usize, version: usize, exptime: i32) {
     assert_eq!(stored, Stored::Stored);
 }
 
+/// Value, client's number, unique number, end, whether it was read, and the seconds since it was used.
+type Seen = (Vec<u8>, u32, u64, Expiry, bool, u32);
+
 /// All that there is to know of the items `0..n` at `now`, by their numbers.
-fn seen(store: &mut Store, n: usize, now: u32) -> HashMap<usize, (Vec<u8>, u32, u64, Expiry, bool, u32)> {
+fn seen(store: &mut Store, n: usize, now: u32) -> HashMap<usize, Seen> {
     let hasher = store.hasher();
     let see = |i: usize| {
         let item = store.peek(hasher.key(key(i).as_bytes()), now)?;

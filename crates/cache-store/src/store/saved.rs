@@ -10,7 +10,8 @@
 //! record on, and each word of the list must meet a record. Nothing can come back that is not in the list, and
 //! whatever does not fit together is refused as a whole.
 //!
-//! Cost: 8 B an item; about 0.1 µs an item to save, and 0.2 µs to restore.
+//! Cost: 8 B an item. To save: a look at each entry of the index, and a sort. To restore: a look at each record, in the order
+//! in which they lie, and for each live one what an insert costs.
 
 use std::sync::Arc;
 
