@@ -51,6 +51,8 @@ pub(crate) enum Op {
     Commit(u8),
     /// It does not come.
     Abandon,
+    /// Gives the store memory for that many segments more than the least.
+    Memory(u8),
 }
 
 /// As in the protocol: never, over, soon, the longest that counts from now, and a moment.
@@ -80,6 +82,7 @@ pub(super) fn decode(chunk: &[u8]) -> Op {
         11 => Op::Delete(key),
         12 => Op::Count(key, a % 2 == 0, u64::from(wide as u32) << (c % 33)),
         13 => Op::Touch(key, wide % 8),
+        14 if b % 8 == 7 => Op::Memory(c % 48),
         14 => Op::Wait(a % 4),
         _ if d % 8 == 0 => Op::Flush(wide % 4),
         _ if d % 8 == 1 => Op::Tend,

@@ -17,6 +17,8 @@ pub(crate) use op::Op;
 
 /// The store's length of a segment here. Units: bytes.
 const SEGMENT: usize = 2048;
+/// Segments that a store here may get. Source: more than any test begins with.
+const SEGMENTS_MAX: usize = 64;
 /// The largest item here, as the protocol counts. Units: bytes.
 const ITEM_MAX: usize = 1024;
 /// The index as long as it does not grow, which counts against the memory. Units: bytes.
@@ -50,6 +52,7 @@ struct Model {
 pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
     let config = Config {
         memory: INDEX + segments * SEGMENT,
+        reach: INDEX + SEGMENTS_MAX * SEGMENT,
         segment: SEGMENT,
         item_max: ITEM_MAX,
         policy,
@@ -144,6 +147,10 @@ impl Model {
                 }
             }
             Op::Tend => _ = self.store.tend(self.now),
+            Op::Memory(more) => {
+                let segments = 2 + usize::from(more) % (SEGMENTS_MAX - 2);
+                assert!(self.store.set_memory(INDEX + segments * SEGMENT));
+            }
             Op::Pin(key) => {
                 let bytes = key_bytes(key);
                 if let Some(item) = self.store.get(self.store.hasher().key(&bytes), self.now)

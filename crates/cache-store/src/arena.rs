@@ -1,19 +1,29 @@
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
+};
 
-/// One up-front reservation of memory, which starts at a huge page and asks for huge pages.
+use crate::sync::{AtomicUsize, Ordering};
+
+/// One up-front reservation of addresses, which starts at a huge page; memory at its front, for which huge pages are asked.
 pub(crate) struct Arena {
     start: NonNull<u8>,
-    length: usize,
+    /// What may be used; only ever grows. Units: bytes.
+    length: AtomicUsize,
+    /// What that may become. Units: bytes.
+    reach: usize,
     /// What the system gave, up to a huge page more.
     mapping: (*mut std::ffi::c_void, usize),
     pages: Pages,
+    /// The file that it is a part of, if it is, and from where on.
+    file: Option<(OwnedFd, u64)>,
 }
 
-/// New memory.
-fn map(length: usize, how: MapFlags) -> Option<*mut std::ffi::c_void> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
+/// New memory, or only addresses where there is to be no access.
+fn map(length: usize, access: ProtFlags, how: MapFlags) -> Option<*mut std::ffi::c_void> {
     // SAFETY: a new private mapping at an address of the system's choice overlaps no memory that is in use.
     unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | how) }.ok()
 }
@@ -44,22 +54,92 @@ pub(crate) enum Pages {
 }
 
 impl Arena {
-    /// Reserves `length` bytes, which read as 0, and has them provided at once if `now` says so.
+    /// Takes `length` bytes, which read as 0, and has them provided at once if `now` says so. They may become `reach` bytes
+    /// later, unless there is no room for so many addresses, or they come from the pool of huge pages.
     ///
     /// Errors: `None` where the system refuses.
-    pub(crate) fn new(length: usize, now: bool) -> Option<Arena> {
-        let arena = Arena::from_pool(length).or_else(|| Arena::from_anywhere(length))?;
+    pub(crate) fn new(length: usize, reach: usize, now: bool) -> Option<Arena> {
+        let arena = Arena::from_pool(length)
+            .or_else(|| Arena::from_anywhere(length, reach))
+            .or_else(|| Arena::from_anywhere(length, length))?;
         if now {
             arena.provide();
         }
         Some(arena)
     }
 
+    /// The `length` bytes of `file` from `offset` on, as they are there, with memory for all of them, which the process
+    /// has at once if `now` says so.
+    ///
+    /// Bounds: in whole pages. Errors: `None` where there is no room for them in the file system, or the system refuses.
+    pub(crate) fn in_file(file: BorrowedFd<'_>, offset: u64, length: usize, now: bool) -> Option<Arena> {
+        // A page for which there is no room would end the process when it is written.
+        fallocate(file, FallocateFlags::empty(), offset, length as u64).ok()?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the system's choice overlaps no memory that is in use.
+        let mapping =
+            unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, file, offset) }.ok()?;
+        // SAFETY: the advice changes how the mapping is backed, not what it holds.
+        let advised = unsafe { madvise(mapping, length, Advice::LinuxHugepage) };
+        let arena = Arena {
+            start: NonNull::new(mapping.cast())?,
+            length: AtomicUsize::new(length),
+            reach: length,
+            mapping: (mapping, length),
+            pages: if advised.is_ok() { Pages::Transparent } else { Pages::Small },
+            file: Some((file.try_clone_to_owned().ok()?, offset)),
+        };
+        if now {
+            arena.provide();
+        }
+        Some(arena)
+    }
+
+    #[inline]
+    fn length(&self) -> usize {
+        // A thread that asks for bytes of a new part was told of them by the one that had made it longer.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// What its length may become. Units: bytes.
+    pub(crate) fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// Makes it `length` bytes long, if it is shorter; what is new is provided as it is written. Returns whether it is.
+    ///
+    /// Cost: a system call, whatever the length.
+    pub(crate) fn grow(&self, length: usize) -> bool {
+        let before = self.length();
+        if length <= before {
+            return true;
+        }
+        if length > self.reach || !self.open(before, length) {
+            return false;
+        }
+        self.length.store(length, Ordering::Relaxed);
+        true
+    }
+
+    /// Allows access to the bytes from `before` up to `length`.
+    fn open(&self, before: usize, length: usize) -> bool {
+        // In whole pages: the one in which `before` lies is open already.
+        let page = rustix::param::page_size();
+        let from = before / page * page;
+        let start = self.start.as_ptr().wrapping_add(from);
+        let access = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: addresses of the reservation, behind what is in use, or a page that has this access already.
+        let opened = unsafe { mprotect(start.cast(), length - from, access) };
+        // SAFETY: the advice changes how the mapping is backed, not what it holds.
+        let _ = unsafe { madvise(start.cast(), length - from, Advice::LinuxHugepage) };
+        opened.is_ok()
+    }
+
     /// Has the pages provided, a step at a time.
     fn provide(&self) {
-        for at in (0..self.length).step_by(PROVIDED_AT_ONCE) {
+        for at in (0..self.length()).step_by(PROVIDED_AT_ONCE) {
             let (start, length) =
-                (self.start.as_ptr().wrapping_add(at), PROVIDED_AT_ONCE.min(self.length - at));
+                (self.start.as_ptr().wrapping_add(at), PROVIDED_AT_ONCE.min(self.length() - at));
             // SAFETY: within the mapping; the advice has its pages provided, which changes nothing in them. Linux before
             // 5.14 refuses, and then they come when they are written.
             let _ = unsafe { madvise(start.cast(), length, Advice::LinuxPopulateWrite) };
@@ -71,31 +151,44 @@ impl Arena {
         if length == 0 || !length.is_multiple_of(HUGE_PAGE) {
             return None;
         }
-        let mapping = map(length, MapFlags::HUGETLB | MapFlags::HUGE_2MB)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let mapping = map(length, access, MapFlags::HUGETLB | MapFlags::HUGE_2MB)?;
         Some(Arena {
             start: NonNull::new(mapping.cast())?,
-            length,
+            length: AtomicUsize::new(length),
+            reach: length,
             mapping: (mapping, length),
             pages: Pages::Pool,
+            file: None,
         })
     }
 
-    fn from_anywhere(length: usize) -> Option<Arena> {
-        let mapped = length.checked_add(HUGE_PAGE)?;
-        let mapping = map(mapped, MapFlags::empty())?;
+    fn from_anywhere(length: usize, reach: usize) -> Option<Arena> {
+        let reach = reach.max(length);
+        let mapped = reach.checked_add(HUGE_PAGE)?;
+        // Addresses without access count as no memory, whatever the system's rules about promising too much.
+        let mapping = map(mapped, ProtFlags::empty(), MapFlags::empty())?;
         let start = mapping.wrapping_byte_add(mapping.align_offset(HUGE_PAGE));
         // SAFETY: the advice changes how the mapping is backed, not what it holds. Where there are no huge pages it is
         // refused, and small ones do.
         let advised = unsafe { madvise(start, length, Advice::LinuxHugepage) };
         let pages = if advised.is_ok() { Pages::Transparent } else { Pages::Small };
-        Some(Arena { start: NonNull::new(start.cast())?, length, mapping: (mapping, mapped), pages })
+        let arena = Arena {
+            start: NonNull::new(start.cast())?,
+            length: AtomicUsize::new(0),
+            reach,
+            mapping: (mapping, mapped),
+            pages,
+            file: None,
+        };
+        arena.grow(length).then_some(arena)
     }
 
     /// Bytes on huge pages of the pool, and bytes for which transparent huge pages are asked for.
     pub(crate) fn huge_bytes(&self) -> (u64, u64) {
         match self.pages {
-            Pages::Pool => (self.length as u64, 0),
-            Pages::Transparent => (0, self.length as u64),
+            Pages::Pool => (self.length() as u64, 0),
+            Pages::Transparent => (0, self.length() as u64),
             Pages::Small => (0, 0),
         }
     }
@@ -108,14 +201,26 @@ impl Arena {
     /// As for [`Arena::bytes_mut`].
     pub(crate) unsafe fn discard(&self, at: usize, length: usize) {
         assert!(
-            at <= self.length && length <= self.length - at,
+            at <= self.length() && length <= self.length() - at,
             "{length} bytes at {at} are outside of the arena"
         );
         if (at | length).is_multiple_of(rustix::param::page_size()) {
             let start = self.start.as_ptr().wrapping_add(at);
+            // What lies in a file is memory until it is cut out of that.
+            let how = if self.file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
             // SAFETY: within the mapping, and no slice of it exists, as the caller promises.
-            let _ = unsafe { madvise(start.cast(), length, Advice::LinuxDontNeed) };
+            let _ = unsafe { madvise(start.cast(), length, how) };
         }
+    }
+
+    /// Makes sure of memory for what was given to the system, which is to be written again; returns whether there is.
+    ///
+    /// Other memory than a file's is the system's business.
+    pub(crate) fn take_back(&self, at: usize, length: usize) -> bool {
+        let taken = |(file, offset): &(OwnedFd, u64)| {
+            fallocate(file, FallocateFlags::empty(), offset + at as u64, length as u64).is_ok()
+        };
+        self.file.as_ref().is_none_or(taken)
     }
 
     /// The bytes from `at` on.
@@ -125,7 +230,7 @@ impl Arena {
     #[inline]
     pub(crate) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
         assert!(
-            at <= self.length && length <= self.length - at,
+            at <= self.length() && length <= self.length() - at,
             "{length} bytes at {at} are outside of the arena"
         );
         // SAFETY: within the mapping, which is initialised (to 0 at first), and unchanging as the caller says.
@@ -141,7 +246,7 @@ impl Arena {
     #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
     pub(crate) unsafe fn bytes_mut(&self, at: usize, length: usize) -> &mut [u8] {
         assert!(
-            at <= self.length && length <= self.length - at,
+            at <= self.length() && length <= self.length() - at,
             "{length} bytes at {at} are outside of the arena"
         );
         // SAFETY: as above, and exclusive as the caller says.
@@ -163,8 +268,8 @@ mod tests {
     #[test]
     fn starts_as_zeros_and_keeps_what_is_written() {
         for length in [1, 4096, 1 << 16, (2 << 20) + 1, (16 << 20) + 4096] {
-            let arena = Arena::new(length, length % 2 == 0).unwrap();
-            assert_eq!((arena.length, arena.start.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
+            let arena = Arena::new(length, 0, length % 2 == 0).unwrap();
+            assert_eq!((arena.length(), arena.start.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
             // SAFETY: no two slices are in use at once.
             unsafe {
                 assert!(arena.bytes(0, length).iter().all(|&b| b == 0));
@@ -177,9 +282,9 @@ mod tests {
     #[test]
     fn says_what_it_is_made_of() {
         // Of no whole huge pages: never from the pool.
-        let small = Arena::new(4096, false).unwrap();
+        let small = Arena::new(4096, 0, false).unwrap();
         assert_ne!(small.pages, Pages::Pool);
-        let large = Arena::new(4 << 20, true).unwrap();
+        let large = Arena::new(4 << 20, 0, true).unwrap();
         let (pool, transparent) = large.huge_bytes();
         let expect = match large.pages {
             Pages::Pool => (4 << 20, 0),
@@ -197,7 +302,28 @@ mod tests {
 
     #[test]
     fn refuses_what_cannot_be() {
-        assert!(Arena::new(usize::MAX, false).is_none());
-        assert!(Arena::new(1 << 47, false).is_none());
+        assert!(Arena::new(usize::MAX, 0, false).is_none());
+        assert!(Arena::new(1 << 47, 0, false).is_none());
+    }
+    #[test]
+    fn grows_in_place_up_to_its_reach() {
+        // 1 << 46 is more than any machine has, and addresses for it are there.
+        for (length, reach) in [(4096, 1 << 20), (3 << 20, 64 << 20), (100, 5000), (4096, 1 << 46)] {
+            let arena = Arena::new(length, reach, false).unwrap();
+            if arena.reach() == length {
+                println!("skipped: {reach}, as the pool of huge pages or the limit of addresses has it");
+                continue;
+            }
+            // SAFETY: no two slices are in use at once.
+            unsafe { arena.bytes_mut(length - 1, 1)[0] = 7 };
+            assert!(arena.grow(length) && arena.grow(length / 2), "it is as long already");
+            let longer = reach.min(96 << 20);
+            assert!(arena.grow(longer) && !arena.grow(reach + 1));
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!(arena.bytes(length - 1, 2), [7, 0]);
+                arena.bytes_mut(longer - 1, 1)[0] = 8;
+            }
+        }
     }
 }

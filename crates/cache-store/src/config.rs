@@ -1,3 +1,5 @@
+use std::os::fd::BorrowedFd;
+
 use proto_memcache::limits;
 use thiserror::Error;
 use units::Bytes;
@@ -12,6 +14,9 @@ pub struct Config {
     /// What segments and index may take together. Units: bytes. Bounds: at least two segments, and if it
     /// is less than that and the index together, the index comes on top.
     pub memory: usize,
+    /// What [`Store::set_memory`](crate::Store::set_memory) may make of it; less than the memory means the memory. Units:
+    /// bytes. Cost: addresses, and 12 B for each segment.
+    pub reach: usize,
     /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
     pub seed: u64,
     /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
@@ -29,6 +34,15 @@ pub struct Config {
     pub partition: (u32, u32),
 }
 
+/// Where the segments of a store lie that is to outlive its process: in a file that is memory, as on tmpfs.
+#[derive(Clone, Copy, Debug)]
+pub struct InFile<'f> {
+    /// The file, at least as long as what is asked of it.
+    pub file: BorrowedFd<'f>,
+    /// From where on there are [`Config::log_length`] bytes for this store alone. Units: bytes. Bounds: whole pages.
+    pub offset: u64,
+}
+
 /// 2 MiB, a huge page on x86-64, and the most that a record can say of its length. Source: ANCS'19 §IV-A.
 const SEGMENT: usize = 2 << 20;
 
@@ -40,6 +54,7 @@ impl Config {
     pub fn new(memory: usize, seed: u64) -> Config {
         Config {
             memory,
+            reach: memory,
             seed,
             segment: SEGMENT,
             item_max: limits::ITEM_MAX,
@@ -54,6 +69,16 @@ impl Config {
         self.segment * SEGMENTS_MIN
     }
 
+    /// What the segments take. Units: bytes.
+    pub fn log_length(&self) -> usize {
+        self.memory / self.segment * self.segment
+    }
+
+    /// The most that the memory may become. Units: bytes.
+    pub(crate) fn most(&self) -> usize {
+        self.reach.max(self.memory)
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // An item's record is never longer than `item_size` says, see `record`.
         if !self.segment.is_power_of_two() || self.segment > SEGMENT || self.item_max > self.segment {
@@ -62,8 +87,8 @@ impl Config {
                 item_max: Bytes(self.item_max as u64),
             });
         }
-        if self.memory / record::ALIGN >= Location::END {
-            return Err(ConfigError::TooMuch { memory: Bytes(self.memory as u64) });
+        if self.most() / record::ALIGN >= Location::END {
+            return Err(ConfigError::TooMuch { memory: Bytes(self.most() as u64) });
         }
         if self.memory < self.memory_min() {
             return Err(ConfigError::TooLittle {

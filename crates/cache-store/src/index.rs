@@ -80,7 +80,12 @@ impl Index {
         usage: Usage,
         hash_of: impl FnMut(Location) -> KeyHash,
     ) {
-        self.put(self.home(hash), Entry::new(hash.tag(), location, usage));
+        self.add(hash, Entry::new(hash.tag(), location, usage), hash_of);
+    }
+
+    #[inline]
+    fn add(&mut self, hash: KeyHash, entry: Entry, hash_of: impl FnMut(Location) -> KeyHash) {
+        self.put(self.home(hash), entry);
         self.entries += 1;
         if self.entries * 2 > self.table.homes.len() * LOAD_HALVES {
             self.split(hash_of);
@@ -144,6 +149,43 @@ impl Index {
             }
             step *= 2;
         }
+    }
+
+    /// All entries as numbers, in the order of their records.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let mut words = Vec::with_capacity(self.entries);
+        for home in 0..self.homes() {
+            let mut id = BucketId::Home(home);
+            loop {
+                let bucket = self.table.bucket(id);
+                let entries = bucket.entries().filter(|entry| *entry != Entry::EMPTY);
+                words.extend(entries.map(Entry::to_word));
+                let Some(next) = bucket.next() else { break };
+                id = BucketId::Overflow(next);
+            }
+        }
+        words.sort_unstable_by_key(|word| Entry::order(*word));
+        words
+    }
+
+    /// Where the record of such a number lies; none if it is not one.
+    pub(crate) fn location_of(word: u64) -> Option<Location> {
+        Entry::from_word(word).map(Entry::location)
+    }
+
+    /// Adds the entry that such a number was kept of, so many seconds after `then`; returns whether it is one of this hash.
+    pub(crate) fn insert_word(
+        &mut self,
+        hash: KeyHash,
+        word: u64,
+        (then, passed): (u32, u32),
+        hash_of: impl FnMut(Location) -> KeyHash,
+    ) -> bool {
+        let entry = Entry::from_word(word).filter(|entry| entry.has_tag(hash.tag()));
+        if let Some(entry) = entry {
+            self.add(hash, entry.with_usage(entry.usage().aged_by(then, passed)), hash_of);
+        }
+        entry.is_some()
     }
 
     /// Whether a record was read since its entry was made.

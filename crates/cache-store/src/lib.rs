@@ -27,6 +27,7 @@
 //! Try it: `cargo test -p cache-store`.
 
 mod arena;
+mod bytes;
 mod config;
 mod epochs;
 mod expiry;
@@ -43,7 +44,7 @@ mod stats;
 mod store;
 mod sync;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, InFile};
 pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
@@ -53,6 +54,6 @@ pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Counted, Cursor, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Reservation, Store,
-    Stored, View,
+    Cas, Counted, Cursor, Deleted, Entry, Evicted, Fields, Invalidate, Item, MetaCount, MetaStore,
+    OnEviction, Reservation, Store, Stored, Unusable, View,
 };

@@ -1,3 +1,4 @@
+mod saved;
 mod supply;
 
 use std::collections::VecDeque;
@@ -5,11 +6,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, InFile};
 use crate::epochs::Epochs;
 use crate::record::{self, Header};
 use crate::records::{Location, Records};
 use supply::Supply;
+
+pub(crate) use supply::Lowered;
 use units::Bytes;
 
 /// What is known of a segment.
@@ -33,6 +36,10 @@ pub(crate) struct Segment {
 
 /// The birth of a segment that is not in use.
 const GONE: u64 = u64::MAX;
+
+/// A segment that was never in use.
+const UNUSED: Segment =
+    Segment { used: 0, live: 0, live_bytes: 0, queue: Queue::New, soonest: u32::MAX, birth: 0, since: 0 };
 
 /// What a segment is filled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,30 +89,30 @@ impl Deref for Log {
 }
 
 impl Log {
-    /// An empty log, of which the readers of `epochs` may see the records.
-    pub(crate) fn new(config: &Config, epochs: Arc<Epochs>) -> Result<Log, ConfigError> {
+    /// An empty log, of which the readers of `epochs` may see the records; in a file, or in memory of its own.
+    pub(crate) fn new(
+        config: &Config,
+        epochs: Arc<Epochs>,
+        file: Option<&InFile<'_>>,
+    ) -> Result<Log, ConfigError> {
         config.check()?;
         let count = config.memory / config.segment;
-        let arena = Arena::new(count * config.segment, config.populate)
-            .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
-        let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), count, config.partition));
-        let mut supply = Supply::new(config, Arc::clone(&records), epochs);
+        let (length, reach) = (config.log_length(), config.most() / config.segment * config.segment);
+        let arena = match file {
+            None => Arena::new(length, reach, config.populate),
+            Some(InFile { file, offset }) => Arena::in_file(*file, *offset, length, config.populate),
+        };
+        let arena = arena.ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
+        let is_provided = config.populate || file.is_some();
+        let most = arena.reach() / config.segment;
+        let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), most, config.partition));
+        records.pins().share(count);
+        let mut supply = Supply::new(config, is_provided, Arc::clone(&records), epochs);
         let active = supply.take(0, false).expect("nothing was taken yet");
         let mut log = Log {
             records,
             supply,
-            segments: vec![
-                Segment {
-                    used: 0,
-                    live: 0,
-                    live_bytes: 0,
-                    queue: Queue::New,
-                    soonest: u32::MAX,
-                    birth: 0,
-                    since: 0,
-                };
-                count
-            ],
+            segments: vec![UNUSED; count],
             active,
             keeping: None,
             order: [VecDeque::new(), VecDeque::new()],
@@ -128,8 +135,7 @@ impl Log {
     fn be_born(&mut self, segment: usize, queue: Queue) {
         let birth = self.births;
         self.births += 1;
-        self.segments[segment] =
-            Segment { used: 0, live: 0, live_bytes: 0, queue, soonest: u32::MAX, birth, since: 0 };
+        self.segments[segment] = Segment { queue, birth, ..UNUSED };
     }
 
     /// What other threads read of it.
@@ -150,6 +156,29 @@ impl Log {
     /// Segments that hold anything.
     pub(crate) fn in_use(&self) -> usize {
         self.supply.in_use()
+    }
+
+    /// The most that the memory may become. Units: bytes.
+    pub(crate) fn reach(&self) -> usize {
+        self.supply.reach()
+    }
+
+    /// Has so much memory from now on, or goes there step by step ([`Log::lower`]) where it is less than now. Fails where
+    /// the system does not give it.
+    pub(crate) fn set_memory(&mut self, memory: usize) -> bool {
+        let count = memory / self.segment_len();
+        if !self.records.grow(count) {
+            return false;
+        }
+        self.records.pins().share(count);
+        self.segments.resize(count.max(self.segments.len()), UNUSED);
+        self.supply.set_memory(memory);
+        true
+    }
+
+    /// Goes a step on to less memory.
+    pub(crate) fn lower(&mut self, index_bytes: usize) -> Lowered {
+        self.supply.lower(index_bytes)
     }
 
     /// Takes in the segments that no reader looks at any more.

@@ -20,7 +20,7 @@ pub(crate) struct Pins {
     /// Segments that have any.
     pinned: AtomicUsize,
     /// Segments that may have any.
-    most: usize,
+    most: AtomicUsize,
 }
 
 /// One in so many segments may be pinned at once. What they held is lost to the writer when their turn comes, until the
@@ -30,14 +30,19 @@ const SHARE: usize = 4;
 impl Pins {
     pub(crate) fn new(segments: usize) -> Pins {
         let of = (0..segments).map(|_| AtomicU32::new(0)).collect();
-        Pins { of, pinned: AtomicUsize::new(0), most: segments / SHARE }
+        Pins { of, pinned: AtomicUsize::new(0), most: AtomicUsize::new(segments / SHARE) }
+    }
+
+    /// The writer: so many of the segments can be in use from now on.
+    pub(crate) fn share(&self, segments: usize) {
+        self.most.store(segments / SHARE, Ordering::Relaxed);
     }
 
     /// Pins a segment, unless too many others are pinned.
     pub(crate) fn pin(&self, segment: usize) -> bool {
         // The order is that of what follows: a reader leaves its epoch, or the writer goes on.
         if self.of[segment].fetch_add(1, Ordering::Relaxed) == 0
-            && self.pinned.fetch_add(1, Ordering::Relaxed) >= self.most
+            && self.pinned.fetch_add(1, Ordering::Relaxed) >= self.most.load(Ordering::Relaxed)
         {
             self.unpin(segment);
             return false;

@@ -36,7 +36,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Segments of `1 << shift` bytes that fill `arena`.
+    /// At most so many segments of `1 << shift` bytes, of which those that `arena` has can be used.
     pub(crate) fn new(arena: Arena, shift: u32, segments: usize, partition: (u32, u32)) -> Records {
         debug_assert!(partition.0 < partition.1);
         let ages = (0..segments).map(|_| AtomicU64::new(0)).collect();
@@ -55,6 +55,35 @@ impl Records {
     pub(crate) unsafe fn discard(&self, segment: usize) {
         // SAFETY: as the caller says.
         unsafe { self.arena.discard(segment << self.shift, 1 << self.shift) };
+    }
+
+    /// Makes sure of memory for a segment that was given to the system; returns whether there is.
+    pub(crate) fn take_back(&self, segment: usize) -> bool {
+        self.arena.take_back(segment << self.shift, 1 << self.shift)
+    }
+
+    /// How many segments had been begun before this one.
+    pub(crate) fn age(&self, segment: usize) -> u64 {
+        self.ages[segment].load(Ordering::Relaxed)
+    }
+
+    /// The first `used` bytes of a segment.
+    ///
+    /// # Safety
+    /// No thread writes to them while the slice is in use.
+    pub(crate) unsafe fn segment(&self, segment: usize, used: usize) -> &[u8] {
+        // SAFETY: as the caller says.
+        unsafe { self.arena.bytes(segment << self.shift, used) }
+    }
+
+    /// Has so many segments, if the system gives the memory; returns whether it does.
+    pub(crate) fn grow(&self, segments: usize) -> bool {
+        self.arena.grow(segments << self.shift)
+    }
+
+    /// How many segments there may be.
+    pub(crate) fn reach(&self) -> usize {
+        self.arena.reach() >> self.shift
     }
 
     /// Tells how many segments had been begun before this one.

@@ -5,19 +5,20 @@ mod meta;
 mod read;
 mod reclaim;
 mod reservation;
+mod saved;
 mod tend;
 mod view;
 mod write;
 
 use std::sync::Arc;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, InFile, SEGMENTS_MIN};
 use crate::epochs::Epochs;
 use crate::hash::{Key, KeyHasher};
 use crate::index::{Index, Slot};
 use crate::log::Log;
 use crate::policy::Policy;
-use crate::record::{self, Header};
+use crate::record::Header;
 use crate::records::Location;
 use crate::stats::{Gone, Stats};
 use reclaim::{Effort, Sweep};
@@ -28,7 +29,9 @@ pub use count::{Counted, MetaCount};
 pub use list::Cursor;
 pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
+pub use reclaim::{Evicted, OnEviction};
 pub use reservation::Reservation;
+pub use saved::Unusable;
 pub use view::View;
 pub use write::Stored;
 
@@ -55,6 +58,8 @@ pub struct Store {
     /// Values on their way that count as alive in their segments.
     reservations: usize,
     stats: Stats,
+    /// What wants to know of evictions.
+    on_eviction: Option<OnEviction>,
     /// Kept for its memory.
     scratch: Vec<u8>,
 }
@@ -65,6 +70,14 @@ struct Found {
     slot: Slot,
     at: Location,
     header: Header,
+}
+
+/// The most entries that an index can get.
+///
+/// An item takes 8 B of its segment, for its header and a key, and 9 B of the index, a seventh of a bucket. While there are
+/// no more than two segments, and one on credit, the index comes on top.
+fn entries_max(config: &Config) -> usize {
+    config.most() / 16 + config.segment
 }
 
 impl Store {
@@ -94,9 +107,17 @@ impl Store {
         epochs: Arc<Epochs>,
         hasher: KeyHasher,
     ) -> Result<Store, ConfigError> {
-        let log = Log::new(&config, epochs)?;
-        // Each item has a record, and no two records begin at the same place.
-        let index = Index::new(config.memory / record::ALIGN);
+        Store::make(config, epochs, hasher, None)
+    }
+
+    fn make(
+        config: Config,
+        epochs: Arc<Epochs>,
+        hasher: KeyHasher,
+        file: Option<&InFile<'_>>,
+    ) -> Result<Store, ConfigError> {
+        let log = Log::new(&config, epochs, file)?;
+        let index = Index::new(entries_max(&config));
         Ok(Store {
             shared: Arc::new(Shared::new(log.records(), index.table())),
             log,
@@ -111,6 +132,7 @@ impl Store {
             ageing: Ageing::default(),
             reservations: 0,
             stats: Stats::default(),
+            on_eviction: None,
             scratch: Vec::new(),
         })
     }
@@ -135,6 +157,33 @@ impl Store {
             oldest: self.log.oldest(),
             ..self.stats
         }
+    }
+
+    /// The most that [`Store::set_memory`] may be asked for. Units: bytes.
+    pub fn memory_max(&self) -> usize {
+        self.log.reach()
+    }
+
+    /// Changes [`Config::memory`] to `memory` bytes; returns whether it could.
+    ///
+    /// More of it is there at once, and is taken from the system as it is written. Less of it comes about by
+    /// [`Store::tend`], a little with each call: items go as when memory is full, except where none may
+    /// ([`Policy::Never`]), which waits until they have ended. What the index has grown to it keeps.
+    ///
+    /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: false, too, where the system does not give it.
+    pub fn set_memory(&mut self, memory: usize) -> bool {
+        let least = self.log.segment_len() * SEGMENTS_MIN;
+        (least..=self.log.reach()).contains(&memory) && self.log.set_memory(memory)
+    }
+
+    /// What has been counted so far, without what says how things stand ([`Store::stats`] has that, too).
+    pub fn counts(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Has each eviction told from now on. Cost: a call for each.
+    pub fn tell_evictions(&mut self, to: OnEviction) {
+        self.on_eviction = Some(to);
     }
 
     /// Sets what counts events to 0.

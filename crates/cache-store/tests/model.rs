@@ -38,6 +38,7 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => (0u8..4).prop_map(Op::Wait),
         1 => (-1..4).prop_map(Op::Flush),
         2 => Just(Op::Tend),
+        1 => (0u8..48).prop_map(Op::Memory),
     ]
 }
 

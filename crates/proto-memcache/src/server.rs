@@ -29,6 +29,7 @@ mod refusal;
 pub mod reply;
 mod request;
 mod tuning;
+mod watch;
 
 pub use base64::BINARY_KEY_MAX;
 pub use line::StoreLine;
@@ -39,3 +40,4 @@ pub use parser::{Awaits, CloseReason, Parse, RequestParser};
 pub use refusal::Refusal;
 pub use request::{DumpKind, Keys, Request, Shutdown};
 pub use tuning::Classes;
+pub use watch::Watched;

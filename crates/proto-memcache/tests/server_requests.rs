@@ -60,7 +60,7 @@ fn show(request: Request) -> String {
             let words: Vec<String> = words.map(|word| word.escape_ascii().to_string()).collect();
             format!("stats {}", words.join(" ")).trim_end().into()
         }
-        Request::Watch => "watch".into(),
+        Request::Watch { kinds } => format!("watch {}", kinds.bits()),
         Request::Dump { kind, classes, reply } => {
             format!("dump {kind:?} of {}{}", classes.escape_ascii(), silent(reply))
         }
@@ -188,7 +188,7 @@ fn reads_the_rest_of_the_commands() {
     check("shutdown\r\nshutdown graceful\r\n", &["shutdown Now", "shutdown Graceful"]);
     check("shutdown now\r\nshutdown graceful x\r\n", &["shutdown Unknown"; 2]);
     check("stats detail on\r\nstats items\r\n", &["stats detail on", "stats items"]);
-    check("stats cachedump 1 5 x\r\nwatch fetchers\r\n", &["stats cachedump 1 5", "watch"]);
+    check("stats cachedump 1 5 x\r\nwatch fetchers\r\n", &["stats cachedump 1 5", "watch 1"]);
     check("lru_crawler metadump all\r\nlru_crawler mgdump 1\r\n", &["dump Items of all", "dump Keys of 1"]);
     check("lru_crawler metadump\r\nlru_crawler metadump all noreply\r\n", &["Unknown", "Unknown silently"]);
     check(

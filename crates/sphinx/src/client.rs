@@ -1,5 +1,5 @@
 use proto_memcache::server::{Awaits, RequestParser};
-use reactor::Conn;
+use reactor::{Address, Conn};
 
 use crate::arriving::Arriving;
 use crate::binary::Binary;
@@ -63,6 +63,10 @@ pub(crate) struct Client {
     pub(crate) charged: [usize; 2],
     /// Whether it stands in the thread's list of connections that wait for memory.
     pub(crate) hungry: bool,
+    /// Whether it is sent what happens, and nothing of it is read any more.
+    pub(crate) watches: bool,
+    /// Who it is, where its beginning was watched.
+    pub(crate) peer: Option<Box<Address>>,
 }
 
 /// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
@@ -154,6 +158,8 @@ impl Client {
             granted: 0,
             charged: [0; 2],
             hungry: false,
+            watches: false,
+            peer: None,
         }
     }
 
@@ -199,7 +205,7 @@ impl Client {
     pub(crate) fn activity(&self) -> &'static str {
         let awaits = self.binary.as_ref().map_or_else(|| self.parser.awaits(), |binary| binary.awaits());
         match (self.state, awaits) {
-            _ if self.dump.is_some() => "conn_watch",
+            _ if self.dump.is_some() || self.watches => "conn_watch",
             (State::Closing, _) => "conn_closing",
             (State::Held, _) => "conn_mwrite",
             (State::Open, _) if self.arriving.is_some() => "conn_nread",

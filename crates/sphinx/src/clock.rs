@@ -17,6 +17,12 @@ impl UnixClock {
         UnixClock { offset: (since.as_nanos() as u64).saturating_sub(now.0) }
     }
 
+    /// The same, but at the moment `now` not before a second of Unix time: the wall clock may have been set back since.
+    pub(crate) fn not_before(self, now: Time, second: u32) -> UnixClock {
+        let earliest = (u64::from(second) * 1_000_000_000).saturating_sub(now.0);
+        UnixClock { offset: self.offset.max(earliest) }
+    }
+
     /// One by which the origin is `second` of Unix time exactly, so that a simulation knows when a second ends.
     #[cfg(test)]
     pub(crate) fn with_origin(second: u32) -> UnixClock {
@@ -42,6 +48,15 @@ mod tests {
         check(999_999_999, 1_700_000_000);
         check(1_000_000_000, 1_700_000_001);
         check(86_400_000_000_000, 1_700_086_400);
+    }
+
+    #[test]
+    fn it_does_not_go_back() {
+        let clock = UnixClock { offset: 1_700_000_000_000_000_000 };
+        let now = Time(5_000_000_000);
+        let check = |second, expect| assert_eq!(clock.not_before(now, second).seconds(now), expect);
+        check(1_600_000_000, 1_700_000_005);
+        check(1_700_000_900, 1_700_000_900);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Config {
     pub threads_wanted: usize,
     /// What items and their index may take, over all threads.
     pub memory: Bytes,
+    /// The file in which it lies, if items are to outlive the process.
+    pub memory_file: Option<PathBuf>,
     /// Whether memory is provided as it fills, and not at the start.
     pub lazy_memory: bool,
     /// Which items go when memory is full.
@@ -62,6 +64,10 @@ pub struct Config {
     pub flush_all: bool,
     /// Whether the commands that list keys are obeyed: `stats cachedump`, `stats detail`, `lru_crawler metadump`.
     pub dump: bool,
+    /// Whether the command `watch` is obeyed.
+    pub watch: bool,
+    /// What is kept for a connection that watches and does not read. Units: bytes.
+    pub watch_buffer: usize,
     /// What ends a prefix in `stats detail`, which is then on from the start; `None` is ':', and off.
     pub prefix_delimiter: Option<u8>,
     /// Whether to go on in the background once the server answers.
@@ -115,6 +121,8 @@ const DESCRIPTORS: usize = 20;
 /// three, holds no items, and what goes, goes by the segment. Source: `cargo bench -p sphinx --bench hits`, see
 /// docs/reference/memory.md.
 const SEGMENTS: usize = 32;
+/// Segments that a partition may get: the lists of them take 800 KiB then, 0.02 % of what they have where they are smallest.
+const SEGMENTS_MAX: usize = 1 << 16;
 /// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.
 const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
 
@@ -140,14 +148,24 @@ impl Config {
     pub(crate) fn store(&self, partition: usize, seed: u64) -> cache_store::Config {
         let partitions = self.partitions();
         let share = self.memory.0 as usize / partitions;
+        let segment = segment(share, self.item_max);
         cache_store::Config {
-            segment: segment(share, self.item_max),
+            segment,
+            reach: self.reach(partitions, segment),
             partition: (partition as u32, partitions as u32),
             populate: !self.lazy_memory,
             policy: self.policy,
             item_max: self.item_max,
             ..cache_store::Config::new(share, seed)
         }
+    }
+
+    /// What a partition's memory may become: its share of the machine's, and so many segments that what is kept of each is
+    /// little. With `-k` all that may be used is locked at the start, addresses included. Units: bytes.
+    fn reach(&self, partitions: usize, segment: usize) -> usize {
+        let machine = rustix::system::sysinfo();
+        let machine = machine.totalram as usize * machine.mem_unit as usize;
+        if self.lock_memory { 0 } else { (machine / partitions).min(SEGMENTS_MAX * segment) }
     }
 
     /// Leaves out threads until the memory is enough for those that remain, and says so in [`Config::warnings`].
@@ -246,6 +264,7 @@ impl Config {
             cpus: vec![allowed_cpus().unwrap()[0]],
             threads_wanted: 1,
             memory: Bytes(64 << 20),
+            memory_file: None,
             lazy_memory: true,
             policy: Policy::default(),
             item_max: 1 << 20,
@@ -263,6 +282,8 @@ impl Config {
             shutdown: false,
             flush_all: true,
             dump: true,
+            watch: true,
+            watch_buffer: 256 << 10,
             prefix_delimiter: None,
             daemon: false,
             core_dumps: false,

@@ -14,11 +14,12 @@ mod memory;
 mod messages;
 mod operator;
 mod requests;
+mod watching;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::Sender;
 
 use cache_store::KeyHasher;
@@ -36,6 +37,7 @@ use crate::core::lifecycle::Rounds;
 use crate::foreign::Warned;
 use crate::large_inputs::LargeInputs;
 use crate::link::Link;
+use crate::memory_limit::MemoryLimit;
 use crate::metrics::Scrape;
 use crate::partitions::Partitions;
 use crate::phase::Phase;
@@ -44,6 +46,7 @@ use crate::service::ServiceTimes;
 use crate::spin::Spinner;
 use crate::stats::CoreStats;
 use crate::stats::prefixes::Prefixes;
+use crate::watch::Watchers;
 
 /// What all threads of a server have in common; written to rarely.
 pub(crate) struct Common {
@@ -54,8 +57,12 @@ pub(crate) struct Common {
     pub(crate) connections: AtomicUsize,
     /// The number of the [`Phase`] that the server is in.
     pub(crate) phase: AtomicU8,
+    /// What items and their index may take.
+    pub(crate) memory: MemoryLimit,
     /// The memory of connections' buffers.
     pub(crate) budget: Arc<Budget>,
+    /// The connections that watch.
+    pub(crate) watchers: Arc<Watchers>,
     /// The users that may use it, if not every client may.
     pub(crate) users: Option<Users>,
     /// The certificates of TLS, if it is spoken.
@@ -81,6 +88,8 @@ impl Common {
             started: now,
             connections: AtomicUsize::new(0),
             phase: AtomicU8::new(Phase::Serving as u8),
+            memory: MemoryLimit::new(&config),
+            watchers: Arc::new(Watchers::new(config.cpus.len(), config.watch_buffer)),
             budget: Arc::new(Budget::new(config.connection_memory, config.cpus.len())),
             users,
             certificates,
@@ -146,10 +155,16 @@ impl<R: Reactor> Core<R> {
     pub(crate) fn new(
         common: Arc<Common>,
         number: usize,
-        partitions: Partitions,
+        mut partitions: Partitions,
         links: Vec<Option<Link<R::Waker>>>,
         doorbell: Doorbell<R::Waker>,
     ) -> Core<R> {
+        let count = partitions.count();
+        partitions.for_own(|store| {
+            common.memory.cap((store.memory_max() * count) as u64);
+            let watchers = Arc::clone(&common.watchers);
+            store.tell_evictions(Arc::new(move |item| watchers.evicted(item)));
+        });
         Core {
             now: common.clock.seconds(common.started),
             now_ends: Time(0),
@@ -183,11 +198,20 @@ impl<R: Reactor> Core<R> {
         }
     }
 
+    /// What is left when it serves no more.
+    pub(crate) fn into_partitions(self) -> Partitions {
+        self.partitions
+    }
+
     /// Serves until the server is stopped.
     pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
         while self.goes_on(reactor) {
             self.turn(reactor)?;
         }
+        // What connections had other threads do that wanted no answer is done before the end, so that it is saved. The
+        // threads that asked have closed those connections before.
+        fence(Ordering::Acquire);
+        while self.take_messages(reactor) {}
         Ok(())
     }
 
@@ -197,7 +221,10 @@ impl<R: Reactor> Core<R> {
         if self.rounds.due {
             self.look_around(reactor);
         }
-        let busy = self.take_messages(reactor) | self.resume_ready(reactor) | self.resume_hungry(reactor);
+        let busy = self.take_messages(reactor)
+            | self.resume_ready(reactor)
+            | self.resume_hungry(reactor)
+            | self.tell_watchers(reactor);
         if busy {
             self.found_work(reactor, false);
         }
@@ -253,12 +280,13 @@ impl<R: Reactor> Core<R> {
     /// Announces that the thread sleeps, unless a message has come meanwhile.
     fn go_to_sleep(&mut self) -> bool {
         if self.links.len() == 1 {
-            return true;
+            // What it tells itself it tells before it gets here.
+            return !self.common.watchers.has_news(self.number);
         }
         self.doorbell.going_to_sleep();
         self.asleep = true;
         // After the announcement: what is pushed from now on comes with a wake-up.
-        self.links.iter_mut().flatten().all(Link::is_quiet)
+        self.links.iter_mut().flatten().all(Link::is_quiet) && !self.common.watchers.has_news(self.number)
     }
 
     /// The present second of Unix time, at a moment just read.
@@ -290,6 +318,7 @@ impl<R: Reactor> Core<R> {
         self.stats.total_connections += 1;
         let mut client = Client::new(conn, &self.common.config);
         client.heard = self.now;
+        self.tell_begin(reactor, &mut client);
         self.keep(client);
     }
 
@@ -301,13 +330,17 @@ impl<R: Reactor> Core<R> {
         self.clients[slot] = Some(Box::new(client));
     }
 
-    /// Forgets a connection that the reactor has closed, or closes.
-    fn forget(&mut self, conn: Conn) {
+    /// Forgets a connection that the reactor has closed, or closes, for a reason in memcached's words.
+    fn forget(&mut self, conn: Conn, reason: &'static str) {
         if self.client(conn).is_some()
             && let Some(client) = self.clients[conn.slot as usize].take()
         {
             self.rounds.slow -= usize::from(client.is_slow);
             self.uncharge(&client);
+            self.tell_end(&client, reason);
+            if client.watches {
+                self.common.watchers.remove(self.number, conn);
+            }
             self.give_up_value(client.arriving);
             if client.frames.is_none() {
                 self.stats.connections -= 1;
@@ -360,7 +393,7 @@ impl<R: Reactor> Core<R> {
         let over = answers_all && client.replies.is_empty() && client.offered == 0;
         self.clients[conn.slot as usize] = Some(client);
         if over {
-            self.forget(conn);
+            self.forget(conn, "normal");
             reactor.close(conn);
         }
     }

@@ -92,6 +92,7 @@ fn absolute_paths(config: &mut Config) -> Result<()> {
     });
     let mut paths: Vec<&mut PathBuf> = listen.collect();
     paths.extend(&mut config.pidfile);
+    paths.extend(&mut config.memory_file);
     paths.extend(&mut config.auth_file);
     if let Some(tls) = &mut config.tls {
         paths.extend([&mut tls.certificates, &mut tls.key]);
@@ -127,6 +128,7 @@ mod tests {
             listen: vec![Address::Unix("s".into())],
             pidfile: Some("p".into()),
             auth_file: Some("u".into()),
+            memory_file: Some("m".into()),
             tls: Some(tls),
             ..Config::for_tests()
         };
@@ -134,6 +136,7 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         assert_eq!(config.listen, [Address::Unix(here.join("s"))]);
         assert_eq!((config.pidfile, config.auth_file), (Some(here.join("p")), Some(here.join("u"))));
+        assert_eq!(config.memory_file, Some(here.join("m")));
         let tls = config.tls.unwrap();
         assert_eq!((tls.certificates, tls.key), (here.join("c"), "/k".into()));
         assert_eq!(tls.clients, Clients::Required(here.join("a")));

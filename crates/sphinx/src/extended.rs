@@ -13,6 +13,8 @@ pub(crate) struct Extended {
     pub(crate) idle_timeout: u32,
     /// How long a connection may take nothing of its replies; 0 for ever. Units: seconds.
     pub(crate) reader_timeout: u32,
+    /// What is kept for a connection that watches and does not read. Units: bytes.
+    pub(crate) watch_buffer: usize,
     /// PEM file of the certificate and its chain.
     pub(crate) chain_cert: Option<PathBuf>,
     /// PEM file of the private key.
@@ -32,6 +34,8 @@ impl Default for Extended {
         Extended {
             idle_timeout: 0,
             reader_timeout: 60,
+            // Source: memcached.
+            watch_buffer: 256 << 10,
             chain_cert: None,
             key: None,
             ca_cert: None,
@@ -82,7 +86,7 @@ const NO_CRAWLER: Here = NoEffect("there is no crawler, expired items are reclai
 
 /// Source: memcached 1.6.45, the names that its `-o` parses, those of external storage and of the proxy included.
 pub(crate) const NAMES: [Names; 25] = [
-    names(&["idle_timeout", "reader_timeout"], Always, Effect),
+    names(&["idle_timeout", "reader_timeout", "watcher_logbuf_size"], Always, Effect),
     names(&["ssl_chain_cert", "ssl_key", "ssl_ca_cert", "ssl_keyformat"], Always, Effect),
     names(&["ssl_verify_mode", "ssl_min_version"], Always, Effect),
     names(&["maxconns_fast", "no_drop_privileges"], Never, Nothing),
@@ -132,7 +136,11 @@ pub(crate) const NAMES: [Names; 25] = [
         Optional,
         NoEffect("--connection-memory bounds the buffers of all connections"),
     ),
-    names(&["watcher_logbuf_size", "worker_logbuf_size"], Always, NoEffect("there is no watch command")),
+    names(
+        &["worker_logbuf_size"],
+        Always,
+        NoEffect("lines are put into the buffers of watchers at once, which have watcher_logbuf_size"),
+    ),
     names(
         &[
             "ext_path",
@@ -206,6 +214,8 @@ impl Extended {
         match name {
             "idle_timeout" => self.idle_timeout = number(name, value, u32::MAX)?,
             "reader_timeout" => self.reader_timeout = number(name, value, u32::MAX)?,
+            // In KiB, as in memcached.
+            "watcher_logbuf_size" => self.watch_buffer = number(name, value, 1 << 20)?.max(4) as usize * 1024,
             "ssl_chain_cert" => self.chain_cert = Some(value.into()),
             "ssl_key" => self.key = Some(value.into()),
             "ssl_ca_cert" => self.ca_cert = Some(value.into()),
@@ -273,6 +283,7 @@ mod tests {
         );
         check("idle_timeout=7,idle_timeout=8", Extended { idle_timeout: 8, ..default() });
         check("ssl_chain_cert=/c,ssl_keyformat=1", Extended { chain_cert: Some("/c".into()), ..default() });
+        check("watcher_logbuf_size=64", Extended { watch_buffer: 64 << 10, ..default() });
         check("ssl_key=/k", Extended { key: Some("/k".into()), ..default() });
         check("ssl_ca_cert=/a", Extended { ca_cert: Some("/a".into()), ..default() });
         let modes = Extended { verify_mode: Some(2), min_version: Some(3), ..default() };

@@ -66,6 +66,11 @@ pub(crate) struct Flags {
     /// Memory for items and their index: a number of MiB, or a size such as 2GiB.
     #[arg(short, long, visible_alias = "memory", default_value = "64", value_name = "SIZE", value_parser = Trimmed(parse_memory))]
     pub(crate) memory_limit: Bytes,
+    /// File on tmpfs, such as /dev/shm/sphinx, in which items lie. A stop by SIGUSR1 or shutdown graceful saves what there is
+    /// to know of them beside it, in FILE.meta, and the next start with the same settings has them. After any other
+    /// end the cache starts empty.
+    #[arg(short = 'e', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
+    pub(crate) memory_file: Option<PathBuf>,
     /// Take memory as it fills. By default all of it is taken at the start, which takes a second for some
     /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
     #[arg(long)]
@@ -125,6 +130,9 @@ pub(crate) struct Flags {
     /// Refuse the commands that list keys: stats cachedump, stats detail, lru_crawler metadump.
     #[arg(short = 'X', long)]
     pub(crate) disable_dumping: bool,
+    /// Refuse the command watch.
+    #[arg(short = 'W', long)]
+    pub(crate) disable_watch: bool,
     /// Count operations by the part of the key before this character from the start on, as stats detail on does
     /// [default: ':', once a client asks].
     #[arg(short = 'D', long, value_name = "CHAR", value_parser = Trimmed(parse_delimiter))]

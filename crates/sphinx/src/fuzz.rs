@@ -1,5 +1,5 @@
 //! What the fuzzers run of what any client may send before the parser of requests sees it: datagrams, the first request
-//! where a password is asked for, connections of the binary protocol, and other protocols.
+//! where a password is asked for, connections of the binary protocol, and other protocols; and of the file that a restart reads.
 //!
 //! Try it: `cargo test -p sphinx --test corpus`.
 
@@ -13,6 +13,11 @@ use crate::frames::Frames;
 
 pub use binary::binary_connections;
 pub use foreign::foreign_protocols;
+
+/// Reads what a stop may have left beside a memory file, once more with a right checksum behind it.
+pub fn saved_memory(bytes: &[u8]) {
+    crate::memory_file::read_any(bytes);
+}
 
 /// Says that the datagram that is being served is done with, in place of a datagram's length.
 const DONE: u8 = 255;

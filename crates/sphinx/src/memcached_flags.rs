@@ -1,7 +1,6 @@
 //! memcached's flags that are not options of the server. `docs/reference/sphinx.md` lists all of memcached's.
 
 use clap::builder::StringValueParser;
-use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::trimmed::Trimmed;
@@ -11,42 +10,27 @@ pub(crate) struct Flag {
     pub(crate) letter: char,
     long: &'static str,
     pub(crate) takes_value: bool,
-    pub(crate) here: Here,
+    /// Why it has no effect here. It is accepted, and answered with a warning that gives this reason.
+    pub(crate) why: &'static str,
 }
 
-/// What a flag does here.
-pub(crate) enum Here {
-    /// It is accepted, has no effect, and is answered with a warning that gives this reason.
-    NoEffect(&'static str),
-    /// It is refused: ignoring it would break a promise of safety or lose data.
-    Refused(&'static str),
+const fn flag(letter: char, long: &'static str, why: &'static str) -> Flag {
+    Flag { letter, long, takes_value: false, why }
 }
 
-use Here::{NoEffect, Refused};
-
-const fn flag(letter: char, long: &'static str, here: Here) -> Flag {
-    Flag { letter, long, takes_value: false, here }
-}
-
-const fn value(letter: char, long: &'static str, here: Here) -> Flag {
-    Flag { letter, long, takes_value: true, here }
+const fn value(letter: char, long: &'static str, why: &'static str) -> Flag {
+    Flag { letter, long, takes_value: true, why }
 }
 
 const NO_SLABS: &str = "there are no slabs, items of all sizes lie in the same segments";
 
 /// In the order of `memcached -h`. Source: memcached 1.6.45, its usage text and the options that it parses.
-pub(crate) const FLAGS: [Flag; 7] = [
-    value('f', "slab-growth-factor", NoEffect(NO_SLABS)),
-    value('n', "slab-min-size", NoEffect(NO_SLABS)),
-    flag(
-        'L',
-        "enable-largepages",
-        NoEffect("huge pages are used without it wherever the system provides them"),
-    ),
-    flag('C', "disable-cas", NoEffect("every item keeps its unique number, which takes no further memory")),
-    flag('W', "disable-watch", NoEffect("there is no watch command to disable")),
-    value('e', "memory-file", Refused("items are in memory only and do not survive a restart")),
-    value('N', "napi-ids", NoEffect("the kernel distributes connections among the threads by SO_REUSEPORT")),
+pub(crate) const FLAGS: [Flag; 5] = [
+    value('f', "slab-growth-factor", NO_SLABS),
+    value('n', "slab-min-size", NO_SLABS),
+    flag('L', "enable-largepages", "huge pages are used without it wherever the system provides them"),
+    flag('C', "disable-cas", "every item keeps its unique number, which takes no further memory"),
+    value('N', "napi-ids", "the kernel distributes connections among the threads by SO_REUSEPORT"),
 ];
 
 /// Adds the flags to the server's own options.
@@ -62,22 +46,10 @@ pub(crate) fn augment(command: Command) -> Command {
     }))
 }
 
-/// A warning for each flag that was given and has no effect.
-///
-/// Errors: a flag was given that is refused; with the reason.
-pub(crate) fn warnings(matches: &ArgMatches) -> Result<Vec<String>, clap::Error> {
-    let mut warnings = Vec::new();
-    for flag in FLAGS.iter().filter(|flag| is_given(flag, matches)) {
-        let name = format!("-{}", flag.letter);
-        match flag.here {
-            NoEffect(why) => warnings.push(no_effect(&name, why)),
-            Refused(why) => {
-                let text = format!("{name} is refused: {why}; leave it out\n");
-                return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
-            }
-        }
-    }
-    Ok(warnings)
+/// A warning for each flag that was given.
+pub(crate) fn warnings(matches: &ArgMatches) -> Vec<String> {
+    let given = FLAGS.iter().filter(|flag| is_given(flag, matches));
+    given.map(|flag| no_effect(&format!("-{}", flag.letter), flag.why)).collect()
 }
 
 fn is_given(flag: &Flag, matches: &ArgMatches) -> bool {

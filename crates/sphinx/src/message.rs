@@ -30,6 +30,8 @@ pub(crate) enum Work {
         /// As in the protocol.
         delay: i32,
     },
+    /// `cache_memlimit`: to what the threads have in common.
+    Memory,
     /// `stats`.
     Report,
     /// `stats reset`.

@@ -87,6 +87,6 @@ impl Scraper {
 
     /// The answer to a scrape.
     fn text(&self) -> String {
-        text::write(&self.snapshots(), &self.common.config)
+        text::write(&self.snapshots(), &self.common.config, self.common.memory.bytes())
     }
 }

@@ -61,7 +61,7 @@ impl FromArgMatches for Options {
 
 impl Options {
     fn read(matches: &ArgMatches) -> Result<Options, clap::Error> {
-        let warnings = memcached_flags::warnings(matches)?;
+        let warnings = memcached_flags::warnings(matches);
         let flags = Flags::from_arg_matches(matches)?;
         if flags.license {
             // Of this kind are texts that were asked for: they go to standard output, and the exit code is 0.
@@ -103,6 +103,7 @@ impl Options {
             backlog: flags.listen_backlog,
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
             memory: flags.memory_limit,
+            memory_file: flags.memory_file.clone(),
             lazy_memory: flags.lazy_memory,
             policy: if flags.disable_evictions { Policy::Never } else { flags.policy },
             item_max,
@@ -123,6 +124,8 @@ impl Options {
             shutdown: flags.enable_shutdown,
             flush_all: !flags.disable_flush_all,
             dump: !flags.disable_dumping,
+            watch: !flags.disable_watch,
+            watch_buffer: extended.watch_buffer,
             prefix_delimiter: flags.prefix_delimiter,
             daemon: flags.daemon,
             core_dumps: flags.enable_coredumps,

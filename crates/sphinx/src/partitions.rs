@@ -14,14 +14,22 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cache_store::{Entry, Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, View};
+use cache_store::{
+    ConfigError, Entry, Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, Unusable, View,
+};
+use reactor::monotonic_now;
+use tracing::{info, warn};
 
+use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::draft::Draft;
+use crate::memory_file::MemoryFile;
 use crate::operation::Operation;
 use crate::sharing::Sharing;
+use crate::telling::Telling;
 
 /// A partition under its lock, on cache lines of its own (128 B, since processors fetch them in pairs).
 ///
@@ -64,13 +72,52 @@ pub(crate) fn epochs(config: &Config) -> Arc<Epochs> {
     Epochs::new(readers, thread::yield_now)
 }
 
+/// A partition in a file, with what was saved of it.
+fn restore(
+    config: cache_store::Config,
+    partition: usize,
+    epochs: &Arc<Epochs>,
+    file: &MemoryFile,
+) -> Result<Store, ConfigError> {
+    let (place, began) = (file.place(partition), Instant::now());
+    if let (Some(saved), Some(now)) = (file.saved(partition), file.saved_at()) {
+        let at = monotonic_now();
+        let now = UnixClock::start(at).not_before(at, now).seconds(at);
+        match Store::restored(config, Arc::clone(epochs), &place, saved, now) {
+            Ok(store) => {
+                let (items, ms) = (store.stats().items, began.elapsed().as_millis());
+                info!(partition, items, ms, "items that were saved are there again");
+                return Ok(store);
+            }
+            Err(Unusable::Config(error)) => return Err(error),
+            Err(error) => {
+                warn!(partition, %error, "what was saved of a partition is not used; it starts empty")
+            }
+        }
+    }
+    Store::in_file(config, Arc::clone(epochs), &place)
+}
+
 impl Own {
     /// Makes the partitions of thread `thread`, which should be the one that calls this.
-    pub(crate) fn make(config: &Config, thread: usize, seed: u64, epochs: &Arc<Epochs>) -> Result<Own> {
+    ///
+    /// What was saved of one that lies in a file is there again, unless it is damaged, which is told.
+    pub(crate) fn make(
+        config: &Config,
+        thread: usize,
+        seed: u64,
+        epochs: &Arc<Epochs>,
+        file: Option<&MemoryFile>,
+    ) -> Result<Own> {
         let per_thread = config.partitions_per_thread();
         let store = |number| {
-            let config = config.store(thread * per_thread + number, seed);
-            Store::with_readers(config, Arc::clone(epochs)).context("give less memory with -m")
+            let partition = thread * per_thread + number;
+            let config = config.store(partition, seed);
+            match file {
+                None => Store::with_readers(config, Arc::clone(epochs)).context("give less memory with -m"),
+                Some(file) => restore(config, partition, epochs, file)
+                    .context("give less memory with -m, or make the file system of -e larger"),
+            }
         };
         if config.sharing.group(0).is_none() {
             return Ok(Own::Alone(Box::new(store(0)?)));
@@ -203,13 +250,17 @@ impl Partitions {
     pub(crate) fn read(
         &mut self,
         operation: &Operation,
+        telling: Option<&Telling>,
         key: Key,
         value: &[u8],
         now: u32,
         out: &mut Draft,
     ) -> bool {
         let partition = key.hash.partition(self.count);
-        self.reader().is_some_and(|reader| operation.read(reader, partition, key, value, now, out))
+        self.reader().is_some_and(|reader| match telling {
+            None => operation.read(reader, partition, key, value, now, out),
+            Some(telling) => telling.read(operation, (reader, partition), key, value, now, out),
+        })
     }
 
     /// Whether the item of a key, here or where this thread reads, has a value that would have to be copied into a reply:
@@ -251,6 +302,13 @@ impl Partitions {
     pub(crate) fn for_own(&mut self, mut act: impl FnMut(&mut Store)) {
         let first = self.any();
         (first..first + self.per_thread).for_each(|partition| self.with(partition, &mut act));
+    }
+
+    /// What there is to keep of this thread's own partitions, in their order; nothing may be done to them afterwards.
+    pub(crate) fn save(mut self, now: u32) -> Vec<Vec<u8>> {
+        let mut saved = Vec::new();
+        self.for_own(|store| saved.push(store.save(now)));
+        saved
     }
 
     /// Does something to each partition here, on behalf of a client of thread `asker`.
@@ -302,7 +360,7 @@ mod tests {
         let config = Config { sharing, cpus, memory: Bytes(64 << 20), ..Config::for_tests() };
         let epochs = epochs(&config);
         let own: Vec<_> =
-            (0..threads).map(|thread| Own::make(&config, thread, 1, &epochs).unwrap()).collect();
+            (0..threads).map(|thread| Own::make(&config, thread, 1, &epochs, None).unwrap()).collect();
         let offers: Vec<_> = own.iter().map(|own| own.offer(sharing)).collect();
         own.into_iter().enumerate().map(|(n, own)| Partitions::new(&config, n, own, &offers)).collect()
     }
@@ -363,7 +421,7 @@ mod tests {
             let key = partitions.hasher().key(key.as_bytes());
             let (mut text, mut loans) = (Vec::new(), Vec::new());
             let mut out = Draft::new(&mut text, &mut loans);
-            let could = partitions.read(&operation, key, b"", 1_700_000_000, &mut out);
+            let could = partitions.read(&operation, None, key, b"", 1_700_000_000, &mut out);
             could.then(|| String::from_utf8(text).unwrap())
         };
         let mut partitions = make(Sharing::Read, 2);

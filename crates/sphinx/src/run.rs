@@ -15,7 +15,7 @@ use crate::server::End;
 use crate::{Config, Server, allocator, log};
 use crate::{metrics, process_limits};
 
-/// Serves until SIGINT, SIGTERM or SIGUSR1, or until something goes wrong. SIGHUP has the file of users read again.
+/// Serves until SIGINT, SIGTERM or SIGUSR1, which saves what is in a memory file, or until something goes wrong. SIGHUP has the file of users read again.
 ///
 /// Prints one line on standard output once connections are accepted, for launchers to wait for:
 /// `sphinxd ready on 127.0.0.1:11211 with 2 threads on cpus 0,1 and 64 MiB`.
@@ -61,6 +61,12 @@ pub fn run(mut config: Config) -> Result<()> {
             info!("stopping");
             server.stop();
         }
+        End::Graceful => {
+            info!("stopping, and saving what the memory file has");
+            server
+                .stop_and_save()
+                .context("items are not saved, and the next start is one of an empty cache")?;
+        }
         End::Failed(reason) => bail!(reason),
     }
     Ok(())
@@ -70,8 +76,9 @@ pub fn run(mut config: Config) -> Result<()> {
 fn watch(mut signals: Signals, end: &Sender<End>, serving: &OnceLock<Arc<Common>>) {
     for signal in signals.forever() {
         if signal != SIGHUP {
+            let how = if signal == SIGUSR1 { End::Graceful } else { End::Interrupted };
             // Where the server has ended already there is nothing to end.
-            let _ = end.send(End::Interrupted);
+            let _ = end.send(how);
             continue;
         }
         let users = serving.get().and_then(|common| common.users.as_ref());

@@ -16,7 +16,9 @@ use crate::certificates::Certificates;
 use crate::config::{Config, list};
 use crate::core::Common;
 use crate::link::Link;
+use crate::memory_file::MemoryFile;
 use crate::metrics::Scraper;
+use crate::partitions::Partitions;
 use crate::phase::Phase;
 use crate::pidfile::Pidfile;
 use crate::privileges::Account;
@@ -28,9 +30,12 @@ use crate::{partitions, ports};
 /// Dropping it ends it at once; [`Server::stop`] lets replies leave first.
 pub struct Server {
     common: Arc<Common>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<Option<Partitions>>>,
     wakers: Vec<Waker>,
     end: Receiver<End>,
+    /// What makes the hashes of keys.
+    seed: u64,
+    file: Option<MemoryFile>,
     _pidfile: Option<Pidfile>,
 }
 
@@ -39,6 +44,8 @@ pub struct Server {
 pub(crate) enum End {
     /// A signal or a client asked it to stop.
     Interrupted,
+    /// The same, and to save what is in the memory file.
+    Graceful,
     /// A thread has ended; why.
     Failed(String),
 }
@@ -99,12 +106,16 @@ impl Server {
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
             .context("the system gives no random numbers")?;
-        let seed = u64::from_ne_bytes(seed);
+        let file = MemoryFile::open(&config)?.map(Arc::new);
+        // Hashes say where items are.
+        let saved = file.as_ref().and_then(|file| file.seed());
+        let seed = saved.unwrap_or_else(|| u64::from_ne_bytes(seed));
 
         let epochs = partitions::epochs(&config);
         let start = |number| {
             let tls = certificates.as_ref().map(Certificates::renewable);
-            Starting::start(number, config.clone(), tls, seed, Arc::clone(&epochs), end_at.clone())
+            let (epochs, file) = (Arc::clone(&epochs), file.clone());
+            Starting::start(number, config.clone(), tls, seed, epochs, file, end_at.clone())
         };
         if !config.lazy_memory {
             info!("taking {} of memory", config.memory);
@@ -120,6 +131,10 @@ impl Server {
         let (paths, network) = config.listen.iter().cloned().partition(is_path);
         let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().copied()).collect();
         let network = started.listen(Places { plain: network, encrypted })?;
+        // Each thread has let go of it, and writes nothing before it serves.
+        let mut file = file.and_then(Arc::into_inner);
+        let saved_at = file.as_ref().and_then(MemoryFile::saved_at).unwrap_or(0);
+        file.iter_mut().try_for_each(MemoryFile::break_seal)?;
         if let Some(account) = account {
             account.take_on()?;
         }
@@ -132,21 +147,22 @@ impl Server {
         }
         let pidfile = config.pidfile.clone().and_then(Pidfile::write);
         tell(&config);
-        Ok(Some(Server::serve(config, users, certificates, started, pidfile, end_at, end)))
+        let common = Common::new(config, users, certificates, monotonic_now(), end_at);
+        let clock = common.clock.not_before(common.started, saved_at);
+        Ok(Some(Server::serve(Common { clock, ..common }, started, pidfile, end, seed, file)))
     }
 
     /// Lets the threads serve.
     fn serve(
-        config: Config,
-        users: Option<Users>,
-        certificates: Option<Certificates>,
+        common: Common,
         mut started: Started,
         pidfile: Option<Pidfile>,
-        end_at: Sender<End>,
         end: Receiver<End>,
+        seed: u64,
+        file: Option<MemoryFile>,
     ) -> Server {
         let wakers: Vec<Waker> = started.0.iter().map(|thread| thread.waker.clone()).collect();
-        let common = Arc::new(Common::new(config, users, certificates, monotonic_now(), end_at));
+        let common = Arc::new(common);
         let doorbells: Vec<_> = wakers.iter().cloned().map(Doorbell::new).collect();
         let links = links(&doorbells, common.config.queue);
         let started = std::mem::take(&mut started.0);
@@ -159,7 +175,7 @@ impl Server {
                 offers: Arc::clone(&offers),
             })
         });
-        Server { threads: threads.collect(), common, wakers, end, _pidfile: pidfile }
+        Server { threads: threads.collect(), common, wakers, end, seed, file, _pidfile: pidfile }
     }
 
     /// Where it listens on TCP first, if it does.
@@ -187,9 +203,42 @@ impl Server {
         self.end.recv().expect("the server holds a sender itself")
     }
 
+    /// As [`Server::stop`], and saves what is in [`Config::memory_file`], so that the next start has it; does no more than a
+    /// stop without one.
+    ///
+    /// Errors: it cannot be saved. The server has stopped all the same.
+    pub fn stop_and_save(mut self) -> Result<()> {
+        self.let_replies_leave();
+        self.enter(Phase::Ended);
+        let kept: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
+        let Some(file) = &self.file else { return Ok(()) };
+        let now = self.common.clock.seconds(monotonic_now());
+        let began = Instant::now();
+        let mut saved = Vec::new();
+        // Each thread's at the same time, as they have their own memory.
+        thread::scope(|scope| -> Result<()> {
+            let mut saving = Vec::new();
+            for partitions in kept {
+                let partitions = partitions.ok().flatten().context("a thread has failed")?;
+                saving.push(scope.spawn(move || partitions.save(now)));
+            }
+            for thread in saving {
+                saved.extend(thread.join().ok().context("a partition cannot be saved")?);
+            }
+            Ok(())
+        })?;
+        file.save(self.seed, now, saved)?;
+        info!(ms = began.elapsed().as_millis(), "items are saved for the next start");
+        Ok(())
+    }
+
     /// Takes no more clients, lets the replies to what was received leave, and ends the threads; after
     /// [`Config::drain`] at the latest.
     pub fn stop(self) {
+        self.let_replies_leave();
+    }
+
+    fn let_replies_leave(&self) {
         let until = Instant::now() + Duration::from_nanos(self.common.config.drain.0);
         self.enter(Phase::Draining);
         let open = || self.common.connections.load(Ordering::Acquire);
@@ -235,7 +284,7 @@ fn await_memory(starting: Vec<Starting>, end: &Receiver<End>, config: &Config) -
     // seconds, and the end of the process ends that.
     for mut thread in starting {
         loop {
-            if let Ok(End::Interrupted) = end.try_recv() {
+            if let Ok(End::Interrupted | End::Graceful) = end.try_recv() {
                 return Ok(None);
             }
             match thread.wait(LOOK_AT_START)? {

@@ -20,6 +20,7 @@ mod idle;
 mod judge;
 mod model;
 mod servers;
+mod watching;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -98,6 +99,8 @@ pub(super) struct Scene {
     pub(super) may_forget: bool,
     /// Whether connections are reset.
     pub(super) resets: bool,
+    /// Whether customers change the memory, too.
+    pub(super) limits: bool,
 }
 
 fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
@@ -185,7 +188,11 @@ fn check(args: &'static str, may_forget: bool, resets: bool) {
         args.contains("-t 1") || args.contains("--sharing"),
         "{args}: the mode of sharing is left to a default"
     );
-    let scene = Scene { args, may_forget, resets };
+    check_scene(Scene { args, may_forget, resets, limits: false });
+}
+
+fn check_scene(scene: Scene) {
+    let resets = scene.resets;
     let (mut answers, mut reset) = (0, 0);
     for_seeds(&scene, 1, |seed| {
         let history = history(scene, seed);
@@ -248,8 +255,18 @@ fn threads_that_run_out_of_memory() {
 }
 
 #[test]
+fn memory_that_is_changed_meanwhile() {
+    for args in ["-t 1 -m 16", "-t 2 -m 16 --sharing read --queue 2", "-t 2 -m 16 --sharing everything"] {
+        for resets in [false, true] {
+            check_scene(Scene { args, may_forget: true, resets, limits: true });
+        }
+    }
+}
+
+#[test]
 fn one_seed_is_one_history() {
-    let scene = Scene { args: "-t 3 --sharing nothing --queue 2", may_forget: false, resets: true };
+    let scene =
+        Scene { args: "-t 3 --sharing nothing --queue 2", may_forget: false, resets: true, limits: false };
     let histories: Vec<_> = [5, 6, 5].map(|seed| history(scene, seed)).into();
     assert_eq!(histories[0], histories[2]);
     assert_ne!(histories[0], histories[1]);

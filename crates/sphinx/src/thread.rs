@@ -17,6 +17,7 @@ use rustix::fs::Mode;
 use crate::config::Config;
 use crate::core::{Common, Core};
 use crate::link::Link;
+use crate::memory_file::MemoryFile;
 use crate::partitions::{Offer, Own, Partitions};
 use crate::server::End;
 
@@ -28,7 +29,7 @@ pub(crate) struct Starting {
     number: usize,
     ready: Receiver<Result<(Waker, Offer)>>,
     orders: Sender<Order>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Option<Partitions>>,
 }
 
 /// A thread that has its memory, and waits for orders.
@@ -38,7 +39,7 @@ pub(crate) struct CoreThread {
     pub(crate) offer: Offer,
     number: usize,
     orders: Sender<Order>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Option<Partitions>>,
 }
 
 /// What a thread that has its memory is told to do; it ends where there are no more orders.
@@ -76,12 +77,14 @@ impl Starting {
         tls: Option<Arc<Renewable>>,
         seed: u64,
         epochs: Arc<Epochs>,
+        file: Option<Arc<MemoryFile>>,
         ended: Sender<End>,
     ) -> Result<Starting> {
         let (ready_at, ready) = channel();
         let (orders, orders_at) = channel();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
-            let life = Life { number, config: &config, seed, epochs, ready_at, orders: orders_at, ended };
+            let life =
+                Life { number, config: &config, seed, epochs, file, ready_at, orders: orders_at, ended };
             match config.io {
                 Backend::Epoll => life.live_with(Epoll::new(), tls),
                 Backend::Uring => life.live_with(Uring::new(Submit::Together), tls),
@@ -123,8 +126,8 @@ impl CoreThread {
         let _ = self.thread.join();
     }
 
-    /// Lets it serve.
-    pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<()> {
+    /// Lets it serve; the handle yields its partitions once the server has ended, unless the thread failed.
+    pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<Option<Partitions>> {
         // It waits for this; if it does not, it has panicked, which joining tells.
         let _ = self.orders.send(Order::Go(neighbours));
         self.thread
@@ -137,6 +140,7 @@ struct Life<'c> {
     config: &'c Config,
     seed: u64,
     epochs: Arc<Epochs>,
+    file: Option<Arc<MemoryFile>>,
     ready_at: Sender<Result<(Waker, Offer)>>,
     orders: Receiver<Order>,
     ended: Sender<End>,
@@ -144,20 +148,28 @@ struct Life<'c> {
 
 impl Life<'_> {
     /// Lives on the backend itself, or on TLS on top of it.
-    fn live_with<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>, tls: Option<Arc<Renewable>>) {
+    fn live_with<R: Reactor<Waker = Waker>>(
+        self,
+        reactor: io::Result<R>,
+        tls: Option<Arc<Renewable>>,
+    ) -> Option<Partitions> {
         match tls {
             None => self.live(reactor),
             Some(tls) => self.live(reactor.map(|reactor| Tls::server(reactor, tls))),
         }
     }
 
-    /// Makes what is the thread's own, listens when it is told to, and serves.
-    fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
-        let Life { number, config, seed, epochs, ready_at, orders, ended } = self;
-        let (mut reactor, own) = match prepare(number, config, seed, &epochs, reactor) {
+    /// Makes what is the thread's own, listens when it is told to, and serves; returns its partitions at the end.
+    fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) -> Option<Partitions> {
+        let Life { number, config, seed, epochs, file, ready_at, orders, ended } = self;
+        let (mut reactor, own) = match prepare(number, config, seed, &epochs, file.as_deref(), reactor) {
             Ok(made) => made,
-            Err(error) => return drop(ready_at.send(Err(error))),
+            Err(error) => {
+                drop(ready_at.send(Err(error)));
+                return None;
+            }
         };
+        drop(file);
         let _ = ready_at.send(Ok((reactor.waker(), own.offer(config.sharing))));
         let Neighbours { common, links, doorbell, offers } = loop {
             match orders.recv() {
@@ -166,13 +178,16 @@ impl Life<'_> {
                 }
                 Ok(Order::Go(neighbours)) => break neighbours,
                 // The start was given up.
-                Err(_) => return,
+                Err(_) => return None,
             }
         };
         let partitions = Partitions::new(config, number, own, &offers);
         let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
-        let result = Core::new(common, number, partitions, links, doorbell).run(&mut reactor);
+        let mut core = Core::new(common, number, partitions, links, doorbell);
+        let result = core.run(&mut reactor);
+        let well = result.is_ok();
         guard.end(result.err().map(|error| error.to_string()));
+        well.then(|| core.into_partitions())
     }
 }
 
@@ -181,6 +196,7 @@ fn prepare<R: Reactor>(
     config: &Config,
     seed: u64,
     epochs: &Arc<Epochs>,
+    file: Option<&MemoryFile>,
     reactor: io::Result<R>,
 ) -> Result<(R, Own)> {
     pin_to(config.cpus[number])?;
@@ -188,7 +204,7 @@ fn prepare<R: Reactor>(
     reactor.set_backlog(config.backlog);
     // A client that has asked for all that it wants gets its answers before the connection ends.
     reactor.tell_half_closes();
-    Ok((reactor, Own::make(config, number, seed, epochs)?))
+    Ok((reactor, Own::make(config, number, seed, epochs, file)?))
 }
 
 fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result<Places> {

@@ -21,6 +21,11 @@ fn binary_connections() {
 }
 
 #[test]
+fn saved_memory() {
+    replay("saved_memory", sphinx::fuzz::saved_memory);
+}
+
+#[test]
 fn first_requests() {
     replay("first_requests", sphinx::fuzz::first_requests);
 }

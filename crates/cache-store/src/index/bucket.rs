@@ -169,6 +169,16 @@ impl Entry {
         Entry(tag << Entry::TAG | usage.to_bits() << Entry::USAGE | (location.0 + 1))
     }
 
+    /// As a number: never 0.
+    pub(super) fn to_word(self) -> u64 {
+        self.0
+    }
+
+    /// The one of such a number, if that has a location.
+    pub(super) fn from_word(word: u64) -> Option<Entry> {
+        (word & Entry::LOCATION != 0).then_some(Entry(word))
+    }
+
     #[inline]
     pub(super) fn usage(self) -> Usage {
         Usage::from_bits(self.0 >> Entry::USAGE)
@@ -189,6 +199,11 @@ impl Entry {
     #[inline]
     pub(super) fn location(self) -> Location {
         Location((self.0 & Entry::LOCATION) - 1)
+    }
+
+    /// In this order words of entries have their records in order.
+    pub(super) fn order(word: u64) -> u64 {
+        word & Entry::LOCATION
     }
 
     #[inline]

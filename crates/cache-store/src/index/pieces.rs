@@ -1,4 +1,5 @@
-use std::sync::OnceLock;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
 
 use super::bucket::Bucket;
 use crate::sync::{AtomicUsize, Ordering};
@@ -6,10 +7,24 @@ use crate::sync::{AtomicUsize, Ordering};
 /// Buckets in pieces of 64 KiB: a table in one piece would be copied to grow, and stop everything meanwhile.
 ///
 /// One thread adds buckets, any looks at them meanwhile, so nothing ever moves: the list of pieces has its full
-/// length from the start, 8 B for 64 KiB of buckets that may come.
+/// length from the start, 8 B for 64 KiB of buckets that may come. It is memory only as far as it was used.
 pub(super) struct Pieces {
-    pieces: Box<[OnceLock<Box<[Bucket]>>]>,
+    /// Null where there is none yet; else what a box of [`Pieces::PIECE`] buckets points at.
+    pieces: Box<[AtomicPtr<Bucket>]>,
     len: AtomicUsize,
+}
+
+// SAFETY: a piece is a box that belongs to this alone, and buckets may be shared among threads.
+unsafe impl Send for Pieces {}
+// SAFETY: as above; the list is of atomics.
+unsafe impl Sync for Pieces {}
+
+/// A list of nulls that takes no memory until it is written to.
+fn nulls(length: usize) -> Box<[AtomicPtr<Bucket>]> {
+    let zeros = Box::into_raw(vec![0usize; length].into_boxed_slice());
+    // SAFETY: an atomic pointer has the size and the alignment of a number, and is null where that is 0; and the box is not
+    // used as another one any more.
+    unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(zeros.cast::<AtomicPtr<Bucket>>(), length)) }
 }
 
 impl Pieces {
@@ -18,8 +33,7 @@ impl Pieces {
 
     /// No buckets, of at most `most`.
     pub(super) fn new(most: usize) -> Pieces {
-        let pieces = (0..most.div_ceil(Self::PIECE)).map(|_| OnceLock::new()).collect();
-        Pieces { pieces, len: AtomicUsize::new(0) }
+        Pieces { pieces: nulls(most.div_ceil(Self::PIECE)), len: AtomicUsize::new(0) }
     }
 
     /// How many there are; each is available to a thread that has seen this number.
@@ -36,11 +50,12 @@ impl Pieces {
     /// The bucket after the last, which [`Pieces::push`] adds.
     pub(super) fn next(&self) -> (usize, &Bucket) {
         let number = self.len();
-        let piece = self.pieces[number / Self::PIECE].get_or_init(|| {
-            let buckets: Vec<Bucket> = (0..Self::PIECE).map(|_| Bucket::default()).collect();
-            buckets.into_boxed_slice()
-        });
-        (number, &piece[number % Self::PIECE])
+        let piece = &self.pieces[number / Self::PIECE];
+        if piece.load(Ordering::Relaxed).is_null() {
+            let buckets: Box<[Bucket]> = (0..Self::PIECE).map(|_| Bucket::default()).collect();
+            piece.store(Box::into_raw(buckets).cast(), Ordering::Release);
+        }
+        (number, self.get(number))
     }
 
     /// Adds the next bucket as it is by now, and returns its number.
@@ -52,7 +67,20 @@ impl Pieces {
 
     #[inline]
     pub(super) fn get(&self, number: usize) -> &Bucket {
-        let piece = self.pieces[number / Self::PIECE].get();
-        &piece.expect("a bucket is there before its number is told")[number % Self::PIECE]
+        let piece = self.pieces[number / Self::PIECE].load(Ordering::Acquire);
+        let piece = NonNull::new(piece).expect("a bucket is there before its number is told");
+        // SAFETY: a piece has so many buckets, and stays until the list goes.
+        unsafe { piece.add(number % Self::PIECE).as_ref() }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        for piece in &mut self.pieces {
+            // They were filled in order.
+            let Some(piece) = NonNull::new(*piece.get_mut()) else { return };
+            // SAFETY: it came from such a box, and nothing borrows from the list any more.
+            drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(piece.as_ptr(), Self::PIECE)) });
+        }
     }
 }

@@ -56,7 +56,13 @@ impl Usage {
 
     /// The same, marked if it is long ago.
     pub(crate) fn aged(self, now: u32) -> Usage {
-        if self.idle(now) < Usage::IDLE_MAX { self } else { Usage(self.0 & FETCHED) }
+        self.aged_by(now, 0)
+    }
+
+    /// The same so many seconds after `then`, marked if it is long ago by then.
+    pub(crate) fn aged_by(self, then: u32, passed: u32) -> Usage {
+        let idle = self.idle(then).saturating_add(passed);
+        if idle < Usage::IDLE_MAX { self } else { Usage(self.0 & FETCHED) }
     }
 
     #[inline]
@@ -107,6 +113,8 @@ mod tests {
             let old = usage.aged(100 + late);
             assert!(old.is_fetched() && old.idle(100 + 2 * CYCLE) == Usage::IDLE_MAX);
         }
+        assert_eq!(usage.aged_by(200, 8000), usage);
+        assert_eq!(usage.aged_by(200, 8191), usage.aged(100 + 8191));
         // It has not been marked: a whole cycle later it looks new.
         assert_eq!(usage.idle(100 + CYCLE), 0);
     }

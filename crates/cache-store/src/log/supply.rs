@@ -23,8 +23,11 @@ const PAUSES_TO_RESTART: u32 = 10;
 pub(super) struct Supply {
     records: Arc<Records>,
     epochs: Arc<Epochs>,
+    /// What segments and index may take now. Units: bytes.
     memory: usize,
-    /// Segments that the memory has room for without an index.
+    /// What that is on its way to, where it is less. Units: bytes.
+    target: usize,
+    /// Segments that the most memory that there ever was has room for without an index.
     count: usize,
     /// Segments `0..taken` were in use at some time.
     taken: usize,
@@ -40,21 +43,82 @@ pub(super) struct Supply {
     returned: Vec<usize>,
 }
 
+/// What came of a step to less memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lowered {
+    /// There is no more to do.
+    Done,
+    /// There is less memory than before, or will be when readers have left.
+    More,
+    /// Every segment is in use; one has to be taken back first.
+    Full,
+}
+
 impl Supply {
-    pub(super) fn new(config: &Config, records: Arc<Records>, epochs: Arc<Epochs>) -> Supply {
+    pub(super) fn new(
+        config: &Config,
+        is_provided: bool,
+        records: Arc<Records>,
+        epochs: Arc<Epochs>,
+    ) -> Supply {
         let count = config.memory / config.segment;
         Supply {
             records,
             epochs,
             memory: config.memory,
+            target: config.memory,
             count,
             taken: 0,
-            provided: if config.populate { count } else { 0 },
+            provided: if is_provided { count } else { 0 },
             leaving: VecDeque::new(),
             pinned: Vec::new(),
             free: Vec::new(),
             returned: Vec::new(),
         }
+    }
+
+    /// The most that the memory may become. Units: bytes.
+    pub(super) fn reach(&self) -> usize {
+        self.memory.max(self.target).max(self.records.reach() * self.records.segment_len())
+    }
+
+    /// Sets the memory, which [`Supply::lower`] makes less if it is to be less. The segments are there.
+    pub(super) fn set_memory(&mut self, memory: usize) {
+        self.target = memory;
+        self.memory = self.memory.max(memory);
+        self.count = self.count.max(memory / self.records.segment_len());
+    }
+
+    /// Gives up the memory of a segment, if one is not in use.
+    ///
+    /// What has been free is given to the system before the next one, so that a write finds the same as without it: memory
+    /// that is full, and one segment after the other that is taken back.
+    pub(super) fn lower(&mut self, index_bytes: usize) -> Lowered {
+        if self.memory <= self.target {
+            return Lowered::Done;
+        }
+        self.settle(index_bytes);
+        // The index keeps what it has.
+        if self.resident() <= SEGMENTS_MIN {
+            self.memory = self.target;
+            return Lowered::Done;
+        }
+        let unused = self.growth(index_bytes) > 0 || self.provided > self.taken || !self.free.is_empty();
+        if unused {
+            self.memory = self.target.max(self.memory - self.records.segment_len().min(self.memory));
+            self.trim(index_bytes);
+        }
+        if unused || !self.leaving.is_empty() { Lowered::More } else { Lowered::Full }
+    }
+
+    /// Begins anew with these segments in use, and all others free.
+    pub(super) fn restore(&mut self, is_in_use: &[bool]) {
+        let empty = |segment: &usize| !is_in_use[*segment];
+        self.free = (0..self.count).rev().filter(empty).collect();
+        (self.taken, self.provided) = (self.count, self.count);
+        self.leaving.clear();
+        self.pinned.clear();
+        self.returned.clear();
     }
 
     pub(super) fn epochs(&self) -> Arc<Epochs> {
@@ -121,11 +185,13 @@ impl Supply {
 
     /// A segment that has no pages, or was never in use.
     fn another(&mut self) -> Option<usize> {
-        self.returned.pop().or_else(|| {
-            let first = self.taken;
-            self.taken += usize::from(first < self.count);
-            (first < self.count).then_some(first)
-        })
+        if let Some(segment) = self.returned.pop_if(|segment| self.records.take_back(*segment)) {
+            return Some(segment);
+        }
+        let first = self.taken;
+        let is_there = first < self.count && (first < self.provided || self.records.take_back(first));
+        self.taken += usize::from(is_there);
+        is_there.then_some(first)
     }
 
     /// Takes a segment in that the index does not point into any more.

@@ -11,6 +11,9 @@
 //! the segment with the most garbage moves to a fresh one. There is always a fresh one, since the index takes the memory of
 //! one segment at least; that memory is borrowed until the segment that was emptied is given back, some hundred µs later.
 
+use std::panic::RefUnwindSafe;
+use std::sync::Arc;
+
 use super::Store;
 use crate::expiry::Expiry;
 use crate::hash::KeyHash;
@@ -28,6 +31,24 @@ pub(super) struct Sweep {
     /// Whether all that lives in it is kept, whether it was read or not.
     all: bool,
 }
+
+/// An item that makes room for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evicted<'s> {
+    /// Its key.
+    pub key: &'s [u8],
+    /// Whether it was ever read.
+    pub fetched: bool,
+    /// The seconds that it had left; none for ever.
+    pub left: Option<u32>,
+    /// How long ago it was used. Units: seconds. Bounds: 8191, for what was not used for longer.
+    pub idle: u32,
+    /// The value's length. Units: bytes.
+    pub length: usize,
+}
+
+/// Is told of each item that is evicted, in the midst of what evicts it.
+pub type OnEviction = Arc<dyn Fn(&Evicted<'_>) + Send + Sync + RefUnwindSafe>;
 
 /// Bytes looked at for each byte written.
 ///
@@ -161,7 +182,7 @@ impl Store {
     }
 
     /// Goes on taking back a segment, by at least `bytes`; returns whether there was one.
-    fn sweep(&mut self, bytes: usize, now: u32) -> bool {
+    pub(super) fn sweep(&mut self, bytes: usize, now: u32) -> bool {
         let sweep = self.sweep.or_else(|| self.victim().map(|(segment, all)| Sweep { segment, at: 0, all }));
         let Some(Sweep { segment, at: start, all }) = sweep else { return false };
         self.sweep = sweep;
@@ -189,8 +210,17 @@ impl Store {
         self.sweep(usize::MAX, now);
     }
 
-    fn count_eviction(&mut self, slot: Slot, header: &Header, now: u32) {
+    fn count_eviction(&mut self, slot: Slot, at: Location, header: &Header, now: u32) {
         let usage = self.index.usage(slot);
+        if let Some(tell) = &self.on_eviction {
+            tell(&Evicted {
+                key: self.log.key(at, header),
+                fetched: usage.is_fetched(),
+                left: header.expiry.left(now),
+                idle: usage.idle(now),
+                length: header.value,
+            });
+        }
         self.stats.evictions += 1;
         self.stats.evicted_unfetched += u64::from(!usage.is_fetched());
         self.stats.evicted_active += u64::from(self.index.is_marked(slot));
@@ -208,9 +238,9 @@ impl Store {
                     return;
                 }
                 self.effort.short = true;
-                self.count_eviction(slot, header, now);
+                self.count_eviction(slot, at, header, now);
             }
-            None => self.count_eviction(slot, header, now),
+            None => self.count_eviction(slot, at, header, now),
             Some(gone) => self.count_ended(slot, gone),
         }
         self.index.remove(slot, hash);

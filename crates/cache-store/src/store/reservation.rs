@@ -42,6 +42,21 @@ impl Reservation {
         unsafe { self.pinned.records().draft(value + self.filled, self.header.value - self.filled) }
     }
 
+    /// The key of the item that it is to become.
+    pub fn key(&self) -> &[u8] {
+        self.pinned.records().key(self.pinned.at(), &self.header)
+    }
+
+    /// The length of the value. Units: bytes.
+    pub fn length(&self) -> usize {
+        self.header.value
+    }
+
+    /// When the item is to end.
+    pub fn expiry(&self) -> Expiry {
+        self.header.expiry
+    }
+
     /// Says that the first `n` bytes of [`Reservation::rest`] have been written.
     pub fn fill(&mut self, n: usize) {
         assert!(n <= self.header.value - self.filled, "a value is filled up to its length");

@@ -1,6 +1,8 @@
 //! Work that no request waits for: what has ended is taken out of the index before its segment's turn comes.
 
 use super::Store;
+use crate::log::Lowered;
+use crate::policy::Policy;
 
 /// Where the walk through the segments stands.
 #[derive(Clone, Copy, Default)]
@@ -29,6 +31,9 @@ const BUCKETS: usize = 32;
 
 /// What a call looks at: some 70 records of 236 B, about 3 µs. Units: bytes.
 const STEP: usize = 16 << 10;
+/// What a call looks at while there is to be less memory: some 550 records of 236 B, about 35 µs. 1 000 calls a second give
+/// 128 MiB back. Units: bytes.
+const STEP_TO_LESS: usize = 128 << 10;
 /// Segments that a call looks for the next one in, of which each takes about 1 ns.
 const SEGMENTS: usize = 64;
 
@@ -37,14 +42,16 @@ impl Store {
     /// a request for them.
     ///
     /// To be called now and then, such as once a turn. Returns whether there was anything to look at, and may be more.
-    /// Bounds: looks at 16 KiB of records and one more; 1 000 calls a second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs
+    /// Bounds: looks at 16 KiB of records and one more, or at 128 KiB
+    /// while there is to be less memory; 1 000 calls a second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs
     /// where no segment holds anything that has ended.
     pub fn tend(&mut self, now: u32) -> bool {
         self.tick(now);
         self.age(now);
         self.log.settle(self.index.bytes());
+        let shrinks = self.shrink(now);
         if self.walk.at == 0 && !self.find_ended(now) {
-            return false;
+            return shrinks;
         }
         let Walk { segment: number, birth, .. } = self.walk;
         let end = self.walk.at + STEP;
@@ -62,6 +69,15 @@ impl Store {
             self.look_at_next(number, now);
         }
         true
+    }
+
+    /// Goes on to less memory, if there is to be less; returns whether there is more to do.
+    fn shrink(&mut self, now: u32) -> bool {
+        match self.log.lower(self.index.bytes()) {
+            Lowered::Done => false,
+            Lowered::More => true,
+            Lowered::Full => self.policy != Policy::Never && self.sweep(STEP_TO_LESS, now),
+        }
     }
 
     /// Goes on marking what was not used for long.

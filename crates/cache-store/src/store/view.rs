@@ -30,6 +30,11 @@ impl Shared {
         self.flush_at.store(0, Ordering::Release);
     }
 
+    /// The writer: up to which position everything is flushed, and when everything will be, 0 for never.
+    pub(super) fn flushes(&self) -> (u64, u32) {
+        (self.flushed.load(Ordering::Relaxed), self.flush_at.load(Ordering::Relaxed))
+    }
+
     /// The writer: everything will be flushed then.
     pub(super) fn flush_at(&self, at: u32) {
         self.flush_at.store(at, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use crate::server::parser::CloseReason;
 use crate::server::refusal::Refusal;
 use crate::server::request::{DumpKind, Keys, Request, Shutdown, next_word};
 use crate::server::tuning;
+use crate::server::watch::Watched;
 use crate::{Reply, StoreVerb};
 
 /// What a request line says.
@@ -156,7 +157,7 @@ fn other<'b>(command: &[u8], rest: &'b [u8], line: &'b [u8]) -> Line<'b> {
         b"touch" => touch(&words),
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
-        b"watch" => Ok(Request::Watch),
+        b"watch" => watch(&words),
         b"stats" => Ok(Request::Stats {
             group: words.get(0).unwrap_or_default(),
             arguments: [words.get(1), words.get(2)],
@@ -250,6 +251,12 @@ type Refused = (Refusal, bool);
 
 const TOO_FEW: Refused = (Refusal::BadFormat, true);
 const BAD: Refused = (Refusal::BadFormat, false);
+
+fn watch<'b>(words: &Words<'b>) -> Result<Request<'b>, Refused> {
+    // One that is not kept is unknown, too: there are not so many.
+    let kinds = Watched::read((0..words.count).map(|at| words.get(at).unwrap_or_default()));
+    kinds.map(|kinds| Request::Watch { kinds }).ok_or((Refusal::Unknown, false))
+}
 
 fn delete<'b>(words: &Words<'b>) -> Result<Request<'b>, Refused> {
     let name = words.get(0).ok_or(TOO_FEW)?;

@@ -88,8 +88,10 @@ refusals! {
     LruShares = b"ERROR hot and warm pcts must not exceed 80\r\n",
     /// `lru tune` with factors not above 0.
     LruFactors = b"ERROR hot/warm age factors must be greater than 0\r\n",
-    /// `watch`, which there is not.
+    /// `watch` where it is not allowed.
     NoWatch = b"CLIENT_ERROR watch commands not allowed\r\n",
+    /// `watch` where there are as many as there may be.
+    TooManyWatchers = b"WATCHER_TOO_MANY log watcher limit reached\r\n",
     /// `refresh_certs` without TLS.
     NoTls = b"Error TLS not enabled\r\n",
     /// `shutdown` where it is not allowed.

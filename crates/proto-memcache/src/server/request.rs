@@ -1,5 +1,5 @@
 use crate::scan::find;
-use crate::server::{Meta, MetaKey, Refusal};
+use crate::server::{Meta, MetaKey, Refusal, Watched};
 use crate::{Reply, StoreVerb};
 
 /// One request. Slices point into the bytes that were parsed.
@@ -94,7 +94,10 @@ pub enum Request<'b> {
         arguments: [Option<&'b [u8]>; 2],
     },
     /// `watch`.
-    Watch,
+    Watch {
+        /// What for.
+        kinds: Watched,
+    },
     /// `lru_crawler metadump` and `lru_crawler mgdump`.
     Dump {
         /// Which of them.

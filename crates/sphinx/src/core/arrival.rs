@@ -3,7 +3,7 @@
 //! A value that comes in many pieces is gathered in the connection's input otherwise, and copied from there: twice the
 //! bytes through the processor's caches, and a buffer beside the memory that the server was given.
 
-use cache_store::Expiry;
+use cache_store::{Expiry, Stored};
 use proto_memcache::StoreVerb;
 use proto_memcache::server::Refusal;
 use reactor::{Conn, Reactor};
@@ -72,9 +72,16 @@ impl<R: Reactor> Core<R> {
         self.partitions.leave();
         let now = self.now;
         let Arriving { reservation, partition, reply, .. } = *arriving;
+        let telling = self.telling(client.conn, self.number);
         let line = self.partitions.with(partition, |store| {
             if well {
-                return operation::stored(StoreVerb::Set, store.commit(reservation, now));
+                let told = telling.map(|telling| (telling, reservation.key().to_vec()));
+                let (left, length) = (reservation.expiry().left(now), reservation.length());
+                let stored = store.commit(reservation, now);
+                if let Some((telling, key)) = told {
+                    telling.placed(&key, stored == Stored::Stored, left, length);
+                }
+                return operation::stored(StoreVerb::Set, stored);
             }
             store.abandon(reservation);
             Refusal::BadChunk.line()

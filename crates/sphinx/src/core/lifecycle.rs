@@ -161,7 +161,8 @@ impl<R: Reactor> Core<R> {
                 client.stuck = (unsent, now);
             }
             let waits = unsent > 0 || client.state != State::Open || !client.replies.is_empty();
-            let silent = self.rounds.idle && !waits && over(client.heard, now, config.idle_timeout);
+            let silent =
+                self.rounds.idle && !waits && !client.watches && over(client.heard, now, config.idle_timeout);
             let slow = self.rounds.readers && over(client.stuck.1, now, config.reader_timeout) && unsent > 0;
             let stalled =
                 pressed && client.receives_large() && over(client.heard, now, config.reader_timeout);
@@ -175,12 +176,12 @@ impl<R: Reactor> Core<R> {
             };
             *kicks += 1;
             debug!(slot, unsent, silent, stalled, "a connection is closed by its time-out");
-            self.end(reactor, conn);
+            self.end(reactor, conn, if silent { "idle_timeout" } else { "error" });
         }
     }
 
-    fn end(&mut self, reactor: &mut R, conn: Conn) {
-        self.forget(conn);
+    fn end(&mut self, reactor: &mut R, conn: Conn, reason: &'static str) {
+        self.forget(conn, reason);
         reactor.close(conn);
     }
 
@@ -204,7 +205,7 @@ impl<R: Reactor> Core<R> {
             let conn = client.conn;
             let owes = !client.replies.is_empty() || client.state == State::Held || reactor.unsent(conn) > 0;
             if client.frames.is_none() && !owes {
-                self.end(reactor, conn);
+                self.end(reactor, conn, "shutdown");
             }
         }
     }
@@ -377,15 +378,19 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.bytes_came(reactor, conn, at, bytes);
             }
             Event::Drained { conn } => {
+                if self.client(conn).is_some_and(|client| client.watches) {
+                    self.common.watchers.look_again(self.number);
+                }
                 self.go_on(reactor, conn);
                 self.ring();
             }
             Event::ReadClosed { conn } => self.end_input(reactor, conn),
             Event::Closed { conn, error } => {
+                let reason = if error.is_some() { "error" } else { "normal" };
                 if let Some(error) = error {
                     self.broke(&error);
                 }
-                self.forget(conn);
+                self.forget(conn, reason);
             }
             Event::Woken => self.answer_scrape(reactor),
             Event::Connected { .. } => {}

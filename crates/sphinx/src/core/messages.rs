@@ -74,9 +74,11 @@ impl<R: Reactor> Core<R> {
                     self.buffers.give(question);
                     return Answer { ticket, buffer, extra: Extra::Refused };
                 }
+                let telling = self.telling(ticket.conn, peer);
                 let mut draft = Draft::new(&mut buffer, &mut self.loans);
-                self.partitions.with(partition, |store| {
-                    operation.execute(store, key, value, now, &mut draft);
+                self.partitions.with(partition, |store| match &telling {
+                    None => operation.execute(store, key, value, now, &mut draft),
+                    Some(telling) => telling.execute(&operation, store, key, value, now, &mut draft),
                 });
                 self.count_detail(operation.detail(&buffer), key.bytes);
                 // One key has one value.
@@ -111,6 +113,7 @@ impl<R: Reactor> Core<R> {
         let now = self.now;
         match *work {
             Work::Flush { delay } => self.partitions.for_all_of(asker, |store| store.flush_all(delay, now)),
+            Work::Memory => self.change_memory(asker),
             Work::Reset => {
                 self.stats.reset();
                 self.spinner.reset();
@@ -158,11 +161,9 @@ impl<R: Reactor> Core<R> {
         if client.frames.is_some() {
             return;
         }
-        let config = &self.common.config;
-        let listeners = config.listen.len() + config.tls.as_ref().map_or(0, |tls| tls.listen.len());
         let (address, server) = reactor.addresses(client.conn).unzip();
         let told = Told {
-            number: listeners + client.conn.slot as usize * self.links.len() + self.number,
+            number: self.number_of(client.conn, self.number),
             address,
             server,
             state,
@@ -203,7 +204,9 @@ impl<R: Reactor> Core<R> {
                 let now = self.now;
                 let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
                 let accepting = Phase::of(self.common.phase.load(Ordering::Relaxed)) == Phase::Serving;
-                stats.write(&self.common.config, &Moment { now, uptime, accepting }, &mut text);
+                let (memory, watch) = (self.common.memory.bytes(), self.common.watchers.counts());
+                let moment = Moment { now, uptime, accepting, memory, watch };
+                stats.write(&self.common.config, &moment, &mut text);
             }
         }
         match echo {

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use proto_memcache::Reply;
 use proto_memcache::server::{Classes, DumpKind, Refusal, Shutdown, read_u32, reply};
 use reactor::Reactor;
+use tracing::{info, warn};
 
 use super::Core;
 use super::requests::Flow;
@@ -18,11 +19,6 @@ use crate::partitions::Place;
 use crate::replies::Finish;
 use crate::server::End;
 use crate::stats::{groups, settings};
-
-/// What memcached takes at least. Units: MiB.
-const MEMORY_MIN: u32 = 8;
-/// From here on memcached takes a number for bytes. Units: MiB.
-const MEMORY_MAX: u32 = 1_000_000_000;
 
 /// Classes of sizes that `stats cachedump` takes. Source: memcached's `MAX_NUMBER_OF_SLAB_CLASSES`.
 const CLASSES: u32 = 64;
@@ -39,7 +35,8 @@ impl<R: Reactor> Core<R> {
         match group {
             b"settings" => {
                 let mut text = Vec::new();
-                settings::write(&self.common.config, self.prefixes.on, &mut text);
+                let memory = self.common.memory.bytes();
+                settings::write(&self.common.config, memory, self.prefixes.on, &mut text);
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"sizes" => {
@@ -76,14 +73,33 @@ impl<R: Reactor> Core<R> {
         self.everywhere(reactor, client, Reply::Wanted, finish, || Work::Detail(verb))
     }
 
-    /// `cache_memlimit`: the memory was taken at the start, as memcached's is with `-L`, which answers the same.
-    pub(super) fn memory_limit(&self, megabytes: u32) -> &'static [u8] {
-        let limit = u64::from(megabytes) << 20;
-        match megabytes {
-            ..MEMORY_MIN => Refusal::MemoryTooSmall.line(),
-            _ if megabytes > MEMORY_MAX => Refusal::MemoryInBytes.line(),
-            _ if limit == self.common.config.memory.0 => reply::OK,
-            _ => Refusal::MemoryOutOfBounds.line(),
+    /// `cache_memlimit`.
+    pub(super) fn memory_limit(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        megabytes: u32,
+        reply: Reply,
+    ) -> Flow {
+        match self.common.memory.set(megabytes) {
+            Err(refusal) => self.answer(reactor, client, reply, refusal.line()),
+            Ok(limit) => {
+                info!(%limit, "cache_memlimit: the memory for items is changed");
+                self.everywhere(reactor, client, reply, Finish::Ok, || Work::Memory)
+            }
+        }
+    }
+
+    /// Gives the partitions here the memory that is theirs now, as far as they are not another thread's business.
+    pub(super) fn change_memory(&mut self, asker: usize) {
+        let share = self.common.memory.bytes().0 as usize / self.partitions.count();
+        let mut given = true;
+        self.partitions.for_all_of(asker, |store| given &= store.set_memory(share));
+        if !given {
+            warn!(
+                thread = self.number,
+                "the system does not give the memory of cache_memlimit; less is used"
+            );
         }
     }
 
@@ -114,8 +130,9 @@ impl<R: Reactor> Core<R> {
         }
         match how {
             Shutdown::Now | Shutdown::Graceful => {
+                let graceful = how == Shutdown::Graceful;
                 // Where the receiver was dropped the end has come already.
-                let _ = self.common.end.send(End::Interrupted);
+                let _ = self.common.end.send(if graceful { End::Graceful } else { End::Interrupted });
                 Flow::Close
             }
             Shutdown::Unknown => self.answer(reactor, client, reply, Refusal::ShutdownMode.line()),

@@ -32,6 +32,8 @@ pub(super) enum Flow {
     Hold,
     /// Nothing more is to be read.
     Close,
+    /// What comes from now on is of no interest.
+    Watch,
 }
 
 /// What a client does whose request is being carried out, in memcached's words.
@@ -43,6 +45,9 @@ impl<R: Reactor> Core<R> {
         let Some(mut client) = self.take_client(conn) else { return };
         if client.frames.is_some() {
             return self.receive_datagram(reactor, client, bytes);
+        }
+        if client.watches {
+            return self.put_back(reactor, client);
         }
         client.heard = self.now;
         if client.is_new && client.input.is_empty() {
@@ -148,6 +153,7 @@ impl<R: Reactor> Core<R> {
                     client.state = State::Closing;
                     return bytes.len();
                 }
+                Flow::Watch => return bytes.len(),
             }
         }
     }
@@ -219,15 +225,12 @@ impl<R: Reactor> Core<R> {
             }
             Request::Stats { group, arguments } => self.stats(reactor, client, group, arguments),
             Request::Dump { kind, classes, reply } => self.crawl(reactor, client, kind, classes, reply),
-            Request::Watch => self.answer(reactor, client, Reply::Wanted, Refusal::NoWatch.line()),
+            Request::Watch { kinds } => self.watch(reactor, client, kinds),
             Request::RefreshCertificates { reply } => {
                 let line = self.refresh_certificates();
                 self.answer(reactor, client, reply, &line)
             }
-            Request::MemoryLimit { megabytes, reply } => {
-                let line = self.memory_limit(megabytes);
-                self.answer(reactor, client, reply, line)
-            }
+            Request::MemoryLimit { megabytes, reply } => self.memory_limit(reactor, client, megabytes, reply),
             Request::Shutdown { how, reply } => self.shutdown(reactor, client, how, reply),
             Request::NoEffect { reply } => self.answer(reactor, client, reply, reply::OK),
             Request::Version => {
@@ -256,6 +259,7 @@ impl<R: Reactor> Core<R> {
         {
             return self.wait_for_memory(client);
         }
+        let telling = self.telling(client.conn, self.number);
         let owner = match place {
             Place::Here(partition) => {
                 if !operation.only_reads() {
@@ -265,7 +269,10 @@ impl<R: Reactor> Core<R> {
                 let (now, counts) = (self.now, self.prefixes.on);
                 let detail = self.make_with(reactor, client, |partitions, out| {
                     let before = out.len();
-                    partitions.with(partition, |store| operation.execute(store, key, value, now, out));
+                    partitions.with(partition, |store| match &telling {
+                        None => operation.execute(store, key, value, now, out),
+                        Some(telling) => telling.execute(&operation, store, key, value, now, out),
+                    });
                     counts.then(|| operation.detail(&out[before..])).flatten()
                 });
                 self.count_detail(detail, key.bytes);
@@ -278,7 +285,7 @@ impl<R: Reactor> Core<R> {
             let (now, counts) = (self.now, self.prefixes.on);
             let read = self.make_with(reactor, client, |partitions, out| {
                 let before = out.len();
-                let read = partitions.read(&operation, key, value, now, out);
+                let read = partitions.read(&operation, telling.as_ref(), key, value, now, out);
                 read.then(|| counts.then(|| operation.detail(&out[before..])).flatten())
             });
             if let Some(detail) = read {

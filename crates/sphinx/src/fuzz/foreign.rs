@@ -166,7 +166,7 @@ pub(super) fn answer_to(bytes: &[u8], step: usize, by_datagram: bool, protocol: 
     let doorbell = Doorbell::new(machine.waker());
     let links = links(std::slice::from_ref(&doorbell), config.queue).remove(0);
     let epochs = partitions::epochs(&config);
-    let own = Own::make(&config, 0, 1, &epochs).expect("there is memory");
+    let own = Own::make(&config, 0, 1, &epochs, None).expect("there is memory");
     let offer = own.offer(config.sharing);
     let partitions = Partitions::new(&config, 0, own, &[offer]);
     let common = Arc::new(Common::new(config, None, None, Time(0), channel().0));

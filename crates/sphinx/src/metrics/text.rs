@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::metrics::Snapshot;
 use crate::service::{CLASSES, bound_us};
 use crate::stats::CoreStats;
+use units::Bytes;
 
 /// A figure of each thread.
 struct Figure {
@@ -121,18 +122,18 @@ const FIGURES: &[Figure] = &[
 ];
 
 /// Writes what the threads said, in the text format of OpenMetrics 1.0.
-pub(super) fn write(snapshots: &[Snapshot], config: &Config) -> String {
+pub(super) fn write(snapshots: &[Snapshot], config: &Config, memory: Bytes) -> String {
     let mut out = String::new();
     // Writing into a string cannot fail.
-    let _ = try_write(&mut out, snapshots, config);
+    let _ = try_write(&mut out, snapshots, config, memory);
     out
 }
 
-fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config) -> std::fmt::Result {
+fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config, memory: Bytes) -> std::fmt::Result {
     head(out, "sphinx_build", "info", "The version and the event loop")?;
     writeln!(out, "sphinx_build_info{{version=\"{VERSION}\",io=\"{}\"}} 1", config.io.name())?;
     head(out, "sphinx_memory_limit_bytes", "gauge", "What items and their index may take")?;
-    writeln!(out, "sphinx_memory_limit_bytes {}", config.memory.0)?;
+    writeln!(out, "sphinx_memory_limit_bytes {}", memory.0)?;
     head(out, "sphinx_connections_limit", "gauge", "Connections at once")?;
     writeln!(out, "sphinx_connections_limit {}", config.connections)?;
     head(out, "sphinx_connection_memory_limit_bytes", "gauge", "The budget of connections' buffers")?;
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn each_line_is_a_head_or_a_sample_of_its_family() {
-        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests());
+        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20));
         assert!(text.ends_with("\n# EOF\n"));
         let (mut families, mut family) = (HashSet::new(), String::new());
         for line in text.lines().filter(|line| *line != "# EOF") {
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_figures_are_there() {
-        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests());
+        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20));
         for expect in [
             "sphinx_outcomes_total{core=\"1\",outcome=\"get_hits\"} 7",
             "sphinx_connections{core=\"0\"} 3",

@@ -126,7 +126,6 @@ fn refuses_with_a_reason() {
     check("-M --policy fifo", "cannot be used with");
     check("-B text", "write ascii, binary or auto");
     check("-S -B ascii -Y f", "leave out one of the two");
-    check("-e /f", "-e is refused: items are in memory only");
 }
 
 #[test]
@@ -138,7 +137,6 @@ fn warns_of_what_has_no_effect() {
         &["-f has no effect: there are no slabs, items of all sizes lie in the same segments"],
     );
     check("-B auto -S -Y /users", &[]);
-    check("-W", &["-W has no effect: there is no watch command to disable"]);
     check("-o modern", &[]);
     check("-o hashpower=20", &["-o hashpower has no effect: the index grows by itself, in small steps"]);
     check("-o ssl_key=k", &["-o ssl_key has no effect: TLS is off without -Z or --tls-port"]);
@@ -317,7 +315,6 @@ fn a_file_has_the_same_names_and_the_command_line_overrules_it() {
     check("port = 1.5", "'port' is float; write a string or a whole number");
     check("lazy-memory = \"yes\"", "'lazy-memory' is string; write true or false");
     check("config = \"x\"", "there is no option 'config'");
-    check("memory-file = \"x\"", "-e is refused");
     check("port = ", "sphinx.toml:");
     let error = parse("--config /no/such/file").unwrap_err();
     assert!(error.contains("/no/such/file: No such file"), "{error}");

@@ -126,6 +126,10 @@ impl Customer {
         let value = self.value();
         let choices = if self.scene.may_forget { 5 } else { 10 };
         let (line, expected) = match self.rng.random_range(0..choices) {
+            0 if self.scene.limits && self.rng.random_range(0..4) == 0 => {
+                let megabytes = 8 + 4 * self.rng.random_range(0..4);
+                (format!("cache_memlimit {megabytes}\r\n").into(), Expected::Exactly(b"OK\r\n".into()))
+            }
             0 | 1 => {
                 let answer = self.model.set(&key, &value);
                 (storage("set", &key, &value), Expected::Exactly(answer.into()))

@@ -60,7 +60,7 @@ pub(super) fn start(
     let common = Common::new(config, None, None, Time(0), channel().0);
     let common = Arc::new(Common { clock: UnixClock::with_origin(STARTED), ..common });
     let epochs = partitions::epochs(&common.config);
-    let own = |thread| Own::make(&common.config, thread, seed, &epochs).expect("there is memory");
+    let own = |thread| Own::make(&common.config, thread, seed, &epochs, None).expect("there is memory");
     let own: Vec<Own> = (0..machines.len()).map(own).collect();
     let offers: Vec<_> = own.iter().map(|own| own.offer(common.config.sharing)).collect();
     let parts = own.into_iter().zip(links).zip(doorbells).enumerate();

@@ -5,9 +5,11 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use proto_memcache::server::reply;
+use units::Bytes;
 
 use super::{CoreStats, Line, fields, zeros};
 use crate::config::Config;
+use crate::watch::Counts;
 
 /// What only the server as a whole knows.
 pub(crate) struct Moment {
@@ -17,6 +19,10 @@ pub(crate) struct Moment {
     pub(crate) uptime: u32,
     /// Whether clients are taken.
     pub(crate) accepting: bool,
+    /// What items and their index may take.
+    pub(crate) memory: Bytes,
+    /// Connections that watch.
+    pub(crate) watch: Counts,
 }
 
 impl CoreStats {
@@ -26,7 +32,7 @@ impl CoreStats {
         process(config, moment, line);
         self.connections(config, moment, line);
         self.commands(config, line);
-        self.memory(config, line);
+        self.memory(moment, line);
         self.items(line);
         self.own(config, line);
         out.extend_from_slice(reply::END);
@@ -61,9 +67,9 @@ impl CoreStats {
         fields!(line, self; auth_cmds auth_errors bytes_read bytes_written);
     }
 
-    fn memory(&self, config: &Config, line: Line<'_>) {
+    fn memory(&self, moment: &Moment, line: Line<'_>) {
         let store = &self.store;
-        line("limit_maxbytes", &config.memory.0);
+        line("limit_maxbytes", &moment.memory.0);
         line("hash_power_level", &store.index_buckets.checked_ilog2().unwrap_or(0));
         line("hash_bytes", &store.index_bytes);
         // It grows by a bucket at a time, with the insert that needs it.
@@ -75,7 +81,10 @@ impl CoreStats {
         zeros!(line; slab_reassign_evictions_nomem slab_reassign_running slabs_moved);
         line("slab_global_page_pool", &store.spare_segments);
         zeros!(line; lru_crawler_running lru_crawler_starts lru_maintainer_juggles malloc_fails);
-        zeros!(line; log_worker_dropped log_worker_written log_watcher_skipped log_watcher_sent log_watchers);
+        zeros!(line; log_worker_dropped log_worker_written);
+        line("log_watcher_skipped", &moment.watch.skipped);
+        line("log_watcher_sent", &moment.watch.sent);
+        line("log_watchers", &moment.watch.watchers);
     }
 
     fn items(&self, line: Line<'_>) {
@@ -150,7 +159,13 @@ mod tests {
         both += one;
         let config = Config { cpus: vec![0, 1], ..Config::for_tests() };
         let mut out = Vec::new();
-        let moment = Moment { now: 1_700_000_000, uptime: 60, accepting: true };
+        let moment = Moment {
+            now: 1_700_000_000,
+            uptime: 60,
+            accepting: true,
+            memory: Bytes(64 << 20),
+            watch: Counts::default(),
+        };
         both.write(&config, &moment, &mut out);
         let mut parser = ResponseParser::default();
         let Parse::Done { consumed, outcome: Outcome::Stats(stats) } = parser.parse(Expect::Stats, &out)

@@ -8,11 +8,12 @@ use std::net::SocketAddr;
 use cache_store::Policy;
 use proto_memcache::server::reply;
 use reactor::Address;
+use units::Bytes;
 
 use crate::config::{Config, Tls};
 
-/// Appends the answer to `stats settings`; `detail` is whether `stats detail` is on.
-pub(crate) fn write(config: &Config, detail: bool, out: &mut Vec<u8>) {
+/// Appends the answer to `stats settings`; `memory` is what items may take now, `detail` is whether `stats detail` is on.
+pub(crate) fn write(config: &Config, memory: Bytes, detail: bool, out: &mut Vec<u8>) {
     let port = |of: fn(&Address) -> Option<SocketAddr>| {
         config.listen.iter().find_map(of).map_or(0, |socket| socket.port()).to_string()
     };
@@ -27,7 +28,7 @@ pub(crate) fn write(config: &Config, detail: bool, out: &mut Vec<u8>) {
     let threads = config.cpus.len().to_string();
     let certificate = |of: fn(&Tls) -> String| config.tls.as_ref().map_or("(null)".into(), of);
     let lines = [
-        ("maxbytes", config.memory.0.to_string()),
+        ("maxbytes", memory.0.to_string()),
         ("maxconns", config.connections.to_string()),
         ("tcpport", port(tcp)),
         ("udpport", port(udp)),
@@ -75,7 +76,7 @@ pub(crate) fn write(config: &Config, detail: bool, out: &mut Vec<u8>) {
         ("temp_lru", yes(false)),
         ("temporary_ttl", "61".into()),
         ("idle_timeout", config.idle_timeout.to_string()),
-        ("watcher_logbuf_size", "0".into()),
+        ("watcher_logbuf_size", config.watch_buffer.to_string()),
         ("worker_logbuf_size", "0".into()),
         ("read_buf_mem_limit", "0".into()),
         ("track_sizes", yes(false)),
@@ -84,7 +85,10 @@ pub(crate) fn write(config: &Config, detail: bool, out: &mut Vec<u8>) {
         ("ssl_chain_cert", certificate(|tls| tls.certificates.display().to_string())),
         ("ssl_key", certificate(|tls| tls.key.display().to_string())),
         ("num_napi_ids", "0".into()),
-        ("memory_file", "(null)".into()),
+        (
+            "memory_file",
+            config.memory_file.as_ref().map_or("(null)".into(), |path| path.display().to_string()),
+        ),
         ("client_flags_size", "4".into()),
         ("io", config.io.to_string()),
         ("sharing", config.sharing.to_string()),

@@ -51,28 +51,6 @@ const SETTINGS: &[&str] = &[
     "- ssl_wbuf_size",
 ];
 const NO_SETTINGS: &str = "without the names `ext_*`, since there is no extstore, and most of `ssl_*`";
-/// The same for a client that asks for another limit of memory, too.
-const SETTINGS_AND_LIMIT: &[&str] = &[
-    "- cache_memlimit_is_taken",
-    "- ext_compact_under",
-    "- ext_drop_under",
-    "- ext_drop_unread",
-    "- ext_item_age",
-    "- ext_item_size",
-    "- ext_low_ttl",
-    "- ext_max_frag",
-    "- ext_max_sleep",
-    "- ext_recache_rate",
-    "- ext_wbuf_size",
-    "- ssl_ca_cert",
-    "- ssl_ciphers",
-    "- ssl_kernel_tls",
-    "- ssl_keyformat",
-    "- ssl_min_version",
-    "- ssl_session_cache",
-    "- ssl_verify_mode",
-    "- ssl_wbuf_size",
-];
 
 const CI: &str = "`cargo xtask ci` brings it where there is Go";
 const NPM: &str = "`cargo xtask ci` brings it where there is npm";
@@ -206,10 +184,7 @@ pub(crate) fn pymemcache() -> Program {
             "/usr/bin/python3 pymemcache_admin.py {host} {port}",
         )
         .at_least_the_names()
-        .differs(
-            SETTINGS_AND_LIMIT,
-            "as with memcached-tool; `cache_memlimit` is refused, since memory is taken at the start",
-        )
+        .differs(SETTINGS, "as with memcached-tool")
         .check(OPERATIONS, "/usr/bin/python3 pymemcache_client.py {host} {port}")
         .prints(STEPS)
         .check("over a Unix socket", "/usr/bin/python3 pymemcache_client.py {host} {port}")

@@ -45,6 +45,14 @@ impl Client {
         }
     }
 
+    /// The next line of what a connection that watches is sent, which ends without a carriage return.
+    pub(crate) fn stream_line(&mut self) -> String {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'), "the server closed the connection");
+        line.trim_end().to_owned()
+    }
+
     /// The next line as text; the server must not close.
     pub(crate) fn text(&mut self) -> String {
         String::from_utf8(self.line().expect("the server closed the connection")).unwrap()

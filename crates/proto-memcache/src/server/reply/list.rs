@@ -70,7 +70,7 @@ impl Item<'_> {
 /// Appends what a URL may hold of each byte: letters, digits and `-._~` as they are, all others as `%` and two digits.
 ///
 /// Source: RFC 3986, 2.3; memcached's `uriencode` does the same.
-fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

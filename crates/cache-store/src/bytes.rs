@@ -1,0 +1,59 @@
+//! Numbers as bytes, little-endian, for what is kept across a restart.
+
+/// What is still to be read; every read says whether there was as much.
+pub(crate) struct Rest<'b>(pub(crate) &'b [u8]);
+
+impl Rest<'_> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*bytes))
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// So many numbers, if there are as many.
+    pub(crate) fn u64s(&mut self, count: usize) -> Option<Vec<u64>> {
+        // Before memory is taken for them.
+        if count > self.0.len() / 8 {
+            return None;
+        }
+        (0..count).map(|_| self.u64()).collect()
+    }
+
+    /// So many numbers, if there are as many.
+    pub(crate) fn u32s(&mut self, count: usize) -> Option<Vec<u32>> {
+        if count > self.0.len() / 4 {
+            return None;
+        }
+        (0..count).map(|_| self.u32()).collect()
+    }
+}
+
+pub(crate) fn put_u32(out: &mut Vec<u8>, number: u32) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+pub(crate) fn put_u64(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_writes_and_no_more() {
+        let mut out = Vec::new();
+        put_u32(&mut out, 7);
+        put_u64(&mut out, u64::MAX);
+        put_u64(&mut out, 9);
+        let mut rest = Rest(&out);
+        assert_eq!((rest.u32(), rest.u64s(3), rest.u64s(2)), (Some(7), None, Some(vec![u64::MAX, 9])));
+        assert_eq!((rest.u32(), rest.u64(), rest.u32s(usize::MAX)), (None, None, None));
+    }
+}

@@ -1,0 +1,158 @@
+//! A store whose segments lie in a file, and outlive the process: what else there is to know of them is saved at its end.
+//!
+//! ```text
+//!   file    | segment | segment | segment |      records, with their keys, live or not
+//!   saved   segments in use, their order; flushes; one word for each live item: where, and how it was used
+//! ```
+//!
+//! A log alone does not tell what lives in it: what was deleted leaves no trace. So the live items are listed at the end, in
+//! the order of their records, and the index is made anew from the list at the start: each segment is walked from its first
+//! record on, and each word of the list must meet a record. Nothing can come back that is not in the list, and
+//! whatever does not fit together is refused as a whole.
+//!
+//! Cost: 8 B an item. To save: a look at each entry of the index, and a sort. To restore: a look at each record, in the order
+//! in which they lie, and for each live one what an insert costs.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::Store;
+use crate::bytes::{Rest, put_u32, put_u64};
+use crate::config::{Config, ConfigError, InFile};
+use crate::epochs::Epochs;
+use crate::hash::KeyHasher;
+use crate::index::Index;
+use crate::record::Header;
+
+/// Why what was saved cannot be used.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unusable {
+    /// The store itself cannot be made.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The description of the segments is not one.
+    #[error("the description of its segments is damaged")]
+    Segments,
+    /// A segment has something else than records.
+    #[error("segment {0} is damaged")]
+    Records(usize),
+    /// The list of items is not one of these segments.
+    #[error("the list of its items does not fit its segments")]
+    Items,
+}
+
+/// The longest header. Units: bytes. Source: `record`.
+const HEADER_MAX: usize = 24;
+
+impl Store {
+    /// An empty store whose segments lie in a file, whatever that holds.
+    ///
+    /// Errors: as those of [`Store::new`]; also where there is no room in the file system. Its memory cannot be changed.
+    pub fn in_file(config: Config, epochs: Arc<Epochs>, file: &InFile<'_>) -> Result<Store, ConfigError> {
+        Store::make(config, epochs, KeyHasher::new(config.seed), Some(file))
+    }
+
+    /// The store that [`Store::save`] has described, `now` as it was then or later, and of the same configuration.
+    ///
+    /// Errors: it cannot be made, or what was saved is damaged; nothing of the file has changed then.
+    pub fn restored(
+        config: Config,
+        epochs: Arc<Epochs>,
+        file: &InFile<'_>,
+        saved: &[u8],
+        now: u32,
+    ) -> Result<Store, Unusable> {
+        let mut store = Store::in_file(config, epochs, file)?;
+        store.restore(saved, now)?;
+        Ok(store)
+    }
+
+    /// What is to be kept beside the file so that [`Store::restored`] finds everything as it is now.
+    ///
+    /// Values that are on their way are not: nothing has come of them.
+    pub fn save(&mut self, now: u32) -> Vec<u8> {
+        self.tick(now);
+        let mut out = Vec::new();
+        let (flushed, flush_at) = self.shared.flushes();
+        put_u32(&mut out, now);
+        put_u64(&mut out, flushed);
+        put_u32(&mut out, flush_at);
+        self.log.save(self.sweep.map(|sweep| sweep.segment), &mut out);
+        let words = self.index.words();
+        put_u64(&mut out, words.len() as u64);
+        words.iter().for_each(|word| put_u64(&mut out, *word));
+        out
+    }
+
+    fn restore(&mut self, saved: &[u8], now: u32) -> Result<(), Unusable> {
+        let mut rest = Rest(saved);
+        let (then, words) = self.restore_lists(&mut rest).ok_or(Unusable::Segments)?;
+        let times = (then, now.saturating_sub(then));
+        let mut words = words.into_iter().peekable();
+        for number in 0..self.log.segments.len() {
+            self.restore_segment(number, &mut words, times)?;
+        }
+        if words.peek().is_some() || !rest.0.is_empty() {
+            return Err(Unusable::Items);
+        }
+        self.log.give_dead_back(self.index.bytes());
+        Ok(())
+    }
+
+    /// Reads all but the items; returns when it was saved, and the words of the items.
+    fn restore_lists(&mut self, rest: &mut Rest<'_>) -> Option<(u32, Vec<u64>)> {
+        let then = rest.u32()?;
+        let (flushed, flush_at) = (rest.u64()?, rest.u32()?);
+        self.log.restore(rest)?;
+        self.shared.flush(flushed);
+        self.shared.flush_at(flush_at);
+        let items = rest.u64()?;
+        Some((then, rest.u64s(items.try_into().ok()?)?))
+    }
+
+    /// Walks a segment, and points the index at those of its records that are next in the list.
+    fn restore_segment(
+        &mut self,
+        number: usize,
+        words: &mut std::iter::Peekable<std::vec::IntoIter<u64>>,
+        times: (u32, u32),
+    ) -> Result<(), Unusable> {
+        let (records, hasher, used) = (self.log.records(), self.hasher, self.log.segments[number].used);
+        // SAFETY: this is the only writer, and it writes nothing meanwhile.
+        let bytes = unsafe { records.segment(number, used) };
+        let mut at = 0;
+        while at < used {
+            let header = read_header(&bytes[at..]);
+            let end = at + header.size();
+            if end > used {
+                return Err(Unusable::Records(number));
+            }
+            let location = records.location(number, at);
+            if let Some(word) = words.next_if(|word| Index::location_of(*word) == Some(location)) {
+                let key = hasher.hash(&bytes[at + header.length()..][..header.key]);
+                // It has 12 bits of its key's hash.
+                let hash_of = |at| hasher.hash(records.key(at, &records.header(at)));
+                if !self.index.insert_word(key, word, times, hash_of) {
+                    return Err(Unusable::Items);
+                }
+                let size = header.size();
+                self.log.count(location, size);
+                let segment = &mut self.log.segments[number];
+                segment.soonest = segment.soonest.min(header.expiry.moment());
+                self.stats.bytes += size as u64;
+                self.stats.total_items += 1;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// The header at the start of `bytes`, which may end sooner.
+fn read_header(bytes: &[u8]) -> Header {
+    let mut head = [0; HEADER_MAX];
+    let length = bytes.len().min(HEADER_MAX);
+    head[..length].copy_from_slice(&bytes[..length]);
+    Header::read(|field| &head[field..field + 4])
+}

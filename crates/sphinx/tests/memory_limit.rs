@@ -1,0 +1,68 @@
+//! `cache_memlimit`: the memory of items changes while they are used.
+
+mod support;
+
+use std::fs;
+use std::time::Instant;
+
+use support::client::Client;
+use support::{MODES, PATIENCE, Running, sphinxd};
+
+const MIB: u64 = 1 << 20;
+const VALUE: usize = 1000;
+
+fn resident(server: &Running) -> u64 {
+    let path = format!("/proc/{}/status", server.process.pid());
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+fn value(i: usize) -> String {
+    format!("{i:0VALUE$}")
+}
+
+fn fill(client: &mut Client, count: usize) {
+    for first in (0..count).step_by(100) {
+        let sets =
+            (first..first + 100).map(|i| format!("set key-{i} 0 0 {VALUE} noreply\r\n{}\r\n", value(i)));
+        client.send(sets.collect::<String>() + "mn\r\n");
+        assert_eq!(client.text(), "MN");
+    }
+}
+
+/// Those of the first `count` that are there; each must have its own value.
+fn alive(client: &mut Client, count: usize) -> usize {
+    let mut lives =
+        |i: &usize| client.get(&format!("key-{i}")).inspect(|got| assert!(*got == value(*i).as_bytes()));
+    (0..count).filter(|i| lives(i).is_some()).count()
+}
+
+#[test]
+fn memory_becomes_less_and_more_in_every_mode() {
+    for mode in MODES {
+        let server = sphinxd(&format!("-t 2 -m 64 --lazy-memory {mode}"));
+        let mut client = Client::connect(server.address);
+        let count = 40_000;
+        fill(&mut client, count);
+        let (before, evictions) = (resident(&server), client.stat("evictions"));
+        assert_eq!((evictions, client.stat("limit_maxbytes")), (0, 64 * MIB), "{mode}");
+        assert_eq!(client.ask("cache_memlimit 16"), "OK");
+        assert_eq!(client.stat("limit_maxbytes"), 16 * MIB);
+        let deadline = Instant::now() + PATIENCE;
+        while client.stat("bytes") > 16 * MIB || resident(&server) + 20 * MIB > before {
+            assert!(Instant::now() < deadline, "{mode}: {} of {before} are left", resident(&server));
+        }
+        let left = alive(&mut client, count);
+        assert!((4_000..20_000).contains(&left), "{mode}: {left}");
+        assert_eq!(client.ask("cache_memlimit 128"), "OK");
+        fill(&mut client, count);
+        assert_eq!((alive(&mut client, count), client.stat("limit_maxbytes")), (count, 128 * MIB), "{mode}");
+        // What cannot be changes nothing.
+        assert_eq!(client.ask("cache_memlimit 7"), "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
+        let refused = client.ask("cache_memlimit 999999999");
+        assert_eq!(refused, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");
+        client.send("stats settings\r\n");
+        assert!(client.lines_to("END").contains(&format!("STAT maxbytes {}", 128 * MIB)), "{mode}");
+    }
+}
