@@ -8,7 +8,8 @@ use results::{Among, Part, TracedOperation};
 use super::stacked::{self, Bar, Look, labelled};
 
 /// The looks of services; those that take least of the time are drawn together. Source: the colours of the style sheet.
-const COLOURS: [&str; 9] = ["t0", "t1", "t2", "t3", "t4", "t6", "t7", "t8", "t9"];
+const COLOURS: [&str; 14] =
+    ["t0", "t1", "t2", "t3", "t4", "t6", "t7", "t8", "t9", "u0", "u1", "u2", "u3", "u4"];
 /// What the rest is under.
 const OTHERS: &str = "others";
 
@@ -71,14 +72,13 @@ pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
     super::wide("Whose time it is", false, caption, |size| stacked::draw(&looks, &bars, size))
 }
 
-/// The services that take most, the first of them first; at most as many as there are colours.
+/// The services that take most of all bars together, the first of them first; at most as many as there are colours.
 fn leading<'a>(broken: &[Broken<'a>]) -> Vec<&'a str> {
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for one in broken {
         for service in &one.operation.services {
             let share = one.operation.share(one.among, |name, _| name == service.name).unwrap_or(0.0);
-            let known = most.entry(&service.name).or_default();
-            *known = known.max(share);
+            *most.entry(&service.name).or_default() += share;
         }
     }
     let mut names: Vec<(&str, f64)> = most.into_iter().filter(|(_, share)| *share > 0.0).collect();
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn services_that_take_little_are_drawn_together() {
-        let names: Vec<String> = (0..12).map(|i| format!("service-{i}")).collect();
+        let names: Vec<String> = (0..17).map(|i| format!("service-{i}")).collect();
         let times: Vec<(&str, Part, u64)> = names
             .iter()
             .enumerate()
@@ -179,9 +179,9 @@ mod tests {
             .collect();
         let operation = operation(&times);
         let one = || Broken { label: "browse".into(), operation: &operation, among: Among::All };
-        assert_eq!(leading(&[one()])[..2], ["service-11", "service-10"]);
+        assert_eq!(leading(&[one()])[..2], ["service-16", "service-15"]);
         let drawn = by_service(&[one()]).into_string();
-        assert!(drawn.contains("service-3") && !drawn.contains("service-2") && drawn.contains(OTHERS));
+        assert!(drawn.contains(">service-3<") && !drawn.contains(">service-2<") && drawn.contains(OTHERS));
         let few = self::operation(&times[..2]);
         let one = Broken { label: "browse".into(), operation: &few, among: Among::All };
         assert!(!by_service(&[one]).into_string().contains(">others<"));

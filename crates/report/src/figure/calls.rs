@@ -46,8 +46,8 @@ pub(crate) fn calls(label: &str, traces: &Traces, tips: &mut Tips) -> Markup {
     }
     let keys: BTreeMap<&str, String> = nodes.iter().map(|node| (node.name, tip(node, tips))).collect();
     let caption = html! {
-        "At " (label) ": an arrow leads from a caller to what it calls and ends at the p50 and the p99 of these calls, as the caller sees \
-         them; the bar is the share of the requests’ time that lies in the service on the critical path."
+        "At " (label) ": a box has the p50 and the p99 of its calls as each caller sees them; an arrow leads there from the caller. The bar is \
+         the share of the requests’ time that lies in the service on the critical path."
     };
     super::wide("Calls and how long they take", false, caption, |size| draw(&nodes, &keys, size))
 }
@@ -130,7 +130,7 @@ fn draw(nodes: &[Node<'_>], keys: &BTreeMap<&str, String>, size: Size) -> Canvas
             for (i, edge) in node.edges.iter().enumerate() {
                 let Some(from) = places.get(edge.caller.as_str()) else { continue };
                 let y = to.y + 4.0 + ((1 + i.min(LISTED)) as f64 + 0.65) * line;
-                arrow(&mut canvas, (from.x + from.width, from.y + 0.75 * line), (to.x, y));
+                arrow(&mut canvas, "call faint", (from.x + from.width, from.y + 0.75 * line), (to.x, y));
             }
         }
     }

@@ -94,7 +94,7 @@ fn draw(nodes: &[Node<'_>], size: Size) -> Canvas {
         let Some(&to) = places.get(node.service.name.as_str()) else { continue };
         if !node.service.entrances.is_empty() {
             let (start, end) = entry(to, width, height, from_left);
-            arrow(&mut canvas, start, end);
+            arrow(&mut canvas, "call", start, end);
         }
         for called in node.service.calls.iter().filter_map(|name| places.get(name.as_str())) {
             let (start, end) = if from_left {
@@ -102,7 +102,7 @@ fn draw(nodes: &[Node<'_>], size: Size) -> Canvas {
             } else {
                 ((to.0 + width / 2.0, to.1 + height), (called.0 + width / 2.0, called.1))
             };
-            arrow(&mut canvas, start, end);
+            arrow(&mut canvas, "call", start, end);
         }
     }
     for node in nodes {
@@ -128,14 +128,14 @@ fn entry(corner: (f64, f64), width: f64, height: f64, from_left: bool) -> ((f64,
     }
 }
 
-/// An arrow between two points.
-pub(super) fn arrow(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64)) {
+/// An arrow between two points; `class` is the look of its line.
+pub(super) fn arrow(canvas: &mut Canvas, class: &str, from: (f64, f64), to: (f64, f64)) {
     const HEAD: f64 = 7.0;
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(f64::EPSILON);
     let (ux, uy) = (dx / length, dy / length);
     let foot = (to.0 - HEAD * ux, to.1 - HEAD * uy);
-    canvas.line("call", from, foot);
+    canvas.line(class, from, foot);
     let side = |sign: f64| (foot.0 - sign * HEAD * uy / 2.0, foot.1 + sign * HEAD * ux / 2.0);
     canvas.area("call-head", &[to, side(1.0), side(-1.0)]);
 }

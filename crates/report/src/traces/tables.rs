@@ -15,22 +15,11 @@ pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
         }
     }
     names.sort_by(|a, b| b.1.whole_ns.cmp(&a.1.whole_ns).then_with(|| a.0.cmp(b.0)));
-    let shares: Vec<String> = ends.iter().map(|load| format!("of the time, {}", load.label)).collect();
-    let networks: Vec<String> =
-        ends.iter().map(|load| format!("transit and queue, {}", load.label)).collect();
-    let rest = [
-        "queue a request",
-        "own code a request",
-        "calls a request",
-        "occupied a call",
-        "processor a call",
-        "of all processor time",
-    ];
-    let heads: Vec<&str> = ["service"]
-        .into_iter()
-        .chain(shares.iter().chain(&networks).map(String::as_str))
-        .chain(rest)
-        .collect();
+    let several = ends.len() > 1;
+    let of_time: &[&str] = if several { &["of the time, low", "high"] } else { &["of the time"] };
+    let of_network: &[&str] = if several { &["transit, queue, low", "high"] } else { &["transit, queue"] };
+    let rest = ["queue", "own code", "calls", "occupied a call", "processor a call", "of all"];
+    let heads = [&["service"][..], of_time, of_network, &rest].concat();
     let rows = names.into_iter().map(|(name, sum)| {
         let of_load = |load: &&Traced<'_>| Sum::of(load.traces, name);
         let share = |of: Sum| percent(of.whole_ns, of.root_ns);
@@ -52,10 +41,20 @@ pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
         ]);
         row
     });
+    let loads: Vec<String> = ends
+        .iter()
+        .zip(["low", "high"])
+        .map(
+            |(load, name)| {
+                if several { format!("{name} is {}", load.label) } else { format!("at {}", load.label) }
+            },
+        )
+        .collect();
     let title = format!(
-        "Each service and store over all traced operations: its share of the generator’s time on the critical path, what part of its own \
-         time is transit and queue, and, at {}, what it did for a request",
-        high.label
+        "Each service and store over all traced operations ({}): its share of the generator’s time on the critical path; the part of its own \
+         time that is transit and queue; at the higher load queue, own code and calls of a request, how long a call occupies a thread and the \
+         processor, and its share of the processor time of all",
+        loads.join(", ")
     );
     html! { @if let Some(table) = page::table(&title, &heads, 1, rows.collect()) { (table) } }
 }
@@ -143,7 +142,7 @@ pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
         "spans mean",
         "p50",
         "p99",
-        "spans / generator mean",
+        "ratio mean",
         "p50",
         "p99",
     ];
