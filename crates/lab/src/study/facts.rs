@@ -1,6 +1,7 @@
 //! What of the host decides whether a part of a study can be measured here.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 use app::App;
 use launch::find_program;
@@ -57,8 +58,17 @@ struct Known {
     /// What the study calls it.
     name: String,
     program: String,
+    /// Where it is looked up beside `PATH`.
+    folders: Vec<PathBuf>,
     /// The Debian package that has it.
     package: String,
+}
+
+impl Known {
+    fn is_there(&self) -> bool {
+        find_program(&self.program).is_some()
+            || self.folders.iter().any(|folder| folder.join(&self.program).is_file())
+    }
 }
 
 /// Programs beside those of applications: the name, the program, its package.
@@ -71,9 +81,10 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 
 /// All of them: those, and the programs of the applications that this program brings along.
 fn programs() -> Vec<Known> {
-    let known = |name: &str, program: &str, package: &str| Known {
+    let known = |name: &str, program: &str, package: &str, folders: &[PathBuf]| Known {
         name: name.into(),
         program: program.into(),
+        folders: folders.into(),
         package: package.into(),
     };
     let mut all: Vec<Known> = SHIPPED
@@ -82,10 +93,11 @@ fn programs() -> Vec<Known> {
         .filter(|service| service.program.embedded.is_none() && !service.program.built)
         .map(|service| {
             let program = &service.program;
-            known(&program.name, &program.name, program.package.as_ref().unwrap_or(&program.name))
+            let package = program.package.as_ref().unwrap_or(&program.name);
+            known(&program.name, &program.name, package, &program.folders)
         })
         .collect();
-    all.extend(PROGRAMS.iter().map(|(name, program, package)| known(name, program, package)));
+    all.extend(PROGRAMS.iter().map(|(name, program, package)| known(name, program, package, &[])));
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all.dedup_by(|a, b| a.name == b.name);
     all
@@ -104,7 +116,7 @@ fn made() -> impl Iterator<Item = &'static App> {
 impl Facts {
     /// Those of this machine, of which `host` was read.
     pub fn here(host: &host::Host) -> Facts {
-        let programs = programs().into_iter().filter(|known| find_program(&known.program).is_some());
+        let programs = programs().into_iter().filter(Known::is_there);
         let is_built = |app: &&App| app.not_built(&[app.built_folder()]).is_empty();
         let made = made().filter(is_built).map(|app| app.name.clone());
         Facts {
@@ -169,7 +181,7 @@ impl Facts {
     pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
-        if let Some(Known { name, program, package }) =
+        if let Some(Known { name, program, package, .. }) =
             programs().into_iter().find(|known| known.name == need)
         {
             let has = self.programs.contains(&name);
