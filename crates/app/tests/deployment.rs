@@ -29,6 +29,9 @@ fn deployment(name: &str, layout: Layout, set: &[&str]) -> Deployment {
     if plan.app().needs(app::Need::People) {
         plan.people = Some(app::PeopleSet { users: 1000, seed: 1 });
     }
+    if plan.app().needs(app::Need::Videos) {
+        plan.videos = Some(app::Videos { set: "1000x1/160".into(), seed: 1 });
+    }
     Deployment::new(plan, layout).unwrap()
 }
 

@@ -12,9 +12,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use app::{Deployment, Layout, PeopleSet, Plan, Rendered};
+use app::{Deployment, Layout, PeopleSet, Plan, Rendered, Videos};
 use clap::{Args, Subcommand};
-use spec::workload::Users;
+use spec::workload::{Users, VideoSet};
 
 /// Run an application in containers: a pod for podman, a chart for Kubernetes, and their images, from its description.
 #[derive(Args, Debug)]
@@ -46,6 +46,12 @@ struct Which {
     /// What their friendships and texts are drawn from.
     #[arg(long, default_value_t = 1, value_name = "N")]
     users_seed: u64,
+    /// The videos that a server computes: 1000x1/160.
+    #[arg(long, default_value_t = VideoSet::default(), value_name = "VIDEOS")]
+    videos: VideoSet,
+    /// What their lengths and contents are drawn from.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    videos_seed: u64,
 }
 
 impl Which {
@@ -56,6 +62,9 @@ impl Which {
         plan.set(&self.set)?;
         if plan.app().needs(app::Need::People) {
             plan.people = Some(PeopleSet { users: self.users.0, seed: self.users_seed });
+        }
+        if plan.app().needs(app::Need::Videos) {
+            plan.videos = Some(Videos { set: self.videos.to_string(), seed: self.videos_seed });
         }
         Ok(plan)
     }

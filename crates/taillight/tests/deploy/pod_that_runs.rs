@@ -136,7 +136,7 @@ fn a_pod_is_played_and_leaves_nothing() {
         "{{.HostConfig.Memory}} {{.HostConfig.ReadonlyRootfs}} {{.Config.User}}",
         "memcached-memcached",
     ]);
-    assert_eq!(limit, format!("{} true 65534:65534", (2 << 30) + (64 << 20)));
+    assert_eq!(limit, format!("{} true 65534:65534", (2_u64 << 30) + (64 << 20)));
     podman.call(&["play", "kube", "--down", &pod]);
     assert_eq!(podman.call(&["ps", "--all", "--quiet"]), "");
     assert_eq!(podman.call(&["pod", "ps", "--quiet"]), "");
