@@ -148,3 +148,28 @@ fn an_application_that_is_not_there_is_named() {
     let error = app::of_folder(empty.path()).unwrap_err().to_string();
     assert!(error.contains("app.toml"), "{error}");
 }
+
+#[test]
+fn one_that_is_like_another_has_what_lies_beside_that() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = root.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write("base/app.toml", &GOOD.replace("NAME", "base"));
+    write("base/a.conf.j2", "port {{ port }}");
+    write(
+        "own/app.toml",
+        "name = \"own\"\ntitle = \"O\"\nlike = \"base\"\n[[service]]\nname = \"one\"\nargs = []\n",
+    );
+    let app = app::of_folder(&root.path().join("own")).unwrap();
+    assert_eq!((app.name.as_str(), app.made_as(), app.services.len()), ("own", "base", 2));
+    assert!(app.services[0].args.is_empty() && app.services[0].files.len() == 1, "{:?}", app.services[0]);
+    let base = app::of_folder(&root.path().join("base")).unwrap();
+    assert_eq!(app.built_folder(), base.built_folder(), "programs are made once for both");
+    assert_eq!(app.folder(), base.folder());
+    write("own/app.toml", "name = \"own\"\ntitle = \"O\"\nlike = \"bas\"\n");
+    let error = app::of_folder(&root.path().join("own")).unwrap_err().to_string();
+    assert!(error.contains("bas/app.toml"), "{error}");
+}

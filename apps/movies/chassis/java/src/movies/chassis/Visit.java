@@ -44,6 +44,9 @@ public final class Visit {
         long deadline = span.stamps[0] + Request.USUAL_DEADLINE_MS * Clock.NS_PER_MS;
         span.stamps[2] = Clock.now();
         try {
+            if (span.stamps[2] >= deadline) {
+                throw new Failure.DeadlineSpent(Request.USUAL_DEADLINE_MS + " ms were spent before the request was begun");
+            }
             return new Request(deadline, trace, parts, partsNs).during(work::run);
         } finally {
             span.stamps[3] = Clock.now();
