@@ -36,6 +36,6 @@ mod request;
 mod status;
 
 pub use header::{Echo, HEADER, Header, REQUEST, RESPONSE};
-pub use parser::{MECHANISM_MAX, PLAIN_MAX, Parse, RequestParser};
+pub use parser::{Awaited, MECHANISM_MAX, PLAIN_MAX, Parse, RequestParser};
 pub use request::{Command, NO_VIVIFY, Request};
 pub use status::Status;

@@ -1,3 +1,4 @@
+use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -237,6 +238,16 @@ impl Protocol {
             Protocol::Binary => "binary protocol",
             Protocol::Auto => "text and binary protocols",
         }
+    }
+}
+
+impl Display for Protocol {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protocol::Ascii => "ascii",
+            Protocol::Binary => "binary",
+            Protocol::Auto => "auto",
+        })
     }
 }
 

@@ -12,10 +12,11 @@
 
 use proto_memcache::limits;
 
-use super::{Store, Stored};
+use super::{Fields, Store, Stored};
 use crate::expiry::Expiry;
 use crate::hash::Key;
 use crate::index::Usage;
+use crate::marks::Marks;
 use crate::pins::{Origin, Pinned};
 use crate::policy::Policy;
 use crate::record::Header;
@@ -99,6 +100,11 @@ impl Store {
 
     /// Makes a value that has come whole the item of its key, as [`Store::store`] does for a `set`.
     pub fn commit(&mut self, reservation: Reservation, now: u32) -> Stored {
+        self.commit_numbered(reservation, now).map_or(Stored::NoMemory, |_| Stored::Stored)
+    }
+
+    /// The same; returns the item's unique number, or none where there is no memory.
+    pub fn commit_numbered(&mut self, reservation: Reservation, now: u32) -> Option<u64> {
         assert_eq!(reservation.filled, reservation.header.value, "a value is committed when it is whole");
         self.stats.cmd_set += 1;
         self.tick(now);
@@ -108,10 +114,13 @@ impl Store {
         if !self.make_room(EMPTY.size(), now) || !self.stands(&reservation, now) {
             self.withdraw(&reservation);
             // Its place may belong to another record by now, but is not written to while it is pinned.
-            return self.put(key, header.flags, header.expiry, reservation.pinned.as_ref(), now);
+            let Header { flags, expiry, .. } = header;
+            let fields = Fields { flags, expiry, marks: Marks::NONE, cas: None };
+            return self.put_with(key, fields, reservation.pinned.as_ref(), now);
         }
         let number = self.log.append(&EMPTY, b"", b"");
-        let header = Header { cas: Some(self.log.cas(number, &EMPTY)), ..header };
+        let cas = self.log.cas(number, &EMPTY);
+        let header = Header { cas: Some(cas), ..header };
         // SAFETY: nothing points at the record yet, and any walk over it has ended: this is the only writer.
         header.write(unsafe { records.draft(at.offset(), header.length()) });
         let segment = self.log.segment_of(at);
@@ -120,7 +129,7 @@ impl Store {
         self.reservations -= 1;
         self.stats.total_items += 1;
         self.link(key, at, Usage::stored(now));
-        Stored::Stored
+        Some(cas)
     }
 
     /// Gives up a value that will not come.

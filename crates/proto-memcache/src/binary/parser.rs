@@ -1,5 +1,5 @@
 use super::request::{Command, Request};
-use super::{HEADER, Header, REQUEST, Status, opcode};
+use super::{Echo, HEADER, Header, REQUEST, Status, opcode};
 use crate::{StoreVerb, limits};
 
 /// The longest name of a mechanism of SASL. Units: bytes. Source: memcached's `MAX_SASL_MECH_LEN`.
@@ -31,6 +31,21 @@ pub enum Parse<'b> {
     },
     /// What comes is not a request: the connection must be closed without an answer.
     Close,
+}
+
+/// A `set` of which all but the value has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited<'b> {
+    /// What its response repeats.
+    pub echo: Echo,
+    /// The key.
+    pub key: &'b [u8],
+    /// The client's own number.
+    pub flags: u32,
+    /// The item's.
+    pub exptime: u32,
+    /// The value's length. Units: bytes.
+    pub length: usize,
 }
 
 /// Reads one request after the other, however they are cut into pieces.
@@ -197,6 +212,23 @@ impl RequestParser {
     #[inline]
     pub fn needed(&self) -> usize {
         self.need
+    }
+
+    /// The `set`, without a unique number, whose value [`parse`](Self::parse) waits for, and where in these bytes the value
+    /// starts.
+    ///
+    /// A caller that takes the value from there on calls [`put_back`](Self::put_back).
+    pub fn awaited<'b>(&self, bytes: &'b [u8]) -> Option<(Awaited<'b>, usize)> {
+        let header = Header::read(bytes.first_chunk()?);
+        let key_at = HEADER + usize::from(header.extras);
+        let value_at = key_at + usize::from(header.key);
+        let end = HEADER + header.body as usize;
+        let is_set = matches!(header.opcode, opcode::SET | opcode::SETQ) && header.cas == 0;
+        // It waits for the end once it has looked at all that is before the value.
+        let key = bytes.get(key_at..value_at).filter(|_| is_set && self.skip == 0 && self.need == end)?;
+        let extras = &bytes[HEADER..key_at];
+        let (flags, exptime) = (number(extras, 0), number(extras, 4));
+        Some((Awaited { echo: header.echo(), key, flags, exptime, length: end - value_at }, value_at))
     }
 
     /// Whether the bytes that come next are dropped.
@@ -448,6 +480,31 @@ mod tests {
         let (mechanism, data) = longest.split_at(MECHANISM_MAX);
         let bytes = bytes(Packet::new(opcode::SASL_AUTH).key(mechanism).value(data));
         assert_eq!(parsed(&bytes, false).1, Command::Sasl { goes_on: false, mechanism, data });
+    }
+
+    #[test]
+    fn a_set_is_known_before_its_value() {
+        let value = [b'v'; 100];
+        let check = |packet: Packet<'_>, expect: bool| {
+            let bytes = bytes(packet.opaque(3));
+            for end in 0..bytes.len() {
+                let mut parser = RequestParser::default();
+                assert!(matches!(parser.parse(&bytes[..end], true), Parse::NeedMore { .. }));
+                let awaited = parser.awaited(&bytes[..end]);
+                assert_eq!(awaited.is_some(), expect && end >= bytes.len() - value.len(), "{packet:?} {end}");
+                if let Some((awaited, at)) = awaited {
+                    let Awaited { echo, key, flags, exptime, length } = awaited;
+                    assert_eq!((echo.opaque, key, flags, exptime), (3, &b"key"[..], 5, 7));
+                    assert_eq!((length, at), (value.len(), bytes.len() - value.len()));
+                }
+            }
+        };
+        let set = |code: u8| Packet::new(code).key(b"key").store(5, 7).value(&value);
+        check(set(opcode::SET), true);
+        check(set(opcode::SETQ), true);
+        check(set(opcode::SET).cas(1), false);
+        check(set(opcode::ADD), false);
+        check(Packet::new(opcode::APPEND).key(b"key").value(&value), false);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::stats::prefixes::Detail;
 
 /// Requests from this on. Below it a value mostly comes in one piece, and the pin that a place takes holds up a whole
 /// segment. Units: bytes.
-const LARGE: usize = 16 << 10;
+pub(super) const LARGE: usize = 16 << 10;
 
 impl<R: Reactor> Core<R> {
     /// Takes a `set` of which `bytes` is all that has come, if it is large and its place is here; from then on the value
@@ -69,6 +69,10 @@ impl<R: Reactor> Core<R> {
             client.arriving = Some(arriving);
             return used;
         };
+        if let Some(echo) = arriving.echo {
+            self.end_binary_value(reactor, client, *arriving, echo);
+            return used;
+        }
         self.partitions.leave();
         let now = self.now;
         let Arriving { reservation, partition, reply, .. } = *arriving;

@@ -2,28 +2,39 @@
 
 use std::borrow::Cow;
 
+use cache_store::Expiry;
 use proto_memcache::Reply;
-use proto_memcache::binary::{Command, Parse, Request, Status, reply};
+use proto_memcache::binary::{Command, Echo, Parse, Request, Status, opcode, reply};
 use reactor::Reactor;
 use tracing::warn;
 
 use super::Core;
+use super::arrival::LARGE;
 use super::requests::Flow;
+use crate::arriving::Arriving;
 use crate::auth::ATTEMPTS_MAX;
 use crate::binary::{MECHANISM, plain};
 use crate::client::{Client, State};
 use crate::draft::Draft;
 use crate::message::{DetailVerb, Work};
 use crate::operation::Operation;
-use crate::operation::binary::BinaryOperation;
+use crate::operation::binary::{BinaryOperation, is_word};
+use crate::partitions::Place;
 use crate::replies::Finish;
 use crate::service::Class;
+use crate::stats::prefixes::Detail;
 use crate::stats::{groups, settings};
 
 impl<R: Reactor> Core<R> {
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
     pub(super) fn binary_requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
         let (mut used, mut requests) = (0, 0);
+        if client.arriving.is_some() {
+            used += self.go_on_with_value(reactor, client, bytes);
+            if client.arriving.is_some() {
+                return used;
+            }
+        }
         loop {
             if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
                 self.stats.yields += 1;
@@ -37,7 +48,10 @@ impl<R: Reactor> Core<R> {
             let known = client.is_known;
             let Some(binary) = &mut client.binary else { return used };
             let (consumed, request) = match binary.parser.parse(&bytes[used..], known) {
-                Parse::NeedMore { .. } => return used,
+                Parse::NeedMore { .. } if binary.parser.needed() < LARGE => return used,
+                Parse::NeedMore { .. } => {
+                    return if self.begin_binary_value(client, &bytes[used..]) { bytes.len() } else { used };
+                }
                 Parse::Skipped { consumed } => {
                     used += consumed;
                     continue;
@@ -68,6 +82,55 @@ impl<R: Reactor> Core<R> {
                     return bytes.len();
                 }
             }
+        }
+    }
+
+    /// Takes a `set` of which `bytes` is all that has come, if its place is here; from then on the value goes there.
+    #[cold]
+    fn begin_binary_value(&mut self, client: &mut Client, bytes: &[u8]) -> bool {
+        let awaited = client.binary.as_ref().and_then(|binary| binary.parser.awaited(bytes));
+        let Some((set, value)) = awaited.filter(|_| client.frames.is_none()) else { return false };
+        let key = self.hasher.key(set.key);
+        let Place::Here(partition) = self.partitions.place(key.hash) else { return false };
+        if !is_word(key) {
+            // A reservation has no marks.
+            return false;
+        }
+        // As before every write.
+        self.partitions.leave();
+        let (now, expiry) = (self.now, Expiry::from_unsigned(set.exptime, self.now));
+        let reservation =
+            self.partitions.with(partition, |store| store.reserve(key, set.flags, expiry, set.length, now));
+        let Some(reservation) = reservation else { return false };
+        self.count_detail(Some(Detail::Set), set.key);
+        let mut arriving = Box::new(Arriving::binary(reservation, partition, set.echo));
+        let taken = arriving.take(&bytes[value..]);
+        debug_assert_eq!(value + taken, bytes.len(), "the parser would have taken a whole one");
+        client.arriving = Some(arriving);
+        client.put_back();
+        true
+    }
+
+    /// Makes a value that has come whole the item of its key.
+    pub(super) fn end_binary_value(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        arriving: Arriving,
+        echo: Echo,
+    ) {
+        self.partitions.leave();
+        let now = self.now;
+        let Arriving { reservation, partition, .. } = arriving;
+        let cas = self.partitions.with(partition, |store| store.commit_numbered(reservation, now));
+        self.stats.values_placed += 1;
+        match cas {
+            Some(_) if opcode::is_quiet(echo.opcode) => {}
+            Some(cas) => self.make(reactor, client, |out| reply::done(out, echo, cas)),
+            None => self.make(reactor, client, |out| reply::error(out, echo, Status::NoMemory)),
+        }
+        if self.service.is_some() {
+            client.batch.add(Class::Store, self.received);
         }
     }
 

@@ -65,6 +65,22 @@ fn both_protocols_see_the_same_items() {
 }
 
 #[test]
+fn a_large_value_is_received_where_it_is_stored() {
+    let server = sphinxd("-t 1");
+    let mut talk = Talk::connect(server.address, Pieces::Bytes);
+    let value: Vec<u8> = (0..300_000).map(|i| (i % 251) as u8).collect();
+    let cas = talk.stored(Packet::new(opcode::SET).key(b"k").store(7, 0).value(&value));
+    assert_eq!(talk.shows(get(b"k"), 7, b"", &value), cas);
+    talk.silent(Packet::new(opcode::SETQ).key(b"k").store(8, 0).value(&value));
+    talk.shows(get(b"k"), 8, b"", &value);
+    // With a unique number it is compared first, and a key that is no word has a mark.
+    talk.says(set(b"k", &value).cas(cas), Status::Exists);
+    talk.stored(set(b"a b", &value));
+    let mut text = Client::connect(server.address);
+    assert_eq!(text.stat("values_placed"), 2);
+}
+
+#[test]
 fn flush_can_be_disabled() {
     let server = sphinxd("-t 2 -F");
     let mut talk = Talk::connect(server.address, Pieces::Whole);

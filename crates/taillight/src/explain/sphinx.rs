@@ -50,6 +50,8 @@ fn values(config: Config) -> Vec<Resolved> {
         io_reason: _,
         spin,
         auth_file: _,
+        auth_format: _,
+        protocol,
         shutdown,
         flush_all,
         dump,
@@ -75,6 +77,11 @@ fn values(config: Config) -> Vec<Resolved> {
             "listen",
             places.join(", "),
             "ours, because any client that reaches it can read and write everything; memcached listens on every address, on this port",
+        ),
+        resolved(
+            "protocol",
+            protocol,
+            "memcached's default: text and the binary protocol, by a connection's first byte",
         ),
         resolved("unix-mask", format!("{unix_mask:o}"), "memcached's default"),
         resolved(
