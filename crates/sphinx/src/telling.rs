@@ -139,6 +139,7 @@ fn fetches(operation: &Operation) -> bool {
     match operation {
         Operation::Get { .. } | Operation::GetAndTouch { .. } => true,
         Operation::Meta(meta) => meta.verb == MetaVerb::Get,
+        Operation::Binary(binary) => binary.fetches(),
         _ => false,
     }
 }
@@ -148,6 +149,7 @@ fn deletes(operation: &Operation) -> Option<&'static str> {
     match operation {
         Operation::Delete { .. } => Some("delete"),
         Operation::Meta(meta) if meta.verb == MetaVerb::Delete => Some("md"),
+        Operation::Binary(binary) if binary.deletes() => Some("delete"),
         _ => None,
     }
 }
@@ -165,6 +167,7 @@ fn stores(operation: &Operation, value: &[u8]) -> Option<(&'static str, usize)> 
     match operation {
         Operation::Store { verb, .. } => Some((name(*verb), value.len())),
         Operation::RefuseTooLarge { .. } => Some(("set", 0)),
+        Operation::Binary(binary) => binary.stores().map(|verb| (name(verb), value.len())),
         Operation::Meta(meta) if meta.verb == MetaVerb::Set => {
             let flags = MetaFlags::new(meta.verb, &value[..usize::from(meta.flags_len)]);
             let verb = flags.fold(StoreVerb::Set, |verb, flag| match flag {

@@ -81,6 +81,8 @@ impl<R: Reactor> Core<R> {
                     client.state = State::Closing;
                     return bytes.len();
                 }
+                // The binary protocol has no command for it.
+                Flow::Watch => return bytes.len(),
             }
         }
     }
@@ -122,7 +124,16 @@ impl<R: Reactor> Core<R> {
         self.partitions.leave();
         let now = self.now;
         let Arriving { reservation, partition, .. } = arriving;
-        let cas = self.partitions.with(partition, |store| store.commit_numbered(reservation, now));
+        let telling = self.telling(client.conn, self.number);
+        let cas = self.partitions.with(partition, |store| {
+            let told = telling.map(|telling| (telling, reservation.key().to_vec()));
+            let (left, length) = (reservation.expiry().left(now), reservation.length());
+            let cas = store.commit_numbered(reservation, now);
+            if let Some((telling, key)) = told {
+                telling.placed(&key, cas.is_some(), left, length);
+            }
+            cas
+        });
         self.stats.values_placed += 1;
         match cas {
             Some(_) if opcode::is_quiet(echo.opcode) => {}
@@ -212,7 +223,10 @@ impl<R: Reactor> Core<R> {
                 return self.everywhere(reactor, client, wanted, Finish::Connections, || Work::Connections);
             }
             b"reset" => return self.everywhere(reactor, client, wanted, Finish::Reset, || Work::Reset),
-            b"settings" => settings::write(&self.common.config, self.prefixes.on, &mut text),
+            b"settings" => {
+                let memory = self.common.memory.bytes();
+                settings::write(&self.common.config, memory, self.prefixes.on, &mut text);
+            }
             b"sizes" => groups::sizes(&mut text),
             _ => {
                 let detail = match group.strip_prefix(b"detail ") {

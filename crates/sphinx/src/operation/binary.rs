@@ -101,6 +101,29 @@ impl BinaryOperation {
         self.verb == Verb::Get
     }
 
+    /// Whether it looks for an item to be read.
+    pub(crate) fn fetches(&self) -> bool {
+        self.shows_value()
+    }
+
+    /// Whether it deletes.
+    pub(crate) fn deletes(&self) -> bool {
+        self.verb == Verb::Delete
+    }
+
+    /// The command of the text protocol that stores as it does, if it stores the value that came with it.
+    pub(crate) fn stores(&self) -> Option<StoreVerb> {
+        Some(match self.verb {
+            Verb::Set if self.cas != 0 => StoreVerb::Cas(self.cas),
+            Verb::Set | Verb::SetTooLarge | Verb::TooLarge => StoreVerb::Set,
+            Verb::Add => StoreVerb::Add,
+            Verb::Replace => StoreVerb::Replace,
+            Verb::Append => StoreVerb::Append,
+            Verb::Prepend => StoreVerb::Prepend,
+            _ => return None,
+        })
+    }
+
     /// What it counts as under `stats detail`, `reply` being what it has appended.
     pub(crate) fn detail(&self, reply: &[u8]) -> Option<Detail> {
         match self.verb {
