@@ -58,7 +58,7 @@ fn nodes(traces: &Traces) -> Vec<Node<'_>> {
     let deepest = levels.values().max().map_or(0, |deepest| deepest + 1);
     let node = |(name, level)| {
         let mut edges: Vec<&EdgeTimes> = traces.edges.iter().filter(|edge| edge.callee == name).collect();
-        edges.sort_by(|a, b| b.calls.cmp(&a.calls));
+        edges.sort_by_key(|edge| std::cmp::Reverse(edge.calls));
         Node { name, level: if is_store(name) { deepest } else { level }, edges, share: share(traces, name) }
     };
     levels.into_iter().map(node).collect()
