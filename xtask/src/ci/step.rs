@@ -347,7 +347,11 @@ mod tests {
         check(Ok("exit 3"), Reading::Status, failed());
         check(Ok("exec >&- 2>&-; [ $A = b ]"), Reading::Status, Outcome::Passed);
         check(Ok("exit 3"), lacking(), failed());
-        check(Ok("echo there is no network today >&2; exit 3"), lacking(), Outcome::Skipped("offline".into()));
+        check(
+            Ok("echo there is no network today >&2; exit 3"),
+            lacking(),
+            Outcome::Skipped("offline".into()),
+        );
         check(Ok("echo no network >&2"), lacking(), Outcome::Passed);
         check(Err("not there"), Reading::Status, Outcome::Skipped("not there".into()));
     }

@@ -10,7 +10,7 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 24] = [
+const PACKAGES: [(&str, &str, &str); 25] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
@@ -67,7 +67,7 @@ const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
 /// What the services of the movie site are made of and run on, by its names in Debian: compilers and libraries of Thrift, clients
 /// of PostgreSQL, and what makes its data set. Java, Node and Python are among the programs above.
-const FOR_MOVIES: [&str; 33] = [
+const FOR_MOVIES: [&str; 34] = [
     "cmake",
     "fonts-bebas-neue",
     "fonts-dejavu-core",
@@ -98,6 +98,7 @@ const FOR_MOVIES: [&str; 33] = [
     "python3-numpy",
     "python3-pil",
     "python3-psycopg2",
+    "python3-six",
     "python3-thrift",
     "thrift-compiler",
     "util-linux",

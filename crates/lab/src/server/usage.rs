@@ -9,6 +9,8 @@ use host::cpu_time::{ProcessTicks, ticks_per_second};
 use results::ServiceUsage;
 use serde::{Deserialize, Serialize};
 
+use super::calls::is_cell;
+
 /// A reading of all services. As JSON it is what an agent says of its own.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Usage(Vec<Reading>);
@@ -61,8 +63,10 @@ impl Usage {
                 .map(|(pid, ticks_now)| ticks_now.saturating_sub(ticks.get(pid).copied().unwrap_or(0)))
                 .sum();
             let grown = now.counters.into_iter().filter_map(|(name, value)| {
-                let grown = value - counters.get(&name)?;
-                Some((name, grown))
+                // A cell of a histogram is published once something is in it.
+                let then = counters.get(&name).copied();
+                let then = then.or_else(|| (is_cell(&name) && !counters.is_empty()).then_some(0.0))?;
+                Some((name, value - then))
             });
             ServiceUsage {
                 name: now.name,
@@ -114,6 +118,16 @@ mod tests {
         check(&before, reading(&[(7, 100), (8, 50), (9, 20)], 10.0), Some(20.0 / per_second), Some(0.0));
         check(&before, reading(&[(7, 130)], 10.0), None, Some(0.0));
         check(&Usage::default(), reading(&[(7, 30)], 10.0), Some(30.0 / per_second), None);
+    }
+
+    #[test]
+    fn a_cell_that_was_empty_counts_from_nothing() {
+        let before = reading(&[(7, 100)], 10.0);
+        let mut now = reading(&[(7, 100)], 10.0);
+        now.0[0].counters.extend([("edge.a.b.wall.9".to_owned(), 3.0), ("new".to_owned(), 3.0)]);
+        let [used] = &now.since(&before)[..] else { panic!("one service") };
+        let grown = |name: &str| used.counters.get(name).copied();
+        assert_eq!((grown("edge.a.b.wall.9"), grown("new"), grown("hits")), (Some(3.0), None, Some(0.0)));
     }
 
     #[test]

@@ -58,7 +58,9 @@ impl Site {
         }
         assert!(text(&built).contains("all programs are in"), "{}", text(&built));
         let set = |words: &mut Command| {
-            SMALL.iter().for_each(|word| drop(words.args(["--set", word])));
+            for word in SMALL {
+                words.args(["--set", word]);
+            }
         };
         let mut data = taillight(&["movies", "data"]);
         set(&mut data);
@@ -71,7 +73,7 @@ impl Site {
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let copied = Command::new("cp").arg("-r").arg(folder.trim()).arg(root.path().join("data")).status();
         assert!(copied.unwrap().success());
-        let site = Site { root, address: String::new() };
+        let mut site = Site { root, address: String::new() };
         let data = site.root.path().join("data").display().to_string();
         let mut up = Site::command(site.root.path(), &["up", "--detach", "--built", MADE, "--data", &data]);
         // Advertisements have time also on a busy machine.
@@ -82,7 +84,8 @@ impl Site {
             return None;
         }
         let address = said.split("is ready at http://").nth(1).unwrap_or_else(|| panic!("{said}"));
-        Some(Site { address: address.split('/').next().unwrap().to_owned(), ..site })
+        address.split('/').next().unwrap().clone_into(&mut site.address);
+        Some(site)
     }
 
     fn run(&self, words: &[&str]) -> String {
