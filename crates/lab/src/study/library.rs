@@ -83,6 +83,7 @@ pub const STUDIES: &[Embedded] = embedded![
     "60-movies-load",
     "61-movies-breakdown",
     "66-movies-network",
+    "68-movies-monolith",
     "69-movies-tracing",
 ];
 
