@@ -33,8 +33,6 @@ enum Reading {
     Tests,
     /// `cargo test` as well, with its programs run several at a time, and others among them.
     Programs(Vec<Program>),
-    /// A program that counts by itself, on its last line.
-    Counted,
     /// It passes by its exit status, and is left out where it says this.
     Lacking { said: &'static str, why: &'static str },
 }
@@ -278,19 +276,6 @@ impl Step {
                 }
                 (child.wait()?, None)
             }
-            Reading::Counted => {
-                let mut child = command.stdout(Stdio::piped()).spawn()?;
-                let mut last = String::new();
-                for line in lines(child.stdout.take()) {
-                    writeln!(out, "{line}")?;
-                    last = line;
-                }
-                let status = child.wait()?;
-                if !tally.closing(&last) {
-                    return Ok(Outcome::Failed(format!("{status}, and it did not end with a count")));
-                }
-                (status, None)
-            }
             Reading::Lacking { said, why } => {
                 let mut child = command.stderr(Stdio::piped()).spawn()?;
                 let mut lacking = None;
@@ -354,25 +339,6 @@ mod tests {
         );
         check(Ok("echo no network >&2"), lacking(), Outcome::Passed);
         check(Err("not there"), Reading::Status, Outcome::Skipped("not there".into()));
-    }
-
-    #[test]
-    fn counts_what_a_program_says_of_itself() {
-        let check = |script: &str, expect: Outcome, counts: (u64, u64, u64)| {
-            let mut tally = Tally::default();
-            let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-            let step = Step { command: Ok(command), ..step(Reading::Counted) };
-            assert_eq!(step.run(&mut tally, &mut Vec::new()), expect, "{script}");
-            assert_eq!((tally.passed, tally.failed, tally.skipped_count()), counts, "{script}");
-        };
-        check("echo ok; echo '12 passed, 0 failed, 3 skipped'", Outcome::Passed, (12, 0, 3));
-        check(
-            "echo '1 passed, 2 failed, 0 skipped'; exit 1",
-            Outcome::Failed("exit status: 1".into()),
-            (1, 2, 0),
-        );
-        let none = Outcome::Failed("exit status: 0, and it did not end with a count".into());
-        check("echo 'all passed'", none, (0, 0, 0));
     }
 
     #[test]
