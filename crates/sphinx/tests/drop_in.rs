@@ -100,7 +100,7 @@ fn in_the_background_a_failed_start_is_told() {
     let port = taken.local_addr().unwrap().port().to_string();
     check(&["-d", "-p", &port], 1, "the port is taken; choose another with -p");
     check(&["-d", "-p", "0", "-Y", "no-such-file"], 1, "cannot read the users' file");
-    check(&["-d", "-p", "0", "-o", "proxy_config=x"], 2, "is refused: there is no proxy");
+    check(&["-d", "-p", "0", "-o", "proxy_config=x"], 1, "is refused: there is no proxy");
     check(&["-d", "-p", "0", "-S"], 1, "-S needs users");
 }
 
