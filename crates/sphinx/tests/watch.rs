@@ -86,17 +86,12 @@ fn sphinx_tells_operations_as_memcached_does() {
 fn an_item_that_has_ended_or_was_deleted_is_told() {
     let server = sphinxd("-t 2 --lazy-memory");
     let mut watcher = watch(server.address, "fetchers deletions");
-    talk(
-        server.address,
-        "set a 0 -1 1\r\nx\r\nget a\r\nset b 0 0 2\r\nxy\r\ndelete b\r\ndelete b\r\nmd b\r\nmg b v\r\n",
-    );
-    for expect in [
-        "type=item_get key=a status=expired size=0",
-        "type=deleted key=b cmd=delete size=2",
-        "type=item_get key=b status=not_found size=0",
-    ] {
-        assert_eq!(next(&mut watcher), expect);
-    }
+    // Two keys may have two owners, whose lines come in either order.
+    talk(server.address, "set a 0 -1 1\r\nx\r\nget a\r\n");
+    assert_eq!(next(&mut watcher), "type=item_get key=a status=expired size=0");
+    talk(server.address, "set b 0 0 2\r\nxy\r\ndelete b\r\ndelete b\r\nmd b\r\nmg b v\r\n");
+    assert_eq!(next(&mut watcher), "type=deleted key=b cmd=delete size=2");
+    assert_eq!(next(&mut watcher), "type=item_get key=b status=not_found size=0");
     talk(server.address, "set c 0 0 1\r\nx\r\nflush_all\r\nget c\r\n");
     assert_eq!(next(&mut watcher), "type=item_get key=c status=flushed size=0");
     // A large value goes where it will be read, and is told all the same.
