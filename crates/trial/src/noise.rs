@@ -104,6 +104,7 @@ impl Watch {
         MachineSeen {
             generates: self.generates,
             spans: within.windows(2).filter_map(span).collect(),
+            whole: within.first().zip(within.last()).and_then(|(first, last)| sides.lost(first, last)),
             steal_share: whole.map(|shares| shares.steal),
             foreign_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
             threads: ends.map_or(Vec::new(), |(first, last)| used(first, last, window)),
@@ -120,6 +121,10 @@ pub struct MachineSeen {
     /// Whether the load was generated on it, too.
     generates: bool,
     spans: Vec<SpanSeen>,
+    /// Of all spans together. What others had of a short span is uncertain by more than it mostly is, and never less than
+    /// nothing, so that a sum over spans alone would grow with their number.
+    #[serde(default)]
+    whole: Option<Lost>,
     steal_share: Option<f64>,
     foreign_share: Option<f64>,
     /// The server's, as much as in the whole window.
@@ -148,7 +153,15 @@ impl MachineSeen {
         for span in &self.spans {
             sum.add(span.lost, span.within(window).as_secs_f64());
         }
-        sum.taken()
+        let taken = sum.taken()?;
+        let least = |of_spans: f64, of_whole: f64| of_spans.min(of_whole);
+        Some(match self.whole {
+            None => taken,
+            Some(whole) => Taken {
+                server: taken.server.map(|server| least(server, whole.server.unwrap_or(server))),
+                generator: taken.generator.map(|generator| least(generator, whole.generator)),
+            },
+        })
     }
 }
 
@@ -199,8 +212,7 @@ fn machine_noise(seen: &MachineSeen) -> MachineNoise {
 }
 
 fn is_disturbed(lost: Lost) -> bool {
-    let sides = lost.server.unwrap_or(0.0).max(lost.generator);
-    sides > LOST || lost.foreign > FOREIGN || lost.steal > STEAL
+    lost.alone > LOST || lost.foreign > FOREIGN || lost.steal > STEAL
 }
 
 /// What was lost in all spans of the window, each weighted by its part of it.
@@ -262,16 +274,16 @@ fn point(servers: &[u32], generates: bool) -> Option<Point> {
 mod tests {
     use super::*;
 
-    const QUIET: Lost = Lost { server: Some(0.0), generator: 0.0, foreign: 0.0, steal: 0.0 };
+    const QUIET: Lost = Lost { server: Some(0.0), generator: 0.0, alone: 0.0, foreign: 0.0, steal: 0.0 };
 
     #[test]
     fn a_span_is_disturbed_by_any_of_them() {
         let check = |lost: Lost, expect: bool| assert_eq!(is_disturbed(lost), expect, "{lost:?}");
         check(QUIET, false);
         check(Lost { server: None, ..QUIET }, false);
-        check(Lost { server: Some(0.0009), generator: 0.0009, foreign: 0.09, steal: 0.009 }, false);
-        check(Lost { server: Some(0.002), ..QUIET }, true);
-        check(Lost { generator: 0.002, ..QUIET }, true);
+        check(Lost { alone: 0.0009, foreign: 0.09, steal: 0.009, ..QUIET }, false);
+        check(Lost { server: Some(0.05), generator: 0.05, ..QUIET }, false);
+        check(Lost { alone: 0.002, ..QUIET }, true);
         check(Lost { foreign: 0.11, ..QUIET }, true);
         check(Lost { steal: 0.011, ..QUIET }, true);
     }
@@ -286,5 +298,19 @@ mod tests {
         let mut unknown = Sum::default();
         unknown.add(Lost { server: None, ..QUIET }, 1.0);
         assert_eq!(unknown.taken(), Some(Taken { server: None, generator: Some(0.0) }));
+    }
+
+    #[test]
+    fn what_was_lost_in_spans_is_no_more_than_in_all_of_them() {
+        let lost = Lost { server: Some(0.1), generator: 0.2, ..QUIET };
+        let span = SpanSeen { from: Nanos::ZERO, to: Nanos::from_millis(250), lost };
+        let check = |whole: Option<Lost>, expect: (f64, f64)| {
+            let seen = MachineSeen { spans: vec![span], whole, ..MachineSeen::default() };
+            let taken = seen.taken(Nanos::from_secs(1)).unwrap();
+            assert_eq!((taken.server, taken.generator), (Some(expect.0), Some(expect.1)));
+        };
+        check(None, (0.1, 0.2));
+        check(Some(Lost { server: Some(0.01), generator: 0.3, ..QUIET }), (0.01, 0.2));
+        check(Some(Lost { server: None, generator: 0.0, ..QUIET }), (0.1, 0.0));
     }
 }

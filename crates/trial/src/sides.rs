@@ -2,7 +2,8 @@
 //!
 //! Of a machine of 40 processors the whole says little: a program that takes the server's only one is 2.5 % of it. So a
 //! side is judged by what its threads waited for a processor (`schedstat`), no further than other programs explain it:
-//! threads of one server that share a processor wait for each other, which is the server's own doing.
+//! threads of one server that share a processor wait for each other, which is the server's own doing. Of what a thread
+//! waited that shares its processors with others of the measurement, other programs explain as much as they had of what ran there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,6 +51,10 @@ pub(crate) struct Lost {
     pub(crate) server: Option<f64>,
     /// Of the time of a generator's.
     pub(crate) generator: f64,
+    /// The larger of both, of threads alone that share their processors with no other thread of the measurement. What the
+    /// others waited for is an estimate, and over a short span a bad one: the processors' counters are samples.
+    #[serde(default)]
+    pub(crate) alone: f64,
     /// Of the time of the processors of both: in other programs, where the server is known.
     pub(crate) foreign: f64,
     /// Likewise: by the hypervisor.
@@ -95,11 +100,15 @@ impl Sides {
             // The kernel keeps no account of waiting: all that others had may have been waited for.
             (span.foreign_ns(&servers) + span.steal_ns(&servers)) / (span.ns * servers.len().max(1) as f64)
         } else {
-            span.lost(&server, true)
+            span.lost(&server, true, Counted::All)
         };
+        let alone =
+            |side: &[_]| if side.is_empty() { 0.0 } else { span.lost(side, knows_server, Counted::Alone) };
         (span.ns > 0.0).then(|| Lost {
             server: knows_server.then(|| from_server.min(1.0)),
-            generator: span.lost(&generator, knows_server),
+            generator: span.lost(&generator, knows_server, Counted::All),
+            alone: if knows_server && server.is_empty() { from_server.min(1.0) } else { alone(&server) }
+                .max(alone(&generator)),
             foreign: if knows_server { span.foreign_ns(&all) / time } else { 0.0 },
             steal: span.steal_ns(&all) / time,
         })
@@ -132,6 +141,22 @@ fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)>
     after.threads.iter().filter_map(move |(&tid, now)| Some((tid, now.since(*before.threads.get(&tid)?))))
 }
 
+/// Which threads' waits are charged to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    All,
+    /// Those that no other thread of the measurement shares a processor with.
+    Alone,
+}
+
+/// Working threads of a side that may run on the same processors.
+#[derive(Clone, Copy, Default)]
+struct Crew {
+    threads: f64,
+    running_ns: f64,
+    waiting_ns: f64,
+}
+
 /// The time between two points.
 struct Span<'a> {
     before: &'a Sample,
@@ -148,9 +173,14 @@ impl Span<'_> {
     /// Time of these processors in programs that do not belong to the measurement.
     fn foreign_ns(&self, cpus: &CpuList) -> f64 {
         let used = self.after.since_on(self.before, |cpu| cpus.contains(cpu)).process as f64 * self.tick_ns;
+        (used - self.own_ns(cpus) - self.unseen_ns).max(0.0)
+    }
+
+    /// Time of the threads of both sides that may run on these processors.
+    fn own_ns(&self, cpus: &CpuList) -> f64 {
         let meets = |other: &CpuList| other.as_slice().iter().any(|cpu| cpus.contains(*cpu));
         let own: u64 = self.own.iter().filter(|(on, _)| meets(on)).map(|(_, thread)| thread.running_ns).sum();
-        (used - own as f64 - self.unseen_ns).max(0.0)
+        own as f64
     }
 
     /// Time of these processors that the hypervisor took.
@@ -160,22 +190,39 @@ impl Span<'_> {
 
     /// The share of its time that a working thread of a side had no processor: it waited for one, as far as other programs
     /// explain it where they are known, or the hypervisor had it.
-    fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool) -> f64 {
+    fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool, counted: Counted) -> f64 {
         let wanted = |thread: &Thread| (thread.running_ns + thread.waiting_ns) as f64;
         let most = side.iter().map(|(_, thread)| wanted(thread)).fold(0.0, f64::max);
         if most <= 0.0 {
             return 0.0;
         }
-        let mut waited: BTreeMap<&CpuList, f64> = BTreeMap::new();
-        let mut workers = 0.0;
+        let mut crews: BTreeMap<&CpuList, Crew> = BTreeMap::new();
         for (cpus, thread) in side.iter().filter(|(_, thread)| wanted(thread) >= WORKS * most) {
-            *waited.entry(cpus).or_default() += thread.waiting_ns as f64;
-            workers += 1.0;
+            let crew = crews.entry(cpus).or_default();
+            crew.threads += 1.0;
+            crew.running_ns += thread.running_ns as f64;
+            crew.waiting_ns += thread.waiting_ns as f64;
         }
-        let all: CpuList = waited.keys().flat_map(|cpus| cpus.as_slice()).copied().collect();
-        let explained = |(cpus, waited): (&&CpuList, &f64)| waited.min(self.foreign_ns(cpus));
-        let charged: f64 = if knows_others { waited.iter().map(explained).sum() } else { 0.0 };
+        let all: CpuList = crews.keys().flat_map(|cpus| cpus.as_slice()).copied().collect();
+        let workers: f64 = crews.values().map(|crew| crew.threads).sum();
+        let charged: f64 = if knows_others {
+            crews.iter().map(|(cpus, crew)| self.charged_ns(cpus, crew, counted)).sum()
+        } else {
+            0.0
+        };
         ((charged + self.steal_ns(&all)) / (workers * self.ns)).min(1.0)
+    }
+
+    /// What these threads waited for other programs: of what ran where one of them may run, and is not itself, their part.
+    fn charged_ns(&self, cpus: &CpuList, crew: &Crew, counted: Counted) -> f64 {
+        let foreign = self.foreign_ns(cpus);
+        let itself = crew.running_ns / crew.threads;
+        let beside = (self.own_ns(cpus) - itself).max(0.0);
+        let is_alone = beside < WORKS * (itself + foreign);
+        if foreign <= 0.0 || (counted == Counted::Alone && !is_alone) {
+            return 0.0;
+        }
+        (crew.waiting_ns * foreign / (foreign + beside)).min(foreign)
     }
 }
 
@@ -253,6 +300,7 @@ mod tests {
         let sides = sides(&[(7, "0")], "1");
         let found = lost(&sides, &used, 37, &[(7, 125, 125)], &[(9, 250, 0)]);
         close(found.server.unwrap(), 0.5);
+        close(found.alone, 0.5);
         close(found.generator, 0.0);
         close(found.foreign, 0.25);
         // The same program elsewhere takes nothing.
@@ -270,6 +318,18 @@ mod tests {
         // As far as another program explains it, it is not: 50 ms of the 300 that they waited.
         let found = lost(&crowded, &[(25, 0), (25, 0)], 45, &[(7, 100, 150), (8, 100, 150)], &[(9, 250, 0)]);
         close(found.server.unwrap(), 50.0 / 500.0);
+        close(found.alone, 0.0);
+    }
+
+    #[test]
+    fn a_generator_beside_its_server_waits_for_it_mostly() {
+        let shared = sides(&[(7, "0-1"), (8, "0-1")], "0-1");
+        // Of 500 ms the others had 20, and what is not the generator 420.
+        let used = [(25, 0), (25, 0)];
+        let found = lost(&shared, &used, 48, &[(7, 200, 50), (8, 200, 50)], &[(9, 80, 84)]);
+        close(found.generator, 84.0 * 20.0 / 420.0 / 250.0);
+        close(found.alone, 0.0);
+        close(found.foreign, 0.04);
     }
 
     #[test]
@@ -298,7 +358,7 @@ mod tests {
     fn without_the_servers_processes_nothing_is_charged_to_other_programs() {
         // The other program may be the server.
         let found = lost(&sides(&[], "1"), &[(25, 0), (25, 0)], 12, &[], &[(9, 125, 125)]);
-        assert_eq!(found, Lost { server: None, generator: 0.0, foreign: 0.0, steal: 0.0 });
+        assert_eq!(found, Lost { server: None, generator: 0.0, alone: 0.0, foreign: 0.0, steal: 0.0 });
     }
 
     #[test]
