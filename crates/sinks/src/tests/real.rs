@@ -17,7 +17,8 @@ use crate::{Error, Patience, sample};
 fn started(name: &str) -> Option<Running> {
     let app: Arc<App> = Arc::new(app::of_name(name).unwrap());
     // Kept for the next time, with its sources beside it.
-    let out: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/sinks").join(name).join("out");
+    let out: PathBuf =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/sinks").join(name).join("out");
     std::fs::create_dir_all(&out).unwrap();
     let out = out.canonicalize().unwrap();
     for build in &app.builds {
