@@ -54,7 +54,7 @@ impl Host {
         if name.is_empty() || !name.chars().all(is_name) {
             return Err(format!("'{name}' is not the name or address of a host"));
         }
-        let port = port.map_or(Ok(usual), |port| read_port(port))?;
+        let port = port.map_or(Ok(usual), read_port)?;
         Ok(Host { name: name.into(), port })
     }
 }

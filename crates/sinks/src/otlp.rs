@@ -84,11 +84,13 @@ struct Attribute {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 enum Value {
-    StringValue(String),
-    IntValue(String),
-    BoolValue(bool),
+    #[serde(rename = "stringValue")]
+    Text(String),
+    #[serde(rename = "intValue")]
+    Number(String),
+    #[serde(rename = "boolValue")]
+    Flag(bool),
 }
 
 impl Request {
@@ -188,17 +190,17 @@ fn of_end(end: &End) -> Vec<Attribute> {
 }
 
 fn text(key: &str, value: &str) -> Attribute {
-    Attribute { key: key.into(), value: Value::StringValue(value.into()) }
+    Attribute { key: key.into(), value: Value::Text(value.into()) }
 }
 
 fn number(key: &str, value: u64) -> Attribute {
     // The protocol's numbers are signed.
     let value = i64::try_from(value).unwrap_or(i64::MAX);
-    Attribute { key: key.into(), value: Value::IntValue(value.to_string()) }
+    Attribute { key: key.into(), value: Value::Number(value.to_string()) }
 }
 
 fn flag(key: &str, value: bool) -> Attribute {
-    Attribute { key: key.into(), value: Value::BoolValue(value) }
+    Attribute { key: key.into(), value: Value::Flag(value) }
 }
 
 #[cfg(test)]
