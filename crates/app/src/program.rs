@@ -75,8 +75,8 @@ impl Program {
             name: self.name.clone(),
             program: self.name.clone().into(),
             hint: format!(
-                "it is made from source and is not in {}; make it by `taillight movies build`, with --source FOLDER for an \
-                 application of your own",
+                "it is made from source and is not in {}; `taillight movies build` makes those of the movie site, with --source \
+                 FOLDER those of an application of your own, and `taillight serve NAME` those of another that it starts",
                 folders.join(" or ")
             ),
         }

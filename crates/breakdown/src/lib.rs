@@ -23,7 +23,7 @@ use units::Nanos;
 
 use crate::group::Groups;
 
-pub use crate::names::{Names, STORE_METHODS};
+pub use crate::names::{Names, STORE_METHODS, store_method};
 
 /// What is known of a trial's traced requests.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +152,7 @@ fn operation(names: &Names, name: &str, mut traced: Vec<Traced<'_>>) -> TracedOp
 }
 
 /// The part of a record that a part of the critical path is.
-fn part(part: traces::Part) -> Part {
+pub fn part(part: traces::Part) -> Part {
     match part {
         traces::Part::Pool => Part::PoolWait,
         traces::Part::Codec => Part::Codec,

@@ -17,19 +17,19 @@ impl Names {
     }
 
     /// The name of a service; its number where none is known.
-    pub(crate) fn service(&self, number: u16) -> String {
+    pub fn service(&self, number: u16) -> String {
         self.by_number.get(&number).map_or_else(|| format!("service {number}"), |(name, _)| name.clone())
     }
 
     /// The name of a service's method; its place where none is known.
-    pub(crate) fn method(&self, service: u16, place: u16) -> String {
+    pub fn method(&self, service: u16, place: u16) -> String {
         let named = self.by_number.get(&service).and_then(|(_, methods)| methods.get(usize::from(place)));
         named.cloned().unwrap_or_else(|| format!("method {place}"))
     }
 }
 
-/// What is done with a store.
-pub(crate) fn store_method(place: u16) -> String {
+/// What is done with a store; the place where no name is known.
+pub fn store_method(place: u16) -> String {
     let named = STORE_METHODS.get(usize::from(place));
     named.map_or_else(|| format!("method {place}"), |name| (*name).to_owned())
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod files;
+mod kept;
 mod managed;
 mod options;
 mod spans;

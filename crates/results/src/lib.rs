@@ -2,8 +2,8 @@
 //!
 //! A result is a folder. `result.json` holds the [`Experiment`]: what was asked, on which host, with which
 //! targets, the summary of every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's
-//! histograms in full. `report.html` is made from these two alone. Field names end in their unit; a field
-//! that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
+//! histograms in full. `report.html` is made from these two alone. Where requests were traced, [`KeptTraces`] and their
+//! spans lie beside. Field names end in their unit; a field that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
 //! [`pack`] makes one file of either, to be sent to another machine, or with [`Tables`] alone to be kept in a repository.
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
@@ -22,6 +22,7 @@ mod gate;
 mod generator;
 mod heat;
 mod judged;
+mod kept_traces;
 mod latency;
 mod load_point;
 mod metric;
@@ -59,6 +60,7 @@ pub use gate::{Gate, GateResult};
 pub use generator::{Generator, MachineNoise, Noise};
 pub use heat::{Heat, HeatColumn};
 pub use judged::Judged;
+pub use kept_traces::{KeptProcess, KeptRequest, KeptService, KeptTraces};
 pub use latency::LatencySummary;
 pub use load_point::{LoadPoint, Spread, spread};
 pub use metric::Metric;

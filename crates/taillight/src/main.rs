@@ -30,6 +30,7 @@ mod study;
 mod sweep;
 mod targets;
 mod terminal;
+mod traces;
 mod tune;
 mod view;
 mod wrk;
@@ -59,6 +60,7 @@ enum Command {
     Study(study::StudyArgs),
     Pack(pack::PackArgs),
     Unpack(pack::UnpackArgs),
+    Traces(traces::TracesArgs),
     Load(Box<load::LoadArgs>),
     Wrk(Box<wrk::WrkArgs>),
     Agent(agent::AgentArgs),
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Study(args) => study::run(args, command),
         Command::Pack(args) => pack::pack(&args),
         Command::Unpack(args) => pack::unpack(&args),
+        Command::Traces(args) => traces::run(&args),
         Command::Load(args) => load::run(*args, command),
         Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args),

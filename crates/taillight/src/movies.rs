@@ -1,10 +1,10 @@
 //! `taillight movies`: an application of many services, built from source, given data, started and stopped.
 
 mod analytics;
-mod build;
+pub(crate) mod build;
 mod data;
 mod down;
-mod shown;
+pub(crate) mod shown;
 mod state;
 mod status;
 mod table;

@@ -74,7 +74,7 @@ const RULES: &[Rule] = &[
         why: "the control channel's runtime must not run where load is generated or served",
     },
     Rule::Never {
-        from: &["report", "export"],
+        from: &["report", "export", "sinks"],
         to: &["lab", "knobs", "probes"],
         why: "a report is made from the result alone, years later, elsewhere",
     },

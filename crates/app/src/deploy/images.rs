@@ -115,7 +115,7 @@ impl Deployment {
             let found = found.ok_or_else(|| launch::Error::NotFound {
                 name: format!("image {}", image.name),
                 program: path.into(),
-                hint: "it is made from source, by `taillight movies build`".into(),
+                hint: "it is made from source, by `taillight movies build`, or by `taillight serve NAME` of another application".into(),
             })?;
             root.copy(&found, &Path::new(APP).join(path))?;
         }

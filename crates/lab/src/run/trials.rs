@@ -278,6 +278,8 @@ impl Trials {
             tracing.finish(server, &traced, &used, &mut trial);
             if is_search {
                 trial.verdict = verdict;
+            } else {
+                server.keep_spans(&traced, !trial.agents.is_empty(), &self.folder, &id)?;
             }
         }
         if is_search {

@@ -108,6 +108,13 @@ pub(super) fn await_all<A: Awaited>(
     }
 }
 
+/// What services have left in `folder`.
+///
+/// Errors: a file cannot be read.
+pub(super) fn all(folder: &Path) -> io::Result<Vec<SpanFile>> {
+    read(&files(folder)?)
+}
+
 /// What can be read. A process that has written nothing yet may not have begun its file.
 fn read(files: &BTreeMap<PathBuf, u64>) -> io::Result<Vec<SpanFile>> {
     let mut all = Vec::with_capacity(files.len());

@@ -52,7 +52,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<ExitCode> {
 /// Builds what is not built of the same sources yet; returns whether all that was to be built is there.
 ///
 /// Errors: a script cannot be started, or it was interrupted.
-pub(super) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrupt) -> Result<bool> {
+pub(crate) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrupt) -> Result<bool> {
     let mut whole = true;
     for build in &app.builds {
         let is_wanted = if only.is_empty() { !build.apart } else { only.contains(&build.name) };

@@ -14,7 +14,7 @@ use crate::terminal::tell;
 const EVERY: Duration = Duration::from_millis(100);
 
 /// What is shown of one part.
-pub(super) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     what: String,
     begun: Instant,
     last: Option<Instant>,
@@ -23,13 +23,13 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(what: impl Into<String>, interrupt: &'a Interrupt) -> Shown<'a> {
+    pub(crate) fn new(what: impl Into<String>, interrupt: &'a Interrupt) -> Shown<'a> {
         let is_terminal = io::stderr().is_terminal();
         Shown { what: what.into(), begun: Instant::now(), last: None, is_terminal, interrupt }
     }
 
     /// Shows `line`; returns whether it is to go on.
-    pub(super) fn show(&mut self, line: &str) -> bool {
+    pub(crate) fn show(&mut self, line: &str) -> bool {
         if self.last.is_none_or(|last| last.elapsed() >= EVERY) {
             if self.is_terminal {
                 overwrite(&format!("{} · {} · {line}", self.what, clock(self.begun.elapsed())));
@@ -42,20 +42,20 @@ impl<'a> Shown<'a> {
     }
 
     /// Ends the part with a line that stays.
-    pub(super) fn end(self, line: &str) {
+    pub(crate) fn end(self, line: &str) {
         self.clear();
         tell(line);
     }
 
     /// Ends it without one.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.is_terminal && self.last.is_some() {
             overwrite("");
         }
     }
 
     /// The outcome of what was shown: that it was stopped is told by what stopped it.
-    pub(super) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
+    pub(crate) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
         if result.is_err() {
             self.clear();
         }

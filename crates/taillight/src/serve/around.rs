@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use app::App;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use lab::{Interrupt, Restart, Server, ServerOptions, TargetName};
@@ -13,6 +14,7 @@ use launch::Form;
 use serde::Serialize;
 
 use crate::making::Shown;
+use crate::movies::build;
 
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -168,9 +170,14 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
         return restarts(name, options, times as usize, around.json);
     }
     let interrupt = Interrupt::on_signals()?;
+    let app = lab::application(name)?;
+    if let Some(app) = app.as_ref().filter(|_| options.binary.is_none() && options.image.is_none()) {
+        // Of what was built of the same sources nothing is done.
+        build::built(app, &app.built_folder(), &[], &interrupt)?;
+    }
     Shown::around(name, options)?;
     let mut server = Server::start(name, options)?;
-    println!("{}", ready(&server));
+    println!("{}", ready(&server, app.as_deref()));
     while interrupt.cause().is_none() {
         if let Some(error) = server.gone() {
             return Err(error.into());
@@ -181,13 +188,18 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is printed once it accepts connections.
-fn ready(server: &Server) -> String {
+/// What is printed once it accepts connections: where, and where its front has further addresses.
+fn ready(server: &Server, app: Option<&App>) -> String {
     let record = server.record();
     let around = [Some(&record.form), record.engine.as_ref(), Some(&record.version), record.image.as_ref()];
     let around: Vec<&str> =
         around.into_iter().flatten().filter(|s| !s.is_empty()).map(String::as_str).collect();
-    format!("{} ready on {} ({})", record.name, server.address(), around.join(", "))
+    let first = format!("{} ready on {} ({})", record.name, server.address(), around.join(", "));
+    let listens = app.and_then(App::front).map_or(&[][..], |front| &front.listens);
+    let front = app.and_then(App::front).map(|front| front.name.as_str());
+    let addresses = record.services.iter().find(|one| Some(one.name.as_str()) == front);
+    let named = listens.iter().zip(addresses.into_iter().flat_map(|one| &one.addresses)).skip(1);
+    named.fold(first, |line, (listen, address)| format!("{line}; {} on {address}", listen.name))
 }
 
 /// How long restarts took, as JSON.

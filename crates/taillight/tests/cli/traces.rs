@@ -1,10 +1,14 @@
-//! A load on the movie site whose queries are traced, where its programs are built: `taillight movies build`.
+//! A load on the movie site whose queries are traced, where its programs are built: `taillight movies build`. Traces of results sent
+//! on.
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use results::{Among, LatencySummary, Part, Reason, ResultFolder, Traces, Trial, Verdict};
+use results::{
+    Among, KeptTraces, LatencySummary, Part, Reason, RequestOutcome, ResultFolder, Traces, Trial, Verdict,
+};
+use serde_json::json;
 
 use crate::run::{finish, refuses, taillight, text};
 
@@ -62,9 +66,30 @@ fn traced() -> Option<Trial> {
     }
     let folder =
         fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
-    let experiment = ResultFolder::open(&folder.unwrap()).unwrap().load().unwrap();
+    let folder = folder.unwrap();
+    let experiment = ResultFolder::open(&folder).unwrap().load().unwrap();
     assert!(!experiment.trials[0].services.is_empty());
+    exported(&folder, &experiment.trials[0]);
     experiment.trials.into_iter().next()
+}
+
+/// All requests of the window are kept with their spans, and sent on.
+fn exported(folder: &Path, trial: &Trial) {
+    let (kept, _) = KeptTraces::read(folder, &trial.id).unwrap().expect("it keeps traces");
+    let completed =
+        kept.requests.iter().filter(|one| one.request.outcome == RequestOutcome::Completed).count();
+    assert_eq!(completed as u64, trial.traces.as_ref().unwrap().coverage.sampled);
+    let sent = kept.requests.iter().filter(|one| one.request.sent_ns.is_some());
+    let (traces, spans) = sent.fold((0, 0), |(traces, spans), one| (traces + 1, spans + 1 + one.spans));
+    let file = folder.join("traces.jsonl");
+    let output = finish(taillight(&["traces", "export", "--to"]).arg(&file).arg(folder));
+    assert!(output.status.success(), "{}", text(&output));
+    let told = format!("sent {traces} traces of {spans} spans to {}: it holds as many", file.display());
+    assert!(text(&output).contains(&told), "{told}: {}", text(&output));
+    let all = fs::read_to_string(&file).unwrap();
+    for words in ["compose-page", "plot.read", "movies-db", "taillight.part.transit_ns"] {
+        assert!(all.contains(words), "{words}");
+    }
 }
 
 #[test]
@@ -104,4 +129,59 @@ fn parts_sum_to_what_the_generator_waited_for() {
     let (total, service, response) = (p50(&page.root), p50(&browse.service_time), p50(&browse.response_time));
     assert!((total / service - 1.0).abs() < 0.02, "{total} µs by spans, {service} µs by the generator");
     assert!(total <= response, "{total} µs by spans, {response} µs with the wait before");
+}
+
+const EXPERIMENT: &str = include_str!("../../../results/tests/fixtures/v1-experiment.json");
+
+/// A result of two trials, of which the first keeps one traced request.
+fn result(root: &Path) -> PathBuf {
+    let folder = ResultFolder::create(root, "demo").unwrap();
+    folder.write("result.json", EXPERIMENT.as_bytes()).unwrap();
+    let request = json!({
+        "trace": "0f".repeat(16), "span": 7, "operation": "browse", "intended_ns": 1, "sent_ns": 2, "first_byte_ns": 3,
+        "done_ns": 4, "outcome": "error", "bytes": 0, "spans": 0,
+    });
+    let kept = json!({
+        "one_in": 1, "entrance": 3, "services": [], "from_elsewhere": false, "requests": [request], "left_out": 2,
+        "processes": [{ "service": 3, "instance": 0, "boot": "b", "wall_offset_ns": 1_700_000_000_000_000_000_i64 }],
+    });
+    folder.write(&KeptTraces::name("0001"), kept.to_string().as_bytes()).unwrap();
+    folder.write(&KeptTraces::name_of_spans("0001"), b"").unwrap();
+    folder.path().to_owned()
+}
+
+#[test]
+fn traces_of_a_result_are_sent_on() {
+    let root = tempfile::tempdir().unwrap();
+    let result = result(root.path());
+    let export = |to: &str, rest: &[&str]| {
+        let mut command = taillight(&["traces", "export", "--to", to]);
+        command.args(rest).arg(&result).current_dir(root.path());
+        command
+    };
+    let output = finish(&mut export("out.jsonl", &["--trial", "0001"]));
+    let says = "sent 1 trace of 1 span to out.jsonl: it holds as many\nnot in the result";
+    assert!(output.status.success() && text(&output).contains(says), "{}", text(&output));
+    assert_eq!(fs::read_to_string(root.path().join("out.jsonl")).unwrap().lines().count(), 1);
+    refuses(&mut export("out.jsonl", &[]), 1, &["out.jsonl: it exists; name another file by --to"]);
+    refuses(&mut export("other.jsonl", &["--trial", "7"]), 1, &["--trial 7:", "has no such trial"]);
+    refuses(&mut export("http://host", &[]), 2, &["'http' is not the protocol of a sink", "jaeger://HOST"]);
+    fs::write(result.join(KeptTraces::name("0001")), "{").unwrap();
+    refuses(&mut export("other.jsonl", &[]), 1, &["0001.traces.json", "measure the trial again"]);
+    fs::remove_file(result.join(KeptTraces::name("0001"))).unwrap();
+    refuses(&mut export("other.jsonl", &[]), 1, &["demo keeps no traces; measure with --trace 1/100"]);
+    assert!(!root.path().join("other.jsonl").exists());
+}
+
+#[test]
+fn what_is_no_result_has_no_traces() {
+    let root = tempfile::tempdir().unwrap();
+    let export = |folder: &Path| {
+        let mut command = taillight(&["traces", "export", "--to", "out.jsonl"]);
+        command.arg(folder).current_dir(root.path());
+        command
+    };
+    refuses(&mut export(root.path()), 1, &["cannot read", "give the folder that a run printed"]);
+    fs::write(root.path().join("study.json"), "{}").unwrap();
+    refuses(&mut export(root.path()), 1, &["is a study; name one of its experiments"]);
 }

@@ -1,0 +1,64 @@
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why traces were not sent, or are not all where they were sent.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// What a trial kept is damaged.
+    #[error("{}: {problem}; measure the trial again, or name the others by --trial", path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file cannot be written or read.
+    #[error("{}: {problem}; name another file by --to", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        problem: String,
+    },
+    /// Nothing answers, or not in time.
+    #[error(
+        "{sink}: {problem} ({tries} tries); see that it runs and that --to names its address, then send all again"
+    )]
+    NoAnswer {
+        /// What they were sent to.
+        sink: String,
+        /// What the last try came to.
+        problem: String,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// The answer is a refusal that another try would not change.
+    #[error("{sink}: {problem}")]
+    Refused {
+        /// What they were sent to.
+        sink: String,
+        /// What it said.
+        problem: String,
+    },
+    /// It answered that it had taken them, and does not hold as many.
+    #[error(
+        "{sink} holds {held} of the {sent} spans that it took: of {traces} traces not all, of which the first is {first}; it may \
+         keep only so many or for so long, or share its storage with others: look at its settings, then send all again"
+    )]
+    Differs {
+        /// What they were sent to.
+        sink: String,
+        /// Spans that were sent.
+        sent: u64,
+        /// Spans of the same traces that it holds.
+        held: u64,
+        /// Traces of which it holds another number than was sent.
+        traces: u64,
+        /// One of them.
+        first: String,
+    },
+    /// The caller wanted no more.
+    #[error("stopped before all was sent; what was sent stays, and sending again adds nothing twice")]
+    Stopped,
+}

@@ -1,0 +1,28 @@
+//! Whole exports, to sinks that misbehave and to real ones.
+
+mod cassandra;
+mod real;
+mod receivers;
+
+use std::time::Duration;
+
+use crate::{Destination, Error, Exported, Kept, Patience, export};
+
+/// Nothing takes longer, unless it hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One that gives up soon, so that what is never answered is not waited for.
+fn hasty() -> Patience {
+    Patience {
+        tries: 3,
+        pause: Duration::from_millis(1),
+        answer: Duration::from_millis(500),
+        settle: Duration::ZERO,
+    }
+}
+
+/// What comes of sending what was kept to `to`.
+fn sent(kept: &[Kept], to: &str, patience: &Patience) -> Result<Exported, Error> {
+    let to: Destination = to.parse().unwrap();
+    export(kept, &to, patience, &mut |_| true)
+}
