@@ -30,6 +30,19 @@ fn what_cannot_be_traced_is_refused_before_anything_starts() {
     );
 }
 
+#[test]
+fn programs_are_looked_for_before_data_are_made() {
+    let cache = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["--trace", "1/10"]] {
+        let mut command = taillight(&["load", "movies", "--target", "movies", "--rate", "5"]);
+        command.args(options).current_dir(cache.path()).env("TAILLIGHT_CACHE", cache.path().join("cache"));
+        let output = finish(&mut command);
+        let said = text(&output);
+        assert!(output.status.code() == Some(1) && said.contains("there is no program"), "{said}");
+        assert!(!said.contains("making the data") && !cache.path().join("cache").exists(), "{said}");
+    }
+}
+
 /// The only trial of a load on the movie site; `None` where this machine lacks something, which was told.
 fn traced() -> Option<Trial> {
     // Where `cargo xtask ci` makes the programs.
