@@ -147,7 +147,7 @@ fn a_load_that_timed_out_says_so() {
     load.trials[0].verdict =
         Verdict::Overloaded { achieved_share: 0.2, backlog_growth_rps: 0.0, timed_out_share: 154.0 / 192.0 };
     let said = experiment_table(&load, 200, false);
-    assert!(said.contains(", overloaded: 80\u{a0}% of the requests timed out"), "{said}");
+    assert!(said.contains(", overloaded: 80 % of the requests timed out"), "{said}");
     assert!(said.contains("1 trial: 1 overloaded"), "{said}");
 }
 
