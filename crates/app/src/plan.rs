@@ -205,6 +205,16 @@ impl Plan {
         service.program.find(placement, &self.exe, &self.built)
     }
 
+    /// Whether the programs of all services of this machine are there, before anything that takes long is done for them.
+    ///
+    /// Errors: the first that is not, with what to do.
+    pub(crate) fn has_programs(&self) -> Result<(), Error> {
+        self.here().try_for_each(|service| {
+            let placement = self.placement(&service.name).expect("it has one for each");
+            service.program.locate(placement, &self.exe, &self.built).map(drop)
+        })
+    }
+
     /// Where the service `name` is to run.
     pub fn placement(&self, name: &str) -> Option<&Placement> {
         self.at(name).map(|at| &self.services[at].0)

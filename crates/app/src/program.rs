@@ -39,22 +39,8 @@ impl Program {
     ///
     /// Errors: it is not installed, with what to install; or it is another program.
     pub fn find(&self, placement: &Placement, exe: &Path, built: &[PathBuf]) -> Result<Found, Error> {
-        let is_embedded = self.embedded.is_some() && placement.binary.is_none() && placement.image.is_none();
-        let path = match (&placement.binary, &placement.image) {
-            (Some(binary), _) => binary.clone(),
-            // What an image holds is not known before it answers.
-            (None, Some(_)) => PathBuf::from(&self.name),
-            (None, None) if is_embedded => exe.into(),
-            (None, None) if self.built => {
-                let mut files = built.iter().map(|folder| folder.join("bin").join(&self.name));
-                files.find(|file| file.is_file()).ok_or_else(|| self.not_built(built))?
-            }
-            (None, None) => {
-                let there =
-                    || self.folders.iter().map(|folder| folder.join(&self.name)).find(|file| file.is_file());
-                find_program(&self.name).or_else(there).ok_or_else(|| self.missing())?
-            }
-        };
+        let is_embedded = self.is_embedded(placement);
+        let path = self.locate(placement, exe, built)?;
         let alone = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&self.name));
         let before = match &self.embedded {
             Some(server) if !alone => vec!["serve".into(), server.clone()],
@@ -65,6 +51,36 @@ impl Program {
             _ if is_embedded => Ok(Found { version: env!("CARGO_PKG_VERSION").into(), ..found }),
             Some(version) if placement.image.is_none() => self.asked(version, found),
             _ => Ok(found),
+        }
+    }
+
+    fn is_embedded(&self, placement: &Placement) -> bool {
+        self.embedded.is_some() && placement.binary.is_none() && placement.image.is_none()
+    }
+
+    /// Where it is, as [`Program::find`] has it, without asking it anything.
+    ///
+    /// Errors: it is not installed or not built, with what to do.
+    pub(crate) fn locate(
+        &self,
+        placement: &Placement,
+        exe: &Path,
+        built: &[PathBuf],
+    ) -> Result<PathBuf, Error> {
+        match (&placement.binary, &placement.image) {
+            (Some(binary), _) => Ok(binary.clone()),
+            // What an image holds is not known before it answers.
+            (None, Some(_)) => Ok(PathBuf::from(&self.name)),
+            (None, None) if self.is_embedded(placement) => Ok(exe.into()),
+            (None, None) if self.built => {
+                let mut files = built.iter().map(|folder| folder.join("bin").join(&self.name));
+                files.find(|file| file.is_file()).ok_or_else(|| self.not_built(built))
+            }
+            (None, None) => {
+                let there =
+                    || self.folders.iter().map(|folder| folder.join(&self.name)).find(|file| file.is_file());
+                find_program(&self.name).or_else(there).ok_or_else(|| self.missing())
+            }
         }
     }
 

@@ -210,8 +210,10 @@ impl Plan {
     /// Makes the data of all stores that are started on this machine and begin with some, unless they are there; `tell` is told
     /// how far it is.
     ///
-    /// Errors: they cannot be made, with what is in the way; nothing is half-made then.
+    /// Errors: the program of a service is missing, which would not be started after all; they cannot be made, with what is in
+    /// the way. Nothing is half-made then.
     pub fn make_seeds(&self, tell: Tell<'_>) -> Result<Vec<Seed>, Error> {
+        self.has_programs()?;
         if self.here().any(|service| self.app().begins_with_data(service)) {
             self.make_data_set(tell)?;
         }

@@ -251,6 +251,7 @@ fn an_application_of_two_kinds_is_built_and_runs() {
     let fixture = Fixture::new();
     let error = fixture.plan().start().err().unwrap().to_string();
     assert!(error.contains("made from source") && error.contains("out/bin"), "{error}");
+    assert!(!fixture.root.path().join("cache").exists(), "no data are made for what does not start");
     assert_eq!(fixture.app().not_built(&[fixture.out()])["python"], ["front", "plot", "ads"]);
     assert!(matches!(fixture.build("python"), Outcome::Made(_)));
     assert!(fixture.app().not_built(&[fixture.out()]).is_empty());

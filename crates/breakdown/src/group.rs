@@ -41,7 +41,7 @@ impl Groups {
         let mut group = Group::default();
         for one in &traced[places] {
             group.requests += 1;
-            group.root_ns += one.root.service_time.0;
+            group.root_ns += one.root.response_time.0;
             group.tracer_ns += one.request.root.span.length().0;
         }
         group

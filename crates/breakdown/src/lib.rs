@@ -1,8 +1,8 @@
 //! Where the time of traced requests went: the spans of all services and the generator's own times of the same requests,
 //! summarized as a trial keeps it ([`results::Traces`]).
 //!
-//! [`summary`] joins them and cuts each request into parts that sum to the generator's time, to the nanosecond. It reads no file
-//! and no clock.
+//! [`summary`] joins them and cuts each request into parts that sum to the generator's response time, to the nanosecond. It reads
+//! no file and no clock.
 //!
 //! Try it: `cargo test -p breakdown`.
 
@@ -59,6 +59,18 @@ pub struct Sampled {
     pub service_time: Nanos,
     /// Whether it was answered, and well.
     pub is_completed: bool,
+}
+
+impl Sampled {
+    /// sent − intended: how long its client waited for a connection, or came late.
+    fn before_sending(&self) -> Nanos {
+        self.response_time - self.since_sending()
+    }
+
+    /// done − sent, which is no more than the whole.
+    fn since_sending(&self) -> Nanos {
+        self.service_time.min(self.response_time)
+    }
 }
 
 /// Service times of one operation's completed requests, traced and not: which, the generator drew by lot.
@@ -127,23 +139,22 @@ fn joined<'a>(observed: &Observed<'a>) -> (Vec<Request>, HashMap<TraceId, &'a Sa
 }
 
 fn operation(names: &Names, name: &str, mut traced: Vec<Traced<'_>>) -> TracedOperation {
-    traced.sort_by_key(|one| (one.root.service_time, one.root.trace));
+    traced.sort_by_key(|one| (one.root.response_time, one.root.trace));
     let groups = Groups::of(traced.len());
     let latency = |time: &dyn Fn(&Traced<'_>) -> Nanos| {
         let mut latency = Latency::new();
         traced.iter().for_each(|one| latency.record(time(one)));
         LatencySummary::of(&latency)
     };
-    let request = |place: Option<usize>| {
-        place.map(|place| waterfall::of(names, traced[place].request, traced[place].root.service_time))
-    };
+    let request = |place: Option<usize>| place.map(|place| waterfall::of(names, &traced[place]));
     TracedOperation {
         name: name.into(),
         all: groups.sums(&traced, 0..traced.len()),
         middle: groups.sums(&traced, groups.middle.clone()),
         tail: groups.sums(&traced, groups.tail.clone()),
         response_time: latency(&|one| one.root.response_time),
-        root: latency(&|one| one.root.service_time),
+        service_time: latency(&|one| one.root.service_time),
+        root: latency(&service::total),
         tracer: latency(&|one| one.request.root.span.length()),
         services: service::all(names, &traced, &groups),
         median_request: request(groups.median()),

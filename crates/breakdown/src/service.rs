@@ -2,28 +2,50 @@ use std::collections::BTreeMap;
 
 use results::{Among, Part, PartTime, ServiceTime};
 use traces::{Kind, Segment};
+use units::Nanos;
 
 use crate::group::Groups;
 use crate::{Names, Traced, part};
 
-/// What the time outside of all services is under; no service has the number 0.
-const FRONT: u16 = 0;
+/// What the wait before a request was sent is under.
+const CLIENT: &str = "client";
+
+/// Whose time a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// Who asked, before the request was sent.
+    Client,
+    /// What lies between that and the service at which requests come in.
+    Front,
+    /// The service, or the store, of this number.
+    Service(u16),
+}
+
+impl Owner {
+    fn name(self, names: &Names) -> String {
+        match self {
+            Owner::Client => CLIENT.into(),
+            Owner::Front => Part::Front.words().into(),
+            Owner::Service(number) => names.service(number),
+        }
+    }
+}
 
 /// What each service and store was to the requests of an operation, those first on which most of their time went.
 pub(crate) fn all(names: &Names, traced: &[Traced<'_>], groups: &Groups) -> Vec<ServiceTime> {
-    let mut sums: BTreeMap<u16, Sums> = BTreeMap::new();
+    let mut sums: BTreeMap<Owner, Sums> = BTreeMap::new();
     for (place, one) in traced.iter().enumerate() {
         let (in_middle, in_tail) = (groups.middle.contains(&place), groups.tail.contains(&place));
-        for segment in one.request.parts_of(one.root.service_time) {
-            let time = sums.entry(owner(&segment)).or_default().parts.entry(part(segment.part)).or_default();
-            time.all_ns += segment.time.0;
-            time.middle_ns += if in_middle { segment.time.0 } else { 0 };
-            time.tail_ns += if in_tail { segment.time.0 } else { 0 };
+        for (owner, part, ns) in parts(one) {
+            let time = sums.entry(owner).or_default().parts.entry(part).or_default();
+            time.all_ns += ns;
+            time.middle_ns += if in_middle { ns } else { 0 };
+            time.tail_ns += if in_tail { ns } else { 0 };
         }
         count_calls(&mut sums, one);
     }
-    let named = |(number, sums): (u16, Sums)| ServiceTime {
-        name: if number == FRONT { Part::Front.words().into() } else { names.service(number) },
+    let named = |(owner, sums): (Owner, Sums)| ServiceTime {
+        name: owner.name(names),
         calls: sums.calls,
         cpu_ns: sums.cpu_ns,
         busy_ns: sums.busy_ns,
@@ -35,6 +57,20 @@ pub(crate) fn all(names: &Names, traced: &[Traced<'_>], groups: &Groups) -> Vec<
     services
 }
 
+/// The parts of a request together: the generator's response time, to the nanosecond.
+pub(crate) fn total(one: &Traced<'_>) -> Nanos {
+    Nanos(parts(one).map(|(.., ns)| ns).sum())
+}
+
+/// Where the time of a request went, from when it was due on: whose it was, what it was spent on, and how long. Units: ns.
+fn parts(one: &Traced<'_>) -> impl Iterator<Item = (Owner, Part, u64)> {
+    let before = one.root.before_sending().0;
+    let before = (before > 0).then_some((Owner::Client, Part::BeforeSending, before));
+    let segments = one.request.parts_of(one.root.since_sending());
+    let after = segments.into_iter().map(|segment| (owner(&segment), part(segment.part), segment.time.0));
+    before.into_iter().chain(after)
+}
+
 #[derive(Default)]
 struct Sums {
     calls: u64,
@@ -43,20 +79,22 @@ struct Sums {
     parts: BTreeMap<Part, PartTime>,
 }
 
-/// The number of the service that a segment counts for: that at which the time may be won back. The way to a service is long where
-/// its socket is read late, and what a store takes is not its caller's doing.
-fn owner(segment: &Segment) -> u16 {
+/// The service that a segment counts for: that at which the time may be won back. The way to a service is long where its socket is
+/// read late, and what a store takes is not its caller's doing.
+fn owner(segment: &Segment) -> Owner {
     match segment.part {
-        traces::Part::Front => FRONT,
-        traces::Part::Transit | traces::Part::Store | traces::Part::Unexplained => segment.peer,
+        traces::Part::Front => Owner::Front,
+        traces::Part::Transit | traces::Part::Store | traces::Part::Unexplained => {
+            Owner::Service(segment.peer)
+        }
         traces::Part::Pool | traces::Part::Codec | traces::Part::Queue | traces::Part::Application => {
-            segment.service
+            Owner::Service(segment.service)
         }
     }
 }
 
 /// What services did for a request, whether it waited for them or not.
-fn count_calls(sums: &mut BTreeMap<u16, Sums>, one: &Traced<'_>) {
+fn count_calls(sums: &mut BTreeMap<Owner, Sums>, one: &Traced<'_>) {
     let served = one.request.root.all();
     let calls = served.iter().flat_map(|served| &served.calls).map(|call| &call.span);
     let ends = served.iter().map(|served| &served.span);
@@ -67,7 +105,7 @@ fn count_calls(sums: &mut BTreeMap<u16, Sums>, one: &Traced<'_>) {
             // Its other end tells it.
             Kind::Client => continue,
         };
-        let sums = sums.entry(number).or_default();
+        let sums = sums.entry(Owner::Service(number)).or_default();
         sums.calls += 1;
         sums.cpu_ns += span.cpu.0;
         sums.busy_ns += busy;

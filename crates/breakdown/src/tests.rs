@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use results::{Among, Part, RowKind, Traces, Waterfall};
+use results::{Among, LatencySummary, Part, RowKind, RowPart, Traces, Waterfall};
 use traces::{Edge, Kind, Outcome, SPAN_BYTES, Span, SpanFile, TraceId};
 use units::Nanos;
 
@@ -54,6 +54,8 @@ struct Planted {
     store: u64,
     /// Before `php` sees the request.
     front: u64,
+    /// Before it is sent.
+    before: u64,
 }
 
 impl Written {
@@ -79,7 +81,7 @@ impl Written {
     }
 
     /// A page: `php` calls `compose-page`, which calls `plot`, which asks the database; `compose-page` calls `movie-info` meanwhile, which
-    /// is sooner back. Its time by the generator.
+    /// is sooner back. Its service time by the generator.
     fn page(&mut self, trace: u8, at: u64, planted: Planted) -> Nanos {
         // From the inside to the outside, on one clock.
         let call = at + 3 * MS;
@@ -136,6 +138,7 @@ impl Written {
     }
 }
 
+/// A request that was sent 1 ms after it was due.
 fn sampled(trace: u8, service_time: Nanos) -> Sampled {
     Sampled {
         trace: TraceId([trace; 16]),
@@ -166,7 +169,9 @@ fn summed(files: &[SpanFile], requests: &[Sampled], written: &BTreeMap<u16, u64>
 fn of(planted: Planted) -> Traces {
     let mut written = Written::default();
     let time = written.page(1, 50 * MS, planted);
-    summed(&written.files(), &[sampled(1, time)], &written.counts())
+    let one = sampled(1, time);
+    let one = Sampled { response_time: one.response_time + Nanos(planted.before), ..one };
+    summed(&written.files(), &[one], &written.counts())
 }
 
 /// The mean of a service's part. Units: ms.
@@ -194,18 +199,26 @@ fn a_delay_is_found_where_it_was_planted() {
     check(Planted { transit: five, ..Planted::default() }, "plot", Part::Transit);
     check(Planted { store: five, ..Planted::default() }, "movies-db", Part::Store);
     check(Planted { front: five, ..Planted::default() }, "front", Part::Front);
+    check(Planted { before: five, ..Planted::default() }, "client", Part::BeforeSending);
 }
 
 #[test]
 fn a_page_is_told_service_by_service() {
     let traces = of(Planted::default());
     let browse = &traces.operations[0];
-    assert_eq!((browse.all.requests, browse.all.root_ns, browse.all.tracer_ns), (1, 17 * MS, 16 * MS));
+    assert_eq!((browse.all.requests, browse.all.root_ns, browse.all.tracer_ns), (1, 18 * MS, 16 * MS));
+    let longest = |times: &LatencySummary| times.max_us.map(|us| (us / 1e3).round());
+    assert_eq!(
+        [&browse.response_time, &browse.root, &browse.service_time, &browse.tracer].map(longest),
+        [Some(18.0), Some(18.0), Some(17.0), Some(16.0)]
+    );
     let order: Vec<&str> = browse.services.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(order, ["compose-page", "plot", "movies-db", "php", "front", "movie-info"]);
+    assert_eq!(order, ["compose-page", "plot", "movies-db", "php", "client", "front", "movie-info"]);
     let plot = browse.services.iter().find(|one| one.name == "plot").unwrap();
     // Its thread had the request from its codec to the end of its answer.
     assert_eq!((plot.calls, plot.cpu_ns, plot.busy_ns), (1, MS, 6 * MS));
+    let client = browse.services.iter().find(|one| one.name == "client").unwrap();
+    assert_eq!((client.calls, client.cpu_ns, client.busy_ns), (0, 0, 0));
     // It is off the critical path, and was called all the same.
     let info = browse.services.iter().find(|one| one.name == "movie-info").unwrap();
     assert_eq!((info.calls, info.parts.len()), (1, 0));
@@ -231,7 +244,7 @@ fn a_waterfall_has_a_row_for_each_call() {
     let browse = &traces.operations[0];
     assert_eq!(browse.median_request, browse.tail_request);
     let Waterfall { rows, root_ns, left_out, trace } = browse.median_request.as_ref().unwrap();
-    assert_eq!((*root_ns, *left_out, trace.as_str()), (17 * MS, 0, "01".repeat(16).as_str()));
+    assert_eq!((*root_ns, *left_out, trace.as_str()), (18 * MS, 0, "01".repeat(16).as_str()));
     let shown: Vec<(&str, &str, u32, bool)> = rows
         .iter()
         .map(|row| (row.service.as_str(), row.method.as_str(), row.depth, row.is_critical))
@@ -249,8 +262,9 @@ fn a_waterfall_has_a_row_for_each_call() {
         let parts: u64 = row.parts.iter().map(|part| part.ns).sum();
         assert_eq!(parts, row.end_ns - row.start_ns, "{}", row.service);
     }
-    // Half of the front lies before `php` sees the request.
-    assert_eq!((rows[1].start_ns, rows[1].end_ns), (MS / 2 + MS, MS / 2 + 15 * MS));
+    assert_eq!(rows[0].parts[0], RowPart { part: Part::BeforeSending, ns: MS });
+    // It was sent after 1 ms. Half of the front lies before `php` sees the request.
+    assert_eq!((rows[1].start_ns, rows[1].end_ns), (MS + MS / 2 + MS, MS + MS / 2 + 15 * MS));
 }
 
 #[test]
@@ -285,10 +299,10 @@ fn groups_are_by_the_generators_time() {
     let of = |among| plot.ns(among, |part| part == Part::Application);
     assert_eq!([Among::All, Among::Middle, Among::Tail].map(of), [sum(0..200), sum(80..120), sum(190..200)]);
     let spread = browse.root.p50_us.unwrap() - browse.tracer.p50_us.unwrap();
-    assert!((spread - 1_000.0).abs() < 200.0, "{spread}");
+    assert!((spread - 2_000.0).abs() < 200.0, "{spread}");
     let median = browse.median_request.as_ref().unwrap();
     let tail = browse.tail_request.as_ref().unwrap();
-    assert_eq!((median.root_ns, tail.root_ns), ((17 + 99) * MS, (17 + 194) * MS));
+    assert_eq!((median.root_ns, tail.root_ns), ((18 + 99) * MS, (18 + 194) * MS));
 }
 
 #[test]
@@ -313,7 +327,7 @@ fn what_is_lost_is_named() {
         coverage.lost.iter().map(|one| (one.service.as_str(), one.expected, one.found)).collect();
     assert_eq!(lost, [("php", 6, 5), ("plot", 6, 5)]);
     let browse = &traces.operations[0];
-    assert_eq!((browse.all.requests, browse.all.root_ns), (1, first.0));
+    assert_eq!((browse.all.requests, browse.all.root_ns), (1, first.0 + MS));
     // From the caller having sent to it being told there are 8 ms of which no other end is known.
     assert_eq!(part_of(&traces, "plot", Part::Unexplained), 8.0);
 }
@@ -330,13 +344,13 @@ fn stamps(from: u64, gaps: [u16; 6]) -> [u64; 6] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever spans say, halves missing and clocks apart: in each group the parts sum to the generator's time, and rows of waterfalls
-    /// lie within themselves.
+    /// Whatever spans say, halves missing and clocks apart: in each group the parts sum to the generator's response time, and rows of
+    /// waterfalls lie within themselves.
     #[test]
-    fn parts_sum_to_the_generators_time(
+    fn parts_sum_to_the_generators_response_time(
         trees in proptest::collection::vec(
             (
-                any::<u32>(),
+                any::<(u32, u16)>(),
                 any::<[u16; 6]>(),
                 proptest::collection::vec((any::<u16>(), any::<[u16; 6]>(), 0u8..4, 0usize..12), 0..10),
             ),
@@ -344,7 +358,7 @@ proptest! {
         ),
     ) {
         let (mut written, mut requests) = (Written::default(), Vec::new());
-        for (i, (time, root, below)) in trees.iter().enumerate() {
+        for (i, ((time, before), root, below)) in trees.iter().enumerate() {
             let trace = i as u8;
             let first = written.spans.len();
             written.span(Kind::Server, PHP, 0, trace, 9_999, stamps(1 << 40, *root));
@@ -362,12 +376,18 @@ proptest! {
                 written.span(kind, service, peer, trace, parent, stamps(from, gaps.map(|gap| gap / 8)));
             }
             let operation = if i % 3 == 0 { "review" } else { "browse" };
-            let one = sampled(trace, Nanos((*time).into()));
+            let (service_time, before) = (Nanos((*time).into()), Nanos((*before).into()));
+            let one = Sampled { response_time: service_time + before, ..sampled(trace, service_time) };
             requests.push(Sampled { operation: operation.into(), ..one });
         }
         let traces = summed(&written.files(), &requests, &written.counts());
         prop_assert_eq!(traces.operations.iter().map(|one| one.all.requests).sum::<u64>(), trees.len() as u64);
         for operation in &traces.operations {
+            let of = || requests.iter().filter(|one| one.operation == operation.name);
+            prop_assert_eq!(operation.all.root_ns, of().map(|one| one.response_time.0).sum::<u64>());
+            prop_assert_eq!(&operation.root, &operation.response_time);
+            let before = operation.services.iter().map(|one| one.ns(Among::All, |part| part == Part::BeforeSending));
+            prop_assert_eq!(before.sum::<u64>(), of().map(|one| (one.response_time - one.service_time).0).sum::<u64>());
             for among in [Among::All, Among::Middle, Among::Tail] {
                 let parts: u64 = operation.services.iter().map(|one| one.ns(among, |_| true)).sum();
                 prop_assert_eq!(parts, operation.group(among).root_ns);

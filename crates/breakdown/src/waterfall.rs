@@ -1,21 +1,21 @@
 use std::collections::BTreeSet;
 
 use results::{Part, RowKind, RowPart, Waterfall, WaterfallRow};
-use traces::{Call, Kind, Outcome, Request, Served, Span};
-use units::Nanos;
+use traces::{Call, Kind, Outcome, Served, Span};
 
-use crate::Names;
 use crate::names::store_method;
+use crate::{Names, Traced};
 
 /// The most rows of a waterfall. Source: ours; a page of the movie application makes 13 calls and asks its stores some 30 times.
 const MOST_ROWS: usize = 120;
 
 /// One request, call by call, on the time of the generator: its services' clocks are set by the calls that led to them.
-pub(crate) fn of(names: &Names, request: &Request, root: Nanos) -> Waterfall {
+pub(crate) fn of(names: &Names, Traced { root, request }: &Traced<'_>) -> Waterfall {
     let mut rows = Vec::new();
     let span = &request.root.span;
+    let (whole, before) = (root.response_time.0, root.before_sending().0);
     // The front's share of each way is not known: half of it lies before.
-    let front = root.0.saturating_sub(span.length().0);
+    let front = root.since_sending().0.saturating_sub(span.length().0);
     let start = front / 2;
     let critical = request.critical();
     let walk = Walk { names, critical: &critical };
@@ -25,22 +25,22 @@ pub(crate) fn of(names: &Names, request: &Request, root: Nanos) -> Waterfall {
         kind: RowKind::Request,
         depth: 0,
         start_ns: 0,
-        end_ns: root.0,
+        end_ns: whole,
         is_critical: true,
         outcome: outcome(span),
         parts: pieces(
-            [(Part::Front, start)]
+            [(Part::BeforeSending, before), (Part::Front, start)]
                 .into_iter()
                 .chain(inside(&request.root))
                 .chain([(Part::Front, front - start)]),
-            root.0,
+            whole,
         ),
     };
     rows.push(row);
-    walk.below(&request.root, start as i128 - i128::from(span.stamps[0]), 1, &mut rows);
+    walk.below(&request.root, i128::from(before + start) - i128::from(span.stamps[0]), 1, &mut rows);
     let left_out = shorten(&mut rows);
     let trace = request.trace.0.iter().map(|byte| format!("{byte:02x}")).collect();
-    Waterfall { trace, root_ns: root.0, rows, left_out }
+    Waterfall { trace, root_ns: whole, rows, left_out }
 }
 
 struct Walk<'a> {

@@ -76,7 +76,7 @@ fn without_use(verdict: &Verdict) -> Vote {
 mod tests {
     use super::*;
     use crate::sample;
-    use results::{Arrivals, Invalid, Sessions};
+    use results::{Arrivals, Invalid, Operation, Sessions};
 
     fn invalid_by(reason: Reason) -> Verdict {
         Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
@@ -86,7 +86,8 @@ mod tests {
         invalid_by(Reason::GeneratorLag)
     }
 
-    const OVERLOADED: Verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 };
+    const OVERLOADED: Verdict =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0, timed_out_share: 0.0 };
 
     #[test]
     fn a_rate_is_sustained_when_99_percent_of_what_arrived_was_answered() {
@@ -148,6 +149,28 @@ mod tests {
         check("misses<0.1%,rebuffer<1%", 0.005, Vote::Fail);
         check("misses<1%,startup<2s", 0.005, Vote::Unusable);
         check("misses<0.1%,startup<2s", 0.005, Vote::Fail);
+    }
+
+    /// A site that does not answer most of its visitors: the others are too few for the percentiles of its target.
+    #[test]
+    fn what_is_not_answered_is_met_and_sustained_at_no_load() {
+        let check = |verdict: Verdict, (errors, timeouts): (u64, u64), vote: Vote, maximum: Vote| {
+            let mut trial = sample::trial("movies", 4.0);
+            trial.verdict = verdict;
+            trial.sessions = Some(Sessions::default());
+            let completed = 192 - errors - timeouts;
+            let outcomes = Arrivals { intended: 192, completed, errors, timeouts, unfinished: 0 };
+            let browse =
+                Operation { name: "browse".into(), outcomes: Some(outcomes), ..Operation::default() };
+            (trial.arrivals, trial.operations) = (outcomes, vec![browse]);
+            let qos: Qos = "browse.p99<50ms".parse().unwrap();
+            assert_eq!(met(&trial, &qos, QosBasis::Raw).vote, vote, "{errors} {timeouts}");
+            assert_eq!(sustained(&trial).vote, maximum, "{errors} {timeouts}");
+        };
+        check(OVERLOADED, (0, 154), Vote::Fail, Vote::Fail);
+        // Too few to be called an overload, and too many for the percentile.
+        check(Verdict::Valid, (3, 2), Vote::Fail, Vote::Fail);
+        check(Verdict::Valid, (1, 0), Vote::Unusable, Vote::Pass);
     }
 
     #[test]

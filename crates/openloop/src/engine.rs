@@ -106,10 +106,15 @@ impl<W: Workload> Engine<W> {
         let streams = Streams::new(plan.seed);
         let connections = plan.connections();
         let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
+        let mut recording =
+            Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window);
+        for (operation, times) in recording.operations.iter_mut().enumerate() {
+            times.has_deadline = workload.timeout(operation).is_some();
+        }
         Engine {
             source: source(&plan, Time(0), 0),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
-            recording: Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window),
+            recording,
             waiting: plan
                 .sessions
                 .map_or_else(|| Waiting::for_connections(connections), Waiting::for_sessions),

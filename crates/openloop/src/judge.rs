@@ -174,7 +174,10 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     if !reasons.is_empty() {
         Verdict::Invalid { reasons }
     } else if behind {
-        Verdict::Overloaded { achieved_share, backlog_growth_rps: growth.max(0.0) }
+        let timed_out_share = if of_sessions { sessions::given_up_share(recording) } else { 0.0 };
+        // What is given up is outstanding no more.
+        let growth = growth - timed_out_share * per_s;
+        Verdict::Overloaded { achieved_share, backlog_growth_rps: growth.max(0.0), timed_out_share }
     } else {
         Verdict::Valid
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial};
+use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial, Verdict};
 
 use crate::disturbance::cause;
 use crate::load::LoadUnit;
@@ -145,8 +145,7 @@ fn of_one(point: &LoadPoint) -> String {
         let live = point.told(|trial| Some(trial.sessions.as_ref()?.live_mean));
         let live =
             live.map_or(String::new(), |live| format!(" ({} live)", number::count(live.round() as u64)));
-        let overloaded = if point.overloaded() { ", overloaded" } else { "" };
-        return format!("at {offered}{live} {felt}{overloaded}");
+        return format!("at {offered}{live} {felt}{}", overloaded(point));
     }
     let figure =
         |name: &str, value: Option<f64>| value.map(|us| format!("{name} {}", number::micros(Some(us))));
@@ -163,11 +162,26 @@ fn of_one(point: &LoadPoint) -> String {
     {
         figures.push(format!("{} within {}", number::percent_of_all(share), number::micros_short(*us)));
     }
-    let overloaded = if point.overloaded() { ", overloaded" } else { "" };
+    let overloaded = overloaded(point);
     if figures.is_empty() {
         format!("at {offered} too few samples for a percentile{overloaded}")
     } else {
         format!("at {offered} {}{overloaded}", figures.join(", "))
+    }
+}
+
+/// Whether a load was one too many, and how much of it had no answer, as the end of a sentence.
+fn overloaded(point: &LoadPoint) -> String {
+    if !point.overloaded() {
+        return String::new();
+    }
+    let timed_out = |trial: &Trial| match trial.verdict {
+        Verdict::Overloaded { timed_out_share, .. } => Some(timed_out_share),
+        _ => None,
+    };
+    match point.spread(timed_out).filter(|share| share.median > 0.0) {
+        Some(share) => format!(", overloaded: {} of the requests timed out", number::percent(share.median)),
+        None => ", overloaded".into(),
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
     let body = html! {
         p.lead {
             "Of each load the trial in the middle of its repeats, by its median p99. Services write a span at each end of a call; joined, \
-             they are cut into parts that sum to the generator’s time of the same request, to the nanosecond."
+             they are cut into parts that sum to the generator’s response time of the same request, to the nanosecond."
         }
         @for warning in words::warnings(&all) { p.hatched-note { (page::unbroken(&warning)) } }
         @for loads in &loads {

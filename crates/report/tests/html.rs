@@ -144,6 +144,7 @@ fn a_page_of_traced_requests_says_where_their_time_went() {
         "A median and a slow request of review at",
         "Calls and how long they take",
         "Each service and store over all traced operations",
+        "What the parts of a request sum to",
         "Coverage: traced requests of the window",
         "What tracing cost",
         "compose-page.compose",

@@ -7,7 +7,7 @@ use report::{
     study_tables,
 };
 use results::study::ClaimVerdict;
-use results::{Purpose, Trial};
+use results::{Purpose, Trial, Verdict};
 
 #[test]
 fn a_sweep() {
@@ -139,6 +139,16 @@ fn sessions_on_a_narrow_terminal() {
 #[test]
 fn a_load_of_sessions() {
     insta::assert_snapshot!(experiment_table(&sample::viewed(), 120, false));
+}
+
+#[test]
+fn a_load_that_timed_out_says_so() {
+    let mut load = sample::viewed();
+    load.trials[0].verdict =
+        Verdict::Overloaded { achieved_share: 0.2, backlog_growth_rps: 0.0, timed_out_share: 154.0 / 192.0 };
+    let said = experiment_table(&load, 200, false);
+    assert!(said.contains(", overloaded: 80 % of the requests timed out"), "{said}");
+    assert!(said.contains("1 trial: 1 overloaded"), "{said}");
 }
 
 #[test]

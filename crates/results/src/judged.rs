@@ -2,14 +2,15 @@
 
 use units::{Condition, Qos, QosBasis, ResponseTarget, SessionFigure};
 
-use crate::{DistributionSummary, Trial};
+use crate::{Arrivals, DistributionSummary, Trial};
 
 /// What one condition of a target found in a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged<'a> {
     /// The condition.
     pub condition: &'a Condition,
-    /// The figure; `None` where it was not measured, or rests on too few samples. Units: µs, or per cent of a ratio.
+    /// The figure; `None` where it was not measured, or rests on too few samples; infinite where so many requests failed that the
+    /// one at the percentile has no response time. Units: µs, or per cent of a ratio.
     pub measured: Option<f64>,
 }
 
@@ -34,7 +35,7 @@ impl Judged<'_> {
     ///
     /// Of a ratio that must be reached, it is what is missing to all over what may be.
     pub fn used(&self) -> Option<f64> {
-        let (measured, limit) = (self.measured.filter(|measured| measured.is_finite())?, self.limit());
+        let (measured, limit) = (self.measured.filter(|measured| !measured.is_nan())?, self.limit());
         let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
         // A limit of nothing at all leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
@@ -46,14 +47,26 @@ impl Judged<'_> {
     }
 }
 
+/// A percentile of response times, none of which an error has: endless where the request there is one that failed.
+fn unless_failed(of: Option<&Arrivals>, percentile: f64, us: Option<f64>) -> Option<f64> {
+    if of.is_some_and(|arrivals| arrivals.fail_beyond(percentile)) { Some(f64::INFINITY) } else { us }
+}
+
 impl Trial {
     /// How it stands to each condition of `qos`.
     ///
     /// `basis` is what the experiment chose where a plain p99 leaves it open.
     pub fn judged<'a>(&'a self, qos: &'a Qos, basis: QosBasis) -> impl Iterator<Item = Judged<'a>> + use<'a> {
         let measured = move |condition: &Condition| match condition {
-            Condition::ResponseTime(target) => self.qos_figure_us(target, basis),
-            Condition::Times { name, percentile, .. } => self.times_us(name, *percentile),
+            Condition::ResponseTime(target) => {
+                let us = self.qos_figure_us(target, basis);
+                unless_failed(Some(&self.arrivals), target.percentile, us)
+            }
+            Condition::Times { name, percentile, .. } => {
+                let operation = self.operations.iter().find(|operation| operation.name == *name);
+                let outcomes = operation.and_then(|operation| operation.outcomes.as_ref());
+                unless_failed(outcomes, *percentile, self.times_us(name, *percentile))
+            }
             Condition::Ratio { name, at_most, .. } => {
                 self.ratio(name).map(|ratio| 100.0 * self.believable(ratio, *at_most))
             }
@@ -199,6 +212,28 @@ mod tests {
         check("startup.p90<2s", None, None);
         check("480p.p99<2s", None, None);
         check("stall<2s", None, None);
+    }
+
+    #[test]
+    fn what_failed_has_no_response_time() {
+        let check = |of: (u64, u64, u64), qos: &str, met: Option<bool>, used: Option<f64>| {
+            let (intended, errors, timeouts) = of;
+            let outcomes = Arrivals { intended, errors, timeouts, ..Arrivals::default() };
+            let mut trial = trial();
+            (trial.arrivals, trial.operations[0].outcomes) = (outcomes, Some(outcomes));
+            let qos: Qos = qos.parse().unwrap();
+            assert_eq!(trial.meets(&qos, QosBasis::Raw), met, "{of:?} {qos}");
+            let got = trial.qos_used(&qos, QosBasis::Raw);
+            assert_eq!(got.map(|used| used.min(9.0)), used, "{of:?} {qos}");
+        };
+        check((1_000, 10, 0), "240p.p99<4s", Some(true), Some(0.75));
+        check((1_000, 11, 0), "240p.p99<4s", Some(false), Some(9.0));
+        check((1_000, 5, 6), "p99<8s", Some(false), Some(9.0));
+        check((1_000, 50, 0), "startup<2s", Some(true), Some(0.75));
+        // 154 visitors of 192 had no answer, and the others are too few for a percentile.
+        check((192, 0, 154), "240p.p95<4s", Some(false), Some(9.0));
+        check((192, 0, 9), "240p.p95<4s", None, None);
+        check((0, 0, 0), "240p.p99<4s", Some(true), Some(0.75));
     }
 
     #[test]

@@ -82,7 +82,8 @@ mod tests {
         check(&[Reason::HostDisturbed, Reason::VerifyFailed], false);
         check(&[Reason::ServiceEnded, Reason::HostDisturbed], false);
         assert!(!Verdict::Valid.is_of_host());
-        let overloaded = Verdict::Overloaded { achieved_share: 0.5, backlog_growth_rps: 9.0 };
+        let overloaded =
+            Verdict::Overloaded { achieved_share: 0.5, backlog_growth_rps: 9.0, timed_out_share: 0.0 };
         assert!(!overloaded.is_of_host());
     }
 

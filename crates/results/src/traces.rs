@@ -76,7 +76,11 @@ pub struct TracedOperation {
     pub tail: Group,
     /// done − intended by the generator, of the joined requests.
     pub response_time: LatencySummary,
-    /// done − sent by the generator: the root, which the parts sum to.
+    /// done − sent by the generator, of the same; empty in results of earlier versions.
+    #[serde(default)]
+    pub service_time: LatencySummary,
+    /// The sums of the parts of each request, from intended to done; in results of earlier versions, which have no
+    /// [`Part::BeforeSending`], from sent to done.
     pub root: LatencySummary,
     /// From the first stamp of the service at the entrance to its last: what spans alone say.
     pub tracer: LatencySummary,
@@ -104,7 +108,7 @@ pub struct Group {
 /// What a service, or a store, was to the requests of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceTime {
-    /// Its name; `front` of what lies between the generator and the entrance.
+    /// Its name; `client` of the wait before a request was sent, `front` of what lies between the generator and the entrance.
     pub name: String,
     /// How often it was called, off the critical path too.
     pub calls: u64,
@@ -134,6 +138,8 @@ pub struct PartTime {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
+    /// A request was due and not sent yet: its client waited for a connection, or came late. Counts for `client`.
+    BeforeSending,
     /// Between the generator and the service at the entrance, both ways: the load balancer, the web server, the network to them.
     Front,
     /// Under way to a service and back: kernels, the network, a socket that was not read yet. Counts for the called service.
@@ -157,7 +163,8 @@ pub enum Part {
 
 impl Part {
     /// Those that a request's time is cut into, from the outside to the inside.
-    pub const ALL: [Part; 8] = [
+    pub const ALL: [Part; 9] = [
+        Part::BeforeSending,
         Part::Front,
         Part::Transit,
         Part::Queue,
@@ -171,6 +178,7 @@ impl Part {
     /// As it is printed.
     pub fn words(self) -> &'static str {
         match self {
+            Part::BeforeSending => "before sending",
             Part::Front => "front",
             Part::Transit => "transit",
             Part::Queue => "queue",
@@ -186,6 +194,7 @@ impl Part {
     /// As it is written, in records and in the metrics of studies.
     pub fn name(self) -> &'static str {
         match self {
+            Part::BeforeSending => "before_sending",
             Part::PoolWait => "pool_wait",
             other => other.words(),
         }
@@ -254,12 +263,12 @@ impl TracedOperation {
     }
 }
 
-/// One request, call by call. Units: ns since the generator sent it.
+/// One request, call by call. Units: ns since it was due; in results of earlier versions since it was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waterfall {
     /// Its identity, in hexadecimal digits.
     pub trace: String,
-    /// From sent to done by the generator.
+    /// The whole, by the generator.
     pub root_ns: u64,
     /// The request itself, and below each row the calls that it made, by when they began.
     pub rows: Vec<WaterfallRow>,

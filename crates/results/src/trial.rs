@@ -224,3 +224,17 @@ pub struct Arrivals {
     /// Neither answered nor timed out when the drain ended; they count at their age.
     pub unfinished: u64,
 }
+
+impl Arrivals {
+    /// Those that ended with an error, or had no answer in time.
+    pub fn failed(&self) -> u64 {
+        self.errors.saturating_add(self.timeouts)
+    }
+
+    /// Whether so many failed that the request at this percentile of all is one of them: no response time is its figure. Units: 0 to
+    /// 100.
+    pub fn fail_beyond(&self, percentile: f64) -> bool {
+        // A count that is exactly the share may be one, whatever the rounding.
+        self.failed() as f64 > (100.0 - percentile) / 100.0 * self.intended as f64 + 1e-6
+    }
+}

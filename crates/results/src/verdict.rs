@@ -18,6 +18,10 @@ pub enum Verdict {
         achieved_share: f64,
         /// By how many requests a second the backlog grew; of sessions, by how many steps more fell due than ended.
         backlog_growth_rps: f64,
+        /// Of sessions the share of the steps that had no answer within the generator's time-out, 0 to 1; 0 where the workload has
+        /// a deadline for them, and in results of earlier versions.
+        #[serde(default)]
+        timed_out_share: f64,
     },
     /// The figures do not describe the server alone.
     Invalid {
@@ -150,11 +154,14 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::Valid => write!(f, "valid"),
-            Verdict::Overloaded { achieved_share, backlog_growth_rps } => write!(
-                f,
-                "overloaded: achieved {:.1} % of the offered load, the backlog grew by {backlog_growth_rps:.0} requests/s",
-                100.0 * achieved_share
-            ),
+            Verdict::Overloaded { achieved_share, backlog_growth_rps, timed_out_share } => {
+                let achieved = 100.0 * achieved_share;
+                write!(f, "overloaded: achieved {achieved:.1} % of the offered load")?;
+                if *timed_out_share > 0.0 {
+                    write!(f, ", {:.1} % of it timed out", 100.0 * timed_out_share)?;
+                }
+                write!(f, ", the backlog grew by {backlog_growth_rps:.0} requests/s")
+            }
             Verdict::Invalid { reasons } => {
                 write!(f, "INVALID: ")?;
                 for (i, invalid) in reasons.iter().enumerate() {

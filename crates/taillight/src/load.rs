@@ -142,9 +142,6 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
     let mut spec = setting.spec(&options.target, workload, options.rate, &typed)?;
     spec.probes = options.probe_args.probe.clone().unwrap_or_default();
     let process = options.process.clone();
-    if process.json && !spec.probes.is_empty() {
-        usage(ErrorKind::ArgumentConflict, "--probe: one trial as JSON is not observed; leave out --json");
-    }
     if !process.resolve && (process.json || process.trial.is_some()) {
         changes_nothing(&spec);
     }
@@ -167,6 +164,27 @@ fn changes_nothing(spec: &Spec) {
             video.bandwidth
         );
         usage(ErrorKind::ArgumentConflict, &message);
+    }
+}
+
+/// Ends the process where one trial as JSON would be without what is asked for: it is neither observed nor traced, and holds no
+/// knobs of this machine. Those of the machines of agents are applied there.
+fn holds_nothing(spec: &Spec) {
+    let refused = |option: &str, why: &str| {
+        let message = format!("{option}: one trial as JSON {why}; leave out --json, or {option}");
+        usage(ErrorKind::ArgumentConflict, &message);
+    };
+    if lab::is_traced(&spec.workload) {
+        refused("--trace", "gathers no spans");
+    }
+    if !spec.probes.is_empty() {
+        refused("--probe", "is not observed");
+    }
+    if !spec.knobs.is_empty() && spec.target.agent.is_none() {
+        refused("--server-knob", "changes nothing on this machine");
+    }
+    if !spec.client_knobs.is_empty() && spec.generator.agents.agents.is_empty() {
+        refused("--client-knob", "changes nothing on this machine");
     }
 }
 
@@ -204,11 +222,10 @@ fn of_spec(one: One) -> Result<ExitCode> {
                 trial::write_recording(&done.recording, to)?;
             }
         }
-        None if process.json && lab::is_traced(&one.spec.workload) => usage(
-            ErrorKind::ArgumentConflict,
-            "--trace: one trial as JSON gathers no spans; leave out --json, or --trace",
-        ),
-        None if process.json => println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?),
+        None if process.json => {
+            holds_nothing(&one.spec);
+            println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?);
+        }
         None => usage(
             ErrorKind::MissingRequiredArgument,
             "--spec: add --json to print one trial; taillight run FILE keeps a result",

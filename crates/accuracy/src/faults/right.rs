@@ -109,8 +109,11 @@ mod tests {
             Given::Verdict(Verdict::Invalid { reasons })
         };
         let (valid, refused) = (Given::Verdict(Verdict::Valid), Given::Refused("full".into()));
-        let overloaded =
-            Given::Verdict(Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 });
+        let overloaded = Given::Verdict(Verdict::Overloaded {
+            achieved_share: 0.9,
+            backlog_growth_rps: 100.0,
+            timed_out_share: 0.0,
+        });
         let (lag, drift) = (invalid(Reason::ReceiveLag), invalid(Reason::KnobDrift));
         let check = |right: Right, error: Option<f64>, expect: [Found; 5]| {
             let found =

@@ -154,7 +154,8 @@ mod tests {
         b.figures[0].series[0].points[1].valid = false;
         let cell =
             |x: f64, verdict| Cell { series: "sphinx".into(), x: x.into(), verdict, ..Cell::default() };
-        let overloaded = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0 };
+        let overloaded =
+            Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0, timed_out_share: 0.0 };
         a.cells =
             vec![cell(10.0, overloaded), cell(10.0, Verdict::default()), cell(50.0, Verdict::default())];
         let compared = studies(&a, &b, ["x", "y"]);

@@ -218,7 +218,8 @@ fn peaks_of_different_targets_are_not_compared() {
 #[test]
 fn overload_is_compared_and_said() {
     let mut experiment = live(3);
-    experiment.trials[1].verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0 };
+    experiment.trials[1].verdict =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0, timed_out_share: 0.0 };
     let comparison = both(&experiment);
     assert_eq!((p99(&comparison)[0].ratio.unwrap().n, p99(&comparison)[0].overloaded), (3, true));
     assert!(comparison.notes.iter().any(|note| note.starts_with("1 trials were overloaded")));

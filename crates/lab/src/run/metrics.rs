@@ -39,7 +39,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics.extend(by_operation(trial));
     metrics.extend(by_service(trial));
     metrics.extend(moved(trial));
-    metrics.extend(trial.traces.iter().flat_map(traces::of));
+    metrics.extend(traces::of(trial));
     metrics.retain(|_, value| value.is_finite());
     metrics
 }

@@ -126,7 +126,7 @@ pub(crate) mod tests {
 
     /// How a server fares that cannot keep up.
     pub(crate) const OVERLOADED: Verdict =
-        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 };
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0, timed_out_share: 0.0 };
 
     /// Cells of one series: place, and the figure `m` of each block.
     pub(crate) fn cells(series: &str, points: &[(f64, &[f64])]) -> Vec<Cell> {

@@ -6,8 +6,9 @@
 //! - a step that ends too late is what the server's quality of service is about (`misses<1%`), and no error of the
 //!   measurement: only faults are, such as a refused connection or a wrong answer, and sessions that had one are counted, each
 //!   once;
-//! - the server keeps up if as many steps end as fall due, in time or not. An overload has no backlog that grows for ever,
-//!   since steps time out: it shows in the misses;
+//! - the server keeps up if as many steps end as fall due, in time or not. Where the workload gives a step its time, an overload has
+//!   no backlog that grows for ever, since steps end with it: it shows in the misses. A step that ends by the generator's time-out got no
+//!   answer, as it does where requests are no sessions, and was not kept up with;
 //! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their series
 //!   resembles itself for as long: a test for trends of independent values finds trends in it that are none;
 //! - the mix of sessions under way drifts, since they outlast the window, and the p99 of all steps with it.
@@ -78,19 +79,38 @@ pub(super) fn refused(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The steps that ended in the window, in time or not, over those that were due in it.
+/// The steps that ended in the window, in time or not, but for those that were given up, over those that were due in it.
 pub(super) fn ended_share(recording: &Recording) -> f64 {
-    let failed: u64 = recording.intervals.iter().map(|interval| interval.failed).sum();
-    (recording.answered_in_window + failed) as f64 / recording.tally.intended as f64
+    ended(recording).saturating_sub(given_up(recording)) as f64 / recording.tally.intended as f64
 }
 
-/// Whether fewer steps ended than were due, by more than chance.
+/// The steps that were given up over those that were due in the window.
+pub(super) fn given_up_share(recording: &Recording) -> f64 {
+    given_up(recording) as f64 / recording.tally.intended as f64
+}
+
+fn ended(recording: &Recording) -> u64 {
+    recording.answered_in_window + recording.intervals.iter().map(|interval| interval.failed).sum::<u64>()
+}
+
+/// The steps due in the window that had no answer within the generator's time-out: no deadline and no limit of the workload says
+/// that they are misses.
+fn given_up(recording: &Recording) -> u64 {
+    let steps = recording.operations.iter().filter(|operation| !operation.follow_up);
+    let waited_for = steps.filter(|operation| !operation.has_deadline && operation.limit.is_none());
+    waited_for.map(|operation| operation.tally.timeouts).sum()
+}
+
+/// Whether fewer steps ended than were due, or more were given up than may be, by more than chance.
 pub(super) fn are_behind(recording: &Recording) -> bool {
     let due = recording.tally.intended as f64;
     let points = &recording.backlog;
     let outstanding: u64 = points.iter().map(|point| point.backlog + point.in_flight).sum();
     let mean = outstanding as f64 / points.len().max(1) as f64;
-    (1.0 - ended_share(recording)) * due > (1.0 - ACHIEVED) * due + by_chance(mean)
+    let may_miss = (1.0 - ACHIEVED) * due;
+    // Of so few as are allowed there are by chance so many more.
+    let too_many = given_up(recording) as f64 > may_miss + BY_CHANCE * may_miss.sqrt();
+    too_many || due - ended(recording) as f64 > may_miss + by_chance(mean)
 }
 
 /// By how much two numbers of this mean may differ by chance.
@@ -145,6 +165,7 @@ mod tests {
     impl Viewers {
         fn record(&self, seed: u64) -> Recording {
             let mut recording = Recording::new(&["480p".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+            recording.operations[0].has_deadline = true;
             let warmup = 20e9;
             recording.window_start = Time(warmup as u64);
             let streams = Streams::new(seed);
@@ -236,6 +257,37 @@ mod tests {
         }
     }
 
+    /// The same steps of a workload that knows no deadline: the generator gave them up.
+    #[test]
+    fn steps_without_an_answer_are_an_overload_where_no_deadline_makes_them_misses() {
+        let check = |late: f64, of_chance: bool| {
+            for seed in 0..10 {
+                let mut recording = Viewers { late, refused: 0.0 }.record(seed);
+                recording.operations[0].has_deadline = false;
+                let share = recording.tally.timeouts as f64 / recording.tally.intended as f64;
+                match judged(&recording) {
+                    Verdict::Valid => assert!(of_chance, "{late} {seed}"),
+                    Verdict::Overloaded { achieved_share, timed_out_share, .. } => {
+                        assert!(!of_chance && timed_out_share == share, "{late} {seed}: {timed_out_share}");
+                        // Steps under way at the ends of the window differ by chance.
+                        assert!(
+                            (achieved_share + share - 1.0).abs() < 0.05,
+                            "{late} {seed}: {achieved_share}"
+                        );
+                    }
+                    invalid => panic!("{late} {seed}: {invalid}"),
+                }
+                // A limit of their own makes them misses.
+                recording.limit(|_| Some(Nanos::from_secs(1)));
+                assert!(!matches!(judged(&recording), Verdict::Overloaded { .. }), "{late} {seed}");
+            }
+        };
+        check(0.0, true);
+        check(0.005, true);
+        check(0.04, false);
+        check(0.8, false);
+    }
+
     #[test]
     fn faults_of_connections_are_seen() {
         let check = |refused: f64, expect: Option<&str>| {
@@ -286,7 +338,7 @@ mod tests {
     fn steps_that_do_not_end_are_an_overload() {
         let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(5);
         recording.answered_in_window -= recording.tally.intended / 5;
-        let Verdict::Overloaded { achieved_share, backlog_growth_rps } = judged(&recording) else {
+        let Verdict::Overloaded { achieved_share, backlog_growth_rps, .. } = judged(&recording) else {
             panic!("{}", judged(&recording))
         };
         assert!((0.75..0.85).contains(&achieved_share), "{achieved_share}");

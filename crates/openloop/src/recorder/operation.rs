@@ -17,6 +17,10 @@ pub struct OperationTimes {
     /// The response time within which it is in time; where operations have one, their share in time is what is claimed.
     #[serde(default)]
     pub limit: Option<Nanos>,
+    /// Whether its time-out is the workload's own: an answer that comes later is too late for its client, and says no more of the
+    /// server. Else it is the generator's, which gives up.
+    #[serde(default)]
+    pub has_deadline: bool,
     /// done − intended; unfinished and timed-out requests enter at their age.
     pub response_time: Latency,
     /// done − sent, of the requests that were answered.
@@ -35,6 +39,7 @@ impl OperationTimes {
             follow_up,
             tally: Tally::default(),
             limit: None,
+            has_deadline: false,
             response_time: Latency::new(),
             service_time: Latency::new(),
             connection_wait: Latency::new(),

@@ -43,7 +43,7 @@ fn an_overloaded_server_is_a_finding_about_the_server() {
         let mut setup = setup(100_000.0, 20_000.0, 42);
         setup.plan.depth = depth;
         match verdict(setup) {
-            Verdict::Overloaded { achieved_share, backlog_growth_rps } => {
+            Verdict::Overloaded { achieved_share, backlog_growth_rps, .. } => {
                 assert!((0.48..0.52).contains(&achieved_share), "{achieved_share}");
                 assert!((48_000.0..52_000.0).contains(&backlog_growth_rps), "{backlog_growth_rps}");
             }

@@ -14,7 +14,8 @@ const COLOURS: [&str; 14] =
 const OTHERS: &str = "others";
 
 /// The looks of parts: blue and grey between services, warm what waits, green what works.
-pub(super) const PARTS: [Look<'static>; 8] = [
+pub(super) const PARTS: [Look<'static>; 9] = [
+    labelled("before_sending", "before sending", "t6"),
     labelled("front", "front", "t5"),
     labelled("transit", "transit", "t0"),
     labelled("queue", "queue", "t1"),
@@ -67,7 +68,7 @@ pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
     let caption = html! {
         "The mean time of a request by the generator, which is written behind each bar, cut along its critical path by service and \
          store. The way to a service and back counts for it, what a store takes for the store; front is all before the first service \
-         that writes spans: the load balancer, the web server, and waiting for it."
+         that writes spans: the load balancer, the web server, and waiting for it; client is what passes before a request is sent."
     };
     super::wide("Whose time it is", false, caption, |size| stacked::draw(&looks, &bars, size))
 }
@@ -108,7 +109,8 @@ pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
         })
         .collect();
     let caption = html! {
-        "Transit: under way between two services, in kernels and sockets that were not read yet. Queue: before a thread took the request. \
+        "Before sending: a request was due, and its client had no connection yet or was late. Transit: under way between two services, in \
+         kernels and sockets that were not read yet. Queue: before a thread took the request. \
          Pool wait: before a connection was free. Codec: encoding, decoding, handing to the kernel. Unexplained: calls of which one end \
          is not known."
     };

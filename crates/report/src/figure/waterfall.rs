@@ -18,8 +18,8 @@ const NAMES: f64 = 250.0;
 /// The calls of a request below each other, on its time.
 pub(crate) fn waterfall(title: &str, waterfall: &Waterfall, tips: &mut Tips) -> Markup {
     let caption = html! {
-        "A row is a call, from the caller’s beginning to its end; a thin line is waiting for calls of its own. Pale: the request did not \
-         wait for it. Trace " (waterfall.trace)
+        "From when the request was due on. A row is a call, from the caller’s beginning to its end; a thin line is waiting for calls of its \
+         own. Pale: the request did not wait for it. Trace " (waterfall.trace)
         @if waterfall.left_out > 0 { "; the " (number::plural(waterfall.left_out as usize, "shortest row")) " left out" }
         "."
     };

@@ -22,7 +22,7 @@ pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String>
         parts.push(grid.render(width, ink));
     }
     let lines = [became(trial), wire(trial), connections(trial)].into_iter().flatten();
-    let lines = lines.chain(trial.traces.iter().flat_map(super::traced::lines));
+    let lines = lines.chain(super::traced::lines(trial));
     let errors = trial.errors.iter().map(|error| {
         let detail =
             error.first_detail.as_ref().map_or(String::new(), |detail| format!(", the first: {detail}"));

@@ -16,7 +16,7 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         }
         let mut grid =
             Grid::default().words("traced", 0).words("load", 1).number("requests", 4).number("mean", 0);
-        grid = grid.number("spans/gen.", 3).number("front", 2).number("transit+queue", 0);
+        grid = grid.number("spans/gen.", 3).number("before", 4).number("front", 2).number("transit+queue", 0);
         grid = grid.number("own code", 0).number("stores", 1).words("most in", 0);
         for load in ends(&loads) {
             for operation in load.operations() {
@@ -47,6 +47,7 @@ fn row(operation: &TracedOperation, load: &str) -> Vec<String> {
         number::count(operation.all.requests),
         number::micros(operation.mean_us(Among::All, |_, _| true)),
         ratio.map_or(number::NONE.into(), |(tracer, generator)| number::percent_of_all(tracer / generator)),
+        share(&|part| part == Part::BeforeSending),
         share(&|part| part == Part::Front),
         share(&Part::is_network),
         share(&|part| part == Part::Application),

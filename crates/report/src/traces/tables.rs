@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::{Among, LatencySummary, Part, ServiceTime, Traces, Trial};
+use results::{Among, LatencySummary, Part, ServiceTime, TracedOperation, Traces, Trial};
 
 use super::Traced;
 use super::words::difference_words;
@@ -113,22 +113,30 @@ fn cpu_share(trial: &Trial, name: &str) -> Option<f64> {
     (all > 0.0).then(|| own / all)
 }
 
-/// What spans alone say of each operation against what the generator saw of the same requests.
+/// What the parts of each operation's requests sum to, and what spans alone say, beside what the generator saw of the same requests,
+/// and of all.
 pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
     let rows = loads.iter().flat_map(|load| {
         load.operations().map(move |operation| {
-            let (tracer, generator) = (&operation.tracer, &operation.response_time);
-            let figures = |of: &LatencySummary| [of.mean_us, of.p50_us, of.p99_us];
-            let ratios = figures(tracer).into_iter().zip(figures(generator)).map(|(tracer, generator)| {
-                tracer.zip(generator).map_or(number::NONE.into(), |(tracer, generator)| {
-                    number::percent_of_all(tracer / generator)
-                })
-            });
+            let nothing = LatencySummary::default();
+            let of_all = load.trial.operations.iter().find(|one| one.name == operation.name);
+            let of_all = of_all.map_or(&nothing, |one| &one.response_time);
+            let TracedOperation { root, tracer, response_time: same, .. } = operation;
+            let figures = |of: &LatencySummary| [of.p50_us, of.p99_us];
+            let ratios = |of: &LatencySummary, to: &LatencySummary| {
+                let both = [of.p50_us.zip(to.p50_us), of.p99_us.zip(to.p99_us)];
+                both.map(|both| both.map_or(number::NONE.into(), |(of, to)| number::percent_of_all(of / to)))
+            };
             let mut row =
                 vec![load.label.clone(), operation.name.clone(), number::count(operation.all.requests)];
-            row.extend(figures(generator).map(number::micros));
+            row.extend(figures(root).map(number::micros));
+            row.extend(figures(same).map(number::micros));
+            row.extend(ratios(root, same));
+            row.push(number::count(of_all.count));
+            row.extend(figures(of_all).map(number::micros));
+            row.extend(ratios(root, of_all));
             row.extend(figures(tracer).map(number::micros));
-            row.extend(ratios);
+            row.extend(ratios(tracer, same));
             row
         })
     });
@@ -136,18 +144,25 @@ pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
         "load",
         "operation",
         "joined",
-        "generator mean",
+        "parts p50",
+        "p99",
+        "generator p50",
+        "p99",
+        "ratio p50",
+        "p99",
+        "all requests",
         "p50",
         "p99",
-        "spans mean",
-        "p50",
+        "ratio p50",
         "p99",
-        "ratio mean",
-        "p50",
+        "spans p50",
+        "p99",
+        "ratio p50",
         "p99",
     ];
-    let title = "What spans alone say, from the first stamp at the entrance to the last, against the generator’s response time of the same \
-                 requests; the rest is the front";
+    let title = "What the parts of a request sum to, against the generator’s response time of the same requests and of all; and what spans \
+                 alone say, from the first stamp at the entrance to the last, against that of the same: the rest is the front and the wait \
+                 before sending";
     html! { @if let Some(table) = page::table(title, &heads, 2, rows.collect()) { (table) } }
 }
 

@@ -119,7 +119,11 @@ pub fn trial(plan: &Plan) -> Trial {
         };
         Verdict::Invalid { reasons: if plan.lag_us > 300.0 { vec![late, saturated] } else { vec![late] } }
     } else if overload {
-        Verdict::Overloaded { achieved_share: achieved / rps, backlog_growth_rps: rps - achieved }
+        Verdict::Overloaded {
+            achieved_share: achieved / rps,
+            backlog_growth_rps: rps - achieved,
+            timed_out_share: 0.0,
+        }
     } else {
         Verdict::Valid
     };

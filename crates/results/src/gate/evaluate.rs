@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Rate, SessionFigure};
 
 use super::{Figure, Gate, Limit};
-use crate::{DistributionSummary, LatencySummary, Operation, Trial, Verdict};
+use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Verdict};
 
 /// What a gate found in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,17 +104,19 @@ impl Gate {
         };
         let times = &operation.response_time;
         let few = || format!("too few requests for it ({})", times.count);
+        let is_all = matches!(self.operation.as_deref(), None | Some("all"));
+        let outcomes = if is_all { Some(&trial.arrivals) } else { operation.outcomes.as_ref() };
         exactly(match &self.figure {
-            Figure::Percentile(percentile) if self.operation.is_none() => {
-                trial.percentile_us(*percentile).ok_or_else(few)
-            }
+            Figure::Percentile(percentile) if self.operation.is_none() => answered(outcomes, *percentile)
+                .and_then(|()| trial.percentile_us(*percentile).ok_or_else(few)),
             Figure::Percentile(percentile) => match times.percentile_us(*percentile) {
-                Some(kept) => kept.ok_or_else(few),
+                Some(kept) => answered(outcomes, *percentile).and_then(|()| kept.ok_or_else(few)),
                 None => Err(format!("of one operation only {} are kept", LatencySummary::KEPT)),
             },
-            Figure::WindowedP99 => trial
-                .windowed_p99_us
-                .ok_or_else(|| "too few requests for it: it takes three windows of 1000 each".into()),
+            Figure::WindowedP99 => answered(outcomes, 99.0).and_then(|()| {
+                let few = || "too few requests for it: it takes three windows of 1000 each".into();
+                trial.windowed_p99_us.ok_or_else(few)
+            }),
             Figure::Max => times.max_us.ok_or_else(few),
             Figure::Mean => times.mean_us.ok_or_else(few),
             Figure::Within(target) => return within(trial, *target),
@@ -170,6 +172,20 @@ fn operation<'a>(trial: &'a Trial, name: &str) -> Result<&'a Operation, String> 
     })
 }
 
+/// Errors: so many requests failed that the one at the percentile has no response time.
+fn answered(of: Option<&Arrivals>, percentile: f64) -> Result<(), String> {
+    match of.filter(|arrivals| arrivals.fail_beyond(percentile)) {
+        Some(arrivals) => Err(format!(
+            "{} of {} requests had no good answer: {} failed, {} timed out",
+            arrivals.failed(),
+            arrivals.intended,
+            arrivals.errors,
+            arrivals.timeouts
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The share within `target`, as it was counted, or else the least that the distribution allows.
 fn within(trial: &Trial, target: Nanos) -> Found {
     let target_us = target.as_micros_f64();
@@ -209,9 +225,8 @@ fn errors(trial: &Trial, operation: &Operation, apart: bool) -> Result<f64, Stri
         (true, Some(outcomes)) => outcomes,
         (true, None) => return Err("the trial did not count the errors of its operations".into()),
     };
-    let failed = arrivals.errors.saturating_add(arrivals.timeouts);
     if arrivals.intended == 0 {
         return Err("no request was due".into());
     }
-    Ok(100.0 * failed as f64 / arrivals.intended as f64)
+    Ok(100.0 * arrivals.failed() as f64 / arrivals.intended as f64)
 }

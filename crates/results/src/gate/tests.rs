@@ -53,7 +53,9 @@ fn every_figure_is_held_to_its_limit() {
     check("p99.9≤2ms", true, "p99.9<=2ms met: 900 µs");
     check("p50<20us", false, "p50<20us missed: 30 µs");
     check("p99.7<1ms", true, "p99.7<1ms met: 600 µs");
-    check("p99.99<1s", false, "p99.99<1s missed: too few requests for it (20000)");
+    let failed = "10 of 20000 requests had no good answer: 4 failed, 6 timed out";
+    check("p99.99<1s", false, &format!("p99.99<1s missed: {failed}"));
+    check("get.p99.99<1s", false, "get.p99.99<1s missed: too few requests for it (20000)");
     check("max<1ms", false, "max<1ms missed: 2 ms");
     check("mean<50us", true, "mean<50us met: 40 µs");
     check("windowed_p99<1ms", true, "windowed_p99<1ms met: 350 µs");
@@ -127,9 +129,33 @@ fn what_sessions_feel_is_held_to_its_limit() {
     let none = "of what sessions measure only percentiles, max and mean are known";
     check("startup.errors<1%", false, &format!("startup.errors<1% missed: {none}"));
     // An overload's response times grow with the window, its misses do not.
-    trial.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
+    trial.verdict =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     let passed = |gate: &str| gate.parse::<Gate>().unwrap().evaluate(&trial).passed;
     assert!(passed("rebuffer<1%") && !passed("startup<2s"));
+}
+
+/// Visitors of a site that does not answer most of them.
+#[test]
+fn what_was_not_answered_meets_no_response_time() {
+    let mut trial = trial();
+    trial.sessions = Some(Sessions::default());
+    trial.arrivals = Arrivals { intended: 192, completed: 38, timeouts: 154, ..Arrivals::default() };
+    trial.operations[0].outcomes = Some(trial.arrivals);
+    let words = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial).words;
+    let few = "154 of 192 requests had no good answer: 0 failed, 154 timed out";
+    for gate in ["p99<1ms", "p50<1ms", "windowed_p99<1ms", "get.p99<300us"] {
+        assert_eq!(words(gate, &trial), format!("{gate} missed: {few}"));
+    }
+    assert_eq!(words("errors<1%", &trial), "errors<1% missed: 80.21%");
+    // Those that were answered are not what was asked about.
+    trial.verdict =
+        Verdict::Overloaded { achieved_share: 0.2, backlog_growth_rps: 0.0, timed_out_share: 154.0 / 192.0 };
+    for gate in ["mean<50us", "max<10ms", "p99<1ms"] {
+        assert!(!gate.parse::<Gate>().unwrap().evaluate(&trial).passed, "{gate}");
+    }
+    let expect = "overloaded: achieved 20.0 % of the offered load, 80.2 % of it timed out, the backlog grew by 0 requests/s";
+    assert_eq!(trial.verdict.to_string(), expect);
 }
 
 #[test]
@@ -147,7 +173,8 @@ fn a_spoiled_trial_meets_nothing() {
     let words = gate("p99<1ms", &invalidated).words;
     assert!(words.starts_with("p99<1ms not measurable on this host now: 400 µs, but"), "{words}");
     // An overload is a finding: what does not depend on the window's length may be asked.
-    invalidated.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
+    invalidated.verdict =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);
     assert!(gate("rate>=9k", &invalidated).passed);
     // The default has not been judged.

@@ -1,6 +1,7 @@
+use std::fs;
 use std::net::TcpListener;
 
-use crate::run::{Served, refuses, taillight};
+use crate::run::{Served, finish, refuses, taillight, text};
 
 /// `load cache` with these options on a target that does not matter.
 fn load(options: &[&str]) -> std::process::Command {
@@ -60,6 +61,25 @@ fn targets_that_are_not_there() {
     check("127.0.0.1:http", 2, &["not a port", "HOST:PORT"]);
     check("redis", 2, &["sphinx (embedded), memcached"]);
     check("no-such-host.invalid:11211", 1, &["no-such-host.invalid", "not known"]);
+}
+
+/// Whether it is typed or read from a file: what one trial as JSON would leave out is refused before anything starts.
+#[test]
+fn one_trial_as_json_leaves_nothing_out_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.json");
+    let plain = ["load", "cache", "--rate", "1k", "--target", "127.0.0.1:9"];
+    for (option, value, says) in [
+        ("--server-knob", "aslr=off", "--server-knob: one trial as JSON changes nothing on this machine"),
+        ("--client-knob", "aslr=off", "--client-knob: one trial as JSON changes nothing on this machine"),
+        ("--probe", "sockets", "--probe: one trial as JSON is not observed"),
+    ] {
+        refuses(taillight(&plain).args([option, value, "--json"]), 2, &[says, "leave out --json"]);
+        let resolved = finish(taillight(&plain).args([option, value, "--resolve"]));
+        assert!(resolved.status.success(), "{}", text(&resolved));
+        fs::write(&file, resolved.stdout).unwrap();
+        refuses(taillight(&["load", "--json", "--spec"]).arg(&file), 2, &[says]);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, judge};
 use reactor::Address;
 use spec::Popularity;
 use spec::workload::Sampling;
@@ -167,6 +167,26 @@ fn each_fault_is_counted_as_what_it_is() {
         let tally = recording.tally;
         assert!(tally.errors.abs_diff(tally.intended / 4) < tally.intended / 20, "{fault:?} {tally:?}");
     }
+}
+
+/// Time-outs are the generator's and no deadline of a visitor: a site that lets them pass does not keep up.
+#[test]
+fn a_site_that_does_not_answer_is_overloaded() {
+    let verdict = |each: u64| {
+        let mut setup = Setup::new("browse:100", 807);
+        setup.fault = Some((each, Fault::Never));
+        let (recording, _) = setup.run();
+        let Tally { intended, timeouts, .. } = recording.tally;
+        assert!(timeouts.abs_diff(intended / each) < 10, "{:?}", recording.tally);
+        let verdict = judge(&recording, &setup.plan.load, Vec::new());
+        (verdict.label(), verdict.to_string())
+    };
+    for each in [2, 20] {
+        let (label, words) = verdict(each);
+        assert!(label == "overloaded" && words.contains("% of it timed out"), "{each}: {words}");
+    }
+    let (label, words) = verdict(500);
+    assert_eq!(label, "valid", "{words}");
 }
 
 #[test]

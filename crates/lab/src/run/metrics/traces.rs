@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use results::{Among, Coverage, Difference, Part, ServiceTime, TracedOperation, Traces, TracingCost};
+use results::{
+    Among, Coverage, Difference, LatencySummary, Part, ServiceTime, TracedOperation, Traces, TracingCost,
+    Trial,
+};
 
 /// What is said of all operations together.
 const ALL: &str = "all";
 /// The part that a share of time between services is under.
 const NETWORK: &str = "network";
 
-/// Named after the operation; of shares the whole is the generator's time, of which the parts are.
-pub(super) fn of(traces: &Traces) -> Vec<(String, f64)> {
+/// Named after the operation; of shares the whole is the generator's time, of which the parts are. None where nothing was traced.
+pub(super) fn of(trial: &Trial) -> Vec<(String, f64)> {
+    let Some(traces) = &trial.traces else { return Vec::new() };
     let mut seen = coverage(&traces.coverage);
     let operations: Vec<(&str, Vec<&TracedOperation>)> = traces
         .operations
@@ -26,6 +30,7 @@ pub(super) fn of(traces: &Traces) -> Vec<(String, f64)> {
         seen.push((format!("trace_requests.{name}"), requests as f64));
     }
     seen.extend(traces.operations.iter().flat_map(totals));
+    seen.extend(traces.operations.iter().flat_map(|operation| of_all(operation, trial)));
     seen.extend(services(traces));
     seen.extend(traces.cost.iter().flat_map(cost));
     seen
@@ -67,22 +72,35 @@ fn shares(name: &str, group: &str, of: &[&TracedOperation], among: Among) -> Vec
     services.chain(parts).collect()
 }
 
-/// What the spans alone say of an operation, and against the generator.
+/// What the spans alone say of an operation, and they and its parts against the generator.
 fn totals(operation: &TracedOperation) -> Vec<(String, f64)> {
     let TracedOperation { name, tracer, response_time, root, .. } = operation;
-    let pairs = [
-        ("mean", tracer.mean_us, response_time.mean_us),
-        ("p50", tracer.p50_us, response_time.p50_us),
-        ("p99", tracer.p99_us, response_time.p99_us),
-    ];
     let mut seen: Vec<(String, f64)> =
         root.mean_us.map(|us| (format!("trace_root_us_mean.{name}"), us)).into_iter().collect();
-    for (at, tracer, generator) in pairs {
-        seen.extend(tracer.map(|us| (format!("trace_us_{at}.{name}"), us)));
-        let both = tracer.zip(generator);
-        seen.extend(both.map(|(tracer, generator)| (format!("trace_ratio_{at}.{name}"), tracer / generator)));
+    for (at, us) in figures(tracer) {
+        seen.extend(us.map(|us| (format!("trace_us_{at}.{name}"), us)));
     }
+    seen.extend(ratios("trace_ratio", name, tracer, response_time));
+    seen.extend(ratios("trace_sum_ratio", name, root, response_time));
     seen
+}
+
+/// The parts of the traced requests of an operation against the generator's response time of all of its requests.
+fn of_all(operation: &TracedOperation, trial: &Trial) -> Vec<(String, f64)> {
+    let TracedOperation { name, root, .. } = operation;
+    let all = trial.operations.iter().find(|one| one.name == *name);
+    all.map_or_else(Vec::new, |all| ratios("trace_sum_ratio_of_all", name, root, &all.response_time))
+}
+
+fn figures(of: &LatencySummary) -> [(&'static str, Option<f64>); 3] {
+    [("mean", of.mean_us), ("p50", of.p50_us), ("p99", of.p99_us)]
+}
+
+/// `of` over `to`, where both are known.
+fn ratios(what: &str, name: &str, of: &LatencySummary, to: &LatencySummary) -> Vec<(String, f64)> {
+    let both = figures(of).into_iter().zip(figures(to));
+    let ratio = |((at, of), (_, to))| Some((format!("{what}_{at}.{name}"), of? / to?));
+    both.filter_map(ratio).collect()
 }
 
 /// Of each service over all operations: of its own time the share between services, and what one call took of the processor.
@@ -127,11 +145,11 @@ fn cost(cost: &TracingCost) -> Vec<(String, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use results::{Group, LatencySummary, PartTime};
+    use results::{Group, Operation, PartTime};
 
     use super::*;
 
-    fn traces() -> Traces {
+    fn trial() -> Trial {
         let part = |part, all_ns, tail_ns| PartTime { part, all_ns, tail_ns, ..PartTime::default() };
         let service = |name: &str, cpu_ns, parts| ServiceTime {
             name: name.into(),
@@ -145,6 +163,7 @@ mod tests {
             all: Group { requests: 10, root_ns: 6_000 + plot, tracer_ns: 0 },
             tail: Group { requests: 1, root_ns: 1_000, tracer_ns: 0 },
             response_time: LatencySummary { p50_us: Some(100.0), ..LatencySummary::default() },
+            root: LatencySummary { p50_us: Some(100.0), ..LatencySummary::default() },
             tracer: LatencySummary { p50_us: Some(98.0), ..LatencySummary::default() },
             services: vec![
                 service("front", 0, vec![part(Part::Front, 2_000, 0)]),
@@ -163,7 +182,7 @@ mod tests {
             p99: Some(Difference { us: 1.0, low_us: -3.0, high_us: 5.0 }),
             ..TracingCost::default()
         };
-        Traces {
+        let traces = Traces {
             coverage: Coverage {
                 sampled: 25,
                 joined: 20,
@@ -175,12 +194,15 @@ mod tests {
             operations: vec![operation("browse", 2_000), operation("review", 6_000)],
             cost: vec![cost],
             ..Traces::default()
-        }
+        };
+        let all = LatencySummary { p50_us: Some(125.0), ..LatencySummary::default() };
+        let all = Operation { name: "browse".into(), response_time: all, ..Operation::default() };
+        Trial { traces: Some(traces), operations: vec![all], ..Trial::default() }
     }
 
     #[test]
     fn shares_are_of_the_generators_time() {
-        let metrics: BTreeMap<String, f64> = of(&traces()).into_iter().collect();
+        let metrics: BTreeMap<String, f64> = of(&trial()).into_iter().collect();
         let check = |name: &str, expect: Option<f64>| {
             let found = metrics.get(name).copied();
             assert_eq!(
@@ -206,6 +228,9 @@ mod tests {
         check("trace_requests.all", Some(20.0));
         check("trace_ratio_p50.browse", Some(0.98));
         check("trace_ratio_p99.browse", None);
+        check("trace_sum_ratio_p50.browse", Some(1.0));
+        check("trace_sum_ratio_of_all_p50.browse", Some(0.8));
+        check("trace_sum_ratio_of_all_p50.review", None);
         check("trace_joined_share", Some(0.8));
         check("trace_whole_share", Some(0.5));
         check("trace_spans_share", Some(1.0));
@@ -217,7 +242,12 @@ mod tests {
 
     #[test]
     fn nothing_traced_has_no_shares() {
+        assert!(of(&Trial::default()).is_empty());
         let empty = Traces { operations: vec![TracedOperation::default()], ..Traces::default() };
-        assert!(of(&empty).iter().all(|(name, value)| name.starts_with("trace_requests") && *value == 0.0));
+        assert!(
+            of(&Trial { traces: Some(empty), ..Trial::default() })
+                .iter()
+                .all(|(name, value)| name.starts_with("trace_requests") && *value == 0.0)
+        );
     }
 }

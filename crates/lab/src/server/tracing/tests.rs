@@ -39,7 +39,7 @@ fn file(service: u16, spans: &[Span]) -> Vec<u8> {
     bytes
 }
 
-/// A page that php answers in 10 ms, of which plot takes 4; the generator waits for 15.
+/// A page that php answers in 10 ms, of which plot takes 4; the generator sends it 1 ms after it was due, and waits for 15 more.
 fn left_in(folder: &Path) {
     let php = [
         span(Kind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
@@ -102,11 +102,12 @@ fn spans_become_parts_of_what_the_generator_waited_for() {
     assert_eq!((coverage.sampled, coverage.joined, coverage.whole), (1, 1, 1));
     assert_eq!((coverage.spans_expected, coverage.spans_found), (3, 3));
     let browse = traces.operation("browse").unwrap();
-    assert_eq!(browse.all.root_ns, 15 * MS);
+    assert_eq!(browse.all.root_ns, 16 * MS);
     let us = |service: &str, part: Part| {
         browse.mean_us(results::Among::All, |name, of| (name, of) == (service, part)).unwrap()
     };
-    assert_eq!((us("front", Part::Front), us("php", Part::Queue)), (5_000.0, 1_000.0));
+    assert_eq!((us("client", Part::BeforeSending), us("front", Part::Front)), (1_000.0, 5_000.0));
+    assert_eq!(us("php", Part::Queue), 1_000.0);
     assert_eq!((us("php", Part::Application), us("plot", Part::Application)), (3_000.0, 4_000.0));
     assert_eq!(us("plot", Part::Transit), 2_000.0);
 }
