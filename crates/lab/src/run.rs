@@ -24,6 +24,7 @@ mod trials;
 pub use bench::{Bench, Setup};
 pub use knob_guard::{KnobGuard, LEFT_OUT};
 pub(crate) use knob_guard::{changes_this_machine, client_names as client_knob_names, names as knob_names};
+pub(crate) use metrics::ADVICE_USED;
 #[cfg(test)]
 pub(crate) use pair::place;
 pub(crate) use plan::{BenchPlan, Pair, Point};

@@ -157,6 +157,11 @@ impl Server {
         if let Keeper::Managed(own) = &self.keeper { own.pids() } else { Vec::new() }
     }
 
+    /// Its services that run on this machine, each with its processes.
+    fn pids_by_service(&self) -> Vec<(String, Vec<u32>)> {
+        if let Keeper::Managed(own) = &self.keeper { own.pids_by_service() } else { Vec::new() }
+    }
+
     /// The folder of this machine whose files it serves, where it was started here.
     pub fn folder(&self) -> Option<&Path> {
         if let Keeper::Managed(own) = &self.keeper { own.folder() } else { None }

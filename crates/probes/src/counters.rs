@@ -1,6 +1,8 @@
 //! Counters of processor and kernel over the server's threads.
 
-use std::collections::BTreeMap;
+mod slots;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -21,6 +23,8 @@ struct Source {
     name: &'static str,
     /// Whether it counts in the kernel only.
     in_kernel: bool,
+    /// What each count stands for.
+    scale: u64,
 }
 
 /// A cache's misses on reading. Source: `perf_event_open(2)`, the encoding of `PERF_TYPE_HW_CACHE`.
@@ -31,28 +35,31 @@ const fn misses(cache: u32, name: &'static str) -> Source {
         number: (cache | read << 8 | miss << 16) as u64,
         name,
         in_kernel: false,
+        scale: 1,
     }
 }
 
 const fn hardware(number: u32, name: &'static str) -> Source {
-    Source { kind: perf::PERF_TYPE_HARDWARE, number: number as u64, name, in_kernel: false }
+    Source { kind: perf::PERF_TYPE_HARDWARE, number: number as u64, name, in_kernel: false, scale: 1 }
 }
 
 const fn software(number: u32, name: &'static str) -> Source {
-    Source { kind: perf::PERF_TYPE_SOFTWARE, number: number as u64, name, in_kernel: false }
+    Source { kind: perf::PERF_TYPE_SOFTWARE, number: number as u64, name, in_kernel: false, scale: 1 }
 }
 
 const CYCLES: &str = "cycles";
 const INSTRUCTIONS: &str = "instructions";
 const KERNEL_INSTRUCTIONS: &str = "kernel_instructions";
 
-const SOURCES: [Source; 13] = [
+const SOURCES: [Source; 15] = [
     hardware(perf::PERF_COUNT_HW_CPU_CYCLES, CYCLES),
     hardware(perf::PERF_COUNT_HW_INSTRUCTIONS, INSTRUCTIONS),
     Source { in_kernel: true, ..hardware(perf::PERF_COUNT_HW_INSTRUCTIONS, KERNEL_INSTRUCTIONS) },
     hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "frontend_stalls"),
     hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "backend_stalls"),
+    hardware(perf::PERF_COUNT_HW_BRANCH_MISSES, "branch_misses"),
     misses(perf::PERF_COUNT_HW_CACHE_L1I, "l1i_misses"),
+    Source { in_kernel: true, ..misses(perf::PERF_COUNT_HW_CACHE_L1I, "kernel_l1i_misses") },
     misses(perf::PERF_COUNT_HW_CACHE_L1D, "l1d_misses"),
     misses(perf::PERF_COUNT_HW_CACHE_LL, "llc_misses"),
     misses(perf::PERF_COUNT_HW_CACHE_DTLB, "dtlb_misses"),
@@ -63,17 +70,44 @@ const SOURCES: [Source; 13] = [
 ];
 
 struct Counters {
-    events: Vec<(&'static str, Event)>,
+    subject: Subject,
+    /// What is counted: those that are there.
+    sources: Vec<Source>,
+    /// The threads that are counted: some start late.
+    threads: BTreeSet<u32>,
+    events: Vec<Counting>,
     before: Counts,
+    /// Counters that some threads were refused, and why the last of them.
+    refused: BTreeSet<&'static str>,
+    why: String,
+}
+
+/// One event of one thread.
+struct Counting {
+    name: &'static str,
+    scale: u64,
+    /// The place of its service; `None` where the whole is one.
+    service: Option<usize>,
+    event: Event,
 }
 
 /// Sums by name.
+type Sums = BTreeMap<&'static str, Counted>;
+
+/// What was counted of all threads, and of those of each service.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Counts(BTreeMap<&'static str, Counted>);
+struct Counts {
+    all: Sums,
+    services: BTreeMap<String, Sums>,
+    /// As those of [`Counters`].
+    refused: BTreeSet<&'static str>,
+    why: String,
+}
 
 /// The events that are available, and those that are not.
 struct Opened<E> {
-    events: Vec<(&'static str, E)>,
+    /// Each with the places of its source and its thread.
+    events: Vec<(usize, usize, E)>,
     /// Counters that this machine lacks.
     absent: Vec<&'static str>,
     /// Counters that some threads were refused, and why the last of them.
@@ -82,15 +116,19 @@ struct Opened<E> {
 }
 
 /// Opens each source on each thread.
-fn all<E>(threads: &[u32], mut open: impl FnMut(&Source, u32) -> io::Result<E>) -> Opened<E> {
+fn all<E>(
+    sources: &[Source],
+    threads: &[u32],
+    mut open: impl FnMut(&Source, u32) -> io::Result<E>,
+) -> Opened<E> {
     let mut opened = Opened { events: Vec::new(), absent: Vec::new(), refused: Vec::new(), why: None };
-    for source in &SOURCES {
+    for (place, source) in sources.iter().enumerate() {
         let before = opened.events.len();
         let (mut lacks, mut is_refused) = (false, false);
-        for tid in threads {
+        for (thread, tid) in threads.iter().enumerate() {
             let error = match open(source, *tid) {
                 Ok(event) => {
-                    opened.events.push((source.name, event));
+                    opened.events.push((place, thread, event));
                     continue;
                 }
                 Err(error) => error,
@@ -119,61 +157,101 @@ pub(crate) fn open(
     subject: &Subject,
     missing: &mut Vec<Missing>,
 ) -> Result<Box<dyn Instrument>, Vec<Missing>> {
-    let threads: Vec<u32> =
-        host::threads::of(Path::new("/"), &subject.pids).into_iter().map(|(_, tid)| tid).collect();
-    let Opened { events, absent, refused, why } = all(&threads, |source, tid| {
-        let mut attributes = perf::perf_event_attr {
-            type_: source.kind,
-            config: source.number,
-            read_format: READ_TIMES,
-            ..perf::perf_event_attr::default()
-        };
-        attributes.set_exclude_user(source.in_kernel.into());
-        Event::open(attributes, tid)
-    });
-    let probe = Probe::Counters.name().to_owned();
-    if events.is_empty() {
-        let what = match why {
-            Some(error) => hint(&error),
-            None if absent.is_empty() => {
-                "the server's processes: none is known to listen at its address on this machine".into()
-            }
-            None => "a kernel with CONFIG_PERF_EVENTS".into(),
-        };
-        return Err(vec![Missing { probe, what, disables: "every counter".into() }]);
-    }
-    if !absent.is_empty() {
-        let what = if absent.contains(&CYCLES) {
-            "the processor's own counters: a machine without a hypervisor, or one that passes them on (vPMU)"
-        } else {
-            "some of the processor's counters, which this kind of processor does not have"
-        };
-        missing.push(Missing {
-            probe: format!("{probe}: hardware"),
-            what: what.into(),
-            disables: absent.join(", "),
-        });
-    }
-    if let Some(error) = why {
-        missing.push(Missing {
-            probe: format!("{probe}: threads"),
-            what: format!(
-                "more open files (ulimit -n), or leave to count each of the server's threads ({error})"
-            ),
-            disables: format!("a part, or all, of {}", refused.join(", ")),
-        });
-    }
-    Ok(Box::new(Counters { events, before: Counts::default() }))
+    Ok(Box::new(Counters::open(subject, missing)?))
 }
 
 impl Counters {
-    fn read(&self) -> Counts {
-        let mut sums: BTreeMap<&str, Counted> = BTreeMap::new();
-        for (name, event) in &self.events {
-            let sum = sums.entry(*name).or_default();
-            *sum = sum.plus(event.read().unwrap_or_default());
+    fn open(subject: &Subject, missing: &mut Vec<Missing>) -> Result<Counters, Vec<Missing>> {
+        let mut counters = Counters {
+            subject: subject.clone(),
+            sources: SOURCES.into_iter().chain(slots::sources(Path::new("/"))).collect(),
+            threads: BTreeSet::new(),
+            events: Vec::new(),
+            before: Counts::default(),
+            refused: BTreeSet::new(),
+            why: String::new(),
+        };
+        let (absent, why) = counters.open_threads();
+        let probe = Probe::Counters.name().to_owned();
+        if counters.events.is_empty() {
+            let what = match why {
+                Some(error) => hint(&error),
+                None if absent.is_empty() => {
+                    "the server's processes: none is known to listen at its address on this machine".into()
+                }
+                None => "a kernel with CONFIG_PERF_EVENTS".into(),
+            };
+            return Err(vec![Missing { probe, what, disables: "every counter".into() }]);
         }
-        Counts(sums)
+        counters.sources.retain(|source| !absent.contains(&source.name));
+        if !absent.is_empty() {
+            let what = if absent.contains(&CYCLES) {
+                "the processor's own counters: a machine without a hypervisor, or one that passes them on (vPMU)"
+            } else {
+                "some of the processor's counters, which this kind of processor does not have"
+            };
+            missing.push(Missing {
+                probe: format!("{probe}: hardware"),
+                what: what.into(),
+                disables: absent.join(", "),
+            });
+        }
+        Ok(counters)
+    }
+
+    /// Opens every source on each thread that has none. Returns what no thread has, and why one was refused.
+    fn open_threads(&mut self) -> (Vec<&'static str>, Option<io::Error>) {
+        let threads = host::threads::of(Path::new("/"), &self.subject.pids);
+        let (pids, tids): (Vec<u32>, Vec<u32>) =
+            threads.into_iter().filter(|(_, tid)| !self.threads.contains(tid)).unzip();
+        let Opened { events, absent, refused, why } = all(&self.sources, &tids, |source, tid| {
+            let mut attributes = perf::perf_event_attr {
+                type_: source.kind,
+                config: source.number,
+                read_format: READ_TIMES,
+                ..perf::perf_event_attr::default()
+            };
+            attributes.set_exclude_user(source.in_kernel.into());
+            Event::open(attributes, tid)
+        });
+        self.threads.extend(&tids);
+        let services = &self.subject.services;
+        let service = |pid: u32| services.iter().position(|(_, pids)| pids.contains(&pid));
+        let counting = |(source, thread, event): (usize, usize, Event)| {
+            let Source { name, scale, .. } = self.sources[source];
+            Counting { name, scale, service: service(pids[thread]), event }
+        };
+        self.events.extend(events.into_iter().map(counting));
+        self.refused.extend(refused);
+        if let Some(error) = &why {
+            self.why = error.to_string();
+        }
+        (absent, why)
+    }
+
+    fn read(&self) -> Counts {
+        let mut counts = Counts::default();
+        for Counting { name, scale, service, event } in &self.events {
+            let counted = event.read().unwrap_or_default();
+            let counted = Counted { count: counted.count.saturating_mul(*scale), ..counted };
+            add(&mut counts.all, name, counted);
+            if let Some((service, _)) = service.and_then(|place| self.subject.services.get(place)) {
+                add(counts.services.entry(service.clone()).or_default(), name, counted);
+            }
+        }
+        counts
+    }
+}
+
+fn add(sums: &mut Sums, name: &'static str, more: Counted) {
+    let sum = sums.entry(name).or_default();
+    *sum = sum.plus(more);
+}
+
+/// What was added since `before`.
+fn since(now: &mut Sums, before: Option<&Sums>) {
+    for (name, count) in now {
+        *count = count.since(before.and_then(|before| before.get(name)).copied().unwrap_or_default());
     }
 }
 
@@ -183,56 +261,87 @@ impl Instrument for Counters {
     }
 
     fn resume(&mut self) -> io::Result<()> {
+        self.open_threads();
         self.before = self.read();
-        self.events.iter().try_for_each(|(_, event)| event.enable())
+        self.events.iter().try_for_each(|counting| counting.event.enable())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
         // A thread that has ended counts no more, which is what was wanted.
-        self.events.iter().for_each(|(_, event)| drop(event.disable()));
+        self.events.iter().for_each(|counting| drop(counting.event.disable()));
         let mut counts = self.read();
-        for (name, count) in &mut counts.0 {
-            *count = count.since(self.before.0.get(name).copied().unwrap_or_default());
+        since(&mut counts.all, Some(&self.before.all));
+        for (service, sums) in &mut counts.services {
+            since(sums, self.before.services.get(service));
         }
-        Box::new(counts)
+        Box::new(Counts { refused: self.refused.clone(), why: self.why.clone(), ..counts })
     }
+}
+
+/// What counters say, and those that were on and never counted.
+fn figures(sums: &Sums, observed_s: f64) -> (Vec<Counter>, Vec<&'static str>) {
+    let of = |name: &str| sums.get(name).and_then(|counted| counted.scaled());
+    let mut all = Vec::new();
+    let mut enter = |name: String, value: f64| all.push(Counter { name, value });
+    let instructions = of(INSTRUCTIONS).filter(|count| *count > 0.0);
+    let cycles = of(CYCLES).filter(|count| *count > 0.0);
+    if let Some((instructions, cycles)) = instructions.zip(cycles) {
+        enter("ipc".into(), instructions / cycles);
+    }
+    let mut never = Vec::new();
+    for (name, counted) in sums {
+        let Some(count) = counted.scaled() else {
+            never.push(*name);
+            continue;
+        };
+        match (*name, instructions, cycles) {
+            (name, ..) if slots::is_one(name) => {}
+            (KERNEL_INSTRUCTIONS, Some(instructions), _) => {
+                enter("kernel_instruction_share".into(), count / instructions);
+            }
+            (CYCLES | INSTRUCTIONS, ..) => enter(format!("{name}_per_s"), count / observed_s),
+            (name, _, Some(cycles)) if name.ends_with("_stalls") => {
+                enter(format!("{name}_share"), count / cycles)
+            }
+            (name, Some(instructions), _) if name.ends_with("_misses") => {
+                enter(format!("{name}_per_kilo_instruction"), 1e3 * count / instructions);
+            }
+            (name, ..) => enter(format!("{name}_per_s"), count / observed_s),
+        }
+    }
+    all.extend(slots::shares(of));
+    (all, never)
 }
 
 impl Summed for Counts {
     fn merge(&mut self, other: &Counts) {
-        for (name, more) in &other.0 {
-            let sum = self.0.entry(name).or_default();
-            *sum = sum.plus(*more);
+        other.all.iter().for_each(|(name, more)| add(&mut self.all, name, *more));
+        for (service, sums) in &other.services {
+            let into = self.services.entry(service.clone()).or_default();
+            sums.iter().for_each(|(name, more)| add(into, name, *more));
+        }
+        self.refused.extend(&other.refused);
+        if !other.why.is_empty() {
+            self.why.clone_from(&other.why);
         }
     }
 
     fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
-        let of = |name: &str| self.0.get(name).and_then(|counted| counted.scaled());
-        let mut enter = |name: String, value: f64| into.counters.push(Counter { name, value });
-        let instructions = of(INSTRUCTIONS).filter(|count| *count > 0.0);
-        let cycles = of(CYCLES).filter(|count| *count > 0.0);
-        if let Some((instructions, cycles)) = instructions.zip(cycles) {
-            enter("ipc".into(), instructions / cycles);
+        let (counters, never) = figures(&self.all, observed_s);
+        into.counters.extend(counters);
+        for (service, sums) in &self.services {
+            into.service(service).counters = figures(sums, observed_s).0;
         }
-        let mut never = Vec::new();
-        for (name, counted) in &self.0 {
-            let Some(count) = counted.scaled() else {
-                never.push(*name);
-                continue;
-            };
-            match (*name, instructions, cycles) {
-                (KERNEL_INSTRUCTIONS, Some(instructions), _) => {
-                    enter("kernel_instruction_share".into(), count / instructions);
-                }
-                (CYCLES | INSTRUCTIONS, ..) => enter(format!("{name}_per_s"), count / observed_s),
-                (name, _, Some(cycles)) if name.ends_with("_stalls") => {
-                    enter(format!("{name}_share"), count / cycles)
-                }
-                (name, Some(instructions), _) if name.ends_with("_misses") => {
-                    enter(format!("{name}_per_kilo_instruction"), 1e3 * count / instructions);
-                }
-                (name, ..) => enter(format!("{name}_per_s"), count / observed_s),
-            }
+        if !self.refused.is_empty() {
+            let refused: Vec<&str> = self.refused.iter().copied().collect();
+            into.missing.push(Missing {
+                probe: format!("{}: threads", Probe::Counters.name()),
+                what: format!(
+                    "more open files (ulimit -n), or leave to count each of the server's threads ({})",
+                    self.why
+                ),
+                disables: format!("a part, or all, of {}", refused.join(", ")),
+            });
         }
         if !never.is_empty() {
             into.missing.push(Missing {
@@ -256,7 +365,7 @@ mod tests {
     fn counts_become_ratios() {
         let counted = |count: u64| Counted { count, enabled_ns: 10, running_ns: 10 };
         let counts = || {
-            Counts(BTreeMap::from([
+            let all = Sums::from([
                 (CYCLES, counted(200)),
                 // Half of the time.
                 (INSTRUCTIONS, Counted { running_ns: 5, ..counted(50) }),
@@ -268,14 +377,19 @@ mod tests {
                 ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
                 // None of the threads ran.
                 ("cpu_migrations", Counted::default()),
-            ]))
+                // Which tells nothing without the others of its kind.
+                ("slots", counted(800)),
+            ]);
+            let services =
+                [("php".to_owned(), Sums::from([(CYCLES, counted(20)), (INSTRUCTIONS, counted(30))]))];
+            Counts { all, services: services.into(), refused: ["l1d_misses"].into(), ..Counts::default() }
         };
         let mut sum = counts();
         sum.add(&counts());
         let mut record = Probes::default();
         sum.enter(2.0, &mut record);
-        assert_eq!(record.missing.len(), 1, "{:?}", record.missing);
-        assert_eq!(record.missing[0].disables, "itlb_misses");
+        let disabled: Vec<&str> = record.missing.iter().map(|missing| missing.disables.as_str()).collect();
+        assert_eq!(disabled, ["a part, or all, of l1d_misses", "itlb_misses"]);
         let got: Vec<(&str, f64)> = record.counters.iter().map(|c| (c.name.as_str(), c.value)).collect();
         let expect = [
             ("ipc", 0.5),
@@ -288,12 +402,16 @@ mod tests {
             ("page_faults_per_s", 4.0),
         ];
         assert_eq!(got, expect);
+        let [php] = &record.services[..] else { panic!("{:?}", record.services) };
+        let of_php: Vec<(&str, f64)> = php.counters.iter().map(|c| (c.name.as_str(), c.value)).collect();
+        assert_eq!(php.name, "php");
+        assert_eq!(of_php, [("ipc", 1.5), ("cycles_per_s", 20.0), ("instructions_per_s", 30.0)]);
     }
 
     #[test]
     fn what_one_thread_lacks_is_not_what_the_machine_lacks() {
         let check = |errors: [Option<i32>; 2], absent: bool, refused: bool| {
-            let opened = all(&[0, 1], |_, tid| match errors[tid as usize] {
+            let opened = all(&SOURCES, &[0, 1], |_, tid| match errors[tid as usize] {
                 Some(error) => Err(io::Error::from_raw_os_error(error)),
                 None => Ok(tid),
             });
@@ -323,9 +441,34 @@ mod tests {
                 let mut record = Probes::default();
                 probe.pause().enter(1.0, &mut record);
                 assert!(record.counters.iter().any(|counter| counter.name == "page_faults_per_s"));
-                assert!(missing.len() <= 1, "{missing:?}");
+                assert!(record.services.is_empty() && missing.len() <= 1, "{missing:?}");
             }
             Err(lacks) => println!("skipped: this user may not count: {}", lacks[0].what),
         }
+    }
+
+    #[test]
+    fn threads_are_counted_for_their_service_also_those_that_start_late() {
+        let own = Subject { pids: vec![std::process::id()], ..Subject::default() };
+        let own = own.made_of(vec![("a".into(), vec![std::process::id()]), ("b".into(), vec![u32::MAX])]);
+        let Ok(mut counters) = Counters::open(&own, &mut Vec::new()) else {
+            return println!("skipped: this user may not count");
+        };
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (say, said) = std::sync::mpsc::channel();
+        let late = std::thread::spawn(move || {
+            say.send(rustix::thread::gettid().as_raw_pid() as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let tid = said.recv().unwrap();
+        assert!(!counters.threads.contains(&tid));
+        counters.resume().unwrap();
+        assert!(counters.threads.contains(&tid));
+        let mut record = Probes::default();
+        counters.pause().enter(1.0, &mut record);
+        drop(end);
+        late.join().unwrap();
+        let [a] = &record.services[..] else { panic!("{:?}", record.services) };
+        assert_eq!((a.name.as_str(), &a.counters), ("a", &record.counters));
     }
 }

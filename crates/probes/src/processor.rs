@@ -33,6 +33,8 @@ const MAY_LOSE: f64 = 0.01;
 #[derive(Default)]
 struct Sampler {
     pids: Vec<u32>,
+    /// As those of [`Subject`].
+    services: Vec<(String, Vec<u32>)>,
     /// By thread: some start late.
     rings: HashMap<u32, Sampled>,
     /// The same by instructions; none where the processor does not count them for this machine.
@@ -83,11 +85,14 @@ struct Samples {
     refused: BTreeSet<u32>,
     why: String,
     threads: usize,
+    /// As those of [`Subject`].
+    services: Vec<(String, Vec<u32>)>,
 }
 
 /// Opens it on the server's threads.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
-    let mut sampler = Sampler { pids: subject.pids.clone(), ..Sampler::default() };
+    let (pids, services) = (subject.pids.clone(), subject.services.clone());
+    let mut sampler = Sampler { pids, services, ..Sampler::default() };
     let missing = |what: String| {
         let disables = "the split into kernel, program and libraries, and the flame graph".into();
         vec![Missing { probe: Probe::Cpu.name().into(), what, disables }]
@@ -210,7 +215,8 @@ impl Instrument for Sampler {
         let threads = self.rings.len() + refused.len();
         let by_clock = Tally::of(&mut self.rings);
         let by_instructions = Tally::of(&mut self.by_instructions);
-        Box::new(Samples { by_clock, by_instructions, refused, why, threads })
+        let services = self.services.clone();
+        Box::new(Samples { by_clock, by_instructions, refused, why, threads, services })
     }
 }
 
@@ -248,6 +254,12 @@ impl Tally {
         self.stacks.values().sum()
     }
 
+    /// What was taken of these processes.
+    fn only(&self, pids: &[u32]) -> Tally {
+        let of = self.stacks.iter().filter(|(taken, _)| pids.contains(&taken.pid));
+        Tally { stacks: of.map(|(taken, count)| (taken.clone(), *count)).collect(), lost: 0 }
+    }
+
     /// Whether so many samples had no room that the rest may not be like the whole.
     fn is_lossy(&self) -> bool {
         self.lost as f64 > MAY_LOSE * (self.samples() + self.lost) as f64
@@ -278,6 +290,7 @@ impl Summed for Samples {
         self.by_instructions.merge(&other.by_instructions);
         self.refused.extend(&other.refused);
         self.threads = self.threads.max(other.threads);
+        self.services.clone_from(&other.services);
         if self.why.is_empty() {
             self.why.clone_from(&other.why);
         }
@@ -300,6 +313,15 @@ impl Summed for Samples {
             true => Vec::new(),
             false => by_instructions.shares(&mut symbols),
         };
+        for (name, pids) in &self.services {
+            let (clock, instructions) = (self.by_clock.only(pids), by_instructions.only(pids));
+            let service = into.service(name);
+            (service.samples, service.shares) = (clock.samples(), clock.shares(&mut symbols));
+            if !by_instructions.is_lossy() {
+                service.instruction_samples = instructions.samples();
+                service.instruction_shares = instructions.shares(&mut symbols);
+            }
+        }
         let mut notes = vec![format!(
             "Sampled by a clock: code that runs with interrupts off is seen where it turns them on again; a user's stack \
              is as deep as frame pointers lead. {RATE_HZ} samples a second of each thread that runs."
@@ -388,6 +410,16 @@ mod tests {
         };
         check(0, None);
         check(1, Some("cpu: 1 of 5 samples had no room; limit 1 %"));
+        let several = Samples {
+            services: vec![("php".into(), vec![u32::MAX]), ("plot".into(), vec![7])],
+            ..samples(0)
+        };
+        let mut record = Probes::default();
+        several.enter(1.0, &mut record);
+        let [php, plot] = &record.services[..] else { panic!("{:?}", record.services) };
+        assert_eq!((php.name.as_str(), php.samples, php.instruction_samples), ("php", 4, 5));
+        assert_eq!(php.shares, record.processor.unwrap().shares);
+        assert_eq!((plot.samples, plot.shares.len()), (0, 0));
         let mut sum = samples(1);
         sum.add(&samples(2));
         assert_eq!((sum.by_clock.lost, sum.by_clock.stacks[&taken(&[1])]), (3, 6));

@@ -12,6 +12,8 @@ use crate::proc;
 pub struct Subject {
     /// Its processes.
     pub pids: Vec<u32>,
+    /// The processes of each of its services, where it has several.
+    pub services: Vec<(String, Vec<u32>)>,
     /// The ports at which it is asked, as it sees them.
     pub ports: Vec<u16>,
     /// Where it can be asked itself, on whatever machine.
@@ -25,12 +27,18 @@ impl Subject {
         ports.sort_unstable();
         ports.dedup();
         let pids = if pids.is_empty() { listeners(Path::new("/proc"), &ports) } else { pids };
-        Subject { pids, ports, servers: Vec::new() }
+        Subject { pids, ports, ..Subject::default() }
     }
 
     /// The same, which is asked at `servers` for what it counts itself.
     pub fn asked_at(self, servers: Vec<Address>) -> Subject {
         Subject { servers, ..self }
+    }
+
+    /// The same, made of these services, each with its processes. One alone is the whole.
+    pub fn made_of(self, services: Vec<(String, Vec<u32>)>) -> Subject {
+        let services = if services.len() > 1 { services } else { Vec::new() };
+        Subject { services, ..self }
     }
 }
 
@@ -75,13 +83,22 @@ mod tests {
         let address = listener.local_addr().unwrap();
         assert_eq!(
             Subject::new(Vec::new(), &[address]),
-            Subject { pids: vec![std::process::id()], ports: vec![address.port()], servers: Vec::new() }
+            Subject { pids: vec![std::process::id()], ports: vec![address.port()], ..Subject::default() }
         );
         assert_eq!(
             Subject::new(vec![7], &[address, address]),
-            Subject { pids: vec![7], ports: vec![address.port()], servers: Vec::new() }
+            Subject { pids: vec![7], ports: vec![address.port()], ..Subject::default() }
         );
         assert!(listened(Path::new("/proc"), std::process::id()).contains(&address.port()));
         assert!(listened(Path::new("/proc"), u32::MAX).is_empty());
+    }
+
+    #[test]
+    fn services_are_told_apart_where_there_are_several() {
+        let of = |names: &[&str]| {
+            let services = names.iter().map(|name| ((*name).to_owned(), vec![7])).collect();
+            Subject::default().made_of(services).services.len()
+        };
+        assert_eq!((of(&["php", "plot"]), of(&["nginx"]), of(&[])), (2, 0, 0));
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn observed(subjects: &[Subject]) -> Markup {
         (tables::waits(&looked))
         (tables::cores(&looked))
         (tables::code(&looked))
+        (tables::services(&looked))
         @if let Some(processor) = busiest(&looked) {
             div.figures { (figure::flame(&processor.label, processor.trial)) }
         }

@@ -8,6 +8,7 @@
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 
+mod advice;
 mod agent;
 mod closed_loop;
 mod comparison;
@@ -44,6 +45,7 @@ mod verdict;
 mod window;
 mod within;
 
+pub use advice::{Resource, ResourceKind};
 pub use agent::AgentRecord;
 pub use closed_loop::{ClosedLoop, LoopKind};
 pub use comparison::{

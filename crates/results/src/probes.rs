@@ -9,6 +9,7 @@ mod overhead;
 mod processor;
 mod scheduling;
 mod server;
+mod service;
 mod sockets;
 mod stages;
 
@@ -18,9 +19,10 @@ use serde::{Deserialize, Serialize};
 pub use client::ClientTimes;
 pub use input_output::{InputOutput, InputOutputSlot, Phase};
 pub use overhead::Overhead;
-pub use processor::{CodeShare, Counter, Processor, Stack};
+pub use processor::{CodeShare, CodeSplit, Counter, Processor, Stack};
 pub use scheduling::{CoreActivity, Scheduling, ThreadScheduling};
 pub use server::{ServerCounters, ServerTime};
+pub use service::ServiceCode;
 pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
@@ -52,10 +54,24 @@ pub struct Probes {
     pub processor: Option<Processor>,
     /// Counters of the processor and of the kernel, those that are there.
     pub counters: Vec<Counter>,
+    /// What was sampled and counted of each service, where the target has several; empty in results of earlier versions.
+    #[serde(default)]
+    pub services: Vec<ServiceCode>,
     /// Disks and page cache.
     pub io: Option<InputOutput>,
     /// The overhead of each probe.
     pub overhead: Vec<Overhead>,
+}
+
+impl Probes {
+    /// What is known of one service, with nothing where nothing is known yet.
+    pub fn service(&mut self, name: &str) -> &mut ServiceCode {
+        let place = self.services.iter().position(|service| service.name == name).unwrap_or_else(|| {
+            self.services.push(ServiceCode { name: name.into(), ..ServiceCode::default() });
+            self.services.len() - 1
+        });
+        &mut self.services[place]
+    }
 }
 
 /// Something that this host, this user or this build cannot show.

@@ -16,7 +16,7 @@ use super::progress::Tracker;
 use super::quiet::{Kernel, Look};
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
-use super::{BenchPlan, Point, Request, Span, Trials, processors};
+use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
     data_settings, is_traced, people_of,
@@ -283,6 +283,14 @@ impl Bench {
             }
         }
         self.trials.save()
+    }
+
+    /// What its targets may run out of, as one of its trials used it.
+    pub(super) fn advised(&self, trial: &str) -> Vec<(String, f64)> {
+        let experiment = self.trials.experiment();
+        let Some(trial) = experiment.trials.iter().find(|one| one.id == trial) else { return Vec::new() };
+        let target = experiment.targets.iter().find(|target| target.name == trial.target);
+        target.map_or(Vec::new(), |target| metrics::advised(&target.services, trial))
     }
 
     /// How long the knobs take to apply, or the server to restart, so many times.

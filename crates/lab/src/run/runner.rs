@@ -236,7 +236,7 @@ impl<'a> Runner<'a> {
         if matches!(point.experiment.load, Load::Maximum | Load::Peak | Load::Apply(_) | Load::Restart(_)) {
             cell.verdict = Verdict::Valid;
         }
-        let (mut unseen, mut doubtful) = (Vec::new(), false);
+        let (mut unseen, mut doubtful, mut chosen) = (Vec::new(), false, None);
         let track = &mut self.track;
         let done = match point.experiment.load {
             Load::Maximum => Ok(()),
@@ -255,9 +255,11 @@ impl<'a> Runner<'a> {
                 cell.metrics.extend(metrics::of_trial(trial));
                 cell.curve.clone_from(&trial.curve);
                 cell.verdict = trial.verdict.clone();
+                chosen = Some(trial.id.clone());
                 unseen.extend(trial.probes.iter().flat_map(|probes| probes.missing.clone()));
             }),
         };
+        cell.metrics.extend(chosen.into_iter().flat_map(|id| bench.advised(&id)));
         cell.trial = bench.last_trial();
         for lack in unseen {
             let reason = format!("it takes {}. Not known for want of it: {}", lack.what, lack.disables);
@@ -269,6 +271,8 @@ impl<'a> Runner<'a> {
         if let Some(maximum) = &of {
             cell.metrics.insert("max_rps".into(), maximum.low_rps);
             cell.metrics.insert("max_rps_high".into(), maximum.high_rps);
+            let advised = metrics::of_maximum(&cell.metrics, maximum.low_rps);
+            cell.metrics.extend(advised);
             if let Some(peak) = cell.metrics.get("peak_rps").copied() {
                 cell.metrics.insert("peak_share".into(), peak / maximum.low_rps);
             }

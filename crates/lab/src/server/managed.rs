@@ -259,6 +259,11 @@ impl ManagedServer {
         self.running.pids()
     }
 
+    /// The services that run on this machine, each with its processes.
+    pub(super) fn pids_by_service(&self) -> Vec<(String, Vec<u32>)> {
+        self.running.services().map(|one| (one.service.name.clone(), one.pids())).collect()
+    }
+
     /// How what ended first did so, as the end of a sentence; `None` while all run.
     pub(super) fn gone(&mut self) -> Option<String> {
         let several = self.running.plan().app().services.len() > 1;

@@ -58,7 +58,7 @@ impl Server {
         let addresses = servers.iter().filter_map(Address::socket);
         let addresses: Vec<SocketAddr> =
             addresses.filter(|address| !pids.is_empty() || is_here(address)).collect();
-        Subject::new(pids, &addresses).asked_at(servers)
+        Subject::new(pids, &addresses).asked_at(servers).made_of(self.pids_by_service())
     }
 
     /// Has its machines watch what they do beside a trial, and that of its entrance look by these probes.

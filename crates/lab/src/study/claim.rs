@@ -37,7 +37,20 @@ pub(super) struct Spot {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Check {
     /// The figure at one spot over that at another, block by block, lies within bounds.
-    Ratio { metric: String, of: Spot, to: Spot, least: Option<f64>, most: Option<f64> },
+    Ratio {
+        metric: String,
+        of: Spot,
+        to: Spot,
+        /// The figure at the other spot, where it is not the same one.
+        to_metric: Option<String>,
+        /// Two spots whose own ratio the ratio is set against.
+        beside: Option<[Spot; 2]>,
+        least: Option<f64>,
+        most: Option<f64>,
+    },
+    /// The figure of the series that has one more of what saturates first at this spot, block by block over the mean of the other series, or
+    /// over what is predicted by a figure of the spot, lies within bounds.
+    Advised { metric: String, from: Spot, predicted: Option<String>, least: Option<f64>, most: Option<f64> },
     /// The figure of one series is below that of another at each of these places: paired, and no accident.
     Below { metric: String, series: String, than: String, at: Vec<X> },
     /// The figure rises (or falls) along the axis, as far as the intervals tell.
@@ -104,6 +117,7 @@ impl Check {
     pub(super) fn metric(&self) -> &str {
         match self {
             Check::Ratio { metric, .. }
+            | Check::Advised { metric, .. }
             | Check::Below { metric, .. }
             | Check::Monotone { metric, .. }
             | Check::Flat { metric, .. }
@@ -120,6 +134,20 @@ impl Check {
                 metric,
                 of: spot(section, "of", study)?,
                 to: spot(section, "to", study)?,
+                to_metric: section.text("to-metric")?,
+                beside: match section.text("beside-of")? {
+                    None => None,
+                    Some(of) => {
+                        Some([spot_of(section, "beside-of", &of, study)?, spot(section, "beside-to", study)?])
+                    }
+                },
+                least: section.number("at-least")?,
+                most: section.number("at-most")?,
+            },
+            "advised" => Check::Advised {
+                metric,
+                from: spot(section, "from", study)?,
+                predicted: section.text("predicted")?,
                 least: section.number("at-least")?,
                 most: section.number("at-most")?,
             },
@@ -159,7 +187,7 @@ impl Check {
                 to: needed_number(section, "to")?,
             },
             other => {
-                let hint = "write ratio, within, below, rising, falling, flat or up-to";
+                let hint = "write ratio, advised, within, below, rising, falling, flat or up-to";
                 return Err(section.not_known("check", other, hint));
             }
         })
@@ -215,6 +243,15 @@ impl Points<'_> {
 /// Reads `SERIES @ PLACE`.
 fn spot(section: &mut Section, key: &'static str, points: &mut Points<'_>) -> Result<Spot, DefinitionError> {
     let text = section.needed(key)?;
+    spot_of(section, key, &text, points)
+}
+
+fn spot_of(
+    section: &Section,
+    key: &'static str,
+    text: &str,
+    points: &mut Points<'_>,
+) -> Result<Spot, DefinitionError> {
     let at = section.at(key);
     let (name, place) = text.rsplit_once(" @ ").ok_or_else(|| {
         DefinitionError(format!("{at}: '{text}' is no 'SERIES @ PLACE', such as 'Sphinx @ 70%'"))

@@ -23,6 +23,8 @@ pub struct Facts {
     pub resctrl: bool,
     /// Whether the processor's own counters can be read.
     pub counters: bool,
+    /// Whether a driver sets the processors' clock.
+    pub frequency: bool,
     /// Whether this process may change the host.
     pub root: bool,
     /// Receive queues of the network device that has most of them.
@@ -144,6 +146,7 @@ impl Facts {
             smt: host.cpu.smt_on(),
             resctrl: gives_out_ways(host),
             counters: host.observing.hardware_counters,
+            frequency: host.frequency.driver.is_some(),
             root: host.privileges.root,
             queues: host
                 .nics
@@ -166,6 +169,7 @@ impl Facts {
             smt: false,
             resctrl: false,
             counters: false,
+            frequency: false,
             root: false,
             queues: 0,
             memory: Bytes(0),
@@ -248,10 +252,14 @@ impl Facts {
                  them on (vPMU)"
                     .into(),
             ),
+            "frequency" => unless(
+                self.frequency,
+                "no driver sets the processors' clock (cpufreq): it takes a machine without a hypervisor".into(),
+            ),
             "stages" => Ok(self.no_stages.clone()),
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
-                "needs '{need}': not known; write smt, resctrl, counters, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
+                "needs '{need}': not known; write smt, resctrl, counters, frequency, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
                 programs()
                     .into_iter()
                     .map(|known| known.name)
@@ -279,6 +287,7 @@ mod tests {
             smt: true,
             resctrl: true,
             counters: true,
+            frequency: true,
             root: true,
             queues: 8,
             memory: Bytes(64 << 30),
@@ -295,6 +304,7 @@ mod tests {
             smt: false,
             resctrl: false,
             counters: false,
+            frequency: false,
             root: false,
             queues: 1,
             memory: Bytes(1 << 30),
@@ -316,6 +326,7 @@ mod tests {
         check("smt", "share a core");
         check("resctrl", "CAT");
         check("counters", "vPMU");
+        check("frequency", "(cpufreq)");
         check("root", "takes root");
         check("stages", "it takes root");
     }

@@ -14,7 +14,7 @@ use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
 /// The names of a machine, with what they mean, for documents and errors.
-pub(super) const NAMES: [(&str, &str); 14] = [
+pub(super) const NAMES: [(&str, &str); 16] = [
     ("cores", "physical cores that may be used"),
     ("processors", "logical processors that may be used"),
     ("smt", "logical processors of a core"),
@@ -23,6 +23,8 @@ pub(super) const NAMES: [(&str, &str); 14] = [
     ("ways", "ways of the last-level cache, 0 where unknown"),
     ("memory", "bytes of memory that are available"),
     ("disk", "bytes that are free where temporary files are made, 0 where unknown"),
+    ("clock", "nominal clock of the processors in MHz, 0 where none can be set"),
+    ("clock_least", "the lowest clock that they can be set to in MHz, 0 where unknown"),
     ("interrupts", "cores that are kept for the card's interrupts"),
     ("most", "the most cores that servers can have by themselves"),
     ("server", "cores that a server may have lest the generator bound it"),
@@ -60,6 +62,8 @@ impl Language {
             listed(&of.of_interrupts(n.unwrap_or(usize::MAX)))
         });
         let of = machine.clone();
+        environment.add_function("clock_at", move |mhz: u64| -> u64 { of.nearest_clock_mhz(mhz) });
+        let of = machine.clone();
         environment.add_function("all_of", move || -> String {
             listed(&of.by_core().iter().flatten().copied().collect())
         });
@@ -72,6 +76,8 @@ impl Language {
             machine.ways().into(),
             machine.memory_bytes().into(),
             machine.disk_bytes().into(),
+            machine.clock_mhz().into(),
+            machine.lowest_clock_mhz().into(),
             machine.interrupts().into(),
             machine.most().into(),
             machine.server().into(),
@@ -195,7 +201,7 @@ mod tests {
             let error = language().fill(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         };
-        check("{threads}", "known here: cores, disk, elsewhere");
+        check("{threads}", "known here: clock, clock_least, cores, disk, elsewhere");
         check("{cores", "has no '}'");
         check("{1 +}", "syntax error");
         check("{cores + thread}", "undefined");

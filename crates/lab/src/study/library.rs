@@ -82,9 +82,15 @@ pub const STUDIES: &[Embedded] = embedded![
     "55-social-open-closed",
     "60-movies-load",
     "61-movies-breakdown",
+    "62-movies-cycles",
+    "63-movies-kernel",
+    "64-movies-frequency",
+    "65-movies-platforms",
     "66-movies-network",
+    "67-movies-icache",
     "68-movies-monolith",
     "69-movies-tracing",
+    "70-movies-advice",
 ];
 
 impl Embedded {

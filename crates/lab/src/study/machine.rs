@@ -18,6 +18,10 @@ pub struct Machine {
     ways: u32,
     memory_bytes: u64,
     disk_bytes: u64,
+    /// The nominal clock, and the lowest. Units: MHz.
+    clock_mhz: (u64, u64),
+    /// The clocks that can be set, where there is a list of them. Units: MHz.
+    clocks_mhz: Vec<u64>,
     load: LoadFrom,
     /// Cores for interrupts, where they were set by hand.
     kept: Option<usize>,
@@ -57,6 +61,8 @@ impl Machine {
             ways: ways.map_or(0, |(_, ways)| ways),
             memory_bytes: host.memory.available_bytes.unwrap_or(0),
             disk_bytes: host.storage.free_bytes.unwrap_or(0),
+            clock_mhz: (nominal_mhz(host), host.frequency.hardware_min_khz.unwrap_or(0) / 1000),
+            clocks_mhz: host.frequency.frequencies_khz.iter().map(|khz| khz / 1000).collect(),
             load,
             kept: None,
         }
@@ -111,6 +117,24 @@ impl Machine {
     /// Room on the disk where temporary files are made; 0 where it is unknown.
     pub fn disk_bytes(&self) -> u64 {
         self.disk_bytes
+    }
+
+    /// The nominal clock of its processors, at which none is above it by a turbo; 0 where it is unknown. Units: MHz.
+    pub fn clock_mhz(&self) -> u64 {
+        self.clock_mhz.0
+    }
+
+    /// The lowest clock that they can be set to; 0 where it is unknown. Units: MHz.
+    pub fn lowest_clock_mhz(&self) -> u64 {
+        self.clock_mhz.1
+    }
+
+    /// The clock nearest to this one that they can be set to. Units: MHz.
+    pub fn nearest_clock_mhz(&self, mhz: u64) -> u64 {
+        let (nominal, lowest) = self.clock_mhz;
+        let nearest = self.clocks_mhz.iter().filter(|clock| **clock <= nominal);
+        let nearest = nearest.min_by_key(|clock| clock.abs_diff(mhz));
+        nearest.copied().unwrap_or(mhz.min(nominal).max(lowest))
     }
 
     /// Where the load is generated.
@@ -183,7 +207,18 @@ impl Machine {
     /// One with these cores and queues, for tests.
     #[cfg(test)]
     pub(super) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
-        Machine { cores, nodes: 1, queues, ways: 0, memory_bytes: 1 << 34, disk_bytes: 0, load, kept: None }
+        Machine {
+            cores,
+            nodes: 1,
+            queues,
+            ways: 0,
+            memory_bytes: 1 << 34,
+            disk_bytes: 0,
+            clock_mhz: (0, 0),
+            clocks_mhz: Vec::new(),
+            load,
+            kept: None,
+        }
     }
 
     /// Two cores, for tests.
@@ -195,6 +230,22 @@ impl Machine {
     fn free_cores(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.cores.iter().skip(self.interrupts())
     }
+}
+
+/// What the model's name says, `Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz`; else the highest clock that can be set where there is no
+/// turbo. 0 where a driver sets none.
+fn nominal_mhz(host: &Host) -> u64 {
+    let frequency = &host.frequency;
+    if frequency.driver.is_none() {
+        return 0;
+    }
+    let told = host.cpu.model.as_deref().and_then(|model| {
+        let (_, clock) = model.rsplit_once("@ ")?;
+        let ghz: f64 = clock.trim().strip_suffix("GHz")?.parse().ok()?;
+        (0.1..100.0).contains(&ghz).then(|| (1000.0 * ghz).round() as u64)
+    });
+    let highest = || frequency.hardware_max_khz.filter(|_| frequency.turbo != Some(true));
+    told.unwrap_or_else(|| highest().unwrap_or(0) / 1000)
 }
 
 #[cfg(test)]

@@ -101,7 +101,23 @@ impl<'a> Cells<'a> {
         b: (&'a str, &'a X),
         metric: &str,
     ) -> Vec<(f64, f64)> {
-        let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value >= 0.0);
+        self.blocks(a, b, [metric; 2]).into_iter().map(|(_, a, b)| (a, b)).collect()
+    }
+
+    /// The first figure of each block at one point over the second at another, with the number of the block; as [`Cells::pairs`].
+    pub(super) fn ratios(
+        self,
+        a: (&'a str, &'a X),
+        b: (&'a str, &'a X),
+        metrics: [&str; 2],
+    ) -> Vec<(u32, f64)> {
+        let mut blocks = self.blocks(a, b, metrics);
+        blocks.retain(|(_, a, b)| *a > 0.0 && *b > 0.0);
+        blocks.into_iter().map(|(block, a, b)| (block, a / b)).collect()
+    }
+
+    fn blocks(self, a: (&'a str, &'a X), b: (&'a str, &'a X), metrics: [&str; 2]) -> Vec<(u32, f64, f64)> {
+        let of = |cell: &Cell, metric: &str| cell.metrics.get(metric).copied().filter(|value| *value >= 0.0);
         self.at(a.0, a.1)
             .filter(|cell| cell.verdict.is_usable())
             .filter_map(|cell| {
@@ -109,7 +125,7 @@ impl<'a> Cells<'a> {
                 if !other.verdict.is_usable() {
                     return None;
                 }
-                Some((of(cell)?, of(other)?))
+                Some((cell.block, of(cell, metrics[0])?, of(other, metrics[1])?))
             })
             .collect()
     }

@@ -1,6 +1,6 @@
 use maud::{Markup, html};
 use results::Trial;
-use results::probes::{Phase, Probes, Span};
+use results::probes::{CodeSplit, Phase, Probes, Span};
 
 use super::Looked;
 use super::published::{PUBLISHED, Published};
@@ -288,6 +288,51 @@ pub(super) fn code(looked: &[Looked]) -> Markup {
         2,
         rows.collect(),
     )
+}
+
+/// What was sampled and counted of each service, where the target has several.
+pub(super) fn services(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let services = load.trial.probes.iter().flat_map(|probes| &probes.services);
+        services.filter(|service| service.samples > 0 || !service.counters.is_empty()).map(|service| {
+            let split = CodeSplit::of(&service.shares);
+            let by_instructions = CodeSplit::of(&service.instruction_shares);
+            let share = |split: Option<CodeSplit>, part: fn(CodeSplit) -> f64| {
+                split.map_or(number::NONE.into(), |split| number::percent(part(split)))
+            };
+            let counter = |name: &str| {
+                let found = service.counters.iter().find(|counter| counter.name == name);
+                found.map_or(number::NONE.into(), |counter| number::three(counter.value))
+            };
+            vec![
+                name(load),
+                service.name.clone(),
+                service.samples.to_string(),
+                share(split, |split| split.kernel),
+                share(split, |split| split.library),
+                share(split, |split| split.own),
+                share(by_instructions, |split| split.kernel),
+                share(by_instructions, |split| split.library),
+                counter("ipc"),
+                counter("l1i_misses_per_kilo_instruction"),
+                counter("llc_misses_per_kilo_instruction"),
+            ]
+        })
+    });
+    let heads = [
+        "load",
+        "service",
+        "samples",
+        "kernel",
+        "libraries",
+        "the program",
+        "kernel, of instructions",
+        "libraries, of instructions",
+        "IPC",
+        "L1I misses a thousand",
+        "LLC misses a thousand",
+    ];
+    table("Each service: whose code used the processors, and how well", &heads, 2, rows.collect())
 }
 
 pub(super) fn counters(looked: &[Looked]) -> Markup {

@@ -1,6 +1,6 @@
 use results::probes::{
-    ClientTimes, Counter, IndependentTime, InputOutput, Overhead, Processor, ServerCounters, ServerTime,
-    Span, Stack, Stage, Stages, Uncorrelated,
+    ClientTimes, CodeShare, Counter, IndependentTime, InputOutput, Overhead, Processor, ServerCounters,
+    ServerTime, ServiceCode, Span, Stack, Stage, Stages, Uncorrelated,
 };
 use results::{LatencySummary, LoadPoint, Probes, Trial, Verdict};
 
@@ -173,6 +173,25 @@ fn what_the_server_counts_is_told_with_its_meaning() {
     }
     // What it does not tell has no row.
     assert!(!html.contains("a copy") && !html.contains("getrusage"), "{html}");
+}
+
+#[test]
+fn each_service_has_its_row() {
+    let code = |code: &str, share| CodeShare { code: code.into(), share };
+    let php = ServiceCode {
+        name: "php".into(),
+        samples: 800,
+        shares: vec![code("kernel", 0.64), code("libc.so.6", 0.25), code("php-fpm8.2", 0.11)],
+        counters: vec![Counter { name: "ipc".into(), value: 0.88 }],
+        ..ServiceCode::default()
+    };
+    let idle = ServiceCode { name: "ads".into(), ..ServiceCode::default() };
+    let html = page(&[trial(0.5, Some(Probes { services: vec![php, idle], ..Probes::default() }))]);
+    let html = html.replace('\u{a0}', " ");
+    for expect in ["Each service: whose code", "php", "800", "64 %", "25 %", "11 %", "0.880"] {
+        assert!(html.contains(expect), "{expect} is not in {html}");
+    }
+    assert!(!html.contains(">ads<"), "nothing was seen of it: {html}");
 }
 
 #[test]

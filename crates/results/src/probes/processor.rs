@@ -33,6 +33,33 @@ pub struct CodeShare {
     pub share: f64,
 }
 
+/// How the code divides into three.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CodeSplit {
+    /// The share of the kernel, 0 to 1.
+    pub kernel: f64,
+    /// That of libraries: of files called `….so…`.
+    pub library: f64,
+    /// That of the program itself.
+    pub own: f64,
+}
+
+impl CodeSplit {
+    /// Of `shares`; `None` where nothing was sampled.
+    pub fn of(shares: &[CodeShare]) -> Option<CodeSplit> {
+        let mut split = CodeSplit::default();
+        for CodeShare { code, share } in shares {
+            let part = match code.as_str() {
+                "kernel" => &mut split.kernel,
+                library if library.contains(".so") => &mut split.library,
+                _ => &mut split.own,
+            };
+            *part += share;
+        }
+        (!shares.is_empty()).then_some(split)
+    }
+}
+
 /// One stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stack {

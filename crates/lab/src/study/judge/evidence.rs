@@ -1,11 +1,14 @@
 //! What the cells say about one claim, before any correction.
 
+use std::collections::BTreeMap;
+
 use results::study::{Cell, X};
 use stats::{MIN_TO_JUDGE, median, sign_flip_test};
 
 use super::super::claim::{Check, Spot};
 use super::super::summary::{Cells, Summary, is_overloaded};
 use super::words::{figure, spread};
+use crate::run::ADVICE_USED;
 
 /// What was found about a claim.
 pub(super) struct Evidence {
@@ -139,8 +142,13 @@ fn is_of_waiting(metric: &str) -> bool {
 /// The points of the grid that a check is about.
 fn points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
     match check {
-        Check::Ratio { of, to, .. } => [of, to].map(|spot| (spot.series.as_str(), spot.x.clone())).into(),
-        Check::Within { of, .. } => vec![(of.series.as_str(), of.x.clone())],
+        Check::Ratio { of, to, beside, .. } => {
+            let all = [of, to].into_iter().chain(beside.iter().flatten());
+            all.map(|spot| (spot.series.as_str(), spot.x.clone())).collect()
+        }
+        Check::Within { of, .. } | Check::Advised { from: of, .. } => {
+            vec![(of.series.as_str(), of.x.clone())]
+        }
         Check::Below { series, than, at, .. } => {
             at.iter().flat_map(|x| [series, than].map(|name| (name.as_str(), x.clone()))).collect()
         }
@@ -152,7 +160,13 @@ fn points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
 
 fn asked_of(check: &Check, cells: Cells<'_>) -> Evidence {
     match check {
-        Check::Ratio { metric, of, to, least, most } => ratio(cells, metric, of, to, (*least, *most)),
+        Check::Ratio { metric, of, to, to_metric, beside, least, most } => {
+            let metrics = [metric, to_metric.as_ref().unwrap_or(metric)];
+            ratio(cells, metrics, [of, to], beside.as_ref(), (*least, *most))
+        }
+        Check::Advised { metric, from, predicted, least, most } => {
+            advised(cells, metric, from, predicted.as_deref(), (*least, *most))
+        }
         Check::Within { metric, of, least, most } => within(cells, metric, of, (*least, *most)),
         Check::Below { metric, series, than, at } => below(cells, metric, series, than, at),
         Check::Monotone { metric, series, rising } => monotone(cells, metric, series, *rising),
@@ -188,17 +202,79 @@ fn asked((least, most): Bounds) -> String {
     }
 }
 
-fn ratio(cells: Cells<'_>, metric: &str, of: &Spot, to: &Spot, bounds: Bounds) -> Evidence {
-    let pairs = cells.pairs((&of.series, &of.x), (&to.series, &to.x), metric);
-    let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+fn ratio(
+    cells: Cells<'_>,
+    metrics: [&String; 2],
+    [of, to]: [&Spot; 2],
+    beside: Option<&[Spot; 2]>,
+    bounds: Bounds,
+) -> Evidence {
+    let all = |of: &Spot, to: &Spot| {
+        cells.ratios((&of.series, &of.x), (&to.series, &to.x), metrics.map(String::as_str))
+    };
+    let mut ratios: Vec<(u32, f64)> = all(of, to);
+    let spots = |of: &Spot, to: &Spot| format!("{} at {} over {} at {}", of.series, of.x, to.series, to.x);
+    let [metric, to_metric] = metrics;
+    let over = if metric == to_metric { String::new() } else { format!(" (over {to_metric})") };
+    let mut words = format!("{metric}{over} of {}", spots(of, to));
+    if let Some([of, to]) = beside {
+        let others = all(of, to);
+        let other = |block: u32| others.iter().find(|(of, _)| *of == block).map(|(_, ratio)| *ratio);
+        let against = |(block, ratio): (u32, f64)| Some((block, ratio / other(block)?));
+        ratios = ratios.into_iter().filter_map(against).collect();
+        words = format!("{words}, set against that of {}", spots(of, to));
+    }
+    let ratios: Vec<f64> = ratios.into_iter().map(|(_, ratio)| ratio).collect();
     // Logarithms, so that twice and half weigh the same.
     let (finding, differences) = against(&ratios, bounds, |ratio, bound| (ratio / bound).ln());
+    let words = format!("{words}: {}; claimed: {}", spread(&ratios), asked(bounds));
+    Evidence::of(finding, words, ratios.len(), differences)
+}
+
+/// Of all that may saturate, the share that is used at this spot: the name of what is used most, and how much of it.
+fn saturates_first(cells: Cells<'_>, from: &Spot) -> Option<(String, f64)> {
+    let mut used: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for cell in cells.at(&from.series, &from.x).filter(|cell| cell.verdict.is_usable()) {
+        for (name, share) in &cell.metrics {
+            if let Some(name) = name.strip_prefix(ADVICE_USED) {
+                used.entry(name).or_default().push(*share);
+            }
+        }
+    }
+    let medians = used.into_iter().filter_map(|(name, shares)| Some((name.to_owned(), median(&shares)?)));
+    medians.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>, bounds: Bounds) -> Evidence {
+    let Some((name, used)) = saturates_first(cells, from) else { return Evidence::nothing() };
+    let mut words =
+        format!("{} at {} saturates by {name} first ({} of it used)", from.series, from.x, figure(used));
+    let here: Vec<&Cell> = cells.at(&name, &from.x).filter(|cell| cell.verdict.is_usable()).collect();
+    if here.is_empty() {
+        words.push_str(", and no series has one more of it");
+        return Evidence::of(Finding::Nothing, words, 0, Vec::new());
+    }
+    let positive = |cell: &Cell, metric: &str| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
+    let other = |block: u32| match predicted {
+        Some(figure) => {
+            let at = cells.at(&from.series, &from.x).find(|cell| cell.block == block)?;
+            positive(at, &format!("{figure}.{name}")).filter(|_| at.verdict.is_usable())
+        }
+        None => {
+            let is_other = |cell: &&Cell| {
+                cell.block == block && cell.x == from.x && ![&from.series, &name].contains(&&cell.series)
+            };
+            let others = cells.0.iter().filter(is_other).filter(|cell| cell.verdict.is_usable());
+            let logs: Vec<f64> = others.filter_map(|cell| positive(cell, metric)).map(f64::ln).collect();
+            (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        }
+    };
+    let ratio = |cell: &&Cell| Some(positive(cell, metric)? / other(cell.block)?);
+    let ratios: Vec<f64> = here.iter().filter_map(ratio).collect();
+    let (finding, differences) = against(&ratios, bounds, |ratio, bound| (ratio / bound).ln());
+    let to = predicted.map_or("the mean of the others".to_owned(), |figure| format!("{figure}.{name}"));
     let words = format!(
-        "{metric} of {} at {} over {} at {}: {}; claimed: {}",
-        of.series,
-        of.x,
-        to.series,
-        to.x,
+        "{words}; {metric} with one more of it over {to}: {}; claimed: {}",
         spread(&ratios),
         asked(bounds)
     );

@@ -27,6 +27,10 @@ fn judged(check: Check, cells: &[Cell]) -> ClaimResult {
     judge(&claims, Effort::Full, Cells(cells), &BTreeMap::new()).remove(0)
 }
 
+fn ratio(of: Spot, to: Spot, (least, most): (Option<f64>, Option<f64>)) -> Check {
+    Check::Ratio { metric: "m".into(), of, to, to_metric: None, beside: None, least, most }
+}
+
 /// Eight blocks about `value`, with a little spread.
 fn eight(value: f64) -> Vec<f64> {
     [0.99, 1.0, 1.01, 1.0, 0.98, 1.02, 1.0, 1.01].iter().map(|factor| value * factor).collect()
@@ -40,8 +44,7 @@ fn grid(series: &str, points: &[(f64, f64)]) -> Vec<Cell> {
 fn a_ratio_is_judged_against_its_bounds() {
     let all = grid("a", &[(10.0, 20.0), (90.0, 1800.0)]);
     let check = |least: Option<f64>, most: Option<f64>, expect: ClaimVerdict| {
-        let check =
-            Check::Ratio { metric: "m".into(), of: spot("a", 90.0), to: spot("a", 10.0), least, most };
+        let check = ratio(spot("a", 90.0), spot("a", 10.0), (least, most));
         let result = judged(check, &all);
         assert_eq!(result.verdict, expect, "{result:?}");
         assert!(result.measured.contains("90 (90 to 90, n = 8)"), "{}", result.measured);
@@ -53,17 +56,82 @@ fn a_ratio_is_judged_against_its_bounds() {
 }
 
 #[test]
+fn a_ratio_may_be_of_two_figures_and_be_set_against_another() {
+    let mut all = grid("a", &[(10.0, 20.0), (90.0, 1800.0)]);
+    all.extend(grid("b", &[(10.0, 10.0), (90.0, 30.0)]));
+    for cell in &mut all {
+        let value = cell.metrics["m"];
+        cell.metrics.insert("half".into(), value / 2.0);
+    }
+    let judged = |of: Spot, to: Spot, to_metric: Option<&str>, beside: Option<[Spot; 2]>, least: f64| {
+        let to_metric = to_metric.map(str::to_owned);
+        let check =
+            Check::Ratio { metric: "m".into(), of, to, to_metric, beside, least: Some(least), most: None };
+        judged(check, &all)
+    };
+    let result = judged(spot("a", 10.0), spot("a", 10.0), Some("half"), None, 1.9);
+    assert_eq!(result.verdict, ClaimVerdict::Reproduced);
+    assert!(result.measured.starts_with("m (over half) of a at 10 over a at 10: 2 ("), "{}", result.measured);
+    // From 10 to 90, a grows 90 times and b 3 times.
+    let against = |least: f64| {
+        let beside = [spot("b", 90.0), spot("b", 10.0)];
+        judged(spot("a", 90.0), spot("a", 10.0), None, Some(beside), least)
+    };
+    assert_eq!(against(20.0).verdict, ClaimVerdict::Reproduced);
+    let missed = against(40.0);
+    assert_eq!(missed.verdict, ClaimVerdict::Differs);
+    let words = "m of a at 90 over a at 10, set against that of b at 90 over b at 10: 30 (30 to 30, n = 8)";
+    assert!(missed.measured.starts_with(words), "{}", missed.measured);
+    // A block in which one of the four is not known is left out.
+    all.retain(|cell| cell.series != "b" || cell.x != 10.0.into() || cell.block > 1);
+    let beside = Some([spot("b", 90.0), spot("b", 10.0)]);
+    let (of, to) = (spot("a", 90.0), spot("a", 10.0));
+    let check =
+        Check::Ratio { metric: "m".into(), of, to, to_metric: None, beside, least: None, most: Some(50.0) };
+    assert!(super::tests::judged(check, &all).measured.contains("n = 6"));
+}
+
+#[test]
+fn what_is_advised_is_compared_with_the_others_and_with_what_was_predicted() {
+    let mut all = grid("as is", &[(80.0, 10.0)]);
+    for cell in &mut all {
+        let metrics = [("advice_used.php", 0.9), ("advice_used.web", 0.4), ("p.php", 5.5), ("p.web", 9.0)];
+        cell.metrics.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
+    }
+    for (series, value) in [("php", 6.0), ("web", 9.0), ("plot", 9.0)] {
+        all.extend(grid(series, &[(80.0, value)]));
+    }
+    let judged = |all: &[Cell], predicted: Option<&str>, (least, most): (f64, f64)| {
+        let predicted = predicted.map(str::to_owned);
+        let from = spot("as is", 80.0);
+        let (least, most) = (Some(least), Some(most));
+        judged(Check::Advised { metric: "m".into(), from, predicted, least, most }, all)
+    };
+    let check = |predicted: Option<&str>, bounds: (f64, f64), verdict: ClaimVerdict, words: &str| {
+        let result = judged(&all, predicted, bounds);
+        assert_eq!(result.verdict, verdict, "{result:?}");
+        let first = "as is at 80 saturates by php first (0.9 of it used); m with one more of it over ";
+        assert!(result.measured.starts_with(first), "{}", result.measured);
+        assert!(result.measured.contains(words), "{}", result.measured);
+    };
+    check(None, (0.0, 1.0), ClaimVerdict::Reproduced, "over the mean of the others: 0.667 (");
+    check(None, (0.0, 0.5), ClaimVerdict::Differs, "claimed: 0 to 0.5");
+    check(Some("p"), (0.8, 1.25), ClaimVerdict::Reproduced, "over p.php: 1.09 (");
+    check(Some("p"), (1.2, 2.0), ClaimVerdict::Differs, "over p.php: 1.09 (");
+    let without: Vec<Cell> = all.iter().filter(|cell| cell.series != "php").cloned().collect();
+    let result = judged(&without, None, (0.0, 1.0));
+    assert_eq!(result.verdict, ClaimVerdict::NotMeasurable);
+    assert!(result.measured.contains("and no series has one more of it"), "{}", result.measured);
+    let result = judged(&grid("as is", &[(80.0, 10.0)]), None, (0.0, 1.0));
+    assert_eq!((result.verdict, result.measured.as_str()), (ClaimVerdict::NotMeasurable, ""));
+}
+
+#[test]
 fn what_may_be_an_accident_is_no_difference() {
     // Four blocks on either side of the bound, and a median just over it.
     let mut all = cells("a", &[(10.0, &[1.0; 8])]);
     all.extend(cells("a", &[(20.0, &[0.5, 1.5, 0.6, 1.4, 0.7, 1.3, 1.2, 1.1])]));
-    let check = Check::Ratio {
-        metric: "m".into(),
-        of: spot("a", 20.0),
-        to: spot("a", 10.0),
-        least: None,
-        most: Some(1.0),
-    };
+    let check = ratio(spot("a", 20.0), spot("a", 10.0), (None, Some(1.0)));
     let result = judged(check, &all);
     assert_eq!(result.verdict, ClaimVerdict::NotMeasurable);
     assert!(result.reason.contains("may be an accident") && result.p_value.unwrap() > 0.05, "{result:?}");
@@ -251,7 +319,16 @@ fn overloads_are_reported_and_say_nothing_of_stages() {
             cell.metrics.insert(metric.into(), value);
         }
         let (of, to) = (spot("a", 90.0), spot("a", 10.0));
-        judged(Check::Ratio { metric: metric.into(), of, to, least: None, most: None }, &all).measured
+        let check = Check::Ratio {
+            metric: metric.into(),
+            of,
+            to,
+            to_metric: None,
+            beside: None,
+            least: None,
+            most: None,
+        };
+        judged(check, &all).measured
     };
     let waiting = judged("stage_us_queueing");
     assert!(waiting.contains("2 (2 to 2, n = 6)"), "{waiting}");
@@ -267,13 +344,7 @@ fn disturbed() -> Verdict {
 
 #[test]
 fn what_the_host_disturbed_is_neither_reproduced_nor_different() {
-    let ratio = |least: Option<f64>, most: Option<f64>| Check::Ratio {
-        metric: "m".into(),
-        of: spot("a", 90.0),
-        to: spot("a", 10.0),
-        least,
-        most,
-    };
+    let ratio = |least, most| self::ratio(spot("a", 90.0), spot("a", 10.0), (least, most));
     let judged_after = |check: Check, blocks: u32| {
         let mut all = grid("a", &[(10.0, 20.0), (90.0, 1800.0)]);
         for cell in all.iter_mut().filter(|cell| cell.x == 90.0.into() && cell.block < blocks) {

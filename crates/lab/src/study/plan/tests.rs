@@ -47,6 +47,7 @@ fn facts(programs: &[&str]) -> Facts {
         smt: false,
         resctrl: false,
         counters: false,
+        frequency: false,
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),

@@ -120,6 +120,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         smt: false,
         resctrl: false,
         counters: false,
+        frequency: false,
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),

@@ -1,0 +1,81 @@
+//! The figures of a cell that say what saturates first, and what one more of it should bring.
+
+use std::collections::BTreeMap;
+
+use results::{Resource, Service, Trial};
+
+use super::ADVICE_USED;
+
+/// Before the name of what may saturate: the mean time of a request with one more of it. Units: µs.
+const MEAN: &str = "advice_us_mean.";
+/// How many times as many there are with one more.
+const TIMES: &str = "advice_times.";
+/// The maximum with one more, if nothing else saturates. Units: rps.
+const MAX: &str = "advice_max_rps.";
+
+/// Of everything that may saturate of the services of a trial whose requests were traced.
+pub(in crate::run) fn advised(services: &[Service], trial: &Trial) -> Vec<(String, f64)> {
+    let figures = |resource: Resource| {
+        let name = resource.name();
+        [
+            (format!("{ADVICE_USED}{name}"), resource.used()),
+            (format!("{MEAN}{name}"), resource.mean_with_one_more_us()),
+            (format!("{TIMES}{name}"), resource.with_one_more() / resource.count),
+        ]
+    };
+    let all = Resource::all_of(services, trial).into_iter().flat_map(figures);
+    all.filter(|(_, value)| value.is_finite()).collect()
+}
+
+/// The same of a cell whose maximum is known.
+pub(in crate::run) fn of_maximum(metrics: &BTreeMap<String, f64>, max_rps: f64) -> Vec<(String, f64)> {
+    let times = metrics.iter().filter_map(|(name, times)| Some((name.strip_prefix(TIMES)?, times)));
+    times.map(|(name, times)| (format!("{MAX}{name}"), max_rps * times)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Arrivals, Group, PartTime, ServiceTime, TracedOperation, Traces};
+    use results::{Operation, Part};
+
+    use super::*;
+
+    #[test]
+    fn what_may_saturate_has_its_figures() {
+        // Of 200 requests a second each occupies one of two threads for 3 ms after 2 ms in its queue.
+        let parts = vec![
+            PartTime { part: Part::Queue, all_ns: 100 * 2_000_000, ..PartTime::default() },
+            PartTime { part: Part::Application, all_ns: 100 * 3_000_000, ..PartTime::default() },
+        ];
+        let php =
+            ServiceTime { name: "php".into(), busy_ns: 100 * 3_000_000, parts, ..ServiceTime::default() };
+        let traced = TracedOperation {
+            name: "browse".into(),
+            all: Group { requests: 100, root_ns: 100 * 5_000_000, tracer_ns: 0 },
+            services: vec![php],
+            ..TracedOperation::default()
+        };
+        let outcomes = Some(Arrivals { completed: 2_000, ..Arrivals::default() });
+        let trial = Trial {
+            window_s: 10.0,
+            operations: vec![Operation { name: "browse".into(), outcomes, ..Operation::default() }],
+            traces: Some(Traces { operations: vec![traced], ..Traces::default() }),
+            ..Trial::default()
+        };
+        let service = |name: &str, threads, instances| Service {
+            name: name.into(),
+            threads,
+            instances,
+            ..Service::default()
+        };
+        let services = [service("php", 2, 2), service("plot", 4, 1)];
+        let all: BTreeMap<String, f64> = advised(&services, &trial).into_iter().collect();
+        let near = |name: &str, expect: f64| assert!((all[name] - expect).abs() < 1e-9, "{name}: {all:?}");
+        near("advice_used.php", 0.3);
+        near("advice_times.php", 1.5);
+        assert!((3_000.0..5_000.0).contains(&all["advice_us_mean.php"]), "{all:?}");
+        assert!(!all.contains_key("advice_used.plot"), "nothing of it is used: {all:?}");
+        assert_eq!(of_maximum(&all, 100.0), [("advice_max_rps.php".to_owned(), 150.0)]);
+        assert!(advised(&services, &Trial::default()).is_empty());
+    }
+}

@@ -1,0 +1,195 @@
+//! What a target may run out of, how much of it one load used, and what one more of it should bring: an estimate from the busy times of
+//! that load alone.
+
+use crate::{Among, Part, Service, Trial};
+
+/// The most that a resource may be taken to be used: beyond it, queues say more about the length of a trial than of a server.
+const FULLEST: f64 = 0.98;
+
+/// Threads of a service, or the processors that services share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// Which.
+    pub kind: ResourceKind,
+    /// How many there are: threads of the service, or processors.
+    pub count: f64,
+    /// How many of them were busy on average.
+    pub busy: f64,
+    /// The mean time of a request that waits for it, now and with one more. Units: µs.
+    pub waits_us: (f64, f64),
+    /// The mean time of a request. Units: µs.
+    pub mean_us: f64,
+}
+
+/// What a target may run out of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceKind {
+    /// The threads of a service, of so many instances.
+    Threads {
+        /// Its name.
+        service: String,
+        /// Among which its threads are divided.
+        instances: f64,
+    },
+    /// The processors that services share.
+    Processors {
+        /// The service that used most of them, with its share.
+        most: Option<(String, f64)>,
+    },
+}
+
+impl Resource {
+    /// Those of `services` as `trial` used them; none where its requests were not traced.
+    pub fn all_of(services: &[Service], trial: &Trial) -> Vec<Resource> {
+        let of_threads = services.iter().filter_map(|service| of_threads(service, trial));
+        of_threads.chain(of_processors(services, trial)).filter(|resource| resource.used() > 0.0).collect()
+    }
+
+    /// That which is used most, and so saturates first.
+    pub fn first(all: Vec<Resource>) -> Option<Resource> {
+        all.into_iter().max_by(|a, b| a.used().total_cmp(&b.used()))
+    }
+
+    /// The service, or `processors`.
+    pub fn name(&self) -> &str {
+        match &self.kind {
+            ResourceKind::Threads { service, .. } => service,
+            ResourceKind::Processors { .. } => "processors",
+        }
+    }
+
+    /// The share that is used, 0 to 1.
+    pub fn used(&self) -> f64 {
+        self.busy / self.count
+    }
+
+    /// How many there are with one more: instance, or processor.
+    pub fn with_one_more(&self) -> f64 {
+        match self.kind {
+            ResourceKind::Threads { instances, .. } => self.count + self.count / instances,
+            ResourceKind::Processors { .. } => self.count + 1.0,
+        }
+    }
+
+    /// The mean time of a request with one more. Units: µs.
+    pub fn mean_with_one_more_us(&self) -> f64 {
+        self.mean_us - self.waits_us.0 + self.waits_us.1
+    }
+}
+
+/// Each operation that was traced, with how many of it were answered a second.
+fn operations(trial: &Trial) -> impl Iterator<Item = (&crate::TracedOperation, f64)> {
+    let traced = trial.traces.iter().flat_map(|traces| &traces.operations);
+    traced.filter(|operation| operation.all.requests > 0).filter_map(|operation| {
+        let outcomes = trial.operations.iter().find(|one| one.name == operation.name)?.outcomes?;
+        (trial.window_s > 0.0).then(|| (operation, outcomes.completed as f64 / trial.window_s))
+    })
+}
+
+/// The mean over all requests of the time that some parts of some services took. Units: µs.
+fn mean_us(trial: &Trial, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
+    let (mut sum, mut all) = (0.0, 0.0);
+    for (operation, rate) in operations(trial) {
+        sum += rate * operation.mean_us(Among::All, &is_meant)?;
+        all += rate;
+    }
+    (all > 0.0).then(|| sum / all)
+}
+
+/// How many threads of a service were occupied, of those that it has. A service that answers many requests by one thread has more
+/// under way than threads: it is told by its processor time.
+fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
+    let count = f64::from(service.threads).max(1.0);
+    let mut occupied = 0.0;
+    for (operation, rate) in operations(trial) {
+        let of = operation.services.iter().find(|one| one.name == service.name);
+        let busy_ns = of.map_or(0, |one| one.busy_ns) as f64 / operation.all.requests as f64;
+        occupied += rate * busy_ns / 1e9;
+    }
+    let busy =
+        if occupied <= count { occupied } else { processors(service, trial).unwrap_or(0.0).min(count) };
+    let wait = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
+    let instances = f64::from(service.instances.max(1));
+    let more = count + count / instances;
+    Some(Resource {
+        kind: ResourceKind::Threads { service: service.name.clone(), instances },
+        count,
+        busy,
+        waits_us: (wait, wait * shrunk(count, more, busy)),
+        mean_us: mean_us(trial, |_, _| true)?,
+    })
+}
+
+/// How many processors a service kept busy, from the start of the generator to its end.
+fn processors(service: &Service, trial: &Trial) -> Option<f64> {
+    let used = trial.services.iter().find(|one| one.name == service.name)?.cpu_s?;
+    let time = trial.warmup_s + trial.window_s + trial.drain_s;
+    (time > 0.0).then(|| used / time)
+}
+
+/// How many of the processors that services were pinned to were busy with them.
+fn of_processors(services: &[Service], trial: &Trial) -> Option<Resource> {
+    let mut cpus: Vec<usize> = services.iter().flat_map(|service| service.cpus.iter().copied()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let used: Vec<(&str, f64)> = services
+        .iter()
+        .filter_map(|service| Some((service.name.as_str(), processors(service, trial)?)))
+        .collect();
+    let busy: f64 = used.iter().map(|(_, used)| used).sum();
+    if cpus.is_empty() || busy <= 0.0 {
+        return None;
+    }
+    let count = cpus.len() as f64;
+    let most =
+        used.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, used)| ((*name).to_owned(), used / busy));
+    let whole = mean_us(trial, |_, _| true)?;
+    // All but what stores took: their disks do not get faster.
+    let own = whole - mean_us(trial, |_, part| part == Part::Store)?;
+    let ratio = (busy / count).min(FULLEST);
+    let wait = own * ratio;
+    let less = ratio * count / (count + 1.0);
+    let work = own - wait;
+    Some(Resource {
+        kind: ResourceKind::Processors { most },
+        count,
+        busy,
+        waits_us: (wait, work * less / (1.0 - less)),
+        mean_us: whole,
+    })
+}
+
+/// By how much the mean wait for one of `count` gets shorter with `more` of them, `busy` of which are occupied.
+///
+/// Source: Erlang's formula for M/M/c, W = C(c, a) s / (c − a); Kleinrock, *Queueing Systems I*, 1975, chapter 3.
+fn shrunk(count: f64, more: f64, busy: f64) -> f64 {
+    let busy = busy.min(FULLEST * count);
+    let wait = |count: f64| waiting(count, busy) / (count - busy);
+    let now = wait(count);
+    if now > 0.0 { wait(more) / now } else { 1.0 }
+}
+
+/// The probability that a request waits where `busy` of `count` are occupied: Erlang's C, by his recursion for B.
+fn waiting(count: f64, busy: f64) -> f64 {
+    let blocked = (1..=count.round() as u32)
+        .fold(1.0, |blocked: f64, n| busy * blocked / (f64::from(n) + busy * blocked));
+    let ratio = busy / count;
+    blocked / (1.0 - ratio + ratio * blocked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_those_of_the_books() {
+        let near = |got: f64, expect: f64| assert!((got - expect).abs() < 1e-3, "{got} {expect}");
+        // One server: a request waits with the probability ρ. Two at ρ = 0.5: 1/3. Ten at 0.8: 0.4092 (Erlang's table).
+        near(waiting(1.0, 0.8), 0.8);
+        near(waiting(2.0, 1.0), 1.0 / 3.0);
+        near(waiting(10.0, 8.0), 0.4092);
+        // From M/M/1 at ρ = 0.5, W = s, to M/M/2 at 0.25, W = s/15.
+        near(shrunk(1.0, 2.0, 0.5), 1.0 / 15.0);
+        assert!(shrunk(1.0, 2.0, 5.0) < 0.1);
+    }
+}
