@@ -27,6 +27,7 @@ mod selftest;
 mod side_by_side;
 mod soak;
 mod social_data;
+mod social_site;
 mod specification;
 mod study;
 mod study_settings;

@@ -1,19 +1,21 @@
 //! What a load of users takes besides the load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use openloop::{Generator, Load, Plan, Recording};
 use results::{Invalid, Reason};
 use spec::Workload;
-use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in};
+use spec::workload::SiteCache;
+use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
 use crate::generate::ask::connect;
 use crate::generate::several::several;
+use crate::live;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
@@ -73,6 +75,38 @@ fn share(task: &Task, thread: u32) -> Share {
     // As the generator cuts them.
     let population = users / threads + u32::from(thread < users % threads);
     Share { thread: seat.thread, threads: seat.threads, population }
+}
+
+/// Has the cache hold what the site keeps of each user, where that is asked for, some users at a time; what it took, as counters.
+///
+/// Errors: a user cannot be asked for, with what the site said; `stop` is set.
+pub(super) fn primed(
+    task: &Task,
+    known: &Known,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(String, f64)>> {
+    let Workload::Social(social) = &task.spec.workload else { return Ok(Vec::new()) };
+    if social.cache == SiteCache::Flushed {
+        return Ok(Vec::new());
+    }
+    let begun = Instant::now();
+    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], tls, stop))?;
+    let users: Vec<u32> = (0..social.users.0).collect();
+    let (done, of) = (AtomicUsize::new(0), users.len());
+    let one = |user: &u32| {
+        let requests = prime(known, &reader, *user, &mut || connect(&task.addresses[0], tls, stop));
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        // A hundred times at most.
+        if task.live && done.is_multiple_of(of.div_ceil(100)) {
+            live::before(&format!("{done} of {of} users read into the cache"));
+        }
+        requests
+    };
+    let requests: u64 = several(&users, stop, one)?.into_iter().sum();
+    let took = begun.elapsed().as_secs_f64();
+    let counters = [("primed_users", of as f64), ("primed_requests", requests as f64), ("priming_s", took)];
+    Ok(counters.map(|(name, value)| (name.to_owned(), value)).to_vec())
 }
 
 /// Logs in those who are there when the load begins, some at a time: what they need for the rest of their sessions, by thread.
