@@ -12,7 +12,7 @@ use spec::Workload;
 use spec::workload::SiteCache;
 use units::QosBasis;
 
-use crate::run::{finish, refuses, taillight, text};
+use crate::run::{closes, finish, refuses, taillight, text};
 
 const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
 
@@ -163,6 +163,35 @@ pub(crate) fn misses_its_target(trial: &Trial) {
     assert!(!of_errors, "{:?}", trial.verdict);
     let met = trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw);
     assert_eq!(met, Some(false), "{:?} of {:?}", trial.counters.get("within"), trial.arrivals);
+}
+
+#[test]
+fn more_live_users_than_there_are_make_the_trial_invalid_before_the_load() {
+    // 30 sessions a second of 78 s each.
+    let target = served("");
+    let load = |options: &[&str]| {
+        let mut command =
+            taillight(&["load", "social", "--target", &target, "--rate", "30", "--pace", "sleep"]);
+        finish(command.args(options))
+    };
+    let output = load(&["--json"]);
+    let trial = accounted(&output);
+    let Verdict::Invalid { reasons } = &trial.verdict else { panic!("{:?}", trial.verdict) };
+    let [only] = &reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!(only.reason, Reason::RateMissed);
+    let says = [
+        "30 sessions a second: 2340 on average and up to 2533",
+        "there are 1000",
+        "use a lower --rate",
+        "--users 10k",
+    ];
+    assert!(says.iter().all(|part| only.detail.contains(part)), "{}", only.detail);
+    assert_eq!(trial.arrivals.intended, 0, "nothing was sent");
+    assert_ne!(trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw), Some(true));
+    let folder = tempfile::tempdir().unwrap();
+    let gated = load(&["--gate", "--out", folder.path().to_str().unwrap()]);
+    closes(&gated);
+    assert!(text(&gated).contains("are logged in at once, and there are 1000"), "{}", text(&gated));
 }
 
 #[test]

@@ -157,3 +157,55 @@ pub(super) fn generate(
 pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
     Social::new(known, share(task, thread), ready)
 }
+
+#[cfg(test)]
+mod tests {
+    use spec::{Spec, workload};
+
+    use super::*;
+    use crate::config::{Sent, sent};
+
+    /// A task of so many sessions a second by one of so many generators, and what it sends.
+    fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
+        let workload = Workload::Social(Box::new(workload::Social::default()));
+        let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
+        let Sent::Social(config) = sent(&spec, None, Vec::new(), None).unwrap() else { panic!() };
+        let task = Task {
+            spec,
+            addresses: Vec::new(),
+            names: Vec::new(),
+            urls: Vec::new(),
+            share: (0, generators),
+            start_on_stdin: false,
+            live: false,
+            stamps: false,
+            server_pids: Vec::new(),
+            server_elsewhere: false,
+        };
+        (task, *config)
+    }
+
+    #[test]
+    fn more_live_users_than_there_are_are_a_reason_against_the_trial() {
+        let check = |rate: &str, generators: u32, says: &[&str]| {
+            let (task, config) = task(rate, generators);
+            match too_many(&task, &config).unwrap() {
+                None => assert!(says.is_empty(), "{rate} of {generators}"),
+                Some(Invalid { reason, detail }) => {
+                    assert_eq!(reason, Reason::RateMissed);
+                    let all = !says.is_empty() && says.iter().all(|part| detail.contains(part));
+                    assert!(all, "{rate} of {generators}: {detail}");
+                }
+            }
+        };
+        // A session lasts 78 s: 37.8 operations between login and logout, and one in five begins with a new user.
+        check("2", 1, &[]);
+        check("11", 1, &[]);
+        let at_once =
+            "15 sessions a second: 1170 on average and up to 1307 are logged in at once, and there are 1000";
+        check("15", 1, &[at_once, "use a lower --rate"]);
+        // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
+        check("10", 1, &[]);
+        check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
+    }
+}
