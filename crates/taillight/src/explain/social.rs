@@ -55,7 +55,7 @@ What counts as an answer
 
 Where the time goes
 
-  Sites that say Server-Timing: php, db, cache have the time and the calls of each per operation in the result.
+  Sites that say Server-Timing: queue, php, db, cache have the time and the calls of each per operation in the result.
 
 The target
 
@@ -117,7 +117,7 @@ fn constants() -> Section {
             "tiers",
             TIERS.join(", "),
             "The metrics of Server-Timing that are kept.",
-            "ours, because they are the tiers of ISPASS'16 §IV-B1: PHP, MySQL and memcached",
+            "ours, because they are the tiers of ISPASS'16 §IV-B1, PHP, MySQL and memcached, and the wait for one of PHP's processes",
         ),
     ];
     Section::new("Constants of social", all)
