@@ -55,7 +55,9 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     let checked = config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads());
     Ok(checked.err().map(|error| {
-        let detail = format!("{} sessions a second: {}; {}", config.users_per_s, error.problem, error.hint);
+        // Of a rate that was computed, no more digits than say something.
+        let rate = (1e3 * config.users_per_s).round() / 1e3;
+        let detail = format!("{rate} sessions a second: {}; {}", error.problem, error.hint);
         Invalid { reason: Reason::RateMissed, detail }
     }))
 }
