@@ -129,6 +129,11 @@ foreach (['', 'text', '<svg/>', "GIF89a\x01\x00\x01\x00", substr($image(30, 30, 
 $bomb = substr_replace($image(30, 30, 'imagepng'), pack('NN', 40_000, 40_000), 16, 8);
 same(status(fn () => Avatar::encoded($bomb)), 422, 'a picture that is larger than it looks');
 
+// How long a request waited for a process.
+same(Timing::queue('1736.123', 1736.125), 'queue;dur=1.500, ', 'a wait, of which half a millisecond was cut off');
+same(Timing::queue('1736.123', 1736.1232), 'queue;dur=0.000, ', 'none');
+same([Timing::queue('', 1.0), Timing::queue('soon', 1.0), Timing::queue("1.000\n", 1.0)], ['', '', ''], 'not known');
+
 // What templates put out is escaped.
 $folder = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8));
 $view = new View($folder);

@@ -8,7 +8,7 @@ use launch::{OwnFolder, Process};
 use results::Trial;
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
-use spec::workload::{Cache, Workload};
+use spec::workload::{Cache, SiteCache, Workload};
 use spec::{Spec, TargetName};
 use units::Rate;
 
@@ -26,6 +26,8 @@ const ALLOWANCE: Duration = Duration::from_secs(30);
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
 /// For each user that has to log in first. Source: four times what bcrypt of cost 10 takes here (63 ms), one at a time.
 const ALLOWANCE_PER_LOGIN: Duration = Duration::from_millis(250);
+/// For each user whose data are read into the cache first. Source: five times what it takes here (5 ms), one at a time.
+const ALLOWANCE_PER_PRIMED: Duration = Duration::from_millis(25);
 /// How a line of a generator begins that asks what the other machines of the server did in its window, which is answered on
 /// its standard input.
 const WINDOW: &str = "{\"window\"";
@@ -233,7 +235,7 @@ impl Generator {
         // Of a video's chunks it waits until it is known what became of them; users of a site log in before the load.
         let chunks = match &self.spec.workload {
             Workload::Video(video) => Duration::from(video.longest_chunk()),
-            Workload::Social(social) => logins(social, load.rate_rps, generator),
+            Workload::Social(social) => logins(social, load.rate_rps, generator) + priming(social),
             Workload::Movies(movies) => ALLOWANCE_PER_LOGIN.saturating_mul(movies.logged_in),
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
         };
@@ -303,6 +305,7 @@ fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String
 fn descriptors() -> usize {
     getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }
+
 /// About how long those who are there at the beginning of a load take to log in.
 fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &spec::Generator) -> Duration {
     let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
@@ -311,4 +314,12 @@ fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &sp
         None => f64::from(generator.connections),
     };
     ALLOWANCE_PER_LOGIN.mul_f64(users.clamp(0.0, f64::from(social.users.0)))
+}
+
+/// About how long it takes to have the cache hold what the site keeps of its users, where that is asked for.
+fn priming(social: &spec::workload::Social) -> Duration {
+    match social.cache {
+        SiteCache::Flushed => Duration::ZERO,
+        SiteCache::Primed => ALLOWANCE_PER_PRIMED.saturating_mul(social.users.0),
+    }
 }

@@ -2,6 +2,7 @@
 
 use results::Experiment;
 use spec::Workload;
+use spec::workload::SiteCache;
 
 use crate::measure::Target;
 use crate::number;
@@ -80,7 +81,14 @@ fn users(experiment: &Experiment) -> Vec<String> {
             trial.found.lacks.join(", ")
         )
     });
-    closed.into_iter().chain(lacks).collect()
+    let primed = (social.cache == SiteCache::Primed).then(|| {
+        format!(
+            "The site's cache was primed: before each load it was asked once for each of the {} users, which its database has in \
+             memory since, too.",
+            social.users
+        )
+    });
+    closed.into_iter().chain(lacks).chain(primed).collect()
 }
 
 /// On how many trials the answer rests where the host disturbed others; `None` where it disturbed none.

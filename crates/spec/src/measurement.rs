@@ -250,7 +250,7 @@ mod tests {
         spec.workload = Workload::Video(Box::new(parsed(line)));
         check(&spec);
         let line = "--users 10k --users-seed 7 --mix login:5,logout:5,home:10,live-feed:80 --limits home:500ms --ajax 23% \
-                    --think-time 1500ms --operations 10 --site elgg --assets never --max-sessions 50";
+                    --think-time 1500ms --operations 10 --site elgg --assets never --cache primed --max-sessions 50";
         spec.workload = Workload::Social(Box::new(parsed(line)));
         spec.qos = QosTarget::of(&spec.workload);
         spec.load = Load::Rate("20k".parse().unwrap());

@@ -33,7 +33,7 @@ pub use operation::Operation;
 pub use prefix::Prefix;
 pub use request::{Header, Method, check_target};
 pub use sampling::Sampling;
-pub use social::{Assets, Site, Social, Users};
+pub use social::{Assets, Site, SiteCache, Social, Users};
 pub use social_mix::{OperationShare, SocialLimits, SocialMix, SocialOperation};
 pub use video::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing, Video};
 pub use video_set::{ByteShare, VideoSet};

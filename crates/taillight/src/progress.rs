@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 use results::{Purpose, Trial};
 use rustix::termios::tcgetwinsize;
+use serde::Deserialize;
 use spec::Workload;
 use units::{Nanos, Rate, SESSION_PERCENTILE};
 
@@ -34,7 +35,15 @@ pub(crate) struct Teller {
     step: String,
     /// What came out last.
     last: String,
+    /// How far that is which comes before a load.
+    before: String,
     state: State,
+}
+
+/// A line of a generator that says so.
+#[derive(Deserialize)]
+struct Before {
+    before: String,
 }
 
 impl Teller {
@@ -53,7 +62,19 @@ impl Teller {
             phase: String::new(),
             step: String::new(),
             last: String::new(),
+            before: String::new(),
             state: State::default(),
+        }
+    }
+
+    /// Reads a line of the generator: how far it is before the load, or what the load does, which is no longer before it.
+    fn read(&mut self, line: &str) {
+        match serde_json::from_str(line) {
+            Ok(Before { before }) => self.before = before,
+            Err(_) => {
+                self.before.clear();
+                self.state.series.read(line);
+            }
         }
     }
 
@@ -67,7 +88,7 @@ impl Teller {
         let width = if columns == 0 { USUAL_WIDTH } else { columns }.saturating_sub(1).max(1);
         if self.view && width >= NARROWEST && rows > LOWEST {
             self.state.place = joined(&[&trial, &left]);
-            self.state.context = joined(&[&self.phase, &self.last]);
+            self.state.context = joined(&[&self.before, &self.phase, &self.last]);
             let height = rows.saturating_sub(LEFT_ALONE).clamp(LOWEST, HIGHEST);
             let mut buffer = Buffer::empty(Rect::new(0, 0, width.min(WIDEST), height));
             Picture { state: &self.state, color: self.color }.render(buffer.area, &mut buffer);
@@ -103,9 +124,10 @@ impl Progress for Teller {
                 self.step = step_words(step);
                 self.state.subject = subject(step);
                 self.state.closed = step.closed;
+                self.before.clear();
                 self.state.series = TimeSeries::default();
             }
-            Event::Tick(lines) => lines.iter().for_each(|line| self.state.series.read(line)),
+            Event::Tick(lines) => lines.iter().for_each(|line| self.read(line)),
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
                 if self.screen.is_none() {
@@ -211,6 +233,15 @@ mod tests {
         check(59.6, "1:00");
         check(65.0, "1:05");
         check(3723.0, "1:02:03");
+    }
+
+    #[test]
+    fn what_comes_before_a_load_is_shown_until_it_begins() {
+        let mut teller = Teller::new(false);
+        teller.read(r#"{"before":"30 of 1000 users read into the cache"}"#);
+        assert_eq!(teller.before, "30 of 1000 users read into the cache");
+        teller.read(r#"{"live":{"interval":0,"offered":9,"answered":0,"failed":0,"in_flight":9,"backlog":0,"times":[]}}"#);
+        assert_eq!((teller.before.as_str(), teller.state.series.so_far().offered), ("", 9));
     }
 
     #[test]

@@ -163,6 +163,9 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         Sent::Social(config) => {
             let known = social::known(task, &config)?;
             let too_many = social::too_many(task, &config)?;
+            if too_many.is_none() {
+                counters.extend(social::primed(task, &known, tls.as_ref(), stop)?);
+            }
             // The processor time of those who log in before belongs to no window.
             let ready = match (&agents, &too_many) {
                 (None, None) => social::logged_in(task, &known, tls.as_ref(), stop)?,

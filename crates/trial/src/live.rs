@@ -49,7 +49,15 @@ impl Drop for Show {
 
 /// Prints one point as a line of JSON.
 pub(crate) fn print(point: &LivePoint) {
-    let line = serde_json::json!({ "live": point });
+    tell(&serde_json::json!({ "live": point }));
+}
+
+/// Prints how far that is which comes before a load.
+pub(crate) fn before(words: &str) {
+    tell(&serde_json::json!({ "before": words }));
+}
+
+fn tell(line: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
     // The reader may have closed standard output: the load goes on.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -32,6 +32,7 @@ const ROUTES = [
     ['POST', '/ajax/chat', [Ajax::class, 'chatSent'], 'user'],
     ['GET', '/ajax/chat', [Ajax::class, 'chat'], 'user'],
     ['GET', '/ajax/feed', [Ajax::class, 'feed'], 'user'],
+    ['GET', '/.prime/{name}', [Pages::class, 'prime'], 'user'],
     ['GET', '/.ready', [Pages::class, 'ready'], 'machine'],
 ];
 

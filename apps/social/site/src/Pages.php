@@ -197,6 +197,19 @@ final class Pages
         return Reply::image($site->users->avatar($site->users->named($name)));
     }
 
+    /**
+     * Has the cache hold what it would if this user had looked at the home page, so that a load can begin with a full one. It
+     * tells nothing but that there is such a user, which a wall does, too.
+     */
+    public static function prime(Site $site, string $name): Reply
+    {
+        $user = $site->users->named($name)->id;
+        $site->friends->of($user);
+        $site->chat->newest($user);
+        $site->feed->newest($user);
+        return $site->cache->hasFailed() ? Reply::text("the cache does not answer\n", 503) : Reply::text("primed\n");
+    }
+
     /** Whether the database and the cache answer. */
     public static function ready(Site $site): Reply
     {

@@ -27,18 +27,32 @@ final class Timing
         return $this->spent / 1e6;
     }
 
-    /** The header `Server-Timing` of an answer: PHP without what it waited for, and what that was. */
+    /**
+     * The header `Server-Timing` of an answer: how long the request waited for a process, PHP without what it waited for, and what
+     * that was.
+     */
     public static function header(self $db, self $cache): string
     {
-        $whole = (microtime(true) - (float) $_SERVER['REQUEST_TIME_FLOAT']) * 1e3;
+        $begun = (float) $_SERVER['REQUEST_TIME_FLOAT'];
+        $whole = (microtime(true) - $begun) * 1e3;
         $php = max(0.0, $whole - $db->milliseconds() - $cache->milliseconds());
         return sprintf(
-            'php;dur=%.3f, db;dur=%.3f;desc="%d", cache;dur=%.3f;desc="%d"',
+            '%sphp;dur=%.3f, db;dur=%.3f;desc="%d", cache;dur=%.3f;desc="%d"',
+            self::queue((string) ($_SERVER['HANDED_ON'] ?? ''), $begun),
             $php,
             $db->milliseconds(),
             $db->calls,
             $cache->milliseconds(),
             $cache->calls,
         );
+    }
+    /** How long it waited, from when the web server handed it on by its clock, which is cut off to whole milliseconds; empty where that is not known. */
+    public static function queue(string $handedOn, float $begun): string
+    {
+        if (preg_match('/^[0-9]{1,12}\.[0-9]{3}$/D', $handedOn) !== 1) {
+            return '';
+        }
+        // On average half of one was cut off.
+        return sprintf('queue;dur=%.3f, ', max(0.0, ($begun - (float) $handedOn) * 1e3 - 0.5));
     }
 }

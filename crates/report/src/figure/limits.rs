@@ -11,11 +11,12 @@ use crate::measure::{Measure, Target};
 use crate::subject::Subject;
 
 /// The tiers of a site, and what none of them explains.
-const TIERS: [Look<'static>; 4] = [
+const TIERS: [Look<'static>; 5] = [
+    look("queue", "waits for a program", "l4"),
     look("php", "programs", "s2"),
     look("cache", "cache", "l2"),
     look("db", "database", "s1"),
-    look(REST, "queues and network", "l0"),
+    look(REST, "the rest", "l0"),
 ];
 /// The part of an operation that no tier explains.
 const REST: &str = "rest";
@@ -67,9 +68,9 @@ fn tiers(subject: &Subject, target: &Target) -> Markup {
     }
     let title = format!("Where the time of an operation goes at {}", load_label(point));
     let caption = html! {
-        "The parts of an operation's mean response time, which is written behind each bar: the site's programs, its cache and its \
-         database, as the answers say (Server-Timing), and what they do not explain: the web server, queues before them, the \
-         network. Trial " (trial.id) "."
+        "The parts of an operation's mean response time, which is written behind each bar: the wait for one of the site's programs, \
+         those, its cache and its database, as the answers say (Server-Timing), and what they do not explain: the web server, its \
+         own queue, the network. Trial " (trial.id) "."
     };
     super::wide(&title, subject.is_closed(), caption, |size| stacked::draw(&TIERS, &bars, size))
 }
@@ -99,13 +100,13 @@ mod tests {
             tiers: tiers.iter().map(|(name, us)| tier(name, *us)).collect(),
             ..Operation::default()
         };
-        let check = |operation: Operation, expect: Option<[Option<f64>; 4]>| {
+        let check = |operation: Operation, expect: Option<[Option<f64>; 5]>| {
             assert_eq!(bar(&operation).map(|bar| bar.us), expect.map(|us| us.to_vec()));
         };
         let known = [("php", 3_000.0), ("db", 1_000.0)];
-        check(of(Some(5_000.0), &known), Some([Some(3_000.0), None, Some(1_000.0), Some(1_000.0)]));
+        check(of(Some(5_000.0), &known), Some([None, Some(3_000.0), None, Some(1_000.0), Some(1_000.0)]));
         // Some answers were not of this window: nothing is less than nothing.
-        check(of(Some(3_500.0), &known), Some([Some(3_000.0), None, Some(1_000.0), Some(0.0)]));
+        check(of(Some(3_500.0), &known), Some([None, Some(3_000.0), None, Some(1_000.0), Some(0.0)]));
         check(of(Some(5_000.0), &[]), None);
         check(of(None, &known), None);
     }

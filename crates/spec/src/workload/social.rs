@@ -16,7 +16,7 @@ use crate::text::{Exact, as_text, count, exact, number, words};
 #[command(next_help_heading = "Social workload")]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Social {
-    /// The users that the site holds: 1k, 10k, 100k; as taillight dataset social makes them.
+    /// The users that the site holds: 1k, 10k, 100k; as taillight data-set social makes them.
     #[arg(long, default_value_t = Users::default(), value_name = "N")]
     #[schemars(extend("x-source" = "ours, because 1000 users are there within seconds; ISPASS'16 §IV-B4 has as many as are logged in, without their number"))]
     pub users: Users,
@@ -59,6 +59,11 @@ pub struct Social {
     #[arg(long, default_value_t = Assets::default(), value_name = "WHEN")]
     #[schemars(extend("x-source" = "ours, because a browser whose cache is empty asks once; CloudSuite 3's client asks for them once, too"))]
     pub assets: Assets,
+    /// What the site's cache holds before a load: flushed (nothing, as a reset leaves it; that of a site that runs already
+    /// stays as it is) or primed (what it keeps of each user, for each of whom the site is asked once).
+    #[arg(long, default_value_t = SiteCache::default(), value_name = "flushed|primed")]
+    #[schemars(extend("x-source" = "ours, because a reset restarts the cache; ISPASS'16 §IV-B3 clears what a run has left in the database, and says nothing of the cache"))]
+    pub cache: SiteCache,
     /// The most users logged in at once, shared out among the threads; those who come beyond are refused, and their
     /// operations are errors [default: as many as there are].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -79,6 +84,7 @@ impl Default for Social {
             operations: None,
             site: Site::default(),
             assets: Assets::default(),
+            cache: SiteCache::default(),
             max_sessions: None,
         }
     }
@@ -196,8 +202,19 @@ pub enum Assets {
     Never,
 }
 
+/// What the cache of a site holds before a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SiteCache {
+    /// Nothing but what logins and the warm-up bring.
+    #[default]
+    Flushed,
+    /// What the site keeps of each user.
+    Primed,
+}
+
+words!(SiteCache, "state of the cache", "write flushed or primed", "flushed" => SiteCache::Flushed, "primed" => SiteCache::Primed);
 words!(Assets, "time for assets", "write first-view or never", "first-view" => Assets::FirstView, "never" => Assets::Never);
-as_text! { Users; Site; Assets; }
+as_text! { Users; Site; Assets; SiteCache; }
 
 impl Exact for Users {
     const EXAMPLE: Option<&'static str> = None;
@@ -234,6 +251,7 @@ mod tests {
             assert_eq!(site.to_string().parse(), Ok(site));
         }
         assert_eq!("never".parse(), Ok(Assets::Never));
+        assert_eq!("primed".parse(), Ok(SiteCache::Primed));
     }
 
     #[test]
@@ -254,5 +272,6 @@ mod tests {
         check("--think-time 2", "unit");
         check("--limits home:0s", "not a time over 0");
         check("--assets always", "write first-view or never");
+        check("--cache warm", "write flushed or primed");
     }
 }

@@ -27,6 +27,14 @@ A session is a user who logs in, does what the mix says, and logs out
   --closed -c 100 has 100 users instead, of whom each thinks after an answer and stays, as in the paper. CLOSED LOOP: a slow
   site is asked less, and what was not asked meanwhile is missing from all figures.
 
+What the cache holds before a load (--cache)
+
+  flushed        nothing, where the site is started for the load, as each reset restarts it; logins and the warm-up bring what
+                 they need. That of a site that runs already stays as it is
+  primed         what the site keeps of each user: before the logins one user asks it for all, a few at a time, by the requests
+                 that its description has for that ([[prime]]); primed_users, primed_requests and priming_s are in the result.
+                 The database has it in memory since, too, so that --server-set cache=none stays comparable
+
 What is within its limit
 
   within         the share of all operations due in the window that ended well within their own limit (Table II: 1 s, or 3 s of
@@ -47,7 +55,7 @@ What counts as an answer
 
 Where the time goes
 
-  Sites that say Server-Timing: php, db, cache have the time and the calls of each per operation in the result.
+  Sites that say Server-Timing: queue, php, db, cache have the time and the calls of each per operation in the result.
 
 The target
 
@@ -109,7 +117,7 @@ fn constants() -> Section {
             "tiers",
             TIERS.join(", "),
             "The metrics of Server-Timing that are kept.",
-            "ours, because they are the tiers of ISPASS'16 §IV-B1: PHP, MySQL and memcached",
+            "ours, because they are the tiers of ISPASS'16 §IV-B1, PHP, MySQL and memcached, and the wait for one of PHP's processes",
         ),
     ];
     Section::new("Constants of social", all)

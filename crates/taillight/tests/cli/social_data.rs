@@ -74,7 +74,7 @@ impl Site {
 
 /// Waits until `holds`.
 #[track_caller]
-fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
@@ -83,7 +83,7 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// The processes that descend from `pid`, each with the folder that it runs in.
-fn descendants(pid: u32) -> Vec<(u32, PathBuf)> {
+pub(crate) fn descendants(pid: u32) -> Vec<(u32, PathBuf)> {
     let parent = |pid: u32| -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
@@ -104,7 +104,7 @@ fn descendants(pid: u32) -> Vec<(u32, PathBuf)> {
 }
 
 /// Whether a process runs; one that has ended and that its parent has not looked at does not.
-fn runs(pid: u32) -> bool {
+pub(crate) fn runs(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
@@ -187,9 +187,39 @@ fn a_kill_leaves_neither_a_seed_nor_processes_nor_a_folder() {
     assert_eq!(site.kept().len(), 1);
 }
 
-fn kill(child: &mut Child) {
+pub(crate) fn kill(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// A small file system, which is gone with this.
+pub(crate) struct SmallDisk<'a> {
+    at: &'a Path,
+}
+
+impl SmallDisk<'_> {
+    /// One of `size` on the folder `at`; `None`, and says so, where this account may not mount any.
+    pub(crate) fn mount<'a>(at: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(at);
+        if mount.output().is_ok_and(|output| output.status.success()) {
+            return Some(SmallDisk { at });
+        }
+        println!("skipped: this account may not mount a small file system");
+        None
+    }
+
+    /// Ends it; whether nothing used it any more.
+    pub(crate) fn unmount(self) -> bool {
+        Command::new("umount").arg(self.at).status().is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    /// Also where a test has failed and something uses it; one that is gone already is no matter.
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.at).stderr(Stdio::null()).status();
+    }
 }
 
 #[test]
@@ -198,19 +228,11 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         let site = Site::new(app);
         let cache = site.root.path().join("cache");
         fs::create_dir(&cache).unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(&cache);
-        match mount.output() {
-            Ok(output) if output.status.success() => {}
-            _ => {
-                println!("skipped: this account may not mount a small file system");
-                return;
-            }
-        }
+        let Some(disk) = SmallDisk::mount(&cache, size) else { return };
         let output = finish(&mut site.load());
         let (said, kept) = (text(&output), site.kept());
         let left: Vec<_> = fs::read_dir(&cache).unwrap().map(|one| one.unwrap().path()).collect();
-        assert!(Command::new("umount").arg(&cache).status().unwrap().success());
+        assert!(disk.unmount());
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(says.iter().all(|part| said.contains(part)), "{said}");
         assert_eq!(kept, [""; 0], "{left:?}");
@@ -227,7 +249,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
 /// The programs that the site of apps/social takes, with its usual cache.
 const PROGRAMS: [&str; 6] = ["nginx", "php-fpm8.2", "php", "mariadbd", "mariadb-install-db", "memcached"];
 
-fn has_programs() -> bool {
+pub(crate) fn has_programs() -> bool {
     let lacks = PROGRAMS.iter().find(|name| launch::find_program(name).is_none());
     if let Some(name) = lacks {
         println!("skipped: there is no {name} here");
@@ -235,8 +257,9 @@ fn has_programs() -> bool {
     lacks.is_none()
 }
 
-/// Starts the site, without root where root runs this; returns its process and its address.
-fn serve(cache: &Path) -> (Child, String) {
+/// Starts the site, without root where root runs this, whose services have their folders in `temporary` where that is named; returns
+/// its process and its address.
+pub(crate) fn serve(cache: &Path, temporary: Option<&Path>) -> (Child, String) {
     let words = ["serve", "social", "--users", "30", "--set", "hash_cost=4"];
     let mut command = match launch::User::nobody().filter(|_| launch::User::is_root()) {
         Some(user) => {
@@ -253,6 +276,9 @@ fn serve(cache: &Path) -> (Child, String) {
         None => taillight(&words),
     };
     let errors = cache.join("errors");
+    if let Some(folder) = temporary {
+        command.env("TMPDIR", folder);
+    }
     let mut child = command
         .env("TAILLIGHT_CACHE", cache)
         .stdin(Stdio::null())
@@ -273,7 +299,7 @@ fn the_site_runs_without_root_and_a_kill_leaves_nothing_of_it() {
         return;
     }
     let cache = tempfile::tempdir().unwrap();
-    let (mut child, address) = serve(cache.path());
+    let (mut child, address) = serve(cache.path(), None);
     let mut stream = std::net::TcpStream::connect(&address).unwrap();
     std::io::Write::write_all(&mut stream, b"GET /.ready HTTP/1.0\r\nHost: test\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -305,24 +331,26 @@ fn each_trial_but_the_first_begins_with_a_reset_unless_none_is_asked_for() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let check = |reset: &[&str], restarts: u64| {
+    let check = |more: &[&str], restarts: u64, primed: Option<f64>| {
         let out = root.path().join(format!("results-{restarts}"));
         let words =
             ["load", "social", "--users", "100", "--rate", "0.2", "--repeats", "2", "--window", "500ms"];
         let rest = ["--warmup", "100ms", "--server-set", "hash_cost=4", "--out", out.to_str().unwrap()];
-        let mut command = taillight(&[&words[..], &rest, reset].concat());
+        let mut command = taillight(&[&words[..], &rest, more].concat());
         let output = finish(command.env("TAILLIGHT_CACHE", root.path().join("cache")));
         let folder =
             fs::read_dir(&out).unwrap_or_else(|_| panic!("{}", text(&output))).next().unwrap().unwrap();
         let result = fs::read_to_string(folder.path().join("result.json")).unwrap();
         let result: serde_json::Value = serde_json::from_str(&result).unwrap();
-        assert_eq!(result["trials"].as_array().map(Vec::len), Some(2), "{}", text(&output));
+        let trials = result["trials"].as_array().unwrap();
+        let of_trials: Vec<_> = trials.iter().map(|one| one["counters"]["primed_users"].as_f64()).collect();
+        assert_eq!(of_trials, [primed, primed], "{}", text(&output));
         let services = result["targets"][0]["services"].as_array().unwrap();
         assert_eq!(services.len(), 4, "{services:?}");
         for service in services {
             assert_eq!(service["restarts"].as_u64(), Some(restarts), "{service}");
         }
     };
-    check(&[], 1);
-    check(&["--reset", "never"], 0);
+    check(&["--cache", "primed"], 1, Some(100.0));
+    check(&["--reset", "never"], 0, None);
 }

@@ -1,29 +1,52 @@
 //! Users of a social network against a canned site: what is asked for, what is refused, and what a user sees.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Output;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use results::{LoopKind, Trial, Verdict};
+use results::{LoopKind, Reason, Trial, Verdict};
 use spec::Workload;
+use spec::workload::SiteCache;
+use units::QosBasis;
 
-use crate::run::{finish, refuses, taillight, text};
+use crate::run::{closes, finish, refuses, taillight, text};
 
 const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
 
+/// What is planted.
+pub(crate) enum Planted {
+    /// This status, these fields and this body in place of the right answer.
+    Instead(u16, &'static str, &'static str),
+    /// These fields beside it.
+    Beside(String),
+}
+
 /// A site in this process that answers as it must, but for `fails`, which get an error page with status 200.
 fn served(fails: &'static str) -> String {
+    served_with(move |first| {
+        let is_planted = !fails.is_empty() && first.starts_with(fails);
+        is_planted.then_some(Planted::Instead(200, "", "<main id=\"error\">"))
+    })
+}
+
+/// A site in this process that answers as it must, but for what `plant` says to the first line of a request.
+pub(crate) fn served_with(plant: impl Fn(&str) -> Option<Planted> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let plant = Arc::new(plant);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || while answer(&stream, fails).is_some() {});
+            let plant = Arc::clone(&plant);
+            thread::spawn(move || while answer(&stream, &*plant).is_some() {});
         }
     });
     format!("http://{address}")
 }
 
-fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
+fn answer(mut stream: &TcpStream, plant: &dyn Fn(&str) -> Option<Planted>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
@@ -46,8 +69,9 @@ fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
     let see = |to: &str, fields: &str| (303, format!("Location: {to}\r\n{fields}"), String::new());
     let json = |text: &str| (200, String::new(), text.to_owned());
     let tiers = "Server-Timing: php;dur=2, db;dur=1;desc=\"4\", cache;dur=0.5;desc=\"3\"\r\n";
+    let planted = plant(&first);
     let (status, fields, text) = match (first.split(' ').next()?, path.split('?').next()?) {
-        _ if !fails.is_empty() && first.starts_with(fails) => page("error"),
+        ("GET", path) if path.starts_with("/.prime/") => json("primed\n"),
         ("GET", "/login") => page("login"),
         ("GET", "/register") => page("register"),
         ("POST", "/login") => see("/", "Set-Cookie: sid=1; Path=/; HttpOnly\r\n"),
@@ -63,6 +87,11 @@ fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
         ("GET", "/ajax/feed") => json("{\"last\":3,\"posts\":[]}"),
         _ => (200, String::new(), "body".into()),
     };
+    let (status, fields, text) = match planted {
+        Some(Planted::Instead(status, fields, text)) => (status, fields.to_owned(), text.to_owned()),
+        Some(Planted::Beside(more)) => (status, fields + &more, text),
+        None => (status, fields, text),
+    };
     let head = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n", text.len());
     stream.write_all(format!("{head}{text}").as_bytes()).ok()
 }
@@ -71,10 +100,15 @@ fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
 fn trial(target: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "social", "--target", target, "--pace", "sleep", "--json"]);
     command.args(["--think-time", "20ms", "--operations", "10", "--warmup", "100ms", "--window", "2s"]);
-    let output = finish(command.args(options));
-    assert!(output.status.success(), "{}", text(&output));
+    accounted(&finish(command.args(options)))
+}
+
+/// The trial that was printed, of which each operation that was due is accounted for and judged.
+#[track_caller]
+pub(crate) fn accounted(output: &Output) -> Trial {
+    assert!(output.status.success(), "{}", text(output));
     let trial: Trial =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(output)));
     let a = trial.arrivals;
     assert_eq!(a.intended, a.completed + a.errors + a.timeouts + a.unfinished, "{a:?}");
     let due: u64 = trial.operations.iter().map(|one| one.within.unwrap().due).sum();
@@ -118,11 +152,107 @@ fn an_error_page_with_status_200_is_a_miss() {
     assert!(trial.counters["within.live-feed"] == 0.0 && trial.counters["within"] < 0.9);
     let kinds: Vec<&str> = trial.errors.iter().map(|error| error.kind.as_str()).collect();
     assert_eq!(kinds, ["truncated_json"]);
-    // A miss is what the target is about, and no error of the measurement.
-    let is_error = |invalid: &results::Invalid| invalid.reason == results::Reason::ErrorRate;
+    misses_its_target(&trial);
+}
+
+/// Asserts that the target of 95 % was missed, of which a miss is no error of the measurement.
+#[track_caller]
+pub(crate) fn misses_its_target(trial: &Trial) {
+    let is_error = |invalid: &results::Invalid| invalid.reason == Reason::ErrorRate;
     let of_errors = matches!(&trial.verdict, Verdict::Invalid { reasons } if reasons.iter().any(is_error));
     assert!(!of_errors, "{:?}", trial.verdict);
-    assert_eq!(trial.meets(&"within>=95%".parse().unwrap(), units::QosBasis::Raw), Some(false));
+    let met = trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw);
+    assert_eq!(met, Some(false), "{:?} of {:?}", trial.counters.get("within"), trial.arrivals);
+}
+
+#[test]
+fn more_live_users_than_there_are_make_the_trial_invalid_before_the_load() {
+    // 30 sessions a second of 78 s each.
+    let target = served("");
+    let load = |options: &[&str]| {
+        let mut command =
+            taillight(&["load", "social", "--target", &target, "--rate", "30", "--pace", "sleep"]);
+        finish(command.args(options))
+    };
+    let output = load(&["--json"]);
+    let trial = accounted(&output);
+    let Verdict::Invalid { reasons } = &trial.verdict else { panic!("{:?}", trial.verdict) };
+    let [only] = &reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!(only.reason, Reason::RateMissed);
+    let says = [
+        "30 sessions a second: 2340 on average and up to 2533",
+        "there are 1000",
+        "use a lower --rate",
+        "--users 10k",
+    ];
+    assert!(says.iter().all(|part| only.detail.contains(part)), "{}", only.detail);
+    assert_eq!(trial.arrivals.intended, 0, "nothing was sent");
+    assert_ne!(trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw), Some(true));
+    let folder = tempfile::tempdir().unwrap();
+    let gated = load(&["--gate", "--out", folder.path().to_str().unwrap()]);
+    closes(&gated);
+    // Lines are as wide as a terminal.
+    let said = text(&gated).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("are logged in at once, and there are 1000"), "{said}");
+}
+
+#[test]
+fn a_primed_cache_was_asked_for_each_user_once() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let target = served_with(move |first| {
+        if let Some(name) = first.strip_prefix("GET /.prime/") {
+            seen.lock().unwrap().push(name.split(' ').next().unwrap().to_owned());
+        }
+        None
+    });
+    // As the lab runs it, which shows how far it is.
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, file) = (folder.path().join("spec.json"), folder.path().join("trial.json"));
+    let mut command =
+        taillight(&["load", "social", "--target", &target, "--rate", "10", "--users", "50", "--resolve"]);
+    command.args([
+        "--cache",
+        "primed",
+        "--think-time",
+        "20ms",
+        "--warmup",
+        "0s",
+        "--window",
+        "300ms",
+        "--pace",
+        "sleep",
+    ]);
+    std::fs::write(&spec, finish(&mut command).stdout).unwrap();
+    let paths = [spec, file.clone()].map(|path| path.display().to_string());
+    let output = finish(&mut taillight(&["load", "--spec", &paths[0], "--trial", &paths[1], "--live"]));
+    assert!(output.status.success(), "{}", text(&output));
+    let said = text(&output);
+    let before: Vec<&str> = said.lines().filter(|line| line.starts_with("{\"before\":")).collect();
+    assert_eq!(
+        (before.len(), before.last()),
+        (50, Some(&"{\"before\":\"50 of 50 users read into the cache\"}"))
+    );
+    let primed: Trial = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    let names: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
+    let expect: Vec<String> = (1..=50).map(|number| format!("u{number:07}")).collect();
+    assert_eq!(
+        (asked.len(), names.into_iter().collect::<Vec<_>>()),
+        (50, expect.iter().map(String::as_str).collect())
+    );
+    assert_eq!((primed.counters["primed_users"], primed.counters["primed_requests"]), (50.0, 50.0));
+    assert!(primed.counters["priming_s"] > 0.0);
+    let Some(Workload::Social(social)) = primed.spec.map(|spec| spec.workload) else { panic!() };
+    assert_eq!(social.cache, SiteCache::Primed);
+    let flushed = trial(&target, &["--rate", "10", "--users", "50"]);
+    assert!(!flushed.counters.contains_key("primed_users"));
+    let lacks =
+        served_with(|first| first.contains("/.prime/u0000003").then_some(Planted::Instead(404, "", "gone")));
+    let mut command =
+        taillight(&["load", "social", "--target", &lacks, "--rate", "5", "--users", "50", "--json"]);
+    let says = ["the cache cannot be primed with user u0000003: status 404", "--users and --users-seed"];
+    refuses(command.args(["--think-time", "20ms", "--cache", "primed"]), 1, &says);
 }
 
 #[test]
@@ -153,6 +283,12 @@ fn what_does_not_go_together_is_refused() {
     check(&["--rate", "1", "--videos", "5x1"], 2, &["--videos"]);
     check(&["--rate", "1", "--site", "/nowhere.toml"], 1, &["/nowhere.toml: cannot be read"]);
     check(&["--closed", "--think", "2s"], 1, &["--think-time"]);
+    check(&["--rate", "1", "--cache", "warm"], 2, &["write flushed or primed"]);
+    check(
+        &["--rate", "1", "--site", "elgg", "--cache", "primed"],
+        1,
+        &["the site elgg does not say", "[[prime]]"],
+    );
     let broken = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     std::fs::write(broken.path(), "name = \"x\"\n\n[page.home]\nhas = [\"\"]\n").unwrap();
     check(&["--rate", "1", "--site", broken.path().to_str().unwrap()], 1, &["line 4: the text '' has 0 B"]);

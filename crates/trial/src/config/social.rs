@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use proto_http::Url;
-use spec::workload::{self, Assets};
+use spec::workload::{self, Assets, SiteCache};
 use spec::{Load, Spec, Workload};
 use units::Nanos;
 use workloads::social::{Site, SocialConfig};
@@ -33,6 +33,13 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
         population: (spec.load == Load::Closed).then_some(spec.generator.connections),
         seed: spec.seed,
     };
+    if social.cache == SiteCache::Primed && !config.site.can_prime() {
+        bail!(
+            "--cache primed: the site {} does not say what is asked for each user to have it in the cache; describe that by [[prime]] \
+             in a file for --site, or use --cache flushed",
+            social.site
+        );
+    }
     let draw = config.draw()?;
     if spec.load == Load::Closed {
         config.check_users(&draw, 1, spec.generator.threads())?;
@@ -121,6 +128,9 @@ mod tests {
             &[],
             Some("can do 89.5 %"),
         );
+        let primed = |site: Site| Social { site, cache: SiteCache::Primed, ..usual() };
+        check(primed(Site::Own), rate("1"), &[], None);
+        check(primed(Site::Elgg), rate("1"), &[], Some("the site elgg does not say"));
         check(usual(), Load::Closed, &[], None);
         check(Social { users: Users(20), ..usual() }, Load::Closed, &[], Some("64 on average"));
     }

@@ -1,6 +1,6 @@
 //! What each agent's generator is to do.
 
-use spec::workload::Fill;
+use spec::workload::{Fill, SiteCache};
 use spec::{Agents, ProbeSet, Spec, TargetName, Workload};
 use workloads::web::FileSet;
 
@@ -41,7 +41,11 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
                 video.file_set = None;
             }
         }
-        Workload::Social(social) => social.max_sessions = social.max_sessions.map(|all| part(all).max(1)),
+        Workload::Social(social) => {
+            social.max_sessions = social.max_sessions.map(|all| part(all).max(1));
+            // The coordinator has primed it, once.
+            social.cache = SiteCache::Flushed;
+        }
         Workload::Movies(movies) => movies.max_sessions = movies.max_sessions.map(|all| part(all).max(1)),
         Workload::Null(_) => {}
     }

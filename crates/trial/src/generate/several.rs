@@ -5,8 +5,8 @@ use anyhow::{Error, Result, bail};
 
 use crate::generate::Interrupted;
 
-/// Users who log in at once before a load. Source: ours; as many as keep the processors of a small server busy with their
-/// passwords, and far fewer than it has programs for.
+/// Users who log in, or are asked for, at once before a load. Source: ours; as many as keep the processors of a small server busy
+/// with their passwords, and far fewer than it has programs for.
 const AT_ONCE: usize = 4;
 
 /// What `work` makes of each of `items`, some at a time, in the order in which they are done.

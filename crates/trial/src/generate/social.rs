@@ -1,19 +1,21 @@
 //! What a load of users takes besides the load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use openloop::{Generator, Load, Plan, Recording};
 use results::{Invalid, Reason};
 use spec::Workload;
-use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in};
+use spec::workload::SiteCache;
+use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
 use crate::generate::ask::connect;
 use crate::generate::several::several;
+use crate::live;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
@@ -53,7 +55,9 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     let checked = config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads());
     Ok(checked.err().map(|error| {
-        let detail = format!("{} sessions a second: {}; {}", config.users_per_s, error.problem, error.hint);
+        // Of a rate that was computed, no more digits than say something.
+        let rate = (1e3 * config.users_per_s).round() / 1e3;
+        let detail = format!("{rate} sessions a second: {}; {}", error.problem, error.hint);
         Invalid { reason: Reason::RateMissed, detail }
     }))
 }
@@ -73,6 +77,38 @@ fn share(task: &Task, thread: u32) -> Share {
     // As the generator cuts them.
     let population = users / threads + u32::from(thread < users % threads);
     Share { thread: seat.thread, threads: seat.threads, population }
+}
+
+/// Has the cache hold what the site keeps of each user, where that is asked for, some users at a time; what it took, as counters.
+///
+/// Errors: a user cannot be asked for, with what the site said; `stop` is set.
+pub(super) fn primed(
+    task: &Task,
+    known: &Known,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(String, f64)>> {
+    let Workload::Social(social) = &task.spec.workload else { return Ok(Vec::new()) };
+    if social.cache == SiteCache::Flushed {
+        return Ok(Vec::new());
+    }
+    let begun = Instant::now();
+    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], tls, stop))?;
+    let users: Vec<u32> = (0..social.users.0).collect();
+    let (done, of) = (AtomicUsize::new(0), users.len());
+    let one = |user: &u32| {
+        let requests = prime(known, &reader, *user, &mut || connect(&task.addresses[0], tls, stop));
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        // A hundred times at most.
+        if task.live && done.is_multiple_of(of.div_ceil(100)) {
+            live::before(&format!("{done} of {of} users read into the cache"));
+        }
+        requests
+    };
+    let requests: u64 = several(&users, stop, one)?.into_iter().sum();
+    let took = begun.elapsed().as_secs_f64();
+    let counters = [("primed_users", of as f64), ("primed_requests", requests as f64), ("priming_s", took)];
+    Ok(counters.map(|(name, value)| (name.to_owned(), value)).to_vec())
 }
 
 /// Logs in those who are there when the load begins, some at a time: what they need for the rest of their sessions, by thread.
@@ -122,4 +158,56 @@ pub(super) fn generate(
 /// The users of one thread, of whom those who are `ready` have logged in.
 pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
     Social::new(known, share(task, thread), ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use spec::{Spec, workload};
+
+    use super::*;
+    use crate::config::{Sent, sent};
+
+    /// A task of so many sessions a second by one of so many generators, and what it sends.
+    fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
+        let workload = Workload::Social(Box::new(workload::Social::default()));
+        let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
+        let Sent::Social(config) = sent(&spec, None, Vec::new(), None).unwrap() else { panic!() };
+        let task = Task {
+            spec,
+            addresses: Vec::new(),
+            names: Vec::new(),
+            urls: Vec::new(),
+            share: (0, generators),
+            start_on_stdin: false,
+            live: false,
+            stamps: false,
+            server_pids: Vec::new(),
+            server_elsewhere: false,
+        };
+        (task, *config)
+    }
+
+    #[test]
+    fn more_live_users_than_there_are_are_a_reason_against_the_trial() {
+        let check = |rate: &str, generators: u32, says: &[&str]| {
+            let (task, config) = task(rate, generators);
+            match too_many(&task, &config).unwrap() {
+                None => assert!(says.is_empty(), "{rate} of {generators}"),
+                Some(Invalid { reason, detail }) => {
+                    assert_eq!(reason, Reason::RateMissed);
+                    let all = !says.is_empty() && says.iter().all(|part| detail.contains(part));
+                    assert!(all, "{rate} of {generators}: {detail}");
+                }
+            }
+        };
+        // A session lasts 78 s: 37.8 operations between login and logout, and one in five begins with a new user.
+        check("2", 1, &[]);
+        check("11", 1, &[]);
+        let at_once =
+            "15 sessions a second: 1170 on average and up to 1307 are logged in at once, and there are 1000";
+        check("15", 1, &[at_once, "use a lower --rate"]);
+        // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
+        check("10", 1, &[]);
+        check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
+    }
 }

@@ -1,8 +1,8 @@
 use spec::workload::SocialOperation;
 use units::Nanos;
 
-/// The tiers of a site whose time `Server-Timing` says: the programs, the database and the cache.
-pub const TIERS: [&str; 3] = ["php", "db", "cache"];
+/// The tiers of a site whose time `Server-Timing` says: the wait for a program, the programs, the database and the cache.
+pub const TIERS: [&str; 4] = ["queue", "php", "db", "cache"];
 
 /// What a thread counts over the window.
 ///
@@ -34,24 +34,21 @@ pub(super) struct Answers {
 struct Operation {
     due: u64,
     within: u64,
-    /// Those whose answers told their tiers.
+    tiers: [Tier; TIERS.len()],
+}
+
+/// What one tier did for an operation, or for several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tier {
+    /// Operations of which any answer told it.
     told: u64,
-    tiers: [Tier; 3],
+    us: u64,
+    calls: u64,
 }
 
-/// What one tier did for an operation.
+/// What the tiers did for one operation, as far as its answers told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tier {
-    pub(super) us: u64,
-    pub(super) calls: u64,
-}
-
-/// What the tiers did for one operation; `is_told` where any of its answers said so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tiers {
-    pub(super) is_told: bool,
-    pub(super) tiers: [Tier; 3],
-}
+pub(super) struct Tiers([Tier; TIERS.len()]);
 
 /// The name of a counter of one operation: `within.home`, `db_us.home`.
 pub fn of_operation(counter: &str, operation: &str) -> String {
@@ -65,12 +62,10 @@ impl Counts {
         counted.due += 1;
         counted.within += u64::from(within);
         self.ajax += u64::from(is_ajax);
-        if tiers.is_told {
-            counted.told += 1;
-            for (sum, tier) in counted.tiers.iter_mut().zip(&tiers.tiers) {
-                sum.us += tier.us;
-                sum.calls += tier.calls;
-            }
+        for (sum, tier) in counted.tiers.iter_mut().zip(&tiers.0) {
+            sum.told += tier.told;
+            sum.us += tier.us;
+            sum.calls += tier.calls;
         }
     }
 
@@ -91,11 +86,11 @@ impl Counts {
         let whole = whole.map(|(name, count, of)| (name.to_owned(), count, of));
         let each = SocialOperation::ALL.into_iter().zip(&self.operations).flat_map(|(operation, counted)| {
             let named = |counter: &str| of_operation(counter, operation.name());
-            let Operation { due, within, told, tiers } = *counted;
+            let Operation { due, within, tiers } = *counted;
             let mut rows = vec![(named("within"), within, due), (named("mix"), due, all)];
-            for (name, tier) in TIERS.iter().zip(tiers) {
-                rows.push((named(&format!("{name}_us")), tier.us, told));
-                rows.push((named(&format!("{name}_calls")), tier.calls, told));
+            for (name, Tier { told, us, calls }) in TIERS.iter().zip(tiers) {
+                rows.push((named(&format!("{name}_us")), us, told));
+                rows.push((named(&format!("{name}_calls")), calls, told));
             }
             rows
         });
@@ -114,8 +109,8 @@ impl Tiers {
         for metric in proto_http::timings(value) {
             let Some(place) = TIERS.iter().position(|tier| tier.as_bytes() == metric.name) else { continue };
             let Some(ms) = metric.dur else { continue };
-            self.is_told = true;
-            let tier = &mut self.tiers[place];
+            let tier = &mut self.0[place];
+            tier.told = 1;
             tier.us = tier.us.saturating_add((ms * 1e3).round() as u64);
             let calls = std::str::from_utf8(metric.desc).ok().and_then(|text| text.parse::<u32>().ok());
             tier.calls = tier.calls.saturating_add(calls.unwrap_or(0).into());
@@ -138,23 +133,29 @@ mod tests {
         let mut tiers = Tiers::default();
         tiers.add(b"php;dur=1.5, db;dur=2;desc=\"12\", cache;dur=0.25;desc=\"3\", total;dur=9");
         tiers.add(b"db;dur=1;desc=\"x\", php;dur=-1");
+        let mut queued = Tiers::default();
+        queued.add(b"queue;dur=0.5, php;dur=1");
         counts.ended(SocialOperation::Home, false, true, &tiers);
         counts.ended(SocialOperation::Home, false, false, &Tiers::default());
         counts.ended(SocialOperation::LiveFeed, true, true, &Tiers::default());
+        counts.ended(SocialOperation::Login, false, true, &queued);
         let list = counts.list();
         let check = |name: &str, count: u64, of: u64| {
             assert!(list.contains(&(name.to_owned(), count, of)), "{name}: {list:?}");
         };
-        check("within", 2, 3);
+        check("within", 3, 4);
         check("within.home", 1, 2);
-        check("within.login", 0, 0);
-        check("ajax", 1, 3);
-        check("mix.live-feed", 1, 3);
+        check("within.logout", 0, 0);
+        check("ajax", 1, 4);
+        check("mix.live-feed", 1, 4);
+        check("queue_us.login", 500, 1);
         check("php_us.home", 1_500, 1);
         check("db_us.home", 3_000, 1);
         check("db_calls.home", 12, 1);
         check("cache_us.home", 250, 1);
         check("php_us.live-feed", 0, 0);
+        // What no answer told is not 0.
+        check("queue_us.home", 0, 0);
         let names: std::collections::BTreeSet<&String> = list.iter().map(|(name, _, _)| name).collect();
         assert_eq!(names.len(), list.len());
         assert_eq!(Counts::default().list().len(), list.len());

@@ -54,24 +54,37 @@ pub fn log_in<S: Read + Write>(
     user: u32,
     connect: &mut dyn FnMut() -> io::Result<S>,
 ) -> Result<Ready, LoginError> {
-    let failed = |problem: String| LoginError { user: known.people.name(user), problem };
     let rng = known.streams.stream(UNDERWAY, u64::from(user));
     let mut session = Session::new(user, 0, rng, known).before_login(known);
-    let mut stream = connect().map_err(|error| failed(error.to_string()))?;
+    match carry_out(known, &mut session, connect) {
+        Ok(_) => Ok(Ready { user, jar: session.jar, taken: session.taken }),
+        Err(problem) => Err(LoginError { user: known.people.name(user), problem }),
+    }
+}
+
+/// Does what a session is at, to the last of its requests; returns how many it took.
+///
+/// Errors: as those of [`log_in`].
+pub(super) fn carry_out<S: Read + Write>(
+    known: &Known,
+    session: &mut Session,
+    connect: &mut dyn FnMut() -> io::Result<S>,
+) -> Result<u64, String> {
+    let mut stream = connect().map_err(|error| error.to_string())?;
     let (mut scratch, mut out) = ([Vec::new(), Vec::new()], Vec::new());
     // An operation has a bounded number of requests, of which each is redirected a bounded number of times.
+    let mut requests = 0;
     loop {
+        requests += 1;
         out.clear();
-        pages::write(known, &mut session, false, &mut scratch, &mut out);
-        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| failed(error.to_string()))?;
-        let (outcome, then) = answer(known, &mut session, &mut stream).map_err(&failed)?;
-        outcome.map_err(|Fault { kind, detail }| failed(format!("{kind}: {detail}")))?;
+        pages::write(known, session, false, &mut scratch, &mut out);
+        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| error.to_string())?;
+        let (outcome, then) = answer(known, session, &mut stream)?;
+        outcome.map_err(|Fault { kind, detail }| format!("{kind}: {detail}"))?;
         match then {
             Then::Again { .. } => {}
-            Then::Anew { .. } => stream = connect().map_err(|error| failed(error.to_string()))?,
-            Then::End | Then::Close | Then::Also { .. } => {
-                return Ok(Ready { user, jar: session.jar, taken: session.taken });
-            }
+            Then::Anew { .. } => stream = connect().map_err(|error| error.to_string())?,
+            Then::End | Then::Close | Then::Also { .. } => return Ok(requests),
         }
     }
 }

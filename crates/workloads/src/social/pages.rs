@@ -443,7 +443,10 @@ fn lost(session: &mut Session, counts: &mut Answers, how: &str) -> Fault {
 /// What a session asked for, in words.
 #[cold]
 fn about(session: &Session) -> String {
-    let Session { operation, user, .. } = session;
+    let Session { operation, user, each, .. } = session;
     let name: &str = SocialOperation::name(*operation);
-    format!("{name} of user {}", user + 1)
+    each.map_or_else(
+        || format!("{name} of user {}", user + 1),
+        |each| format!("the data of user {}", each + 1),
+    )
 }

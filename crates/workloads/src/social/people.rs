@@ -99,6 +99,7 @@ impl Cast for Of<'_> {
                 let length = WORDS_LEAST + session.words as usize % (WORDS.len() - WORDS_LEAST + 1);
                 out.extend_from_slice(&WORDS[..length]);
             }
+            Value::Each => known.people.append_name(session.each.unwrap_or(session.user), out),
             Value::Taken(place) => out.extend_from_slice(&session.taken[usize::from(place)]),
         }
     }

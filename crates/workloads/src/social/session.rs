@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) friend: u32,
     pub(super) stranger: u32,
     pub(super) words: u32,
+    /// Whose data are read into the cache, of a session that does so before a load.
+    pub(super) each: Option<u32>,
     /// When it was due, after the start of the session.
     pub(super) offset: Nanos,
     pub(super) at: At,
@@ -74,6 +76,7 @@ impl Session {
             friend: user,
             stranger: user,
             words: 0,
+            each: None,
             offset: Nanos::ZERO,
             at: At::Request(0),
             hops: 0,

@@ -24,6 +24,8 @@ pub struct Site {
     name: String,
     /// The requests of each operation in order, by page and by AJAX; none where it has no such form.
     ways: [[Range<u16>; 2]; 9],
+    /// The requests that have the cache hold what the site keeps of one user.
+    pub(super) prime: Range<u16>,
     pub(super) requests: Vec<Request>,
     pub(super) pages: Vec<Page>,
     /// The paths of what belongs to a page.
@@ -127,6 +129,11 @@ impl Site {
     /// Whether it has an operation by this way.
     pub fn has_way(&self, operation: SocialOperation, by: By) -> bool {
         !self.way(operation, by).is_empty()
+    }
+
+    /// Whether it says how its cache is primed.
+    pub fn can_prime(&self) -> bool {
+        !self.prime.is_empty()
     }
 
     /// The requests of an operation.

@@ -4,6 +4,7 @@
 
 mod accounting;
 mod faults;
+mod priming;
 #[path = "../simulated/mod.rs"]
 mod simulated;
 mod simulation;

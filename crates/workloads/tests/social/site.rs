@@ -53,6 +53,8 @@ pub(crate) struct Logic {
     pub(crate) log: HashMap<String, u64>,
     /// Names of new users.
     pub(crate) created: Vec<String>,
+    /// Names of those whose data were to be in the cache.
+    pub(crate) primed: Vec<String>,
     /// Whatever was asked for without the right cookie or token, where none was planted.
     pub(crate) wrong: Vec<String>,
 }
@@ -116,7 +118,8 @@ impl Logic {
         if asked.path.starts_with("/loop") {
             return Some(see(&format!("/loop{}", asked.path.len()), ""));
         }
-        let begins = asked.path.starts_with("/ajax/") || asked.method == "POST" || asked.path == "/";
+        let is_any = |of: &[&str]| of.iter().any(|start| asked.path.starts_with(start));
+        let begins = is_any(&["/ajax/", "/.prime/"]) || asked.method == "POST" || asked.path == "/";
         self.asked += u64::from(begins);
         let planted =
             self.fault.filter(|(each, _)| begins && self.asked.is_multiple_of(*each)).map(|(_, fault)| fault);
@@ -239,6 +242,10 @@ impl Logic {
             }
             ("POST", "/wall" | "/friend") => see("/", ""),
             ("POST", path) if path.starts_with("/chat/u") => see(path, ""),
+            ("GET", path) if path.starts_with("/.prime/u") => {
+                self.primed.push(path["/.prime/".len()..].to_owned());
+                page(200, "", "primed\n")
+            }
             ("GET", path) if path.starts_with("/chat") => page(200, "", "<main id=\"chat\">"),
             ("GET", "/feed") => page(200, "", "<main id=\"feed\">"),
             ("POST", "/ajax/wall") => {
@@ -268,7 +275,11 @@ impl Logic {
 
 /// What a path is of.
 fn kind(path: &str) -> &str {
-    if path.starts_with("/chat/u") { "/chat/NAME" } else { path }
+    match path {
+        _ if path.starts_with("/chat/u") => "/chat/NAME",
+        _ if path.starts_with("/.prime/u") => "/.prime/NAME",
+        _ => path,
+    }
 }
 
 fn see(path: &str, fields: &str) -> Answer {

@@ -13,6 +13,8 @@ use super::{LOOKS_MAX, Location, Page, Request, Site, TAKEN_MAX, Template, Value
 
 /// The longest description. Units: bytes. Source: ours; that of our own site has some 3 KB.
 const LENGTH_MAX: usize = 256 * 1024;
+/// The value of requests that prime the cache: the name of each user in turn.
+const EACH: &str = "each";
 
 /// What is wrong with the description of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ struct Written {
     page: BTreeMap<String, WrittenPage>,
     #[serde(default)]
     request: Vec<WrittenRequest>,
+    #[serde(default)]
+    prime: Vec<WrittenPrime>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +86,23 @@ struct WrittenRequest {
     page: Spanned<String>,
 }
 
+/// What is asked for each user to have the cache hold what the site keeps of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenPrime {
+    path: Spanned<String>,
+    #[serde(default)]
+    headers: Vec<Spanned<String>>,
+    page: Spanned<String>,
+}
+
+impl From<WrittenPrime> for WrittenRequest {
+    fn from(WrittenPrime { path, headers, page }: WrittenPrime) -> WrittenRequest {
+        let operation = Spanned::new(0..0, String::new());
+        WrittenRequest { operation, by: None, path, headers, form: None, location: None, page }
+    }
+}
+
 /// Compiles a description.
 ///
 /// Errors: what is wrong with it, with its line.
@@ -90,13 +111,15 @@ pub(super) fn read(text: &str) -> Result<Site, String> {
         return Err(format!("it has {} B, and at most {LENGTH_MAX} are read", text.len()));
     }
     let written: Written = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-    Reader { text, taken: Vec::new() }.site(written)
+    Reader { text, taken: Vec::new(), primes: false }.site(written)
 }
 
 struct Reader<'a> {
     text: &'a str,
     /// The names of the values that are taken from pages.
     taken: Vec<String>,
+    /// Whether it has come to the requests that prime the cache, which are about each user.
+    primes: bool,
 }
 
 impl Reader<'_> {
@@ -123,6 +146,12 @@ impl Reader<'_> {
             way.end += 1;
             requests.push(self.request(&request, &names)?);
         }
+        self.primes = true;
+        let first = requests.len() as u16;
+        for request in written.prime {
+            requests.push(self.request(&request.into(), &names)?);
+        }
+        let prime = first..requests.len() as u16;
         for operation in [SocialOperation::Login, SocialOperation::Logout] {
             if ways[operation.place()][0].is_empty() {
                 return Err(format!(
@@ -139,6 +168,7 @@ impl Reader<'_> {
             assets: paths(&written.assets)?,
             lost: paths(&written.lost)?,
             ways,
+            prime,
             requests,
             pages,
             lost_status: written.lost_status,
@@ -184,7 +214,7 @@ impl Reader<'_> {
         if let Some(place) = self.taken.iter().position(|taken| taken == name) {
             return Ok(place as u8);
         }
-        if Value::named(name).is_some() {
+        if Value::named(name).is_some() || name == EACH {
             return Err(self.at(at, format!("{{{name}}} is a value of users, and is not taken from a page")));
         }
         if self.taken.len() >= TAKEN_MAX {
@@ -256,10 +286,13 @@ impl Reader<'_> {
 
     fn template<T>(&self, at: &Spanned<T>, text: &str) -> Result<Template, String> {
         let taken = |name: &str| self.taken.iter().position(|taken| taken == name);
-        let value =
-            |name: &str| Value::named(name).or_else(|| taken(name).map(|place| Value::Taken(place as u8)));
+        let each = |name: &str| (self.primes && name == EACH).then_some(Value::Each);
+        let value = |name: &str| {
+            let taken = || taken(name).map(|place| Value::Taken(place as u8));
+            Value::named(name).or_else(|| each(name)).or_else(taken)
+        };
         Template::read(text, value).map_err(|problem| {
-            let mut names: Vec<&str> = Value::names().collect();
+            let mut names: Vec<&str> = Value::names().chain(self.primes.then_some(EACH)).collect();
             names.extend(self.taken.iter().map(String::as_str));
             self.at(at, format!("{problem}; there are {}", names.join(", ")))
         })

@@ -28,6 +28,8 @@ pub(in crate::social) enum Value {
     Stranger,
     /// What they write.
     Body,
+    /// The name of the user whose data are to be in the cache.
+    Each,
     /// What was taken from a page, by its place.
     Taken(u8),
 }

@@ -14,6 +14,7 @@ fn the_sites_that_come_with_it_are_read() {
     let chat = [SocialOperation::SendChat, SocialOperation::ReceiveChat, SocialOperation::LiveFeed];
     assert_eq!((elgg.name(), elgg.lacks()), ("elgg", chat.to_vec()));
     assert!(!elgg.has_way(SocialOperation::WallPost, By::Ajax));
+    assert!(own.can_prime() && !elgg.can_prime());
     let error = Site::of(&spec::workload::Site::File("/nowhere/x.toml".into())).unwrap_err();
     assert!(error.to_string().contains("/nowhere/x.toml: cannot be read"), "{error}");
 }
@@ -38,6 +39,21 @@ fn a_broken_description_is_refused_with_its_line() {
     check("'data-post=\"'", "''", &format!("line {}: the text ''", line("data-post")));
     check("['data-post=\"', '\"']", "['data-post=\"']", "post is taken between two texts, and there are 1");
     check("take.post", "take.body", "{body} is a value of users");
+    check("take.post", "take.each", "{each} is a value of users");
+    let at = line("/.prime/{each}");
+    check(
+        "/.prime/{each}",
+        "/.prime/{eech}",
+        &format!("line {at}: '/.prime/{{eech}}' has the value {{eech}}"),
+    );
+    check(
+        "/.prime/{each}",
+        "/.prime/{eech}",
+        "there are name, password, new, display, friend, stranger, body, each",
+    );
+    check("page = \"primed\"", "page = \"primad\"", &format!("line {}: there is no page 'primad'", at + 1));
+    check("/.prime/{each}\"", "/.prime/{each}\"\nform = \"x=1\"", &format!("line {}", at + 1));
+    check("csrf={csrf}&name={new}", "csrf={csrf}&name={each}", "the value {each}, which there is not");
     check(
         "csrf={csrf}&name={new}",
         "csrf={tocken}&name={new}",

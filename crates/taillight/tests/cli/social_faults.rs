@@ -1,0 +1,237 @@
+//! Services of the social network are killed, stopped where they are, or out of disk while users are there: the driver counts what
+//! that costs as misses of the right kinds, nothing is half-written, and the site is whole again afterwards.
+//!
+//! The table in `docs/reference/social.md` has what the test of the slow tier prints.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread;
+
+use results::Trial;
+use rustix::process::{Pid, Signal, kill_process};
+use units::QosBasis;
+
+use crate::social_data::{SmallDisk, await_that, descendants, has_programs, kill, runs, serve};
+use crate::social_site::{Person, Site, load};
+use crate::users::misses_its_target;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Killed,
+    Frozen,
+    /// Its workers, and not what begins others in their place.
+    WorkersKilled,
+    WorkersFrozen,
+}
+use How::{Frozen, Killed, WorkersFrozen, WorkersKilled};
+
+/// What is done to which service, and the kinds of errors of which one at least must come, and no others may.
+type Case = (&'static str, How, &'static [&'static str]);
+
+/// An operation that is not answered, and one that the site says it cannot do.
+const LATE: &str = "no_answer_in_time";
+const UNAVAILABLE: &str = "status_503";
+
+const SOME: &[Case] = &[
+    ("mariadb", Killed, &[UNAVAILABLE]),
+    // PHP waits 1 s for the cache, and has no session without.
+    ("memcached", Frozen, &[UNAVAILABLE, LATE]),
+    ("php", WorkersKilled, &["status_502"]),
+];
+
+const OTHERS: &[Case] = &[
+    ("mariadb", Frozen, &[LATE, UNAVAILABLE]),
+    ("memcached", Killed, &[UNAVAILABLE]),
+    ("php", WorkersFrozen, &[LATE]),
+    ("php", Killed, &["status_502"]),
+    ("nginx", Frozen, &[LATE]),
+];
+
+/// Workers of PHP.
+const WORKERS: usize = 4;
+/// Requests after which a load is under way: its first users have logged in, each by five.
+const UNDER_WAY: u64 = 130;
+/// Limits of a second would have a time-out of five.
+const LIMITS: &str = "create-user:300ms,login:300ms,logout:300ms,home:300ms,wall-post:300ms,friend-request:300ms,send-chat:300ms,\
+                      receive-chat:300ms,live-feed:300ms";
+/// Eight users a second, of whom each does twelve operations a tenth of a second apart.
+const LOAD: [&str; 12] = [
+    "--rate",
+    "8",
+    "--think-time",
+    "100ms",
+    "--operations",
+    "12",
+    "--warmup",
+    "200ms",
+    "--window",
+    "3s",
+    "--limits",
+    LIMITS,
+];
+
+fn signal(pids: &[u32], signal: Signal) {
+    for pid in pids {
+        // It may have ended meanwhile.
+        let _ = kill_process(Pid::from_raw(*pid as i32).unwrap(), signal);
+    }
+}
+
+/// Rows that say what others do not: half of a friendship, a message of no chat, a post of no user.
+const HALF_WRITTEN: &str = "SELECT (SELECT COUNT(*) FROM friendship f LEFT JOIN friendship g ON g.a = f.b AND g.b = f.a WHERE g.a IS NULL) \
+                            + (SELECT COUNT(*) FROM messages m LEFT JOIN chats c ON c.id = m.chat WHERE c.id IS NULL) \
+                            + (SELECT COUNT(*) FROM posts p LEFT JOIN users u ON u.id = p.author WHERE u.id IS NULL)";
+
+/// Logs in and writes, as all of it takes.
+fn is_whole(address: &str) -> Result<(), String> {
+    let mut person = Person::log_in(address, 3)?;
+    person.see("POST", "/ajax/wall", "body=still+here", 200, "{\"id\":")
+}
+
+/// The trial of a load in the midst of which `fault` is done, which lasts until the load is over.
+fn loaded(site: &Site, fault: impl FnOnce()) -> Trial {
+    let (begun, address) = (site.count("nginx", "requests"), site.address.as_str());
+    thread::scope(|scope| {
+        let loading = scope.spawn(|| load(address, &LOAD));
+        let mut asked = 0;
+        await_that("a load is under way", || {
+            asked += 1;
+            // This asks, too.
+            site.count("nginx", "requests") > begun + UNDER_WAY + asked || loading.is_finished()
+        });
+        assert!(!loading.is_finished(), "the load was over before the fault");
+        fault();
+        loading.join().unwrap()
+    })
+}
+
+fn check(site: &mut Site, (service, how, kinds): Case) {
+    let pids = site.pids(service);
+    let trial = loaded(site, || match how {
+        Killed => signal(&pids, Signal::KILL),
+        Frozen => signal(&pids, Signal::STOP),
+        WorkersKilled => signal(&pids[1..], Signal::KILL),
+        WorkersFrozen => signal(&pids[1..], Signal::STOP),
+    });
+    match how {
+        Killed => site.running.revive(service, 0).unwrap_or_else(|error| panic!("{error}")),
+        Frozen => signal(&pids, Signal::CONT),
+        WorkersFrozen => signal(&pids[1..], Signal::CONT),
+        WorkersKilled => {}
+    }
+    let (within, due) = (trial.counters["within"], trial.arrivals.intended);
+    let found: Vec<String> =
+        trial.errors.iter().map(|error| format!("{} {}", error.count, error.kind)).collect();
+    println!("| {service} | {how:?} | {:.0} % of {due} | {} |", 100.0 * within, found.join(", "));
+    let is_one = |kind: &str| kinds.contains(&kind);
+    assert!(trial.errors.iter().all(|error| is_one(&error.kind)), "{service} {how:?}: {:?}", trial.errors);
+    if how == WorkersKilled {
+        // Each loses what it works on, and the next one takes its place.
+        let lost: u64 = trial.errors.iter().map(|error| error.count).sum();
+        assert!(lost <= WORKERS as u64, "{:?}", trial.errors);
+        await_that("workers are as many again", || site.pids(service).len() == pids.len());
+    } else {
+        assert!(!trial.errors.is_empty(), "{service} {how:?}: nothing was missed");
+        misses_its_target(&trial);
+    }
+    await_that(&format!("{service} {how:?}: the site is whole again"), || is_whole(&site.address).is_ok());
+    assert_eq!(site.select(HALF_WRITTEN).trim(), "0", "{service} {how:?}");
+}
+
+fn all_are_misses_and_pass(cases: &[Case]) {
+    let Some(mut site) = Site::start(&[&format!("workers={WORKERS}")]) else { return };
+    cases.iter().for_each(|case| check(&mut site, *case));
+    assert_eq!(site.running.gone(), None);
+    site.end();
+}
+
+#[test]
+fn faults_of_services_are_misses_and_pass() {
+    all_are_misses_and_pass(SOME);
+}
+
+#[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
+fn faults_of_each_service_are_misses_and_pass() {
+    all_are_misses_and_pass(&[SOME, OTHERS].concat());
+}
+
+/// Ends a site that was started by the command line, also where a test has failed.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Writes to a file in `folder` until nothing more fits.
+fn fill_up(folder: &Path) -> PathBuf {
+    let at = folder.join("ballast");
+    let mut file = OpenOptions::new().create(true).append(true).open(&at).unwrap();
+    let piece = vec![1; 1 << 16];
+    while file.write_all(&piece).is_ok() {}
+    while file.write_all(&[1; 512]).is_ok() {}
+    at
+}
+
+#[test]
+fn a_full_disk_is_a_miss_of_those_who_write() {
+    if !has_programs() {
+        return;
+    }
+    let (cache, small) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(disk) = SmallDisk::mount(small.path(), "256m") else { return };
+    fs::set_permissions(small.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let (child, address) = serve(cache.path(), Some(small.path()));
+    let mut served = Served(child);
+    let started = descendants(served.0.id());
+    await_that("the site is whole", || is_whole(&address).is_ok());
+    let ballast = fill_up(small.path());
+    let mix = "login:5,logout:5,wall-post:80,live-feed:10";
+    let full = load(
+        &address,
+        &[
+            "--mix",
+            mix,
+            "--rate",
+            "8",
+            "--think-time",
+            "40ms",
+            "--operations",
+            "20",
+            "--window",
+            "3s",
+            "--warmup",
+            "0s",
+        ],
+    );
+    println!(
+        "| disk | full | {:.0} % of {} | {:?} |",
+        100.0 * full.counters["within"],
+        full.arrivals.intended,
+        full.errors
+    );
+    assert!(
+        full.errors.iter().all(|error| error.kind == UNAVAILABLE) && !full.errors.is_empty(),
+        "{:?}",
+        full.errors
+    );
+    assert_ne!(
+        full.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw),
+        Some(true),
+        "{:?}",
+        full.counters["within"]
+    );
+    assert!(started.iter().all(|(pid, _)| runs(*pid)), "none of it ended");
+    fs::remove_file(ballast).unwrap();
+    await_that("the site is whole again", || is_whole(&address).is_ok());
+    kill(&mut served.0);
+    await_that("all of its processes have ended", || !started.iter().any(|(pid, _)| runs(*pid)));
+    await_that("its folders are gone", || fs::read_dir(small.path()).unwrap().next().is_none());
+    assert!(disk.unmount());
+}

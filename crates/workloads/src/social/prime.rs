@@ -1,0 +1,50 @@
+//! A cache that holds what the site keeps of its users before they come: each is asked for once, through the site.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use crate::social::config::{Known, UNDERWAY};
+use crate::social::login::{Ready, carry_out};
+use crate::social::session::{At, Session};
+
+/// Why the data of a user cannot be read into the cache before a load.
+#[derive(Debug)]
+pub struct PrimeError {
+    user: String,
+    problem: String,
+}
+
+impl fmt::Display for PrimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the cache cannot be primed with user {}: {}; is the site filled with the users that --users and --users-seed say?",
+            self.user, self.problem
+        )
+    }
+}
+
+impl std::error::Error for PrimeError {}
+
+/// Has the site read what it keeps of `user` into its cache, asked by one who is logged in; returns how many requests that took,
+/// redirects among them, each of which is over a stream that `connect` opens.
+///
+/// Errors: the site cannot be reached, or says something else than it should; with what.
+pub fn prime<S: Read + Write>(
+    known: &Known,
+    ready: &Ready,
+    user: u32,
+    connect: &mut dyn FnMut() -> io::Result<S>,
+) -> Result<u64, PrimeError> {
+    let rng = known.streams.stream(UNDERWAY, u64::from(user));
+    let mut session = Session::new(ready.user, 0, rng, known);
+    ready.clone().moves_in(&mut session);
+    session.each = Some(user);
+    let mut requests = 0;
+    for place in known.config.site.prime.clone() {
+        session.at = At::Request(place);
+        requests += carry_out(known, &mut session, connect)
+            .map_err(|problem| PrimeError { user: known.people.name(user), problem })?;
+    }
+    Ok(requests)
+}
