@@ -145,7 +145,7 @@ fn of_processors(services: &[Service], trial: &Trial) -> Option<Resource> {
         used.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, used)| ((*name).to_owned(), used / busy));
     let whole = mean_us(trial, |_, _| true)?;
     // All but what stores took: their disks do not get faster.
-    let own = whole - mean_us(trial, |_, part| part == Part::Store)?;
+    let own = whole - mean_us(trial, |_, part| matches!(part, Part::Store | Part::BeforeSending))?;
     let ratio = (busy / count).min(FULLEST);
     let wait = own * ratio;
     let less = ratio * count / (count + 1.0);

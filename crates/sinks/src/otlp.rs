@@ -166,7 +166,6 @@ fn of_request(trace: &Trace) -> Vec<Attribute> {
         text("taillight.outcome", trace.outcome),
         number("taillight.bytes", trace.bytes),
         number("taillight.response_ns", trace.done.saturating_sub(trace.intended)),
-        number("taillight.before_sent_ns", trace.sent.saturating_sub(trace.intended)),
     ];
     all.extend(trace.parts.iter().map(|(part, ns)| number(&format!("taillight.part.{part}_ns"), *ns)));
     all

@@ -170,6 +170,9 @@ impl<'a> Telling<'a> {
         {
             *parts.entry(Part::name(breakdown::part(segment.part))).or_default() += segment.time.0;
         }
+        if !parts.is_empty() && sent > intended_ns {
+            parts.insert(Part::name(Part::BeforeSending), sent - intended_ns);
+        }
         let outcome = match request.request.outcome {
             RequestOutcome::Completed => "completed",
             RequestOutcome::Error => "error",
@@ -308,7 +311,7 @@ mod tests {
         assert_eq!(trace.ends[1].moments[1], ("dequeued", wall(101)));
         assert_eq!((trace.ends[0].start(), trace.ends[0].end()), (wall(97), wall(113)));
         assert_eq!(trace.ends[1].parent, trace.ends[0].span);
-        assert_eq!(trace.parts.values().sum::<u64>(), 15 * MS, "{:?}", trace.parts);
+        assert_eq!(trace.parts.values().sum::<u64>(), 16 * MS, "{:?}", trace.parts);
         assert_eq!((trace.parts["front"], trace.parts["transit"]), (5 * MS, 2 * MS));
         assert_eq!(trace.spans(), 5);
     }
