@@ -23,8 +23,8 @@ const SHARES: usize = 4;
 const NEWEST: u64 = 16;
 /// So many times more where the large value was read since it was stored.
 const READ: u64 = 4;
-/// More than all memory costs: a segment that cannot be had. Source: 2^16 segments of 2^21 B at the costs above are less than
-/// 2^44, and as many of these less than 2^63.
+/// More than all memory costs: a segment that is unavailable. Source: 2^17 segments of 2^21 B, the most of a partition, come to
+/// 2^44 at the costs above, and as many of these to 2^63.
 const BLOCKED: u64 = 1 << 46;
 
 impl Log {
@@ -49,7 +49,7 @@ impl Log {
     }
 
     /// The adjacent segments that are to be had at the least loss: the value of what lives there, more of what is new than
-    /// of what is old. None where so many cannot be had.
+    /// of what is old. None where so many are unavailable.
     ///
     /// `swept` is in no line; `may_lose` says whether anything may go; `is_read` whether a large value was read.
     /// Cost: 4 ns for each segment, once for each large value.
@@ -116,7 +116,7 @@ impl Log {
         self.supply.begin_window(run);
     }
 
-    /// Gives up gathering; what was taken out of line for it is put back in line, as the next to go.
+    /// Gives up gathering; what was taken out of line for it stands in line again, as the next to go.
     pub(crate) fn end_window(&mut self, taken_out: &[usize], index_bytes: usize) {
         for &segment in taken_out {
             let Segment { live, queue, .. } = self.segments[segment];

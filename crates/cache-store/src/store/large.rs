@@ -50,7 +50,7 @@ pub enum Claimed {
     Whole(Reservation),
     /// Some of them still hold something, or another claim is gone on with.
     NotYet(Claim),
-    /// So much cannot be had.
+    /// So much is unavailable.
     Refused,
 }
 
