@@ -51,6 +51,21 @@ pub(crate) enum Op {
     Commit(u8),
     /// It does not come.
     Abandon,
+    /// Asks for the segments of a large value that comes later: made of `seed`, of this length.
+    Claim {
+        /// Which key.
+        key: u8,
+        /// Makes values differ.
+        seed: u8,
+        /// The value's length. Units: bytes.
+        length: u16,
+        /// As in the protocol.
+        exptime: i32,
+    },
+    /// Empties more of the segments that were asked for first.
+    GoOn,
+    /// Asks for them no more.
+    GiveUp,
     /// Gives the store memory for that many segments more than the least.
     Memory(u8),
 }
@@ -62,7 +77,8 @@ const EXPTIMES: [i32; 8] = [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003];
 pub(super) fn decode(chunk: &[u8]) -> Op {
     let [kind, key, a, b, c, d] = *chunk else { unreachable!("chunks of six") };
     let wide = i32::from_le_bytes([b, c, d, a]);
-    let length = u16::from_le_bytes([b, c]) % 1200;
+    let wide_length = u16::from_le_bytes([b, c]);
+    let length = wide_length % 2400;
     match kind % 16 {
         0..=3 => Op::Get(key),
         4..=9 => Op::Store {
@@ -84,6 +100,11 @@ pub(super) fn decode(chunk: &[u8]) -> Op {
         13 => Op::Touch(key, wide % 8),
         14 if b % 8 == 7 => Op::Memory(c % 48),
         14 => Op::Wait(a % 4),
+        _ if kind >= 0xc0 => {
+            Op::Claim { key, seed: a, length: wide_length % 12_000, exptime: EXPTIMES[usize::from(d >> 5)] }
+        }
+        _ if kind >= 0x80 && d >= 8 => Op::GoOn,
+        _ if kind >= 0x80 => Op::GiveUp,
         _ if d % 8 == 0 => Op::Flush(wide % 4),
         _ if d % 8 == 1 => Op::Tend,
         _ if d % 8 < 4 => Op::Pin(key),

@@ -10,7 +10,8 @@ use std::collections::{HashMap, VecDeque};
 use proto_memcache::{StoreVerb, server};
 
 use cache_store::{
-    Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Reservation, Store, Stored,
+    Claim, Claimed, Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Reservation,
+    Store, Stored,
 };
 
 pub(crate) use op::Op;
@@ -19,8 +20,12 @@ pub(crate) use op::Op;
 const SEGMENT: usize = 2048;
 /// Segments that a store here may get. Source: more than any test begins with.
 const SEGMENTS_MAX: usize = 64;
-/// The largest item here, as the protocol counts. Units: bytes.
-const ITEM_MAX: usize = 1024;
+/// The largest item that lies in a segment here, as the protocol counts. Units: bytes.
+const ITEM_MAX: usize = SEGMENT;
+/// The largest of all. Units: bytes.
+const LARGE_MAX: usize = 5 * SEGMENT;
+/// Large values that are asked for at a time.
+const CLAIMS: usize = 3;
 /// The index as long as it does not grow, which counts against the memory. Units: bytes.
 const INDEX: usize = 64 << 10;
 
@@ -41,6 +46,8 @@ struct Model {
     pinned: VecDeque<(Pinned, Vec<u8>)>,
     /// Values that are on their way, and what they will be.
     reservations: VecDeque<(Reservation, u8, Entry)>,
+    /// Large values whose segments are asked for.
+    claims: VecDeque<(Claim, u8, Entry)>,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
@@ -54,7 +61,7 @@ pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[
         memory: INDEX + segments * SEGMENT,
         reach: INDEX + SEGMENTS_MAX * SEGMENT,
         segment: SEGMENT,
-        item_max: ITEM_MAX,
+        item_max: LARGE_MAX,
         policy,
         ..Config::new(0, 1)
     };
@@ -68,6 +75,7 @@ pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[
         map: HashMap::new(),
         pinned: VecDeque::new(),
         reservations: VecDeque::new(),
+        claims: VecDeque::new(),
         flush_at: None,
         now: 1_700_000_000,
         last_cas: 0,
@@ -82,6 +90,7 @@ pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[
     for key in 0..=u8::MAX {
         model.check_get(key);
     }
+    model.claims.drain(..).for_each(|(claim, ..)| model.store.give_up_claim(claim));
     model.store.audit();
 }
 
@@ -163,8 +172,21 @@ impl Model {
             Op::Reserve { key, seed, length, exptime } => self.reserve(key, seed, length, exptime),
             Op::Commit(piece) => self.commit(usize::from(piece) + 1),
             Op::Abandon => {
-                if let Some((reservation, ..)) = self.reservations.pop_front() {
-                    self.store.abandon(reservation);
+                if let Some((reservation, key, entry)) = self.reservations.pop_front() {
+                    let key = key_bytes(key).len();
+                    match self.store.is_large(key, entry.flags, entry.value.len()) && entry.flags & 0x100 == 0
+                    {
+                        // The store finds out by itself.
+                        true => drop(reservation),
+                        false => self.store.abandon(reservation),
+                    }
+                }
+            }
+            Op::Claim { key, seed, length, exptime } => self.claim(key, seed, length, exptime),
+            Op::GoOn => self.go_on(),
+            Op::GiveUp => {
+                if let Some((claim, ..)) = self.claims.pop_front() {
+                    self.store.give_up_claim(claim);
                 }
             }
         }
@@ -185,6 +207,40 @@ impl Model {
             self.reservations.push_back((reservation, key, entry));
         }
         // Nothing has come of it yet.
+        self.check_get(key);
+    }
+
+    fn claim(&mut self, key: u8, seed: u8, length: u16, exptime: i32) {
+        if self.claims.len() == CLAIMS {
+            return;
+        }
+        let (flags, expiry) = (u32::from(seed) << 8, Expiry::from_exptime(exptime, self.now));
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        let size = proto_memcache::limits::item_size(bytes.len(), flags, length.into());
+        match self.store.claim(key_and_hash, flags, expiry, length.into(), true, self.now) {
+            Ok(claim) => {
+                assert!(size <= LARGE_MAX, "an item over the limit may come");
+                let entry = Entry { value: value_of(seed, length), flags, expiry, cas: 0 };
+                self.claims.push_back((claim, key, entry));
+            }
+            Err(why) => assert!(why == Stored::TooLarge && size > LARGE_MAX, "{size} B: {why:?}"),
+        }
+    }
+
+    fn go_on(&mut self) {
+        let Some((claim, key, entry)) = self.claims.pop_front() else { return };
+        match self.store.go_on(claim, self.now) {
+            Claimed::Whole(mut reservation) => {
+                let half = &entry.value[..entry.value.len() / 2];
+                reservation.rest()[..half.len()].copy_from_slice(half);
+                reservation.fill(half.len());
+                self.reservations.push_back((reservation, key, entry));
+            }
+            // The others ask meanwhile, in vain.
+            Claimed::NotYet(claim) => self.claims.push_back((claim, key, entry)),
+            Claimed::Refused => _ = self.map.remove(&key),
+        }
         self.check_get(key);
     }
 

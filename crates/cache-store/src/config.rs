@@ -21,7 +21,8 @@ pub struct Config {
     pub seed: u64,
     /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
     pub segment: usize,
-    /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment.
+    /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment, or in half of
+    /// all segments.
     pub item_max: usize,
     /// Whether the system is to provide all memory at the start.
     ///
@@ -81,7 +82,8 @@ impl Config {
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // An item's record is never longer than `item_size` says, see `record`.
-        if !self.segment.is_power_of_two() || self.segment > SEGMENT || self.item_max > self.segment {
+        let fits = || self.item_max <= self.segment.max(self.log_length() / 2);
+        if !self.segment.is_power_of_two() || self.segment > SEGMENT || !fits() {
             return Err(ConfigError::Segment {
                 segment: Bytes(self.segment as u64),
                 item_max: Bytes(self.item_max as u64),
@@ -119,7 +121,8 @@ pub enum ConfigError {
     },
     /// Segments that cannot hold an item, or have no round length.
     #[error(
-        "a segment of {segment} cannot be used: it must be a power of two of at most 2 MiB and hold an item of {item_max}"
+        "a segment of {segment} cannot be used: it must be a power of two of at most 2 MiB and hold an item of {item_max}, or \
+         half of the memory must"
     )]
     Segment {
         /// The segment's length.

@@ -17,6 +17,9 @@
 //! meanwhile is appended to another, and the rest is dropped ([`Policy`]; first in, first out, as in Sphinx (ANCS'19), is
 //! one of them). Writes never search for room.
 //!
+//! A value that is larger than a segment lies in adjacent segments of its own, which are emptied for it a little at a time
+//! ([`Claim`]).
+//!
 //! A partition has one writer, holds no lock and reads no clock: every operation is told the time. The same
 //! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
 //!
@@ -31,6 +34,7 @@ mod bytes;
 mod config;
 mod epochs;
 mod expiry;
+mod extent;
 mod hash;
 mod index;
 mod log;
@@ -54,6 +58,6 @@ pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Counted, Cursor, Deleted, Entry, Evicted, Fields, Invalidate, Item, MetaCount, MetaStore,
-    OnEviction, Reservation, Store, Stored, Unusable, View,
+    Cas, Claim, Claimed, Counted, Cursor, Deleted, Entry, Evicted, Fields, Invalidate, Item, MetaCount,
+    MetaStore, OnEviction, Reservation, Store, Stored, Unusable, View,
 };

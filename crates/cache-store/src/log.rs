@@ -1,3 +1,4 @@
+mod large;
 mod saved;
 mod supply;
 
@@ -8,11 +9,13 @@ use std::sync::Arc;
 use crate::arena::Arena;
 use crate::config::{Config, ConfigError, InFile};
 use crate::epochs::Epochs;
+use crate::extent::{Extent, Run};
 use crate::record::{self, Header};
 use crate::records::{Location, Records};
 use supply::Supply;
 
-pub(crate) use supply::Lowered;
+pub(crate) use large::Large;
+pub(crate) use supply::{Backed, Lowered};
 use units::Bytes;
 
 /// What is known of a segment.
@@ -60,7 +63,7 @@ pub(crate) const SEGMENTS_TO_KEEP: usize = 6;
 ///
 /// What the index points at is never written to, until its segment is taken back and begun again.
 ///
-/// Shape: a segment that is in use is `active`, `keeping`, in `order`, or being swept.
+/// Shape: a segment that is in use is `active`, `keeping`, in `order`, being swept or about to be, or one of a large value.
 pub(crate) struct Log {
     pub(crate) records: Arc<Records>,
     supply: Supply,
@@ -71,6 +74,12 @@ pub(crate) struct Log {
     pub(crate) keeping: Option<usize>,
     /// Full ones of each [`Queue`], oldest first.
     pub(crate) order: [VecDeque<usize>; 2],
+    /// Large values that the index points at, in the order in which they go.
+    pub(crate) large: VecDeque<Large>,
+    /// Large values that are on their way.
+    pub(crate) arriving: Vec<Extent>,
+    /// Segments of either.
+    large_segments: usize,
     /// Twice the number of segments that were begun for what is new.
     begun: u64,
     /// Segments that were begun.
@@ -116,6 +125,9 @@ impl Log {
             active,
             keeping: None,
             order: [VecDeque::new(), VecDeque::new()],
+            large: VecDeque::new(),
+            arriving: Vec::new(),
+            large_segments: 0,
             begun: 0,
             births: 0,
             now: 0,
@@ -148,9 +160,9 @@ impl Log {
         self.supply.epochs()
     }
 
-    /// Segments that hold anything or stand ready.
+    /// Segments that hold records or stand ready for them.
     pub(crate) fn held(&self) -> usize {
-        self.supply.held()
+        self.supply.held() - self.large_segments - self.supply.ready()
     }
 
     /// Segments that hold anything.
@@ -291,7 +303,7 @@ impl Log {
     pub(crate) fn give_back(&mut self, segment: usize, index_bytes: usize) {
         debug_assert_eq!(self.segments[segment].live, 0);
         self.segments[segment].birth = GONE;
-        self.supply.give_back(segment, index_bytes);
+        self.supply.give_back(Run::of_one(segment), index_bytes);
     }
 
     /// Appends a record that nothing points at yet; the caller has made sure of [`Log::room`].

@@ -1,3 +1,5 @@
+use crate::record;
+
 /// What the meta commands know of an item beside its value.
 ///
 /// Whatever gives an item a new value clears them, unless it says otherwise.
@@ -42,7 +44,7 @@ impl Marks {
     }
 
     pub(crate) fn from_u32(marks: u32) -> Marks {
-        Marks(marks)
+        Marks(marks & !record::LARGE)
     }
 }
 
@@ -56,6 +58,6 @@ mod tests {
         assert!(both.has(Marks::STALE) && both.has(Marks::NONE) && !Marks::STALE.has(both));
         assert_eq!(both.without(Marks::STALE), Marks::CLAIMED);
         assert_eq!(both.only(Marks::CLAIMED.with(Marks::BINARY_KEY)), Marks::CLAIMED);
-        assert_eq!(Marks::from_u32(both.to_u32()), both);
+        assert_eq!(Marks::from_u32(both.to_u32() | record::LARGE), both);
     }
 }

@@ -11,6 +11,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::extent::{Extent, Run};
+use crate::record::Header;
 use crate::records::{Location, Records};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 
@@ -57,7 +59,17 @@ impl Pins {
         }
     }
 
-    /// The writer: whether a segment has pins. Once it has none it gets none, if it is out of the index and
+    /// Pins the segments of a large value, by the first of them. What those take together has a bound of its own.
+    fn pin_run(&self, run: Run) {
+        self.of[run.first].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn unpin_run(&self, run: Run) {
+        // As in `unpin`.
+        self.of[run.first].fetch_sub(1, Ordering::Release);
+    }
+
+    /// The writer: whether a segment, or the large value that starts with it, has pins. Once it has none it gets none, if it is out of the index and
     /// [`Epochs`](crate::Epochs) say that no reader looks at it.
     pub(crate) fn is_pinned(&self, segment: usize) -> bool {
         self.of[segment].load(Ordering::Acquire) > 0
@@ -75,10 +87,12 @@ impl Origin<'_> {
     /// Keeps the value where it is, if that may be.
     pub(crate) fn pin(self) -> Option<Pinned> {
         let Origin { records, at } = self;
-        if !records.pins().pin(records.segment_of(at)) {
-            return None;
+        let header = records.header(at);
+        if header.is_large() {
+            let Extent { run, length } = records.extent(at, &header);
+            return Some(Pinned::of_run(records, run, length));
         }
-        Some(Pinned { records: Arc::clone(records), at })
+        Pinned::of_record(records, at, &header)
     }
 }
 
@@ -98,31 +112,76 @@ impl fmt::Debug for Origin<'_> {
 
 /// A value that stays where it is and as it is, whatever becomes of its item and its store.
 ///
-/// Bounds: a quarter of a store's segments can be pinned at once. Cost: its segment cannot be written again meanwhile.
+/// Bounds: a quarter of a store's segments can be pinned at once, beside those of large values, which are always pinned.
+/// Cost: its segments cannot be written again meanwhile.
 pub struct Pinned {
     records: Arc<Records>,
-    at: Location,
+    what: What,
+    /// Where the value starts. Units: bytes.
+    offset: usize,
+    /// Units: bytes.
+    length: usize,
+}
+
+/// What is pinned for a value.
+#[derive(Clone, Copy)]
+enum What {
+    /// The segment that its record is in.
+    Segment(usize),
+    /// The segments that it alone has.
+    Run(Run),
 }
 
 impl Pinned {
+    /// Keeps the value of a record, which may still have to be written, if that may be.
+    pub(crate) fn of_record(records: &Arc<Records>, at: Location, header: &Header) -> Option<Pinned> {
+        let segment = records.segment_of(at);
+        if !records.pins().pin(segment) {
+            return None;
+        }
+        let (offset, length) = (at.offset() + header.length() + header.key, header.value);
+        Some(Pinned { records: Arc::clone(records), what: What::Segment(segment), offset, length })
+    }
+
+    /// Keeps a large value.
+    pub(crate) fn of_run(records: &Arc<Records>, run: Run, length: usize) -> Pinned {
+        records.pins().pin_run(run);
+        let offset = run.first * records.segment_len();
+        Pinned { records: Arc::clone(records), what: What::Run(run), offset, length }
+    }
+
+    /// Its length. Units: bytes.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
     pub(crate) fn records(&self) -> &Records {
         &self.records
     }
 
-    pub(crate) fn at(&self) -> Location {
-        self.at
+    /// Its bytes from `from` on, to be written.
+    ///
+    /// # Safety
+    /// Nothing points at the value yet, and no slice of it exists.
+    pub(crate) unsafe fn draft(&mut self, from: usize) -> &mut [u8] {
+        // SAFETY: as the caller says.
+        unsafe { self.records.draft(self.offset + from, self.length - from) }
     }
 }
 
 impl AsRef<[u8]> for Pinned {
     fn as_ref(&self) -> &[u8] {
-        self.records.value(self.at, &self.records.header(self.at))
+        // SAFETY: what is pinned is not written to.
+        unsafe { self.records.bytes(self.offset, self.length) }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        self.records.pins().unpin(self.records.segment_of(self.at));
+        match self.what {
+            What::Segment(segment) => self.records.pins().unpin(segment),
+            What::Run(run) => self.records.pins().unpin_run(run),
+        }
     }
 }
 

@@ -31,6 +31,9 @@ pub(crate) const ALIGN: usize = 4;
 /// The longest value that the lengths can say. Units: bytes.
 pub(crate) const VALUE_MAX: usize = (1 << KEY_SHIFT) - 1;
 
+/// The mark of an item whose value lies elsewhere, in an [`Extent`](crate::extent::Extent) that the record has in its place.
+pub(crate) const LARGE: u32 = 1 << 23;
+
 const KEY_SHIFT: u32 = 21;
 const WHICH_SHIFT: u32 = 29;
 const WITH_EXPIRY: u32 = 1;
@@ -46,7 +49,7 @@ pub(crate) struct Header {
     pub(crate) flags: u32,
     /// The unique number, where it is not that of the record's place.
     pub(crate) cas: Option<u64>,
-    /// What the meta commands know of an item beside its value; nearly always 0. Bounds: 24 bits.
+    /// What the meta commands know of an item beside its value, and [`LARGE`]; nearly always 0. Bounds: 24 bits.
     pub(crate) marks: u32,
     pub(crate) key: usize,
     pub(crate) value: usize,
@@ -110,6 +113,12 @@ impl Header {
         }
         let lengths = which << WHICH_SHIFT | (key as u32) << KEY_SHIFT | self.value as u32;
         bytes[..4].copy_from_slice(&lengths.to_le_bytes());
+    }
+
+    /// Whether the value lies elsewhere.
+    #[inline]
+    pub(crate) fn is_large(&self) -> bool {
+        self.marks & LARGE != 0
     }
 
     /// Where the key starts. Units: bytes.

@@ -1,4 +1,5 @@
 use crate::arena::Arena;
+use crate::extent::Extent;
 use crate::pins::Pins;
 use crate::record::{self, Header};
 use crate::sync::{AtomicU64, Ordering};
@@ -147,11 +148,47 @@ impl Records {
 
     #[inline]
     pub(crate) fn value(&self, at: Location, header: &Header) -> &[u8] {
-        // SAFETY: a record that the index points at is not written to.
-        unsafe { self.arena.bytes(at.offset() + header.length() + header.key, header.value) }
+        let (offset, length) = self.place_of_value(at, header);
+        // SAFETY: neither a record that the index points at nor its extent is written to.
+        unsafe { self.arena.bytes(offset, length) }
     }
 
-    /// Key and value, one behind the other.
+    /// Where a value starts, and its length. Units: bytes.
+    #[inline]
+    pub(crate) fn place_of_value(&self, at: Location, header: &Header) -> (usize, usize) {
+        if header.is_large() {
+            let Extent { run, length } = self.extent(at, header);
+            return (run.first << self.shift, length);
+        }
+        (at.offset() + header.length() + header.key, header.value)
+    }
+
+    /// The length of a value. Units: bytes.
+    pub(crate) fn length(&self, at: Location, header: &Header) -> usize {
+        self.place_of_value(at, header).1
+    }
+
+    /// Where the value of a large item lies.
+    #[cold]
+    pub(crate) fn extent(&self, at: Location, header: &Header) -> Extent {
+        debug_assert!(header.is_large() && header.value == Extent::SIZE);
+        let offset = at.offset() + header.length() + header.key;
+        // SAFETY: a record that the index points at is not written to.
+        let bytes = unsafe { self.arena.bytes(offset, Extent::SIZE) };
+        Extent::from_bytes(bytes.try_into().expect("as many as were asked for"))
+    }
+
+    /// Any bytes.
+    ///
+    /// # Safety
+    /// No thread writes to them while the slice is in use.
+    #[inline]
+    pub(crate) unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
+        // SAFETY: as the caller says.
+        unsafe { self.arena.bytes(offset, length) }
+    }
+
+    /// Key and value, or the place of a large one, one behind the other.
     pub(crate) fn body(&self, at: Location, header: &Header) -> &[u8] {
         // SAFETY: a record that the index points at is not written to.
         unsafe { self.arena.bytes(at.offset() + header.length(), header.key + header.value) }

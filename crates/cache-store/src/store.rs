@@ -1,5 +1,6 @@
 mod audit;
 mod count;
+mod large;
 mod list;
 mod meta;
 mod read;
@@ -21,11 +22,13 @@ use crate::policy::Policy;
 use crate::record::Header;
 use crate::records::Location;
 use crate::stats::{Gone, Stats};
+use large::Gathering;
 use reclaim::{Effort, Sweep};
 use tend::{Ageing, Walk};
 use view::Shared;
 
 pub use count::{Counted, MetaCount};
+pub use large::{Claim, Claimed};
 pub use list::Cursor;
 pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
@@ -46,6 +49,8 @@ pub struct Store {
     index: Index,
     hasher: KeyHasher,
     item_max: usize,
+    /// The largest item that lies in a segment. Units: bytes.
+    gathered_max: usize,
     /// What readers on other threads see.
     shared: Arc<Shared>,
     policy: Policy,
@@ -57,6 +62,10 @@ pub struct Store {
     ageing: Ageing,
     /// Values on their way that count as alive in their segments.
     reservations: usize,
+    /// The claim for a large value that is gone on with.
+    gathering: Option<Gathering>,
+    /// Claims that were made.
+    claims: u64,
     stats: Stats,
     /// What wants to know of evictions.
     on_eviction: Option<OnEviction>,
@@ -124,6 +133,7 @@ impl Store {
             index,
             hasher,
             item_max: config.item_max,
+            gathered_max: config.item_max.min(config.segment),
             policy: config.policy,
             sweep: None,
             effort: Effort::default(),
@@ -131,6 +141,8 @@ impl Store {
             walk: Walk::default(),
             ageing: Ageing::default(),
             reservations: 0,
+            gathering: None,
+            claims: 0,
             stats: Stats::default(),
             on_eviction: None,
             scratch: Vec::new(),

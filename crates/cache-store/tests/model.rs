@@ -19,7 +19,9 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => (0u64..2).prop_map(StoreVerb::Cas),
     ];
     let exptime = prop_oneof![6 => Just(0), 1 => -1..8, 1 => Just(2_592_000), 1 => Just(1_700_000_009)];
-    let length = prop_oneof![3 => 0u16..40, 2 => 0u16..400, 1 => 0u16..1200];
+    let length = prop_oneof![3 => 0u16..40, 2 => 0u16..400, 1 => 0u16..2400];
+    let large = prop_oneof![1 => 0u16..2100, 4 => 1900u16..10_500];
+    let (large_exptime, large_key) = (exptime.clone(), key.clone());
     let (reserved, any_exptime) = (length.clone(), exptime.clone());
     prop_oneof![
         8 => key.clone().prop_map(Op::Get),
@@ -33,6 +35,9 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Pin),
         1 => Just(Op::Unpin),
         4 => (key, any::<u8>(), reserved, any_exptime).prop_map(|(key, seed, length, exptime)| Op::Reserve { key, seed, length, exptime }),
+        4 => (large_key, any::<u8>(), large, large_exptime).prop_map(|(key, seed, length, exptime)| Op::Claim { key, seed, length, exptime }),
+        6 => Just(Op::GoOn),
+        1 => Just(Op::GiveUp),
         4 => any::<u8>().prop_map(Op::Commit),
         1 => Just(Op::Abandon),
         2 => (0u8..4).prop_map(Op::Wait),

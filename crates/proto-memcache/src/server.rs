@@ -33,7 +33,7 @@ mod watch;
 
 pub use base64::BINARY_KEY_MAX;
 pub use line::StoreLine;
-pub use meta::{Meta, MetaKey, MetaVerb};
+pub use meta::{Meta, MetaKey, MetaSet, MetaVerb};
 pub use meta_flags::MetaFlags;
 pub use number::{read_counter, strict_u32 as read_u32};
 pub use parser::{Awaits, CloseReason, Parse, RequestParser};

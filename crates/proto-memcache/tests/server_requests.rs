@@ -354,6 +354,50 @@ fn a_parser_tells_what_it_waits_for() {
 }
 
 #[test]
+fn a_value_that_is_not_gathered_is_shown_and_can_be_dropped() {
+    let value = "v".repeat(100);
+    // Whether the caller takes it, given all of it or a part.
+    let check = |line: &str, taken: bool| {
+        let sent = format!("{line}\r\n{value}\r\nversion\r\n");
+        for end in [line.len() + 2, line.len() + 50, sent.len()] {
+            let mut parser = RequestParser::with_limits(1000, 100);
+            let parse = parser.parse(&sent.as_bytes()[..end]);
+            assert_eq!(matches!(parse, Parse::NeedMore { .. }), taken, "{line} {end}");
+            if !taken {
+                continue;
+            }
+            let bytes = &sent.as_bytes()[..end];
+            let (length, at) = match (parser.awaited(bytes), parser.awaited_meta(bytes)) {
+                (Some((store, at)), None) => (store.length, at),
+                (None, Some((set, at))) => {
+                    assert_eq!(set.key.read(&mut [0; BINARY_KEY_MAX]), b"key");
+                    (set.length, at)
+                }
+                both => panic!("{both:?}"),
+            };
+            assert_eq!((length, at), (100, line.len() + 2));
+            parser.skip(102);
+            let rest = &sent.as_bytes()[at..];
+            assert_eq!(parser.parse(rest), Parse::Skipped { consumed: 102 });
+            let Parse::Done { request, .. } = parser.parse(&rest[102..]) else { panic!() };
+            assert_eq!(request, Request::Version);
+        }
+    };
+    for verb in ["set", "add", "replace"] {
+        check(&format!("{verb} key 1 0 100"), true);
+        check(&format!("{verb} key 1 0 100 noreply"), true);
+    }
+    check("cas key 1 0 100 7", true);
+    check("append key 1 0 100", false);
+    check("prepend key 1 0 100", false);
+    check("ms key 100 T0 F1", true);
+    check("ms a2V5 100 b MR", true);
+    check("ms key 100 MA", false);
+    check("ms key 100 MP", false);
+    check(&format!("ms key 100 O{}", "o".repeat(40)), false);
+}
+
+#[test]
 fn a_request_that_is_put_back_is_read_again() {
     for line in ["set k 0 0 1048576\r\n", "ms k 1048576\r\n", "ms k 3 Y\r\n", "get k\r\n"] {
         let mut parser = RequestParser::default();

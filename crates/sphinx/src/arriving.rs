@@ -1,34 +1,155 @@
-use cache_store::Reservation;
-use proto_memcache::Reply;
-use proto_memcache::binary::Echo;
+use cache_store::{Expiry, Fields, Marks, MetaStore, Reservation, Stats, Store, Stored};
+use proto_memcache::binary::{Echo, Status, opcode, reply as response};
+use proto_memcache::{Reply, StoreVerb};
+
+use crate::operation::{self, meta};
+use crate::partitions::Place;
+use crate::telling::Telling;
 
 /// A large value that is written where it will be read, as it arrives.
 pub(crate) struct Arriving {
     /// Its place.
     pub(crate) reservation: Reservation,
-    /// The partition that the place is in.
-    pub(crate) partition: usize,
-    /// Whether the client wants an answer.
-    pub(crate) reply: Reply,
-    /// What the response repeats, in the binary protocol, where nothing stands behind the value.
-    pub(crate) echo: Option<Echo>,
+    /// Where that is.
+    pub(crate) place: Place,
+    /// What is done with it.
+    pub(crate) command: Command,
+    /// Whether it is one for which others had to make room.
+    pub(crate) is_claimed: bool,
     /// What has come of the line's end behind the value.
     end: Vec<u8>,
 }
 
-impl Arriving {
-    pub(crate) fn new(reservation: Reservation, partition: usize, reply: Reply) -> Arriving {
-        Arriving { reservation, partition, reply, echo: None, end: Vec::new() }
+/// What is done with a value that has come whole.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    /// A storage command of the text protocol; neither `append` nor `prepend`.
+    Text(StoreVerb, Reply),
+    /// `ms`: the flags, and whether the key was written in base 64.
+    Meta(Box<[u8]>, bool),
+    /// `set` of the binary protocol: what the response repeats, and the marks of the item.
+    Binary(Echo, Marks),
+}
+
+impl Command {
+    /// What stands behind the value.
+    pub(crate) fn line_end(&self) -> &'static [u8] {
+        if matches!(self, Command::Binary(..)) { b"" } else { b"\r\n" }
     }
 
-    /// The same in the binary protocol.
-    pub(crate) fn binary(reservation: Reservation, partition: usize, echo: Echo) -> Arriving {
-        Arriving { echo: Some(echo), ..Arriving::new(reservation, partition, Reply::Wanted) }
+    /// Whether an old item goes where the new one finds no memory, as in memcached.
+    pub(crate) fn replaces(&self) -> bool {
+        !matches!(self, Command::Text(StoreVerb::Add | StoreVerb::Replace | StoreVerb::Cas(_), _))
+    }
+
+    /// Whether the client gets a reply, where all goes well or not.
+    pub(crate) fn reply(&self) -> Reply {
+        match self {
+            Command::Text(_, reply) => *reply,
+            Command::Meta(..) | Command::Binary(..) => Reply::Wanted,
+        }
+    }
+
+    /// Appends what is said where there is no memory for the value.
+    pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
+        match self {
+            Command::Binary(echo, _) => response::error(out, *echo, Status::NoMemory),
+            _ => out.extend_from_slice(operation::stored(StoreVerb::Set, Stored::NoMemory)),
+        }
+    }
+
+    /// Makes the value the item of its key, if that may be, and appends the reply.
+    pub(crate) fn finish(
+        &self,
+        store: &mut Store,
+        reservation: Reservation,
+        telling: Option<&Telling>,
+        now: u32,
+        out: &mut Vec<u8>,
+    ) {
+        let told = telling.map(|telling| (telling, reservation.key().to_vec(), *store.counts()));
+        let (length, expiry) = (reservation.length(), reservation.expiry());
+        self.carry_out(store, reservation, now, out);
+        if let Some((telling, key, before)) = told {
+            let after: Stats = *store.counts();
+            // That of `ms` stands among its flags.
+            let key_and_hash = store.hasher().key(&key);
+            let left = match self {
+                Command::Meta(..) => store.peek(key_and_hash, now).and_then(|entry| entry.expiry.left(now)),
+                _ => expiry.left(now),
+            };
+            telling.placed(self.name(), &key, (&before, &after), left, length);
+        }
+    }
+
+    fn carry_out(&self, store: &mut Store, reservation: Reservation, now: u32, out: &mut Vec<u8>) {
+        match self {
+            Command::Text(verb, reply) => {
+                let stored = store.commit_as(*verb, reservation, now);
+                if *reply == Reply::Wanted {
+                    out.extend_from_slice(operation::stored(*verb, stored));
+                }
+            }
+            Command::Meta(words, is_binary) => {
+                meta::finish_set(store, reservation, words, *is_binary, now, out);
+            }
+            Command::Binary(echo, marks) => {
+                let cas = if *marks == Marks::NONE {
+                    store.commit_numbered(reservation, now)
+                } else {
+                    let (flags, expiry) = (reservation.flags(), reservation.expiry());
+                    let fields = Fields { flags, expiry, marks: *marks, cas: None };
+                    let verb = StoreVerb::Set;
+                    let command = MetaStore { verb, compare: None, older_too: false, vivify: None, fields };
+                    let (stored, cas) = store.commit_meta(command, reservation, now);
+                    (stored == Stored::Stored).then_some(cas)
+                };
+                match cas {
+                    Some(_) if opcode::is_quiet(echo.opcode) => {}
+                    Some(cas) => response::done(out, *echo, cas),
+                    None => response::error(out, *echo, Status::NoMemory),
+                }
+            }
+        }
+    }
+
+    /// As watchers are told it.
+    fn name(&self) -> &'static str {
+        match self {
+            Command::Text(StoreVerb::Add, _) => "add",
+            Command::Text(StoreVerb::Replace, _) => "replace",
+            Command::Text(StoreVerb::Cas(_), _) => "cas",
+            _ => "set",
+        }
+    }
+}
+
+/// A large value for which room is made: what its request says. Nothing of the value is taken before.
+pub(crate) struct Wanted {
+    pub(crate) flags: u32,
+    pub(crate) expiry: Expiry,
+    /// Units: bytes.
+    pub(crate) length: usize,
+    /// Where it will be.
+    pub(crate) place: Place,
+    pub(crate) command: Command,
+    /// What has come of it, once something has: none where there was no room.
+    pub(crate) outcome: Option<Option<Reservation>>,
+}
+
+impl Arriving {
+    pub(crate) fn new(reservation: Reservation, place: Place, command: Command) -> Arriving {
+        Arriving { reservation, place, command, is_claimed: false, end: Vec::new() }
+    }
+
+    /// The same for which others had to make room.
+    pub(crate) fn claimed(reservation: Reservation, place: Place, command: Command) -> Arriving {
+        Arriving { is_claimed: true, ..Arriving::new(reservation, place, command) }
     }
 
     /// The line's end.
     fn line_end(&self) -> &'static [u8] {
-        if self.echo.is_some() { b"" } else { b"\r\n" }
+        self.command.line_end()
     }
 
     /// Takes what is its own of the bytes that came next; returns how many.
@@ -53,9 +174,11 @@ impl Arriving {
 
 #[cfg(test)]
 mod tests {
-    use cache_store::{Config, Expiry, Store};
+    use cache_store::Config;
 
     use super::*;
+
+    const SET: Command = Command::Text(StoreVerb::Set, Reply::Wanted);
 
     #[test]
     fn takes_its_value_and_the_end_behind_it_however_they_are_cut() {
@@ -66,7 +189,7 @@ mod tests {
                 let mut store = Store::new(Config::new(64 << 20, 1)).unwrap();
                 let key = store.hasher().key(b"k");
                 let reservation = store.reserve(key, 0, Expiry::NEVER, 10, 1).unwrap();
-                let mut arriving = Arriving::new(reservation, 0, Reply::Wanted);
+                let mut arriving = Arriving::new(reservation, Place::Here(0), SET);
                 let mut taken = 0;
                 for piece in all.as_bytes().chunks(cuts) {
                     assert_eq!(arriving.ends_well().is_none(), taken < value.len(), "{cuts}");
@@ -80,7 +203,8 @@ mod tests {
         let mut store = Store::new(Config::new(64 << 20, 1)).unwrap();
         let key = store.hasher().key(b"k");
         let reservation = store.reserve(key, 0, Expiry::NEVER, 10, 1).unwrap();
-        let mut arriving = Arriving::binary(reservation, 0, Echo::default());
+        let binary = Command::Binary(Echo::default(), Marks::NONE);
+        let mut arriving = Arriving::new(reservation, Place::Here(0), binary);
         assert_eq!((arriving.take(b"012345678"), arriving.ends_well()), (9, None));
         assert_eq!((arriving.take(b"9\r\n"), arriving.ends_well()), (1, Some(true)));
         store.abandon(arriving.reservation);

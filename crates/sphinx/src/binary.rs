@@ -3,6 +3,7 @@
 use proto_memcache::binary::{Echo, HEADER, RequestParser, Status, reply};
 use proto_memcache::server::Awaits;
 
+use crate::config::Config;
 use crate::replies::Finish;
 
 /// A connection's part in the binary protocol.
@@ -15,8 +16,8 @@ pub(crate) struct Binary {
 }
 
 impl Binary {
-    pub(crate) fn new(item_max: usize) -> Binary {
-        let parser = RequestParser::with_item_max(item_max);
+    pub(crate) fn new(config: &Config) -> Binary {
+        let parser = RequestParser::with_limits(config.item_max, config.gathered_max());
         Binary { parser, echo: Echo::default(), awaits_words: false }
     }
 

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use units::Bytes;
 
+use crate::config::GATHERED_MAX;
+
 /// Buffers up to this size are not counted: each connection may have one for input and one for output, and requests that
 /// need no more never wait. Source: memcached gives each connection as much to read with (READ_BUFFER_SIZE). Units: bytes.
 pub(crate) const FREE: usize = 16 << 10;
@@ -31,9 +33,9 @@ pub(crate) fn counted(capacity: usize) -> usize {
     if capacity > FREE { capacity } else { 0 }
 }
 
-/// The largest growth that one question allows. Units: bytes.
+/// The largest growth that one question allows: a larger item is never gathered. Units: bytes.
 pub(crate) fn largest(item_max: usize) -> usize {
-    item_max + BESIDE
+    item_max.min(GATHERED_MAX) + BESIDE
 }
 
 /// The least budget: each thread can always take one of the largest requests or replies from its share. Units: bytes.

@@ -1,7 +1,7 @@
 use proto_memcache::server::{Awaits, RequestParser};
 use reactor::{Address, Conn};
 
-use crate::arriving::Arriving;
+use crate::arriving::{Arriving, Wanted};
 use crate::binary::Binary;
 use crate::budget::{FREE, counted};
 use crate::config::Config;
@@ -23,6 +23,8 @@ pub(crate) struct Client {
     pub(crate) input: Vec<u8>,
     /// A value that is under way, of which `input` has nothing.
     pub(crate) arriving: Option<Box<Arriving>>,
+    /// A value that is to come, and for which room is being made.
+    pub(crate) wanted: Option<Box<Wanted>>,
     /// Replies that have to wait for those before them.
     pub(crate) replies: Replies,
     /// What is left of a `get` that had to stop between two keys.
@@ -134,10 +136,11 @@ impl Client {
     pub(crate) fn new(conn: Conn, config: &Config) -> Client {
         Client {
             conn,
-            parser: RequestParser::with_item_max(config.item_max),
+            parser: RequestParser::with_limits(config.item_max, config.gathered_max()),
             binary: None,
             input: Vec::new(),
             arriving: None,
+            wanted: None,
             replies: Replies::default(),
             get: None,
             dump: None,
@@ -188,6 +191,14 @@ impl Client {
         }
     }
 
+    /// Drops so many of the bytes that come next.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        match &mut self.binary {
+            Some(binary) => binary.parser.skip(bytes),
+            None => self.parser.skip(bytes),
+        }
+    }
+
     /// Whether another thread makes the next part of a list for it, so that it cannot go on.
     #[inline]
     pub(crate) fn awaits_part(&self) -> bool {
@@ -207,6 +218,7 @@ impl Client {
         match (self.state, awaits) {
             _ if self.dump.is_some() || self.watches => "conn_watch",
             (State::Closing, _) => "conn_closing",
+            (State::Held, _) if self.wanted.is_some() => "conn_nread",
             (State::Held, _) => "conn_mwrite",
             (State::Open, _) if self.arriving.is_some() => "conn_nread",
             (State::Open, Awaits::Value) => "conn_nread",
@@ -228,6 +240,11 @@ impl Client {
     pub(crate) fn input_memory(&self) -> usize {
         let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
         counted(self.input.capacity()) + counted(words)
+    }
+
+    /// Whether it has a place for which others had to make room, and is to send the value.
+    pub(crate) fn holds_claimed(&self) -> bool {
+        self.state == State::Open && self.arriving.as_ref().is_some_and(|arriving| arriving.is_claimed)
     }
 
     /// Whether a large request is under way.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use cache_store::Policy;
+use proto_memcache::limits;
 use reactor::tls::{Clients, Oldest};
 use reactor::{Address, Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -126,6 +127,10 @@ const SEGMENTS_MAX: usize = 1 << 16;
 /// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.
 const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
 
+/// The largest item that lies in a segment, and that a connection may gather in its buffers. A larger one has segments of its
+/// own, and its value goes there from its first byte on. Units: bytes.
+pub(crate) const GATHERED_MAX: usize = 2 << 20;
+
 /// The length of the segments of a partition of `memory` bytes whose items have up to `item_max`. Units: bytes.
 fn segment(memory: usize, item_max: usize) -> usize {
     let wanted = ((memory / SEGMENTS).max(1) + 1).next_power_of_two() / 2;
@@ -142,6 +147,16 @@ impl Config {
     /// Partitions of all threads.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions_per_thread() * self.cpus.len()
+    }
+
+    /// The largest item that lies in a segment. Units: bytes.
+    pub(crate) fn gathered_max(&self) -> usize {
+        self.item_max.min(GATHERED_MAX)
+    }
+
+    /// Whether an item is larger than that.
+    pub(crate) fn is_claimed(&self, key: usize, flags: u32, length: usize) -> bool {
+        limits::item_size(key, flags, length) > self.gathered_max()
     }
 
     /// What a partition gets of the memory.
@@ -183,6 +198,22 @@ impl Config {
                  more with -m, or fewer threads with -t",
                 self.memory,
             ));
+        }
+    }
+
+    /// Lowers the largest item to half of a partition, since its segments are adjacent ones there, and says so in
+    /// [`Config::warnings`].
+    pub(crate) fn fit_items(&mut self) {
+        let half = (self.store(0, 0).log_length() / 2).max(GATHERED_MAX);
+        if self.item_max > half {
+            self.warnings.push(format!(
+                "-I {} is lowered to {}, half of what each of {} partitions has; larger values are refused with \
+                 'SERVER_ERROR object too large for cache'; give more memory with -m, or fewer threads with -t",
+                Bytes(self.item_max as u64),
+                Bytes(half as u64),
+                self.partitions(),
+            ));
+            self.item_max = half;
         }
     }
 

@@ -8,6 +8,7 @@ mod arrival;
 #[cfg(test)]
 mod audit;
 mod binary;
+mod claims;
 mod datagrams;
 mod lifecycle;
 mod memory;
@@ -33,6 +34,7 @@ use crate::certificates::Certificates;
 use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
+use crate::core::claims::Pending;
 use crate::core::lifecycle::Rounds;
 use crate::foreign::Warned;
 use crate::large_inputs::LargeInputs;
@@ -116,6 +118,8 @@ pub(crate) struct Core<R: Reactor> {
     waiting: VecDeque<Conn>,
     /// Connections that were held and whose replies have left meanwhile; they go on in the next turn.
     ready: VecDeque<Conn>,
+    /// Room that is being made for large values, one after the other.
+    claims: VecDeque<Pending>,
     /// Connections that got replies from elsewhere in this turn.
     answered: Vec<Conn>,
     buffers: Buffers,
@@ -190,6 +194,7 @@ impl<R: Reactor> Core<R> {
             clients: Vec::new(),
             waiting: VecDeque::new(),
             ready: VecDeque::new(),
+            claims: VecDeque::new(),
             answered: Vec::new(),
             buffers: Buffers::default(),
             large_inputs: LargeInputs::default(),
@@ -224,7 +229,8 @@ impl<R: Reactor> Core<R> {
         let busy = self.take_messages(reactor)
             | self.resume_ready(reactor)
             | self.resume_hungry(reactor)
-            | self.tell_watchers(reactor);
+            | self.tell_watchers(reactor)
+            | self.go_on_with_claims(reactor);
         if busy {
             self.found_work(reactor, false);
         }
@@ -342,6 +348,9 @@ impl<R: Reactor> Core<R> {
                 self.common.watchers.remove(self.number, conn);
             }
             self.give_up_value(client.arriving);
+            if client.wanted.is_some() {
+                self.give_up_claims(conn);
+            }
             if client.frames.is_none() {
                 self.stats.connections -= 1;
                 self.common.connections.fetch_sub(1, Ordering::Release);
@@ -375,8 +384,12 @@ impl<R: Reactor> Core<R> {
         self.rounds.note_slow(&mut client);
         self.charge(reactor, &mut client);
         let hold = client.state == State::Held;
-        let goes_on = hold && !client.waits && !client.hungry && !client.awaits_part();
-        if goes_on && client.has_room(client.offered, || self.account.may_grow()) {
+        let goes_on =
+            hold && !client.waits && !client.hungry && !client.awaits_part() && client.wanted.is_none();
+        // The next part of a large value follows when the kernel has taken the one before.
+        let steps = client.state != State::Open && client.replies.is_stepping();
+        let may_step = steps && client.offered == 0;
+        if may_step || goes_on && !steps && client.has_room(client.offered, || self.account.may_grow()) {
             // The flush has just made the room that was missing, so no event will tell of it. The others
             // have their turn first: a fast reader could go on like this for ever.
             self.ready.push_back(conn);

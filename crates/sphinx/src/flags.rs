@@ -83,8 +83,8 @@ pub(crate) struct Flags {
     /// Answer with an error when memory is full instead of letting an item go: --policy never.
     #[arg(short = 'M', long, conflicts_with = "policy")]
     pub(crate) disable_evictions: bool,
-    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment, of at most 2 MiB. A larger
-    /// size is lowered to 2m, with a warning.
+    /// The largest item with its key and 59 B, from 1k to 1g, and at most half of -m. One of over 2 MiB has memory of its own
+    /// in its partition, of which it can have half: a larger size is lowered to that, with a warning.
     #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = Trimmed(parse_item_size))]
     pub(crate) max_item_size: Bytes,
     /// Memory for connections' buffers, over all threads: large requests that are not whole, and replies that are not read.
@@ -284,28 +284,26 @@ fn parse_memory(text: &str) -> Result<Bytes, String> {
 
 /// The least that memcached takes for `-I`. Units: bytes.
 const ITEM_MIN: u64 = 1 << 10;
-/// An item lies in one segment. Units: bytes.
-pub(crate) const ITEM_MAX: u64 = 2 << 20;
 /// The most that memcached takes for `-I`. Units: bytes.
-const ITEM_MEMCACHED_MAX: u64 = 1 << 30;
+const ITEM_MAX: u64 = 1 << 30;
 
 fn parse_item_size(text: &str) -> Result<Bytes, String> {
     // memcached writes 1m and 512k.
-    let size = match text.strip_suffix(['m', 'M', 'k', 'K']).map(str::parse::<u32>) {
+    let size = match text.strip_suffix(['g', 'G', 'm', 'M', 'k', 'K']).map(str::parse::<u32>) {
         Some(Ok(number)) => {
-            let shift = if text.ends_with(['m', 'M']) { 20 } else { 10 };
+            let shift = match text.as_bytes().last() {
+                Some(b'g' | b'G') => 30,
+                Some(b'm' | b'M') => 20,
+                _ => 10,
+            };
             Bytes(u64::from(number) << shift)
         }
         _ => text.parse().map_err(|error: units::ParseError| error.to_string())?,
     };
     match size.0 {
-        ITEM_MIN..=ITEM_MEMCACHED_MAX => Ok(size),
+        ITEM_MIN..=ITEM_MAX => Ok(size),
         0..ITEM_MIN => Err(format!("{size} is under the least of {}", Bytes(ITEM_MIN))),
-        _ => Err(format!(
-            "{size} is over {}, the most that memcached takes; here an item has at most {}",
-            Bytes(ITEM_MEMCACHED_MAX),
-            Bytes(ITEM_MAX)
-        )),
+        _ => Err(format!("{size} is over {}, the most that an item may have", Bytes(ITEM_MAX))),
     }
 }
 
@@ -334,7 +332,10 @@ mod tests {
         check("1MiB", Ok(1 << 20));
         check("1023", Err("under the least"));
         check("128m", Ok(128 << 20));
-        check("1025m", Err("over 1 GiB, the most that memcached takes; here an item has at most 2 MiB"));
+        check("1g", Ok(1 << 30));
+        check("1G", Ok(1 << 30));
+        check("1025m", Err("over 1 GiB, the most"));
+        check("2g", Err("over 1 GiB, the most"));
         check("x", Err("write bytes"));
     }
 

@@ -24,7 +24,7 @@ use crate::config::Config;
 
 /// What the second file begins with. The number is that of its form and of the form of segments: another one is for every
 /// change of either.
-const MAGIC: &[u8; 16] = b"sphinx memory 1\n";
+const MAGIC: &[u8; 16] = b"sphinx memory 2\n";
 /// The seal's place: a page, behind all partitions. Units: bytes.
 const SEAL: u64 = 4096;
 /// Settings that a second file can name. Units: bytes.

@@ -1,5 +1,7 @@
+use cache_store::{Expiry, Reservation};
 use reactor::{Conn, Loan};
 
+use crate::arriving::Command;
 use crate::dump::Dump;
 use crate::operation::Operation;
 use crate::stats::CoreStats;
@@ -42,6 +44,33 @@ pub(crate) enum Work {
     Detail(DetailVerb),
     /// The next part of a list of all items.
     Dump(Box<Dump>),
+    /// Room for a large value of the key that is the buffer.
+    Claim(Box<ClaimFor>),
+    /// A large value that has come whole, in its place.
+    Commit(Box<Commit>),
+}
+
+/// Room for a large value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClaimFor {
+    /// The key's hash.
+    pub(crate) hash: u64,
+    /// The client's own number.
+    pub(crate) flags: u32,
+    /// When the item is to end.
+    pub(crate) expiry: Expiry,
+    /// The value's length. Units: bytes.
+    pub(crate) length: usize,
+    /// Whether an old item goes where there is no room.
+    pub(crate) replaces: bool,
+}
+
+/// A large value that has come whole.
+pub(crate) struct Commit {
+    /// Its place.
+    pub(crate) reservation: Reservation,
+    /// What is done with it.
+    pub(crate) command: Command,
 }
 
 /// What to do about `stats detail`.
@@ -79,6 +108,8 @@ pub(crate) enum Extra {
     Part(Box<CoreStats>),
     /// How far a list of all items has come.
     Dump(Box<Dump>),
+    /// A place for a large value; none where there is no room.
+    Claimed(Option<Box<Reservation>>),
 }
 
 /// Where an answer belongs.

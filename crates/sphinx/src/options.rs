@@ -10,8 +10,9 @@ use nix::unistd::{User, geteuid};
 use reactor::allowed_cpus;
 use units::Bytes;
 
+use crate::config::GATHERED_MAX;
 use crate::extended::Extended;
-use crate::flags::{Flags, ITEM_MAX};
+use crate::flags::Flags;
 use crate::memcached_flags::no_effect;
 use crate::{Config, budget, config_file, memcached_flags};
 
@@ -94,7 +95,7 @@ impl Options {
             );
         };
         let choice = reactor::choose(flags.io, reactor::Backend::FOR_SERVERS)?;
-        let item_max = item_max(flags.max_item_size, &mut warnings);
+        let item_max = item_max(flags.max_item_size, flags.memory_limit)?;
         let user = flags.user.clone().filter(|user| may_become(user, &mut warnings));
         let mut config = Config {
             listen,
@@ -142,6 +143,7 @@ impl Options {
             warnings,
         };
         config.fit_threads();
+        config.fit_items();
         Ok(config)
     }
 
@@ -157,16 +159,17 @@ impl Options {
     }
 }
 
-/// The largest item for what `-I` says, which may be more than there can be. Units: bytes.
-fn item_max(wanted: Bytes, warnings: &mut Vec<String>) -> usize {
-    let most = Bytes(ITEM_MAX);
-    if wanted > most {
-        warnings.push(format!(
-            "-I {wanted} is lowered to {most}: an item lies in one segment of that length; larger values are refused \
-             with 'SERVER_ERROR object too large for cache'"
-        ));
+/// The largest item for what `-I` says. Units: bytes.
+///
+/// Errors: it is over half of the memory, as in memcached; one that lies in a segment is taken here all the same.
+fn item_max(wanted: Bytes, memory: Bytes) -> Result<usize> {
+    if wanted.0 > (memory.0 / 2).max(GATHERED_MAX as u64) {
+        bail!(
+            "-I {wanted} is over half of the memory of {memory}, the most that an item may have of it; give more with -m, or \
+             a smaller -I"
+        );
     }
-    wanted.min(most).0 as usize
+    Ok(wanted.0 as usize)
 }
 
 /// Whether the process can become `user`; as in memcached, `-u` is ignored otherwise, since a process without root's

@@ -6,7 +6,7 @@
 //! protocol (`binary`), where quiet requests keep their order. After every turn each connection's
 //! input and output are within their bounds (`greedy` tries them), and the memory that is charged is what is there
 //! (`hungry` has too little of it), and at the end of a history the partitions are
-//! audited. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
+//! audited. In `large` items lie in several segments. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
 //! it again.
 //!
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
@@ -18,6 +18,7 @@ mod greedy;
 mod hungry;
 mod idle;
 mod judge;
+mod large;
 mod model;
 mod servers;
 mod watching;

@@ -84,8 +84,15 @@ impl Telling {
 
     /// A value came that was written where it will be read.
     #[cold]
-    pub(crate) fn placed(&self, key: &[u8], is_stored: bool, left: Option<u32>, length: usize) {
-        self.stored("set", key, if is_stored { "stored" } else { "no_memory" }, left, length);
+    pub(crate) fn placed(
+        &self,
+        command: &str,
+        key: &[u8],
+        (before, after): (&Stats, &Stats),
+        left: Option<u32>,
+        length: usize,
+    ) {
+        self.stored(command, key, status(before, after), left, length);
     }
 
     fn fetched(&self, key: &[u8], before: &Stats, after: &Stats, length: usize) {

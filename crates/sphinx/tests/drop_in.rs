@@ -144,8 +144,8 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
 #[test]
 fn each_warning_is_one_line_on_standard_error() {
     let folder = tempfile::tempdir().unwrap();
-    let words = ["-d", "-p", "0", "-t", "1", "-m", "8", "-P", "own.pid"];
-    let strange = ["-f", "1.25", "-C", "-C", "-L", "-o", "hashpower=20,no_modern", "-I", "8m", "-B", "auto"];
+    let words = ["-d", "-p", "0", "-t", "2", "-m", "8", "-P", "own.pid"];
+    let strange = ["-f", "1.25", "-C", "-C", "-L", "-o", "hashpower=20,no_modern", "-I", "3m", "-B", "auto"];
     let words: Vec<&str> = words.iter().chain(&strange).copied().collect();
     let output = run(folder.path(), &words);
     let _background = Background::of(&folder.path().join("own.pid"));
@@ -156,7 +156,7 @@ fn each_warning_is_one_line_on_standard_error() {
         "-C has no effect: every item",
         "-o hashpower has no effect",
         "-o no_modern has no effect",
-        "-I 8 MiB is lowered to 2 MiB",
+        "-I 3 MiB is lowered to 2 MiB, half of what each of 2 partitions has",
     ];
     assert_eq!(said.len(), expect.len(), "{said:#?}");
     for (line, expect) in said.iter().zip(expect) {

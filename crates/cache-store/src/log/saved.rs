@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use super::{Log, Queue, Segment, UNUSED};
 use crate::bytes::{Rest, put_u32, put_u64};
+use crate::extent::Run;
+use crate::log::Large;
 
 /// In the place of a segment that there is not.
 const NONE: u32 = u32::MAX;
@@ -30,6 +32,12 @@ impl Log {
             put_u64(out, birth);
             put_u32(out, since);
             put_u64(out, self.records.age(segment));
+        }
+        put_u32(out, self.large.len() as u32);
+        for Large { extent, birth, .. } in &self.large {
+            put_u32(out, extent.run.first as u32);
+            put_u32(out, extent.run.count as u32);
+            put_u64(out, *birth);
         }
     }
 
@@ -74,11 +82,23 @@ impl Log {
             segments[segment] = Segment { used, birth, since, queue, ..UNUSED };
             self.records.begin(segment, age);
         }
+        let mut large = Vec::new();
+        for _ in 0..rest.u32()? {
+            let run = Run { first: rest.u32()? as usize, count: rest.u32()? as usize };
+            let birth = rest.u64()?;
+            let end = run.first.checked_add(run.count).filter(|end| run.count > 0 && *end <= count)?;
+            let is_new = is_in_use[run.first..end].iter_mut().all(|there| !std::mem::replace(there, true));
+            if !is_new || birth >= births {
+                return None;
+            }
+            large.push((run, birth));
+        }
         let line = |line: &Vec<u32>| line.iter().map(|segment| *segment as usize).collect::<VecDeque<_>>();
         self.order = [line(&lines[0]), line(&lines[1])];
         (self.active, self.keeping) = (active as usize, keeping.map(|segment| segment as usize));
         (self.begun, self.births, self.segments) = (begun, births, segments);
         self.supply.restore(&is_in_use);
+        large.into_iter().for_each(|(run, birth)| self.expect_large(run, birth));
         Some(())
     }
 

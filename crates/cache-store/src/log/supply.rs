@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, SEGMENTS_MIN};
 use crate::epochs::{Epochs, Retired};
+use crate::extent::Run;
 use crate::records::Records;
 
 /// Pauses that a write takes at most for the sake of readers, when no segment is left that it could fill instead.
@@ -20,6 +21,9 @@ const PAUSES_TO_RESTART: u32 = 10;
 ///       ▲                                        └──no reader left──▶ pinned ──▶──┤
 ///       └── given to the system, as the index grows into their memory ────────────┘
 /// ```
+///
+/// Those of a large value go that way together. While adjacent ones are gathered for another, those of them that become
+/// free wait in a [`Window`].
 pub(super) struct Supply {
     records: Arc<Records>,
     epochs: Arc<Epochs>,
@@ -34,13 +38,35 @@ pub(super) struct Supply {
     /// Segments `taken..provided` have their pages from the system already.
     provided: usize,
     /// Ones that the index does not point into any more, and that readers may still look at; since when.
-    leaving: VecDeque<(usize, Retired)>,
+    leaving: VecDeque<(Run, Retired)>,
     /// Ones that no reader can find, and that replies point into which have not left.
-    pinned: Vec<usize>,
+    pinned: Vec<Run>,
     /// Empty ones.
     free: Vec<usize>,
     /// Empty ones whose pages were given to the system.
     returned: Vec<usize>,
+    /// Those that are gathered for a large value.
+    window: Option<Window>,
+}
+
+/// Adjacent segments that are to be empty all at once.
+struct Window {
+    run: Run,
+    /// Those of them that are.
+    ready: Vec<usize>,
+    /// Those of them that are, but whose pages were given to the system.
+    bare: Vec<usize>,
+}
+
+/// What came of giving a window's segments pages again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backed {
+    /// All that are empty have them.
+    Whole,
+    /// There is no memory for that before another segment is empty.
+    Short,
+    /// The system has none.
+    Refused,
 }
 
 /// What came of a step to less memory.
@@ -74,6 +100,7 @@ impl Supply {
             pinned: Vec::new(),
             free: Vec::new(),
             returned: Vec::new(),
+            window: None,
         }
     }
 
@@ -119,6 +146,7 @@ impl Supply {
         self.leaving.clear();
         self.pinned.clear();
         self.returned.clear();
+        self.window = None;
     }
 
     pub(super) fn epochs(&self) -> Arc<Epochs> {
@@ -127,17 +155,33 @@ impl Supply {
 
     /// Segments that are in use, leaving, pinned or free.
     pub(super) fn held(&self) -> usize {
-        self.taken - self.returned.len()
+        self.taken - self.returned.len() - self.window.as_ref().map_or(0, |window| window.bare.len())
+    }
+
+    /// Segments of the window that are empty and have pages.
+    pub(super) fn ready(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.ready.len())
     }
 
     /// Segments that hold anything.
     pub(super) fn in_use(&self) -> usize {
-        self.held() - self.free.len() - self.leaving.len() - self.pinned.len()
+        let leaving: usize = self.leaving.iter().map(|(run, _)| run.count).sum();
+        let pinned: usize = self.pinned.iter().map(|run| run.count).sum();
+        self.held() - self.free.len() - self.ready() - leaving - pinned
     }
 
     /// Segments that only replies point into.
     pub(super) fn pinned(&self) -> usize {
-        self.pinned.iter().filter(|segment| self.records.pins().is_pinned(**segment)).count()
+        self.held_by_replies().map(|run| run.count).sum()
+    }
+
+    fn held_by_replies(&self) -> impl Iterator<Item = Run> + '_ {
+        self.pinned.iter().copied().filter(|run| self.records.pins().is_pinned(run.first))
+    }
+
+    /// Those of them that belonged to large values.
+    pub(super) fn pinned_large(&self) -> usize {
+        self.held_by_replies().filter(|run| run.count > 1).map(|run| run.count).sum()
     }
 
     /// Segments that have memory, or will have it as soon as they are written.
@@ -148,7 +192,15 @@ impl Supply {
     /// Segments that are available without taking one back, though readers may still look at some. Not those that are
     /// pinned: a reply may wait for others before it.
     pub(super) fn spare(&self, index_bytes: usize) -> usize {
-        self.free.len() + self.leaving.len() + self.growth(index_bytes)
+        let window = self.window.as_ref().map_or(Run { first: 0, count: 0 }, |window| window.run);
+        let leaving: usize = self.leaving.iter().map(|(run, _)| run.count - run.overlap(window)).sum();
+        self.free.len() + leaving + self.growth(index_bytes)
+    }
+
+    /// Segments that the memory has room for beside the index.
+    pub(super) fn fit(&self, index_bytes: usize) -> usize {
+        let fit = self.memory.min(self.target).saturating_sub(index_bytes) / self.records.segment_len();
+        fit.max(SEGMENTS_MIN).min(self.count)
     }
 
     /// Segments that there is memory for beside those held.
@@ -194,9 +246,9 @@ impl Supply {
         is_there.then_some(first)
     }
 
-    /// Takes a segment in that the index does not point into any more.
-    pub(super) fn give_back(&mut self, segment: usize, index_bytes: usize) {
-        self.leaving.push_back((segment, self.epochs.retire()));
+    /// Takes segments in that the index does not point into any more.
+    pub(super) fn give_back(&mut self, run: Run, index_bytes: usize) {
+        self.leaving.push_back((run, self.epochs.retire()));
         self.settle(index_bytes);
     }
 
@@ -207,16 +259,108 @@ impl Supply {
 
     /// Takes in what no reader looks at any more, and no reply points into.
     pub(super) fn settle(&mut self, index_bytes: usize) {
-        while let Some(&(segment, since)) = self.leaving.front()
+        while let Some(&(run, since)) = self.leaving.front()
             && self.epochs.is_over(since)
         {
             self.leaving.pop_front();
-            self.pinned.push(segment);
+            self.pinned.push(run);
         }
         // In this order: a pin is taken before its reader leaves.
         let pins = self.records.pins();
-        self.free.extend(self.pinned.extract_if(.., |segment| !pins.is_pinned(*segment)));
+        for run in self.pinned.extract_if(.., |run| !pins.is_pinned(run.first)) {
+            for segment in run.segments() {
+                match &mut self.window {
+                    Some(window) if window.run.has(segment) => window.ready.push(segment),
+                    _ => self.free.push(segment),
+                }
+            }
+        }
         self.trim(index_bytes);
+    }
+
+    /// Segments that hold nothing, or will in a moment.
+    pub(super) fn empty(&self) -> impl Iterator<Item = usize> + '_ {
+        let pins = self.records.pins();
+        let leaving = self.leaving.iter().map(|(run, _)| *run);
+        let settled = leaving.chain(self.pinned.iter().copied()).filter(|run| !pins.is_pinned(run.first));
+        self.free.iter().copied().chain(settled.flat_map(Run::segments))
+    }
+
+    /// Segments that hold nothing and have no pages, or never had.
+    pub(super) fn bare(&self) -> impl Iterator<Item = usize> + '_ {
+        self.returned.iter().copied().chain(self.taken..self.count)
+    }
+
+    /// All that there may be.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is memory for another segment.
+    pub(super) fn can_grow(&self, index_bytes: usize) -> bool {
+        self.growth(index_bytes) > 0
+    }
+
+    /// From now on these segments are gathered, and given to no other purpose.
+    pub(super) fn begin_window(&mut self, run: Run) {
+        debug_assert!(self.window.is_none());
+        for segment in self.taken..run.segments().end.max(self.taken) {
+            // What was provided for them stays, see `resident`.
+            let to = if segment < self.provided { &mut self.free } else { &mut self.returned };
+            to.push(segment);
+        }
+        self.taken = self.taken.max(run.segments().end);
+        let ready = self.free.extract_if(.., |segment| run.has(*segment)).collect();
+        let bare = self.returned.extract_if(.., |segment| run.has(*segment)).collect();
+        self.window = Some(Window { run, ready, bare });
+    }
+
+    /// The segments that are gathered.
+    pub(super) fn window(&self) -> Option<Run> {
+        self.window.as_ref().map(|window| window.run)
+    }
+
+    /// The segments that were gathered, once they are all empty; they are in use from then on.
+    pub(super) fn take_window(&mut self) -> Option<Run> {
+        let run = self.window()?;
+        (self.ready() == run.count).then(|| self.window = None)?;
+        Some(run)
+    }
+
+    /// Gives up gathering.
+    pub(super) fn end_window(&mut self, index_bytes: usize) {
+        if let Some(Window { ready, bare, .. }) = self.window.take() {
+            self.free.extend(ready);
+            self.returned.extend(bare);
+        }
+        self.trim(index_bytes);
+    }
+
+    /// Whether replies point into segments of the window, so that it is unknown when they will be empty.
+    pub(super) fn is_window_pinned(&self) -> bool {
+        let window = self.window().unwrap_or(Run { first: 0, count: 0 });
+        self.held_by_replies().any(|run| run.overlap(window) > 0)
+    }
+
+    /// Gives the empty segments of the window pages.
+    pub(super) fn back_window(&mut self, index_bytes: usize) -> Backed {
+        while let Some(segment) = self.window.as_ref().and_then(|window| window.bare.last().copied()) {
+            while self.growth(index_bytes) == 0 {
+                // The memory of another for it.
+                let Some(other) = self.free.pop() else { return Backed::Short };
+                // SAFETY: it is free: the index does not point into it, and its readers have left.
+                unsafe { self.records.discard(other) };
+                self.returned.push(other);
+            }
+            if !self.records.take_back(segment) {
+                return Backed::Refused;
+            }
+            if let Some(window) = &mut self.window {
+                window.bare.pop();
+                window.ready.push(segment);
+            }
+        }
+        Backed::Whole
     }
 
     /// Gives the system what the index has grown into.

@@ -64,7 +64,7 @@ impl Store {
         // unique number.
         let Header { flags, value, .. } = found.header;
         let size = limits::item_size(key.bytes.len(), flags, value);
-        if value == 0 || size > limits::ITEM_MAX / 2 {
+        if found.header.is_large() || value == 0 || size > limits::ITEM_MAX / 2 {
             return (Counted::NonNumeric, 0);
         }
         if compare != 0 && compare != self.log.cas(found.at, &found.header) {

@@ -10,7 +10,7 @@ use crate::hash::Key;
 use crate::index::Usage;
 use crate::marks::Marks;
 use crate::pins::{Origin, Pinned};
-use crate::record::Header;
+use crate::record::{Header, LARGE};
 use crate::records::{Location, Records};
 
 /// All there is to know of a live item, as long as the store is not written to.
@@ -149,7 +149,7 @@ impl Store {
     pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, cas: Cas, now: u32) -> Option<u64> {
         let changed = self.rewrite(key, now, |header| Header {
             expiry,
-            marks: marks.to_u32(),
+            marks: marks.to_u32() | header.marks & LARGE,
             cas: match cas {
                 Cas::Same => header.cas,
                 Cas::New => None,
@@ -174,8 +174,26 @@ impl Store {
 
     /// Carries out `ms`; returns the unique number of what was stored, or 0.
     pub fn store_meta(&mut self, command: MetaStore, key: Key, value: &[u8], now: u32) -> (Stored, u64) {
-        let MetaStore { verb, compare, older_too, vivify, mut fields } = command;
         self.stats.cmd_set += 1;
+        let (fields, old) = match self.admit_meta(command, key, now) {
+            Ok(admitted) => admitted,
+            Err(why) => return why,
+        };
+        match (command.verb, old) {
+            (StoreVerb::Append, Some(old)) => joined(self.join(key, old, b"", value, fields.cas, now)),
+            (StoreVerb::Prepend, Some(old)) => joined(self.join(key, old, value, b"", fields.cas, now)),
+            _ => stored(self.put_with(key, fields, value, now)),
+        }
+    }
+
+    /// Whether the conditions of `ms` hold; returns what the item is to be, and the old one where the command looks at it.
+    pub(super) fn admit_meta(
+        &mut self,
+        command: MetaStore,
+        key: Key,
+        now: u32,
+    ) -> Result<(Fields, Option<Found>), (Stored, u64)> {
+        let MetaStore { verb, compare, older_too, vivify, mut fields } = command;
         let old = self.live(key, now).ok();
         let number = old.as_ref().map(|old| self.log.cas(old.at, &old.header));
         let joins = matches!(verb, StoreVerb::Append | StoreVerb::Prepend);
@@ -193,30 +211,23 @@ impl Store {
             }
             (Some(_), Some(_)) => {
                 self.stats.cas_badval += u64::from(!joins);
-                return (Stored::Exists, 0);
+                return Err((Stored::Exists, 0));
             }
             (Some(_), None) if joins => {}
             (Some(_), None) => {
                 self.stats.cas_misses += 1;
-                return (Stored::NotFound, 0);
+                return Err((Stored::NotFound, 0));
             }
             (None, _) => {}
         }
         match (verb, old) {
-            (StoreVerb::Add, Some(_)) | (StoreVerb::Replace, None) => return (Stored::NotStored, 0),
-            (StoreVerb::Append, Some(old)) => {
-                return joined(self.join(key, old, b"", value, fields.cas, now));
-            }
-            (StoreVerb::Prepend, Some(old)) => {
-                return joined(self.join(key, old, value, b"", fields.cas, now));
-            }
+            (StoreVerb::Add, Some(_)) | (StoreVerb::Replace, None) => Err((Stored::NotStored, 0)),
             (StoreVerb::Append | StoreVerb::Prepend, None) => match vivify {
-                Some(expiry) => fields.expiry = expiry,
-                None => return (Stored::NotStored, 0),
+                Some(expiry) => Ok((Fields { expiry, ..fields }, None)),
+                None => Err((Stored::NotStored, 0)),
             },
-            _ => {}
+            _ => Ok((fields, old)),
         }
-        stored(self.put_with(key, fields, value, now))
     }
 }
 

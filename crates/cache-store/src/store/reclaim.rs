@@ -75,11 +75,16 @@ impl Sweep {
     pub(super) fn of_all(segment: usize) -> Sweep {
         Sweep { segment, at: 0, all: true }
     }
+
+    /// One that keeps what was read in it, as when its turn comes.
+    pub(super) fn of_some(segment: usize) -> Sweep {
+        Sweep { segment, at: 0, all: false }
+    }
 }
 
 impl Effort {
     /// A segment was begun.
-    fn next(&mut self, length: usize) {
+    pub(super) fn next(&mut self, length: usize) {
         let mean = if self.short { self.mean.max(self.now) + length } else { (3 * self.mean + self.now) / 4 };
         *self = Effort { now: 0, mean: mean.min((PACE - LATE) * length), short: false };
     }
@@ -160,8 +165,16 @@ impl Store {
         self.log.room() * PACE < LATE * self.log.segment_len() && self.log.spare(self.index.bytes()) == 0
     }
 
-    /// Counts a record as garbage; a segment of nothing else is empty at once, whatever its turn.
+    /// Counts an item as garbage, the segments of a large value with it.
     pub(super) fn release(&mut self, at: Location, header: &Header) {
+        if header.is_large() {
+            self.release_extent(self.log.extent(at, header));
+        }
+        self.release_record(at, header);
+    }
+
+    /// Counts a record as garbage; a segment of nothing else is empty at once, whatever its turn.
+    pub(super) fn release_record(&mut self, at: Location, header: &Header) {
         let size = header.size();
         self.stats.bytes -= size as u64;
         let number = self.log.segment_of(at);
@@ -183,6 +196,10 @@ impl Store {
 
     /// Goes on taking back a segment, by at least `bytes`; returns whether there was one.
     pub(super) fn sweep(&mut self, bytes: usize, now: u32) -> bool {
+        if self.sweep.is_none() && self.is_turn_of_large() {
+            self.turn_of_large(bytes == usize::MAX, now);
+            return true;
+        }
         let sweep = self.sweep.or_else(|| self.victim().map(|(segment, all)| Sweep { segment, at: 0, all }));
         let Some(Sweep { segment, at: start, all }) = sweep else { return false };
         self.sweep = sweep;
@@ -210,7 +227,7 @@ impl Store {
         self.sweep(usize::MAX, now);
     }
 
-    fn count_eviction(&mut self, slot: Slot, at: Location, header: &Header, now: u32) {
+    pub(super) fn count_eviction(&mut self, slot: Slot, at: Location, header: &Header, now: u32) {
         let usage = self.index.usage(slot);
         if let Some(tell) = &self.on_eviction {
             tell(&Evicted {
@@ -218,7 +235,7 @@ impl Store {
                 fetched: usage.is_fetched(),
                 left: header.expiry.left(now),
                 idle: usage.idle(now),
-                length: header.value,
+                length: self.log.length(at, header),
             });
         }
         self.stats.evictions += 1;
@@ -329,7 +346,7 @@ impl Store {
         // A new round is earned by another read; clients see no difference.
         let usage = self.index.usage(slot);
         self.index.replace(slot, hash, moved, usage);
-        self.release(at, header);
+        self.release_record(at, header);
         true
     }
 

@@ -9,48 +9,75 @@
 //! in the log from the reservation on, with its header and key, so that its segment can be walked; the index does not point
 //! at it, so that it is not read. It counts as alive, so that its segment does not go for being empty; when the
 //! segment's turn comes it goes all the same, but is not written again as long as the reservation pins it.
-
-use proto_memcache::limits;
+//!
+//! A value that is larger than a segment has segments of its own, and no record before it is committed.
 
 use super::{Fields, Store, Stored};
 use crate::expiry::Expiry;
+use crate::extent::Extent;
 use crate::hash::Key;
 use crate::index::Usage;
 use crate::marks::Marks;
-use crate::pins::{Origin, Pinned};
+use crate::pins::Pinned;
 use crate::policy::Policy;
 use crate::record::Header;
+use crate::records::Location;
 use crate::stats::Gone;
 
 /// Room in the log for the value of a `set` that is still on its way.
 ///
 /// Bounds: a quarter of a store's segments can be held by these and by values of replies. One that is dropped without
-/// [`Store::commit`] or [`Store::abandon`] counts as alive until its segment's turn comes.
+/// [`Store::commit`] or [`Store::abandon`] counts as alive until its segment's turn comes; a large one until the next
+/// [`Store::tend`].
 pub struct Reservation {
-    pinned: Pinned,
-    header: Header,
-    /// Of the segment when it was reserved.
-    birth: u64,
+    pub(super) pinned: Pinned,
+    pub(super) header: Header,
+    pub(super) place: Place,
     /// How much of the value has come. Units: bytes.
-    filled: usize,
+    pub(super) filled: usize,
+}
+
+/// Where a reservation is.
+pub(super) enum Place {
+    /// In a record that is there already.
+    Record {
+        /// Where that is.
+        at: Location,
+        /// Of its segment when it was reserved.
+        birth: u64,
+    },
+    /// In segments of its own.
+    Extent {
+        /// Which.
+        extent: Extent,
+        /// The item's key.
+        key: Box<[u8]>,
+    },
 }
 
 impl Reservation {
     /// Where what is still to come of the value goes.
     pub fn rest(&mut self) -> &mut [u8] {
-        let value = self.pinned.at().offset() + self.header.length() + self.header.key;
-        // SAFETY: nothing points at the record before it is committed, which takes the reservation; and its segment is pinned.
-        unsafe { self.pinned.records().draft(value + self.filled, self.header.value - self.filled) }
+        // SAFETY: nothing points at the value before it is committed, which takes the reservation; and its segments are pinned.
+        unsafe { self.pinned.draft(self.filled) }
     }
 
     /// The key of the item that it is to become.
     pub fn key(&self) -> &[u8] {
-        self.pinned.records().key(self.pinned.at(), &self.header)
+        match &self.place {
+            Place::Record { at, .. } => self.pinned.records().key(*at, &self.header),
+            Place::Extent { key, .. } => key,
+        }
     }
 
     /// The length of the value. Units: bytes.
     pub fn length(&self) -> usize {
-        self.header.value
+        self.pinned.length()
+    }
+
+    /// The client's own number.
+    pub fn flags(&self) -> u32 {
+        self.header.flags
     }
 
     /// When the item is to end.
@@ -60,9 +87,14 @@ impl Reservation {
 
     /// Says that the first `n` bytes of [`Reservation::rest`] have been written.
     pub fn fill(&mut self, n: usize) {
-        assert!(n <= self.header.value - self.filled, "a value is filled up to its length");
+        assert!(n <= self.length() - self.filled, "a value is filled up to its length");
         self.filled += n;
     }
+}
+
+/// What an item is to be that a reservation becomes by `set`.
+fn fields_of(header: &Header) -> Fields {
+    Fields { flags: header.flags, expiry: header.expiry, marks: Marks::NONE, cas: None }
 }
 
 /// Takes a unique number and nothing else.
@@ -80,7 +112,7 @@ impl Store {
         now: u32,
     ) -> Option<Reservation> {
         self.tick(now);
-        if self.policy == Policy::Never || limits::item_size(key.bytes.len(), flags, length) > self.item_max {
+        if self.policy == Policy::Never || self.is_large(key.bytes.len(), flags, length) {
             return None;
         }
         // Others may be stored before it is committed, and unique numbers grow in that order: it gets its own then.
@@ -90,12 +122,12 @@ impl Store {
         }
         let segment = self.log.segments[self.log.active];
         let at = self.log.location(self.log.active, segment.used);
-        let pinned = Origin { records: &self.log.records, at }.pin()?;
+        let pinned = Pinned::of_record(&self.log.records, at, &header)?;
         self.log.append_head(&header, key.bytes);
         self.log.count(at, header.size());
         self.stats.bytes += header.size() as u64;
         self.reservations += 1;
-        Some(Reservation { pinned, header, birth: segment.birth, filled: 0 })
+        Some(Reservation { pinned, header, place: Place::Record { at, birth: segment.birth }, filled: 0 })
     }
 
     /// Makes a value that has come whole the item of its key, as [`Store::store`] does for a `set`.
@@ -105,18 +137,19 @@ impl Store {
 
     /// The same; returns the item's unique number, or none where there is no memory.
     pub fn commit_numbered(&mut self, reservation: Reservation, now: u32) -> Option<u64> {
-        assert_eq!(reservation.filled, reservation.header.value, "a value is committed when it is whole");
+        assert_eq!(reservation.filled, reservation.length(), "a value is committed when it is whole");
         self.stats.cmd_set += 1;
         self.tick(now);
-        let (at, header) = (reservation.pinned.at(), reservation.header);
+        let header = reservation.header;
+        let Place::Record { at, .. } = reservation.place else {
+            return self.commit_large(reservation, fields_of(&header), now);
+        };
         let records = self.log.records();
         let key = self.hasher.key(records.key(at, &header));
         if !self.make_room(EMPTY.size(), now) || !self.stands(&reservation, now) {
             self.withdraw(&reservation);
             // Its place may belong to another record by now, but is not written to while it is pinned.
-            let Header { flags, expiry, .. } = header;
-            let fields = Fields { flags, expiry, marks: Marks::NONE, cas: None };
-            return self.put_with(key, fields, reservation.pinned.as_ref(), now);
+            return self.put_with(key, fields_of(&header), reservation.pinned.as_ref(), now);
         }
         let number = self.log.append(&EMPTY, b"", b"");
         let cas = self.log.cas(number, &EMPTY);
@@ -134,23 +167,27 @@ impl Store {
 
     /// Gives up a value that will not come.
     pub fn abandon(&mut self, reservation: Reservation) {
+        if let Place::Extent { extent, .. } = reservation.place {
+            drop(reservation);
+            return self.log.give_large_back(extent, self.index.bytes());
+        }
         self.withdraw(&reservation);
     }
 
     /// Whether the index may be pointed at the record.
     fn stands(&self, reservation: &Reservation, now: u32) -> bool {
-        let at = reservation.pinned.at();
+        let Place::Record { at, birth } = reservation.place else { return false };
         let segment = self.log.segment_of(at);
         // Whatever is swept goes, and what was flushed since the reservation is older than this `set`.
-        self.log.segments[segment].birth == reservation.birth
+        self.log.segments[segment].birth == birth
             && self.sweep.is_none_or(|sweep| sweep.segment != segment)
             && self.shared.gone(at, &reservation.header, now) != Some(Gone::Flushed)
     }
 
     /// Counts the record as garbage, unless its segment was taken back.
     fn withdraw(&mut self, reservation: &Reservation) {
-        let at = reservation.pinned.at();
-        if self.log.segments[self.log.segment_of(at)].birth == reservation.birth {
+        let Place::Record { at, birth } = reservation.place else { return };
+        if self.log.segments[self.log.segment_of(at)].birth == birth {
             self.reservations -= 1;
             self.release(at, &reservation.header);
         }

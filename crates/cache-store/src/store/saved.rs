@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   file    | segment | segment | segment |      records, with their keys, live or not
-//!   saved   segments in use, their order; flushes; one word for each live item: where, and how it was used
+//!   saved   segments in use, their order; those of large values; flushes; one word for each live item: where, and how it
+//!           was used
 //! ```
 //!
 //! A log alone does not tell what lives in it: what was deleted leaves no trace. So the live items are listed at the end, in
@@ -21,7 +22,8 @@ use super::Store;
 use crate::bytes::{Rest, put_u32, put_u64};
 use crate::config::{Config, ConfigError, InFile};
 use crate::epochs::Epochs;
-use crate::hash::KeyHasher;
+use crate::extent::Extent;
+use crate::hash::{KeyHash, KeyHasher};
 use crate::index::Index;
 use crate::record::Header;
 
@@ -73,6 +75,7 @@ impl Store {
     /// Values that are on their way are not: nothing has come of them.
     pub fn save(&mut self, now: u32) -> Vec<u8> {
         self.tick(now);
+        self.end_gathering();
         let mut out = Vec::new();
         let (flushed, flush_at) = self.shared.flushes();
         put_u32(&mut out, now);
@@ -93,7 +96,7 @@ impl Store {
         for number in 0..self.log.segments.len() {
             self.restore_segment(number, &mut words, times)?;
         }
-        if words.peek().is_some() || !rest.0.is_empty() {
+        if words.peek().is_some() || !rest.0.is_empty() || !self.log.is_large_claimed() {
             return Err(Unusable::Items);
         }
         self.log.give_dead_back(self.index.bytes());
@@ -130,7 +133,11 @@ impl Store {
             }
             let location = records.location(number, at);
             if let Some(word) = words.next_if(|word| Index::location_of(*word) == Some(location)) {
-                let key = hasher.hash(&bytes[at + header.length()..][..header.key]);
+                let (key, value) = bytes[at + header.length()..].split_at(header.key);
+                let key = hasher.hash(key);
+                if header.is_large() && !self.restore_large(&value[..header.value], key) {
+                    return Err(Unusable::Items);
+                }
                 // It has 12 bits of its key's hash.
                 let hash_of = |at| hasher.hash(records.key(at, &records.header(at)));
                 if !self.index.insert_word(key, word, times, hash_of) {
@@ -146,6 +153,17 @@ impl Store {
             at = end;
         }
         Ok(())
+    }
+}
+
+impl Store {
+    /// Has a large item's record claim its value; returns whether that may be its own.
+    fn restore_large(&mut self, value: &[u8], key: KeyHash) -> bool {
+        let Ok(bytes) = value.try_into() else { return false };
+        let extent = Extent::from_bytes(bytes);
+        let is_its_own = self.log.claim_large(extent, key);
+        self.stats.bytes += if is_its_own { extent.length as u64 } else { 0 };
+        is_its_own
     }
 }
 

@@ -49,6 +49,7 @@ impl Store {
         self.tick(now);
         self.age(now);
         self.log.settle(self.index.bytes());
+        self.take_in_lost();
         let shrinks = self.shrink(now);
         if self.walk.at == 0 && !self.find_ended(now) {
             return shrinks;

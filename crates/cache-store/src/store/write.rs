@@ -1,4 +1,4 @@
-use proto_memcache::{StoreVerb, limits};
+use proto_memcache::StoreVerb;
 
 use super::meta::Fields;
 use super::{Found, Store};
@@ -33,6 +33,7 @@ impl Store {
     ///
     /// `append` and `prepend` keep the item's flags and expiry. A `set` that is refused for its size
     /// removes the old item: better no value than an old one.
+    /// Bounds: a value for which [`Store::is_large`] is refused here, and has to be [claimed for](Store::claim).
     pub fn store(
         &mut self,
         verb: StoreVerb,
@@ -44,33 +45,46 @@ impl Store {
     ) -> Stored {
         self.stats.cmd_set += 1;
         self.tick(now);
-        let old = match verb {
-            StoreVerb::Set => None,
-            _ => self.live(key, now).ok(),
+        let old = match self.admit(verb, key, now) {
+            Ok(old) => old,
+            Err(why) => return why,
         };
         match (verb, old) {
-            (StoreVerb::Set, _) => {}
-            (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => {}
             (StoreVerb::Append, Some(old)) => return joined(self.join(key, old, b"", value, None, now)),
             (StoreVerb::Prepend, Some(old)) => return joined(self.join(key, old, value, b"", None, now)),
-            (StoreVerb::Cas(unique), Some(old)) if self.log.cas(old.at, &old.header) == unique => {
-                self.stats.cas_hits += 1
-            }
-            (StoreVerb::Cas(_), Some(_)) => {
-                self.stats.cas_badval += 1;
-                return Stored::Exists;
-            }
-            (StoreVerb::Cas(_), None) => {
-                self.stats.cas_misses += 1;
-                return Stored::NotFound;
-            }
-            _ => return Stored::NotStored,
+            _ => {}
         }
-        if limits::item_size(key.bytes.len(), flags, value.len()) > self.item_max {
+        if self.is_large(key.bytes.len(), flags, value.len()) {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
         self.put(key, flags, expiry, value, now)
+    }
+
+    /// Whether the condition of a storage command holds; returns the old item where the command looks at it.
+    #[inline]
+    pub(super) fn admit(&mut self, verb: StoreVerb, key: Key, now: u32) -> Result<Option<Found>, Stored> {
+        if verb == StoreVerb::Set {
+            return Ok(None);
+        }
+        let old = self.live(key, now).ok();
+        match (verb, old) {
+            (StoreVerb::Add, None) => Ok(None),
+            (StoreVerb::Replace | StoreVerb::Append | StoreVerb::Prepend, Some(_)) => Ok(old),
+            (StoreVerb::Cas(unique), Some(found)) if self.log.cas(found.at, &found.header) == unique => {
+                self.stats.cas_hits += 1;
+                Ok(old)
+            }
+            (StoreVerb::Cas(_), Some(_)) => {
+                self.stats.cas_badval += 1;
+                Err(Stored::Exists)
+            }
+            (StoreVerb::Cas(_), None) => {
+                self.stats.cas_misses += 1;
+                Err(Stored::NotFound)
+            }
+            _ => Err(Stored::NotStored),
+        }
     }
 
     /// Counts an item that was refused for its size before its value was read; removes that of `unlink`.
@@ -156,8 +170,9 @@ impl Store {
         cas: Option<u64>,
         now: u32,
     ) -> Result<u64, Stored> {
-        let Header { flags, expiry, marks, value, .. } = old.header;
-        if limits::item_size(key.bytes.len(), flags, before.len() + value + after.len()) > self.item_max {
+        let Header { flags, expiry, marks, .. } = old.header;
+        let length = self.log.length(old.at, &old.header);
+        if self.is_large(key.bytes.len(), flags, before.len() + length + after.len()) {
             self.stats.store_too_large += 1;
             return Err(Stored::TooLarge);
         }
@@ -213,7 +228,7 @@ impl Store {
 
     /// There is no memory for a new record: as in memcached, better no item than an old one.
     #[cold]
-    fn give_up(&mut self, key: Key) {
+    pub(super) fn give_up(&mut self, key: Key) {
         if let Some(found) = self.find(key) {
             self.unlink(key, found);
             self.stats.evictions += 1;
@@ -235,7 +250,11 @@ impl Store {
         match self.find(key) {
             Some(old) => {
                 self.index.replace(old.slot, key.hash, at, usage);
-                self.release(old.at, &old.header);
+                if old.header.is_large() && self.have_one_value((old.at, &old.header), at) {
+                    self.release_record(old.at, &old.header);
+                } else {
+                    self.release(old.at, &old.header);
+                }
             }
             None => {
                 let (log, hasher) = (&self.log, self.hasher);

@@ -57,6 +57,8 @@ pub struct Awaited<'b> {
 #[derive(Clone, Debug)]
 pub struct RequestParser {
     item_max: usize,
+    /// The largest item that is gathered. Units: bytes.
+    gathered_max: usize,
     /// The request cannot be whole while it is shorter.
     need: usize,
     /// What is left of a refused body.
@@ -140,7 +142,13 @@ impl Layout {
 impl RequestParser {
     /// A parser that takes items up to `item_max` bytes, as [`limits::item_size`] counts them.
     pub fn with_item_max(item_max: usize) -> RequestParser {
-        RequestParser { item_max, need: 1, skip: 0 }
+        RequestParser::with_limits(item_max, item_max)
+    }
+
+    /// The same for a caller that gathers items up to `gathered_max` bytes, and takes the value of a larger one from its first
+    /// byte on ([`awaited`](Self::awaited)); only a `set` without a unique number has larger ones.
+    pub fn with_limits(item_max: usize, gathered_max: usize) -> RequestParser {
+        RequestParser { item_max, gathered_max, need: 1, skip: 0 }
     }
 
     /// Looks for one whole request at the start of `bytes`; `known` says whether the client may use the server.
@@ -197,7 +205,11 @@ impl RequestParser {
         if let Layout::Store(verb) | Layout::Join(verb) = layout {
             // `append` and `prepend` have none.
             let flags = number(extras, 0);
-            if limits::item_size(key.len(), flags, value) > self.item_max {
+            let size = limits::item_size(key.len(), flags, value);
+            if size > self.gathered_max {
+                if size <= self.item_max && verb == StoreVerb::Set && header.cas == 0 {
+                    return self.wait(value_at + value, bytes);
+                }
                 let command = Command::TooLarge { key, unlink: verb == StoreVerb::Set };
                 return self.done_and_skip(value_at, &header, command, value);
             }
@@ -231,6 +243,11 @@ impl RequestParser {
         Some((Awaited { echo: header.echo(), key, flags, exptime, length: end - value_at }, value_at))
     }
 
+    /// Drops so many of the bytes that come next: those of a value that the caller wanted to take, and cannot.
+    pub fn skip(&mut self, bytes: usize) {
+        (self.need, self.skip) = (1, bytes);
+    }
+
     /// Whether the bytes that come next are dropped.
     pub fn skips(&self) -> bool {
         self.skip > 0
@@ -244,7 +261,8 @@ impl RequestParser {
     #[inline]
     fn wait<'b>(&mut self, need: usize, bytes: &[u8]) -> Parse<'b> {
         self.need = need;
-        Parse::NeedMore { at_least: need - bytes.len() }
+        // A caller that gathers a value not has to take it, however much is here.
+        Parse::NeedMore { at_least: need.saturating_sub(bytes.len()).max(1) }
     }
 
     #[inline]
@@ -497,6 +515,33 @@ mod tests {
                     assert_eq!((echo.opaque, key, flags, exptime), (3, &b"key"[..], 5, 7));
                     assert_eq!((length, at), (value.len(), bytes.len() - value.len()));
                 }
+            }
+        };
+        let set = |code: u8| Packet::new(code).key(b"key").store(5, 7).value(&value);
+        check(set(opcode::SET), true);
+        check(set(opcode::SETQ), true);
+        check(set(opcode::SET).cas(1), false);
+        check(set(opcode::ADD), false);
+        check(Packet::new(opcode::APPEND).key(b"key").value(&value), false);
+    }
+
+    #[test]
+    fn a_value_that_is_not_gathered_is_shown_and_can_be_dropped() {
+        let value = [b'v'; 100];
+        let check = |packet: Packet<'_>, taken: bool| {
+            let mut sent = bytes(packet);
+            let whole = sent.len();
+            Packet::new(opcode::NOOP).append(&mut sent);
+            let mut parser = RequestParser::with_limits(1000, 100);
+            let parse = parser.parse(&sent, true);
+            assert_eq!(matches!(parse, Parse::NeedMore { .. }), taken, "{packet:?}");
+            if taken {
+                let (awaited, at) = parser.awaited(&sent).unwrap();
+                assert_eq!((awaited.length, at), (100, whole - 100));
+                parser.skip(100);
+                assert_eq!(parser.parse(&sent[at..], true), Parse::Skipped { consumed: 100 });
+                let Parse::Done { request, .. } = parser.parse(&sent[whole..], true) else { panic!() };
+                assert_eq!(request.command, Command::NoOp);
             }
         };
         let set = |code: u8| Packet::new(code).key(b"key").store(5, 7).value(&value);

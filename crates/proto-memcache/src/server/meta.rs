@@ -89,6 +89,19 @@ pub(super) enum MetaLine<'b> {
     Refused(Refusal, Option<usize>),
 }
 
+/// `ms`, of which the value is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaSet<'b> {
+    /// The key.
+    pub key: MetaKey<'b>,
+    /// The client's own number, which counts in the item's size.
+    pub flags: u32,
+    /// The flags, to the end of the line.
+    pub words: &'b [u8],
+    /// The length of the value. Units: bytes.
+    pub length: usize,
+}
+
 /// `ms` without its value.
 #[derive(Clone, Copy)]
 pub(super) struct MetaStore<'b> {

@@ -1,10 +1,11 @@
 use crate::limits;
 use crate::scan::find;
+use crate::server::MetaFlags;
 use crate::server::line::{self, Line, StoreLine};
-use crate::server::meta::{Meta, MetaStore, MetaVerb};
+use crate::server::meta::{Meta, MetaSet, MetaStore, MetaVerb};
 use crate::server::refusal::Refusal;
 use crate::server::request::Request;
-use crate::{Reply, StoreVerb};
+use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
 
 /// What [`RequestParser::parse`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum CloseReason {
 #[derive(Clone, Debug)]
 pub struct RequestParser {
     item_max: usize,
+    /// The largest item that is gathered. Units: bytes.
+    gathered_max: usize,
     /// The request cannot be whole while it is shorter.
     need: usize,
     /// No newline stands before.
@@ -77,7 +80,13 @@ impl Default for RequestParser {
 impl RequestParser {
     /// A parser that takes items up to `item_max` bytes, as [`limits::item_size`] counts them.
     pub fn with_item_max(item_max: usize) -> RequestParser {
-        RequestParser { item_max, need: 1, searched: 0, skip: 0 }
+        RequestParser::with_limits(item_max, item_max)
+    }
+
+    /// The same for a caller that gathers items up to `gathered_max` bytes, and takes the value of a larger one from its first
+    /// byte on ([`awaited`](Self::awaited), [`awaited_meta`](Self::awaited_meta)). `append` and `prepend` have no larger ones.
+    pub fn with_limits(item_max: usize, gathered_max: usize) -> RequestParser {
+        RequestParser { item_max, gathered_max, need: 1, searched: 0, skip: 0 }
     }
 
     /// Looks for one whole request at the start of `bytes`.
@@ -148,20 +157,42 @@ impl RequestParser {
         }
     }
 
+    /// The same of `ms`.
+    pub fn awaited_meta<'b>(&self, bytes: &'b [u8]) -> Option<(MetaSet<'b>, usize)> {
+        let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
+        match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Line::MetaValue(MetaStore { key, flags, words, length, .. }) => {
+                Some((MetaSet { key, flags, words, length }, self.searched + 1))
+            }
+            _ => None,
+        }
+    }
+
     /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    #[inline]
     pub fn put_back(&mut self) {
-        *self = RequestParser::with_item_max(self.item_max);
+        (self.need, self.searched, self.skip) = (1, 0, 0);
+    }
+
+    /// Drops so many of the bytes that come next: those of a value that the caller wanted to take, and cannot.
+    pub fn skip(&mut self, bytes: usize) {
+        self.put_back();
+        self.skip = bytes;
     }
 
     #[inline]
     fn value<'b>(&mut self, start: usize, store: StoreLine<'b>, bytes: &'b [u8]) -> Parse<'b> {
         let StoreLine { verb, key, flags, exptime, length, reply } = store;
-        if limits::item_size(key.len(), flags, length) > self.item_max {
+        let size = limits::item_size(key.len(), flags, length);
+        let data_end = start + length;
+        if size > self.gathered_max {
+            if size <= self.item_max && !matches!(verb, StoreVerb::Append | StoreVerb::Prepend) {
+                return self.wait_for_value(start, data_end, bytes);
+            }
             let unlink = (verb == StoreVerb::Set).then_some(key);
             let refused = Request::Refused { refusal: Refusal::TooLarge, reply, unlink };
             return self.done_and_skip(start, refused, length);
         }
-        let data_end = start + length;
         let Some(end) = bytes.get(data_end..data_end + 2) else {
             return self.wait_for_value(start, data_end, bytes);
         };
@@ -174,7 +205,8 @@ impl RequestParser {
 
     fn meta_value<'b>(&mut self, start: usize, store: MetaStore<'b>, bytes: &'b [u8]) -> Parse<'b> {
         let MetaStore { key, key_len, flags, words, length, opaque_too_long } = store;
-        if limits::item_size(key_len, flags, length) > self.item_max {
+        let size = limits::item_size(key_len, flags, length);
+        if size > self.gathered_max && (size > self.item_max || joins(words)) {
             return self.done_and_skip(start, Request::MetaTooLarge { key }, length);
         }
         if opaque_too_long {
@@ -183,7 +215,8 @@ impl RequestParser {
             return self.done_and_skip(start, refused, length);
         }
         let data_end = start + length;
-        let request = match bytes.get(data_end..data_end + 2) {
+        let end = bytes.get(data_end..data_end + 2).filter(|_| size <= self.gathered_max);
+        let request = match end {
             None => return self.wait_for_value(start, data_end, bytes),
             Some(b"\r\n") => {
                 // The words are a part of these bytes, and end with their line.
@@ -202,7 +235,8 @@ impl RequestParser {
     fn wait_for_value<'b>(&mut self, start: usize, data_end: usize, bytes: &[u8]) -> Parse<'b> {
         self.searched = start - 1;
         self.need = data_end + 2;
-        Parse::NeedMore { at_least: self.need - bytes.len() }
+        // A caller that gathers it not has to take it, however much is here.
+        Parse::NeedMore { at_least: self.need.saturating_sub(bytes.len()).max(1) }
     }
 
     #[cold]
@@ -214,9 +248,16 @@ impl RequestParser {
 
     #[inline]
     fn done<'b>(&mut self, consumed: usize, request: Request<'b>) -> Parse<'b> {
-        *self = RequestParser::with_item_max(self.item_max);
+        self.put_back();
         Parse::Done { consumed, request }
     }
+}
+
+/// Whether flags of `ms` make it one that appends or prepends.
+#[cold]
+fn joins(words: &[u8]) -> bool {
+    let joins = |flag| matches!(flag, MetaFlag::Mode(MetaMode::Append | MetaMode::Prepend));
+    MetaFlags::new(MetaVerb::Set, words).any(joins)
 }
 
 /// Whether a line without a newline in its first `length` bytes is over its limit.

@@ -1,17 +1,19 @@
 //! Large values, written where they will be read as they arrive.
 //!
 //! A value that comes in many pieces is gathered in the connection's input otherwise, and copied from there: twice the
-//! bytes through the processor's caches, and a buffer beside the memory that the server was given.
+//! bytes through the processor's caches, and a buffer beside the memory that the server was given. One that is larger than
+//! a segment is never gathered: room is made for it first ([`claims`](super::claims)).
 
-use cache_store::{Expiry, Stored};
-use proto_memcache::StoreVerb;
-use proto_memcache::server::Refusal;
+use cache_store::{Expiry, Marks};
+use proto_memcache::server::{BINARY_KEY_MAX, Refusal};
+use proto_memcache::{Reply, StoreVerb};
 use reactor::{Conn, Reactor};
 
 use super::Core;
-use crate::arriving::Arriving;
-use crate::client::Client;
-use crate::operation;
+use crate::arriving::{Arriving, Command, Wanted};
+use crate::client::{Client, State};
+use crate::link;
+use crate::message::{Ask, Commit, Ticket, Work};
 use crate::partitions::Place;
 use crate::service::Class;
 use crate::stats::prefixes::Detail;
@@ -21,36 +23,73 @@ use crate::stats::prefixes::Detail;
 pub(super) const LARGE: usize = 16 << 10;
 
 impl<R: Reactor> Core<R> {
-    /// Takes a `set` of which `bytes` is all that has come, if it is large and its place is here; from then on the value
-    /// goes there.
+    /// Takes a storage command of which `bytes` is all that has come, if its value is large; from then on that goes to its
+    /// place. Returns how many of the bytes it has taken.
     #[inline]
-    pub(super) fn begin_value(&mut self, client: &mut Client, bytes: &[u8]) -> bool {
-        client.parser.needed() >= LARGE && self.begin_large_value(client, bytes)
+    pub(super) fn begin_value(&mut self, client: &mut Client, bytes: &[u8]) -> usize {
+        if client.parser.needed() >= LARGE { self.begin_large_value(client, bytes) } else { 0 }
     }
 
     #[cold]
-    fn begin_large_value(&mut self, client: &mut Client, bytes: &[u8]) -> bool {
-        let Some((line, value)) = client.parser.awaited(bytes) else { return false };
-        let key = self.hasher.key(line.key);
-        let Place::Here(partition) = self.partitions.place(key.hash) else { return false };
-        if line.verb != StoreVerb::Set || client.frames.is_some() {
-            return false;
+    fn begin_large_value(&mut self, client: &mut Client, bytes: &[u8]) -> usize {
+        if client.frames.is_some() {
+            return 0;
+        }
+        if let Some((line, value)) = client.parser.awaited(bytes) {
+            let expiry = Expiry::from_exptime(line.exptime, self.now);
+            let command = Command::Text(line.verb, line.reply);
+            return self.begin(client, line.key, (line.flags, expiry, line.length), command, (bytes, value));
+        }
+        let Some((set, value)) = client.parser.awaited_meta(bytes) else { return 0 };
+        let mut room = [0; BINARY_KEY_MAX];
+        let key = set.key.read(&mut room);
+        if !self.common.config.is_claimed(key.len(), set.flags, set.length) {
+            return 0;
+        }
+        // Its end stands among the flags, which are read when the value is there.
+        let command = Command::Meta(set.words.into(), set.key.is_binary());
+        self.begin(client, key, (set.flags, Expiry::NEVER, set.length), command, (bytes, value))
+    }
+
+    /// Has room made for a value that is not gathered, or takes the first part of another one to its place, if that is here.
+    /// `value` is where it starts in the bytes.
+    pub(super) fn begin(
+        &mut self,
+        client: &mut Client,
+        key: &[u8],
+        (flags, expiry, length): (u32, Expiry, usize),
+        command: Command,
+        (bytes, value): (&[u8], usize),
+    ) -> usize {
+        let key = self.hasher.key(key);
+        let place = self.partitions.place(key.hash);
+        if self.common.config.is_claimed(key.bytes.len(), flags, length) {
+            let wanted = Wanted { flags, expiry, length, place, command, outcome: None };
+            return if self.want(client, key, wanted) { value } else { 0 };
+        }
+        let is_set = match command {
+            Command::Text(verb, _) => verb == StoreVerb::Set,
+            Command::Meta(..) => false,
+            // Such a place has no marks.
+            Command::Binary(_, marks) => marks == Marks::NONE,
+        };
+        let Place::Here(partition) = place else { return 0 };
+        if !is_set {
+            return 0;
         }
         // As before every write.
         self.partitions.leave();
-        let (now, expiry) = (self.now, Expiry::from_exptime(line.exptime, self.now));
+        let now = self.now;
         let reservation =
-            self.partitions.with(partition, |store| store.reserve(key, line.flags, expiry, line.length, now));
-        let Some(reservation) = reservation else { return false };
-        if self.prefixes.on {
-            self.count_detail(Some(Detail::Set), line.key);
-        }
-        let mut arriving = Box::new(Arriving::new(reservation, partition, line.reply));
+            self.partitions.with(partition, |store| store.reserve(key, flags, expiry, length, now));
+        let Some(reservation) = reservation else { return 0 };
+        self.count_detail(Some(Detail::Set), key.bytes);
+        let mut arriving = Box::new(Arriving::new(reservation, place, command));
         let taken = arriving.take(&bytes[value..]);
         debug_assert_eq!(value + taken, bytes.len(), "the parser would have taken a whole one");
         client.arriving = Some(arriving);
-        client.parser.put_back();
-        true
+        client.put_back();
+        bytes.len()
     }
 
     /// Says that the reactor has put bytes where the value goes.
@@ -69,40 +108,73 @@ impl<R: Reactor> Core<R> {
             client.arriving = Some(arriving);
             return used;
         };
-        if let Some(echo) = arriving.echo {
-            self.end_binary_value(reactor, client, *arriving, echo);
+        if let Place::At(owner) = arriving.place
+            && well
+            && !self.links[owner].as_ref().is_some_and(|link| link.has_room())
+        {
+            client.arriving = Some(arriving);
+            client.state = State::Held;
+            self.wait_for_room(client);
             return used;
         }
-        self.partitions.leave();
-        let now = self.now;
-        let Arriving { reservation, partition, reply, .. } = *arriving;
-        let telling = self.telling(client.conn, self.number);
-        let line = self.partitions.with(partition, |store| {
-            if well {
-                let told = telling.map(|telling| (telling, reservation.key().to_vec()));
-                let (left, length) = (reservation.expiry().left(now), reservation.length());
-                let stored = store.commit(reservation, now);
-                if let Some((telling, key)) = told {
-                    telling.placed(&key, stored == Stored::Stored, left, length);
-                }
-                return operation::stored(StoreVerb::Set, stored);
+        self.rounds.claimed -= usize::from(arriving.is_claimed);
+        let Arriving { reservation, place, command, .. } = *arriving;
+        if !well {
+            let reply = command.reply();
+            if let Place::Here(partition) = place {
+                self.partitions.with(partition, |store| store.abandon(reservation));
             }
-            store.abandon(reservation);
-            Refusal::BadChunk.line()
-        });
+            self.answer(reactor, client, reply, Refusal::BadChunk.line());
+        } else if let Place::At(owner) = place {
+            self.send_value(client, owner, Commit { reservation, command });
+        } else if let Place::Here(partition) = place {
+            self.partitions.leave();
+            let now = self.now;
+            let telling = self.telling(client.conn, self.number);
+            let mut reply = self.buffers.take();
+            self.partitions.with(partition, |store| {
+                command.finish(store, reservation, telling.as_ref(), now, &mut reply);
+            });
+            self.answer(reactor, client, Reply::Wanted, &reply);
+            self.buffers.give(reply);
+        }
         self.stats.values_placed += u64::from(well);
-        self.answer(reactor, client, reply, line);
         if self.service.is_some() {
             client.batch.add(if well { Class::Store } else { Class::Other }, self.received);
         }
         used
     }
 
+    /// Has another thread make a value that has come whole the item of its key.
+    fn send_value(&mut self, client: &mut Client, owner: usize, commit: Commit) {
+        let reply = (commit.command.reply() == Reply::Wanted).then(|| client.replies.expect());
+        let ask = Ask {
+            ticket: Ticket { conn: client.conn, reply },
+            work: Work::Commit(Box::new(commit)),
+            buffer: self.buffers.take(),
+        };
+        self.ask_owner(client, owner, ask);
+    }
+
+    /// Asks the owner of a key; there is room in the link.
+    pub(super) fn ask_owner(&mut self, client: &mut Client, owner: usize, ask: Ask) {
+        debug_assert!(ask.buffer.len() < link::LARGE);
+        if self.partitions.reads_others() {
+            client.awaited.asked(owner);
+        }
+        self.links[owner].as_mut().expect("there is a link to every other thread").ask(ask);
+        self.stats.asks += 1;
+    }
+
     /// The rest of the value will not come.
     pub(super) fn give_up_value(&mut self, arriving: Option<Box<Arriving>>) {
         if let Some(arriving) = arriving {
-            let Arriving { reservation, partition, .. } = *arriving;
-            self.partitions.with(partition, |store| store.abandon(reservation));
+            self.rounds.claimed -= usize::from(arriving.is_claimed);
+            let Arriving { reservation, place, .. } = *arriving;
+            // The owner of another sees by itself that it was dropped.
+            if let Place::Here(partition) = place {
+                self.partitions.with(partition, |store| store.abandon(reservation));
+            }
         }
     }
 }

@@ -4,25 +4,23 @@ use std::borrow::Cow;
 
 use cache_store::Expiry;
 use proto_memcache::Reply;
-use proto_memcache::binary::{Command, Echo, Parse, Request, Status, opcode, reply};
+use proto_memcache::binary::{Command, Parse, Request, Status, reply};
 use reactor::Reactor;
 use tracing::warn;
 
 use super::Core;
 use super::arrival::LARGE;
 use super::requests::Flow;
-use crate::arriving::Arriving;
+use crate::arriving;
 use crate::auth::ATTEMPTS_MAX;
 use crate::binary::{MECHANISM, plain};
 use crate::client::{Client, State};
 use crate::draft::Draft;
 use crate::message::{DetailVerb, Work};
 use crate::operation::Operation;
-use crate::operation::binary::{BinaryOperation, is_word};
-use crate::partitions::Place;
+use crate::operation::binary::{BinaryOperation, marks};
 use crate::replies::Finish;
 use crate::service::Class;
-use crate::stats::prefixes::Detail;
 use crate::stats::{groups, settings};
 
 impl<R: Reactor> Core<R> {
@@ -49,9 +47,7 @@ impl<R: Reactor> Core<R> {
             let Some(binary) = &mut client.binary else { return used };
             let (consumed, request) = match binary.parser.parse(&bytes[used..], known) {
                 Parse::NeedMore { .. } if binary.parser.needed() < LARGE => return used,
-                Parse::NeedMore { .. } => {
-                    return if self.begin_binary_value(client, &bytes[used..]) { bytes.len() } else { used };
-                }
+                Parse::NeedMore { .. } => return used + self.begin_binary_value(client, &bytes[used..]),
                 Parse::Skipped { consumed } => {
                     used += consumed;
                     continue;
@@ -87,62 +83,15 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Takes a `set` of which `bytes` is all that has come, if its place is here; from then on the value goes there.
+    /// Takes a `set` of which `bytes` is all that has come, as [`Core::begin_value`]; returns how many of the bytes it has
+    /// taken.
     #[cold]
-    fn begin_binary_value(&mut self, client: &mut Client, bytes: &[u8]) -> bool {
+    fn begin_binary_value(&mut self, client: &mut Client, bytes: &[u8]) -> usize {
         let awaited = client.binary.as_ref().and_then(|binary| binary.parser.awaited(bytes));
-        let Some((set, value)) = awaited.filter(|_| client.frames.is_none()) else { return false };
-        let key = self.hasher.key(set.key);
-        let Place::Here(partition) = self.partitions.place(key.hash) else { return false };
-        if !is_word(key) {
-            // A reservation has no marks.
-            return false;
-        }
-        // As before every write.
-        self.partitions.leave();
-        let (now, expiry) = (self.now, Expiry::from_unsigned(set.exptime, self.now));
-        let reservation =
-            self.partitions.with(partition, |store| store.reserve(key, set.flags, expiry, set.length, now));
-        let Some(reservation) = reservation else { return false };
-        self.count_detail(Some(Detail::Set), set.key);
-        let mut arriving = Box::new(Arriving::binary(reservation, partition, set.echo));
-        let taken = arriving.take(&bytes[value..]);
-        debug_assert_eq!(value + taken, bytes.len(), "the parser would have taken a whole one");
-        client.arriving = Some(arriving);
-        client.put_back();
-        true
-    }
-
-    /// Makes a value that has come whole the item of its key.
-    pub(super) fn end_binary_value(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        arriving: Arriving,
-        echo: Echo,
-    ) {
-        self.partitions.leave();
-        let now = self.now;
-        let Arriving { reservation, partition, .. } = arriving;
-        let telling = self.telling(client.conn, self.number);
-        let cas = self.partitions.with(partition, |store| {
-            let told = telling.map(|telling| (telling, reservation.key().to_vec()));
-            let (left, length) = (reservation.expiry().left(now), reservation.length());
-            let cas = store.commit_numbered(reservation, now);
-            if let Some((telling, key)) = told {
-                telling.placed(&key, cas.is_some(), left, length);
-            }
-            cas
-        });
-        self.stats.values_placed += 1;
-        match cas {
-            Some(_) if opcode::is_quiet(echo.opcode) => {}
-            Some(cas) => self.make(reactor, client, |out| reply::done(out, echo, cas)),
-            None => self.make(reactor, client, |out| reply::error(out, echo, Status::NoMemory)),
-        }
-        if self.service.is_some() {
-            client.batch.add(Class::Store, self.received);
-        }
+        let Some((set, value)) = awaited.filter(|_| client.frames.is_none()) else { return 0 };
+        let expiry = Expiry::from_unsigned(set.exptime, self.now);
+        let command = arriving::Command::Binary(set.echo, marks(self.hasher.key(set.key)));
+        self.begin(client, set.key, (set.flags, expiry, set.length), command, (bytes, value))
     }
 
     fn binary_request(&mut self, reactor: &mut R, client: &mut Client, request: &Request) -> Flow {

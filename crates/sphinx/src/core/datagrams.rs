@@ -33,7 +33,7 @@ impl<R: Reactor> Core<R> {
         if !is_binary && !protocol.has_text() {
             return;
         }
-        client.binary = is_binary.then(|| Box::new(Binary::new(self.common.config.item_max)));
+        client.binary = is_binary.then(|| Box::new(Binary::new(&self.common.config)));
         let used = self.requests(reactor, client, text);
         // What is not a whole request gets no answer, unless it only had to stop for a while.
         if client.state == State::Held {
@@ -92,7 +92,8 @@ impl<R: Reactor> Core<R> {
         client.state = State::Open;
         client.get = None;
         client.input = Vec::new();
-        client.parser = RequestParser::with_item_max(self.common.config.item_max);
+        let config = &self.common.config;
+        client.parser = RequestParser::with_limits(config.item_max, config.gathered_max());
     }
 
     fn send_datagrams(&mut self, reactor: &mut R, client: &mut Client) {

@@ -30,6 +30,8 @@ pub(super) struct Rounds {
     part: usize,
     /// Connections whose output the kernel did not take whole.
     pub(super) slow: usize,
+    /// Connections with a place for which others had to make room, and that are to send the value.
+    pub(super) claimed: usize,
     draining: Draining,
     /// When a thread that sleeps looks after its partitions.
     tend: Time,
@@ -68,6 +70,7 @@ impl Rounds {
             due: false,
             part: 0,
             slow: 0,
+            claimed: 0,
             draining: Draining::No,
             tend: Time(0),
             warned: 0,
@@ -120,13 +123,13 @@ impl<R: Reactor> Core<R> {
     /// Until when the thread may sleep.
     #[inline]
     pub(super) fn next_round(&self) -> Time {
-        let Rounds { idle, readers, slow, next, draining, tend, .. } = &self.rounds;
+        let Rounds { idle, readers, slow, claimed, next, draining, tend, .. } = &self.rounds;
         if matches!(draining, Draining::Answering(_)) {
             // What has arrived is to be looked at once more, and no sleep is to come before that.
             return Time(0);
         }
         let pressed = *readers && self.common.budget.is_waited_for();
-        let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow > 0) || pressed;
+        let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow + *claimed > 0) || pressed;
         if wanted { *tend.min(next) } else { *tend }
     }
 
@@ -147,7 +150,9 @@ impl<R: Reactor> Core<R> {
     pub(super) fn look_around(&mut self, reactor: &mut R) {
         self.rounds.due = false;
         let pressed = self.rounds.readers && self.common.budget.is_waited_for();
-        let wanted = self.rounds.idle || (self.rounds.readers && self.rounds.slow > 0) || pressed;
+        let wanted = self.rounds.idle
+            || (self.rounds.readers && self.rounds.slow + self.rounds.claimed > 0)
+            || pressed;
         let part = self.rounds.part;
         self.rounds.part = (part + 1) % PARTS;
         if !wanted {
@@ -164,8 +169,9 @@ impl<R: Reactor> Core<R> {
             let silent =
                 self.rounds.idle && !waits && !client.watches && over(client.heard, now, config.idle_timeout);
             let slow = self.rounds.readers && over(client.stuck.1, now, config.reader_timeout) && unsent > 0;
-            let stalled =
-                pressed && client.receives_large() && over(client.heard, now, config.reader_timeout);
+            // What it holds others want, or may want.
+            let holds = pressed && client.receives_large() || client.holds_claimed();
+            let stalled = self.rounds.readers && holds && over(client.heard, now, config.reader_timeout);
             if client.frames.is_some() || !(silent || slow || stalled) {
                 continue;
             }
@@ -270,7 +276,7 @@ impl<R: Reactor> Core<R> {
             Start::Text => self.refuse(reactor, client, Protocol::Text),
             Start::Binary if self.common.config.protocol.has_binary() => {
                 client.is_new = false;
-                client.binary = Some(Box::new(Binary::new(self.common.config.item_max)));
+                client.binary = Some(Box::new(Binary::new(&self.common.config)));
                 self.work_off(reactor, client);
             }
             // Too few bytes to refuse it properly; none of them is a whole text command.

@@ -11,8 +11,8 @@ use super::Core;
 use crate::binary;
 use crate::budget::{self, FREE, counted};
 use crate::client::Client;
-use crate::draft::{Draft, lent};
-use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
+use crate::draft::Draft;
+use crate::message::{Answer, Ask, Commit, DetailVerb, Extra, Work};
 use crate::partitions::Place;
 use crate::phase::Phase;
 use crate::replies::Finish;
@@ -49,6 +49,11 @@ impl<R: Reactor> Core<R> {
             };
             if taken == 0 {
                 self.tell_time(reactor.now());
+            }
+            if let Work::Claim(wish) = &ask.work {
+                let wish = **wish;
+                self.claim_for(peer, ask.ticket, &wish, ask.buffer);
+                continue;
             }
             let answer = self.do_work(reactor, peer, ask);
             let link = self.links[peer].as_mut().expect("the ask came from it");
@@ -92,6 +97,16 @@ impl<R: Reactor> Core<R> {
                 self.partitions.with(partition, |store| dump.go_on(store, now, &mut buffer));
                 Extra::Dump(dump)
             }
+            Work::Commit(commit) => {
+                let Commit { reservation, command } = *commit;
+                let (place, now) = (self.partitions.place(self.hasher.hash(reservation.key())), self.now);
+                let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+                let telling = self.telling(ticket.conn, peer);
+                self.partitions.with(partition, |store| {
+                    command.finish(store, reservation, telling.as_ref(), now, &mut buffer);
+                });
+                Extra::None
+            }
             work => Extra::Part(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
         };
         self.buffers.give(question);
@@ -124,7 +139,7 @@ impl<R: Reactor> Core<R> {
             Work::Detail(DetailVerb::On) => self.prefixes.on = true,
             Work::Detail(DetailVerb::Off) => self.prefixes.on = false,
             Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
-            Work::Report | Work::Dump(_) | Work::Key { .. } => {}
+            Work::Report | Work::Dump(_) | Work::Key { .. } | Work::Claim(_) | Work::Commit(_) => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
         let connection_memory = self.account.used() as u64;
@@ -237,6 +252,12 @@ impl<R: Reactor> Core<R> {
         {
             client.awaited.answered(peer);
         }
+        if let Extra::Claimed(reservation) = extra {
+            self.buffers.give(buffer);
+            self.claimed(ticket.conn, reservation.map(|reservation| *reservation));
+            self.answered.push(ticket.conn);
+            return;
+        }
         // Without a reply, or with the connection closed, the answer has done its duty by making room.
         let Some(mut client) = ticket.reply.and_then(|_| self.take_client(ticket.conn)) else {
             self.account.budget().arrive(large);
@@ -252,6 +273,7 @@ impl<R: Reactor> Core<R> {
                 dump.asked = false;
                 client.dump = Some(dump);
             }
+            Extra::Claimed(_) => unreachable!("it has been looked at"),
             Extra::Refused => self.refuse_reply(&mut client, number, buffer),
             Extra::Part(part) => {
                 let whole = client.replies.add(number, &part, &buffer);
@@ -281,14 +303,7 @@ impl<R: Reactor> Core<R> {
         let mut answered = std::mem::take(&mut self.answered);
         for conn in answered.drain(..) {
             let Some(mut client) = self.take_client(conn) else { continue };
-            let output = reactor.output(conn);
-            let before = output.len();
-            client.replies.release(output, &mut self.loans, &mut self.buffers);
-            self.stats.bytes_written += (output.len() - before + lent(&self.loans)) as u64;
-            if !self.loans.is_empty() {
-                self.stats.values_lent += self.loans.len() as u64;
-                reactor.lend(conn, &mut self.loans);
-            }
+            self.release(reactor, &mut client);
             self.clients[conn.slot as usize] = Some(client);
             self.go_on(reactor, conn);
         }

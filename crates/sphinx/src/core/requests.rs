@@ -17,7 +17,7 @@ use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
 use crate::operation::meta::MetaOperation;
 use crate::partitions::{Partitions, Place};
-use crate::replies::{Finish, Gathering};
+use crate::replies::{self, Finish, Gathering};
 use crate::service::Class;
 
 /// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
@@ -74,11 +74,47 @@ impl<R: Reactor> Core<R> {
     /// Goes on with a connection whose replies have left, or for which there may be room again.
     pub(super) fn go_on(&mut self, reactor: &mut R, conn: Conn) {
         let Some(mut client) = self.take_client(conn) else { return };
-        if client.state == State::Held {
+        if client.replies.is_stepping() {
+            self.release(reactor, &mut client);
+        }
+        if client.wanted.is_some() {
+            self.take_up_claimed(reactor, &mut client);
+        }
+        if client.state == State::Held && client.wanted.is_none() && !client.replies.is_stepping() {
             client.state = State::Open;
             self.work_off(reactor, &mut client);
         }
         self.put_back(reactor, client);
+    }
+
+    /// Puts replies into the output that need not wait any more: of a large value a step, and the next when that has left.
+    pub(super) fn release(&mut self, reactor: &mut R, client: &mut Client) {
+        if client.replies.is_stepping() && reactor.unsent(client.conn) > 0 {
+            return;
+        }
+        let output = reactor.output(client.conn);
+        let before = output.len();
+        client.replies.release(output, &mut self.loans, &mut self.buffers);
+        self.stats.bytes_written += (output.len() - before + lent(&self.loans)) as u64;
+        if !self.loans.is_empty() {
+            self.stats.values_lent += self.loans.len() as u64;
+            reactor.lend(client.conn, &mut self.loans);
+        }
+        if client.replies.is_stepping() {
+            self.go_on_in_steps(client);
+        }
+    }
+
+    /// A part of a large value has still to leave: nothing is read meanwhile.
+    #[cold]
+    fn go_on_in_steps(&mut self, client: &mut Client) {
+        if let Some(frames) = &mut client.frames {
+            // No number of datagrams carries it.
+            frames.too_long = true;
+            client.replies.drop_steps();
+        } else if client.state == State::Open {
+            client.state = State::Held;
+        }
     }
 
     /// Reads requests from the input buffer.
@@ -123,8 +159,7 @@ impl<R: Reactor> Core<R> {
                 return used;
             }
             let (consumed, request) = match client.parser.parse(&bytes[used..]) {
-                Parse::NeedMore { .. } if self.begin_value(client, &bytes[used..]) => return bytes.len(),
-                Parse::NeedMore { .. } => return used,
+                Parse::NeedMore { .. } => return used + self.begin_value(client, &bytes[used..]),
                 Parse::Skipped { consumed } => {
                     used += consumed;
                     continue;
@@ -401,6 +436,11 @@ impl<R: Reactor> Core<R> {
             client.replies.make(output, &mut self.loans, &mut self.buffers, |out| write(partitions, out));
         let mut written = output.len() - before;
         if !self.loans.is_empty() {
+            if replies::has_long(&self.loans) {
+                client.replies.take_back(output, before, &mut self.loans);
+                self.release(reactor, client);
+                return made;
+            }
             written += lent(&self.loans);
             self.stats.values_lent += self.loans.len() as u64;
             reactor.lend(client.conn, &mut self.loans);

@@ -300,12 +300,12 @@ impl BinaryOperation {
 }
 
 /// The marks of an item with this key: one that no line could hold is shown in base 64 in the text protocol.
-fn marks(key: Key) -> Marks {
+pub(crate) fn marks(key: Key) -> Marks {
     if is_word(key) { Marks::NONE } else { Marks::BINARY_KEY }
 }
 
 /// Whether a line of the text protocol can hold a key.
-pub(crate) fn is_word(key: Key) -> bool {
+fn is_word(key: Key) -> bool {
     key.bytes.iter().all(|byte| *byte > b' ' && *byte != 0x7f)
 }
 

@@ -8,7 +8,7 @@ mod delete;
 mod get;
 mod set;
 
-use cache_store::{Key, Marks, Reader, Store};
+use cache_store::{Key, Marks, Reader, Reservation, Store};
 use proto_memcache::server::{MetaFlags, MetaVerb, reply};
 use proto_memcache::{MetaFlag, limits};
 
@@ -57,6 +57,21 @@ impl MetaOperation {
         let request = Request { key, binary: self.binary, flags, data: b"", now };
         self.verb == MetaVerb::Get && get::read(reader, partition, &request, out)
     }
+}
+
+/// `ms`, with a large value that has come whole, as [`MetaOperation::execute`]; `words` are its flags.
+pub(crate) fn finish_set(
+    store: &mut Store,
+    reservation: Reservation,
+    words: &[u8],
+    binary: bool,
+    now: u32,
+    out: &mut Vec<u8>,
+) {
+    let bytes = reservation.key().to_vec();
+    let flags = MetaFlags::new(MetaVerb::Set, words);
+    let request = Request { key: store.hasher().key(&bytes), binary, flags, data: b"", now };
+    set::finish(store, &request, reservation, out);
 }
 
 /// What all of them look at.

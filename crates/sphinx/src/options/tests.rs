@@ -142,12 +142,17 @@ fn warns_of_what_has_no_effect() {
     check("-o ssl_key=k", &["-o ssl_key has no effect: TLS is off without -Z or --tls-port"]);
     check("-Z -U 7 --tls-cert c", &["-Z does not encrypt the datagrams of -U"]);
     check("-I 2m -m 64 -t 1", &[]);
-    let warnings = parse("-I 4m").unwrap().warnings;
+    let config = parse("-I 512m -m 1024 -t 4 --sharing nothing").unwrap();
     assert!(
-        warnings[0].starts_with("-I 4 MiB is lowered to 2 MiB: an item lies in one segment"),
-        "{warnings:?}"
+        config.warnings[0]
+            .starts_with("-I 512 MiB is lowered to 128 MiB, half of what each of 4 partitions has"),
+        "{:?}",
+        config.warnings
     );
-    assert_eq!(parse("-I 4m").unwrap().item_max, 2 << 20);
+    assert_eq!(config.item_max, 128 << 20);
+    check("-I 512m -m 1024 -t 1", &[]);
+    assert!(parse("-I 33m -m 64").unwrap_err().starts_with("-I 33 MiB is over half of the memory of 64 MiB"));
+    assert!(parse("-I 1g -m 1024").is_err());
 }
 
 #[test]

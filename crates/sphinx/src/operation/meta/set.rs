@@ -1,4 +1,4 @@
-use cache_store::{Expiry, Fields, MetaStore, Store, Stored};
+use cache_store::{Expiry, Fields, MetaStore, Reservation, Store, Stored};
 use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{MetaFlag, MetaMode, StoreVerb};
 
@@ -7,7 +7,22 @@ use crate::draft::Draft;
 
 /// `ms`. The parser has refused items and opaque tokens that are too long.
 pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
-    let Request { key, now, data, .. } = *request;
+    let (command, quiet) = command(request);
+    let stored = store.store_meta(command, request.key, request.data, request.now);
+    answer(store, request, stored, request.data.len(), quiet, out);
+}
+
+/// The same, with a large value that has come whole.
+pub(super) fn finish(store: &mut Store, request: &Request, reservation: Reservation, out: &mut Vec<u8>) {
+    let (command, quiet) = command(request);
+    let length = reservation.length();
+    let stored = store.commit_meta(command, reservation, request.now);
+    answer(store, request, stored, length, quiet, out);
+}
+
+/// What the flags ask for, and whether they ask for no answer where all goes well.
+fn command(request: &Request) -> (MetaStore, bool) {
+    let now = request.now;
     let fields = Fields { flags: 0, expiry: Expiry::NEVER, marks: request.marks(), cas: None };
     let mut command =
         MetaStore { verb: StoreVerb::Set, compare: None, older_too: false, vivify: None, fields };
@@ -25,7 +40,18 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
             _ => {}
         }
     }
-    let (stored, cas) = store.store_meta(command, key, data, now);
+    (command, quiet)
+}
+
+fn answer(
+    store: &mut Store,
+    request: &Request,
+    (stored, cas): (Stored, u64),
+    length: usize,
+    quiet: bool,
+    out: &mut Vec<u8>,
+) {
+    let Request { key, now, .. } = *request;
     if quiet && stored == Stored::Stored {
         return;
     }
@@ -47,7 +73,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
                     Stored::Stored => store.peek(key, now).map(|entry| entry.value.len()),
                     _ => None,
                 };
-                reply::meta::number(out, b's', whole.unwrap_or(data.len()) as u64);
+                reply::meta::number(out, b's', whole.unwrap_or(length) as u64);
             }
             _ => {}
         }

@@ -1,0 +1,366 @@
+//! Items that are larger than a segment, see [`extent`](crate::extent).
+//!
+//! ```text
+//!   claim ──▶ go on ──▶ go on ──▶ a reservation ──▶ fill … ──▶ commit      the item's record is appended
+//!                └──▶ give up          └──▶ abandon, or drop               its segments are free again
+//! ```
+//!
+//! Adjacent segments are chosen where the least is lost (`Log::choose`), and emptied step by step as when their turn comes:
+//! what was read is kept as far as there is room. One claim of a store is gone on with at a time, the others wait. A large
+//! item goes when the segment of its record goes, as every other; and where it is older than all segments in line, since that
+//! of its record may never be in line. Both times one that was read meanwhile has another round.
+
+use proto_memcache::{StoreVerb, limits};
+
+use super::meta::Fields;
+use super::reclaim::Sweep;
+use super::reservation::{Place, Reservation};
+use super::{MetaStore, Store, Stored};
+use crate::expiry::Expiry;
+use crate::extent::{Extent, Run};
+use crate::hash::Key;
+use crate::index::{Slot, Usage};
+use crate::log::{Backed, Large};
+use crate::pins::Pinned;
+use crate::policy::Policy;
+use crate::record::{Header, LARGE};
+use crate::records::Location;
+
+/// What one call looks at of segments that are emptied: some 550 records of 236 B, about 35 µs. Units: bytes. Source: as
+/// for a store whose memory is made less, see `tend`.
+const STEP: usize = 128 << 10;
+
+/// A wish for the adjacent segments of a large value.
+///
+/// Bounds: it holds nothing but its key; one that is gone on with has to be given up, or others wait for ever.
+#[derive(Debug)]
+pub struct Claim {
+    number: u64,
+    key: Box<[u8]>,
+    flags: u32,
+    expiry: Expiry,
+    length: usize,
+    /// Whether an old item of the key goes where there is no memory.
+    replaces: bool,
+}
+
+/// What has come of a [`Claim`].
+pub enum Claimed {
+    /// The segments are there, for the value to be written to.
+    Whole(Reservation),
+    /// Some of them still hold something, or another claim is gone on with.
+    NotYet(Claim),
+    /// So much is unavailable.
+    Refused,
+}
+
+/// The claim that is gone on with.
+pub(super) struct Gathering {
+    number: u64,
+    /// Segments that are still to be emptied, in no line any more; some may be empty by now.
+    pub(super) taken_out: Vec<usize>,
+}
+
+impl Store {
+    /// Whether an item is larger than what [`Store::store`] and [`Store::reserve`] take, so that its value has to be claimed
+    /// for.
+    pub fn is_large(&self, key: usize, flags: u32, length: usize) -> bool {
+        limits::item_size(key, flags, length) > self.gathered_max
+    }
+
+    /// A claim for a value of `length` bytes that is to become the item of `key`; [`Store::go_on`] makes something of it.
+    /// Where it can make nothing of it, an old item goes if the new one `replaces` it whatever it is: better no value than
+    /// an old one.
+    ///
+    /// Errors: [`Stored::TooLarge`].
+    pub fn claim(
+        &mut self,
+        key: Key,
+        flags: u32,
+        expiry: Expiry,
+        length: usize,
+        replaces: bool,
+        now: u32,
+    ) -> Result<Claim, Stored> {
+        self.tick(now);
+        if limits::item_size(key.bytes.len(), flags, length) > self.item_max {
+            return Err(Stored::TooLarge);
+        }
+        self.claims += 1;
+        Ok(Claim { number: self.claims, key: key.bytes.into(), flags, expiry, length, replaces })
+    }
+
+    /// Empties more of the segments for a claim.
+    ///
+    /// Bounds: looks at 128 KiB of records and one more, and at the list of segments. Large values that go are one step each.
+    pub fn go_on(&mut self, claim: Claim, now: u32) -> Claimed {
+        self.tick(now);
+        let count = claim.length.div_ceil(self.log.segment_len()).max(1);
+        let goes_on = match &self.gathering {
+            Some(other) if other.number != claim.number => return Claimed::NotYet(claim),
+            Some(_) => true,
+            None => self.begin_gathering(claim.number, count, now),
+        };
+        if !goes_on || !self.gather(claim.number, count, now) {
+            self.end_gathering();
+            self.stats.no_memory += 1;
+            if claim.replaces {
+                let key = self.hasher.key(&claim.key);
+                self.give_up(key);
+            }
+            return Claimed::Refused;
+        }
+        let Some(extent) = self.log.take_window(claim.length) else { return Claimed::NotYet(claim) };
+        self.gathering = None;
+        let Claim { key, flags, expiry, length, .. } = claim;
+        let pinned = Pinned::of_run(&self.log.records, extent.run, length);
+        let header = Header { expiry, flags, cas: None, marks: LARGE, key: key.len(), value: Extent::SIZE };
+        Claimed::Whole(Reservation { pinned, header, place: Place::Extent { extent, key }, filled: 0 })
+    }
+
+    /// Gives up a claim.
+    pub fn give_up_claim(&mut self, claim: Claim) {
+        if self.gathering.as_ref().is_some_and(|gathering| gathering.number == claim.number) {
+            self.end_gathering();
+        }
+    }
+
+    /// As [`Store::commit`], with the condition of another command than `set`; not for `append` and `prepend`.
+    pub fn commit_as(&mut self, verb: StoreVerb, reservation: Reservation, now: u32) -> Stored {
+        if verb == StoreVerb::Set {
+            return self.commit(reservation, now);
+        }
+        self.tick(now);
+        let bytes = reservation.key().to_vec();
+        let key = self.hasher.key(&bytes);
+        let admitted = match verb {
+            StoreVerb::Append | StoreVerb::Prepend => Err(Stored::TooLarge),
+            verb => self.admit(verb, key, now),
+        };
+        match admitted {
+            Ok(_) => self.commit(reservation, now),
+            Err(why) => {
+                self.stats.cmd_set += 1;
+                self.abandon(reservation);
+                why
+            }
+        }
+    }
+
+    /// As [`Store::store_meta`], with a large value that has come whole; not for `append` and `prepend`.
+    pub fn commit_meta(&mut self, command: MetaStore, reservation: Reservation, now: u32) -> (Stored, u64) {
+        self.stats.cmd_set += 1;
+        let bytes = reservation.key().to_vec();
+        let key = self.hasher.key(&bytes);
+        let why = match (command.verb, &reservation.place) {
+            (StoreVerb::Append | StoreVerb::Prepend, _) | (_, Place::Record { .. }) => (Stored::TooLarge, 0),
+            (_, Place::Extent { .. }) => match self.admit_meta(command, key, now) {
+                Ok((fields, _)) => {
+                    let cas = self.commit_large(reservation, fields, now);
+                    return cas.map_or((Stored::NoMemory, 0), |cas| (Stored::Stored, cas));
+                }
+                Err(why) => why,
+            },
+        };
+        self.abandon(reservation);
+        why
+    }
+
+    /// Makes a large value that has come whole the item of its key; returns its unique number, or none where there is no
+    /// memory for its record.
+    pub(super) fn commit_large(&mut self, reservation: Reservation, fields: Fields, now: u32) -> Option<u64> {
+        self.tick(now);
+        let Reservation { pinned, header, place, .. } = reservation;
+        let Place::Extent { extent, key } = place else { unreachable!("the caller has looked") };
+        let Fields { flags, expiry, marks, cas } = fields;
+        let header = Header { expiry, flags, cas, marks: marks.to_u32() | LARGE, ..header };
+        let key = self.hasher.key(&key);
+        if !self.make_room(header.size(), now) {
+            drop(pinned);
+            self.log.give_large_back(extent, self.index.bytes());
+            self.give_up(key);
+            return None;
+        }
+        let at = self.log.append(&header, key.bytes, &extent.to_bytes());
+        self.log.arrive(extent, key.hash);
+        self.stats.bytes += extent.length as u64;
+        self.stats.total_items += 1;
+        self.publish(key, at, Usage::stored(now));
+        Some(self.log.cas(at, &header))
+    }
+
+    /// Takes in what was reserved for large values and dropped.
+    pub(super) fn take_in_lost(&mut self) {
+        while let Some(extent) = self.log.lost() {
+            self.log.give_large_back(extent, self.index.bytes());
+        }
+    }
+
+    /// Chooses the segments for a claim; returns whether there are some.
+    fn begin_gathering(&mut self, number: u64, count: usize, now: u32) -> bool {
+        self.take_in_lost();
+        let may_lose = self.policy != Policy::Never;
+        if count > self.log.large_max(self.index.bytes()) {
+            return false;
+        }
+        while self.log.large_held() + count > self.log.large_max(self.index.bytes()) {
+            let Some(position) = self.large_to_go().filter(|_| may_lose) else { return false };
+            self.evict_large(position, now);
+        }
+        let run = self.window(count).or_else(|| {
+            let more = !may_lose && self.drop_ended(now);
+            if more { self.window(count) } else { None }
+        });
+        let Some(run) = run else { return false };
+        self.log.begin_window(run);
+        self.gathering = Some(Gathering { number, taken_out: Vec::new() });
+        true
+    }
+
+    fn window(&self, count: usize) -> Option<Run> {
+        let swept = self.sweep.map(|sweep| sweep.segment);
+        let may_lose = self.policy != Policy::Never;
+        self.log.choose(count, swept, may_lose, self.index.bytes(), |large| self.is_large_read(large))
+    }
+
+    /// Gives up gathering segments, if any are gathered.
+    pub(super) fn end_gathering(&mut self) {
+        if let Some(gathering) = self.gathering.take() {
+            self.log.end_window(&gathering.taken_out, self.index.bytes());
+        }
+    }
+
+    /// Goes a step on; returns whether there is hope.
+    fn gather(&mut self, number: u64, count: usize, now: u32) -> bool {
+        let may_lose = self.policy != Policy::Never;
+        loop {
+            let index_bytes = self.index.bytes();
+            self.log.settle(index_bytes);
+            if self.log.is_window_ready() {
+                return true;
+            }
+            let (is_out, begun) = self.log.step_out_of_window(index_bytes);
+            if begun {
+                self.effort.next(self.log.segment_len());
+            }
+            if !is_out {
+                return may_lose && self.sweep(STEP, now);
+            }
+            if may_lose && self.next_to_empty() {
+                self.sweep(STEP, now);
+                return true;
+            }
+            if let Some(position) = self.log.large_in_window() {
+                self.evict_large(position, now);
+                continue;
+            }
+            match self.log.back_window(self.index.bytes()) {
+                Backed::Whole => {}
+                Backed::Short => return may_lose && self.sweep(STEP, now),
+                Backed::Refused => return false,
+            }
+            if self.log.is_window_pinned() {
+                // A reply may wait for a client that does not read; others may be had.
+                self.end_gathering();
+                return self.begin_gathering(number, count, now);
+            }
+            return true;
+        }
+    }
+
+    /// Begins to empty the next of the segments that are gathered, if there is one; or goes on with what is being emptied.
+    fn next_to_empty(&mut self) -> bool {
+        if self.sweep.is_some() {
+            return true;
+        }
+        let Some(gathering) = &mut self.gathering else { return false };
+        if gathering.taken_out.is_empty() {
+            self.log.take_out_of_line(&mut gathering.taken_out);
+        }
+        // One whose last item went meanwhile was given back.
+        while let Some(segment) = gathering.taken_out.pop() {
+            if self.log.segments[segment].live > 0 {
+                self.sweep = Some(Sweep::of_some(segment));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Where the record of a large value is.
+    fn record_of(&self, large: &Large) -> Option<(Slot, Location)> {
+        let log = &self.log;
+        self.index.find(large.hash, |at| {
+            let header = log.header(at);
+            header.is_large() && log.extent(at, &header).run == large.extent.run
+        })
+    }
+
+    fn is_large_read(&self, large: &Large) -> bool {
+        self.record_of(large).is_some_and(|(slot, _)| self.index.is_marked(slot))
+    }
+
+    /// The large value that goes first: the oldest that no reply points into, one that was not read if there is one.
+    fn large_to_go(&self) -> Option<usize> {
+        let goes = |large: &Large| !self.log.is_lent(large.extent);
+        let unread = self.log.large.iter().position(|large| goes(large) && !self.is_large_read(large));
+        unread.or_else(|| self.log.large.iter().position(goes))
+    }
+
+    /// Evicts a large item.
+    fn evict_large(&mut self, position: usize, now: u32) {
+        let large = self.log.large[position];
+        let (slot, at) = self.record_of(&large).expect("a large value has its record");
+        let header = self.log.header(at);
+        match self.shared.gone(at, &header, now) {
+            None => self.count_eviction(slot, at, &header, now),
+            Some(gone) => self.count_ended(slot, gone),
+        }
+        self.index.remove(slot, large.hash);
+        self.release(at, &header);
+    }
+
+    /// Whether the oldest large item is older than all segments in line, so that it is its turn.
+    pub(super) fn is_turn_of_large(&self) -> bool {
+        let Some(large) = self.log.large.front() else { return false };
+        let fronts = self.log.order.iter().filter_map(|line| line.front());
+        self.policy != Policy::Never
+            && fronts.copied().all(|front| self.log.segments[front].birth > large.birth)
+    }
+
+    /// The turn of the oldest large item: it goes, unless it was read or is being sent, and has another round. Where there
+    /// is no time for that, the oldest goes of which neither is true.
+    pub(super) fn turn_of_large(&mut self, is_late: bool, now: u32) {
+        if is_late {
+            let position = self.large_to_go().unwrap_or(0);
+            return self.evict_large(position, now);
+        }
+        let large = self.log.large[0];
+        let (slot, at) = self.record_of(&large).expect("a large value has its record");
+        let is_read = self.keeps() && self.index.is_marked(slot);
+        if is_read || self.log.is_lent(large.extent) {
+            // As for every other, a new round is earned by another read.
+            let usage = self.index.usage(slot);
+            self.index.replace(slot, large.hash, at, usage);
+            self.log.spare_large(0);
+            self.stats.kept += u64::from(is_read);
+            return;
+        }
+        self.evict_large(0, now);
+    }
+
+    /// Takes in the segments of a large item, of which the index has no record any more.
+    #[cold]
+    pub(super) fn release_extent(&mut self, extent: Extent) {
+        self.stats.bytes -= extent.length as u64;
+        self.stats.reclaimed_segments += extent.run.count as u64;
+        self.log.give_large_back(extent, self.index.bytes());
+    }
+
+    /// Whether two records have the same large value.
+    #[cold]
+    pub(super) fn have_one_value(&self, old: (Location, &Header), new: Location) -> bool {
+        let header = self.log.header(new);
+        header.is_large() && self.log.extent(old.0, old.1).run == self.log.extent(new, &header).run
+    }
+}

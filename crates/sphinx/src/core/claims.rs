@@ -1,0 +1,159 @@
+//! Room for values that are larger than a segment: what they displace goes in steps, a step a turn, and others are served
+//! in between. One value after the other is made room for.
+//!
+//! ```text
+//!   the connection's thread                        the owner of the key
+//!   request line ── claim ──────────────────────▶  steps … one a turn
+//!   waits, and is not read                                │
+//!   value ──▶ its place  ◀── the place ───────────────────┘
+//!   end of the value ── commit ─────────────────▶  the index points at it
+//! ```
+//!
+//! Nothing of such a value is held anywhere else, and nothing of it is passed between threads but its place. A client that
+//! announces one and sends nothing holds what memcached's slabs would give it; all of them together have at most three
+//! quarters of the memory, and the server closes a connection that is silent in the midst of one for `reader_timeout`.
+
+use cache_store::{Claim, Claimed, Key, KeyHash, Reservation, Store};
+use proto_memcache::Reply;
+use reactor::{Conn, Reactor};
+
+use super::Core;
+use crate::arriving::{Arriving, Wanted};
+use crate::client::{Client, State};
+use crate::message::{Answer, Ask, ClaimFor, Extra, Ticket, Work};
+use crate::partitions::Place;
+use crate::stats::prefixes::Detail;
+
+/// A claim that is gone on with, or is to be.
+pub(super) struct Pending {
+    claim: Claim,
+    partition: usize,
+    whose: Whose,
+}
+
+/// Whom a claim is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// A connection of this thread.
+    Own(Conn),
+    /// One of another thread.
+    Of(usize, Ticket),
+}
+
+impl<R: Reactor> Core<R> {
+    /// Has room made for a value, while the connection waits; returns whether its request has been taken.
+    pub(super) fn want(&mut self, client: &mut Client, key: Key, wanted: Wanted) -> bool {
+        let (flags, expiry, length) = (wanted.flags, wanted.expiry, wanted.length);
+        let replaces = wanted.command.replaces();
+        let claim = ClaimFor { hash: key.hash.to_u64(), flags, expiry, length, replaces };
+        client.put_back();
+        client.state = State::Held;
+        match wanted.place {
+            Place::Here(partition) => {
+                self.partitions.leave();
+                self.claim(partition, Whose::Own(client.conn), &claim, key.bytes);
+            }
+            Place::At(owner) => {
+                if !self.links[owner].as_ref().is_some_and(|link| link.has_room()) {
+                    self.wait_for_room(client);
+                    return false;
+                }
+                let mut buffer = self.buffers.take();
+                buffer.extend_from_slice(key.bytes);
+                let ticket = Ticket { conn: client.conn, reply: None };
+                self.ask_owner(client, owner, Ask { ticket, work: Work::Claim(Box::new(claim)), buffer });
+            }
+        }
+        client.wanted = Some(Box::new(wanted));
+        true
+    }
+
+    /// Puts a claim in line.
+    fn claim(&mut self, partition: usize, whose: Whose, wish: &ClaimFor, key: &[u8]) {
+        let key = Key { bytes: key, hash: KeyHash::from_u64(wish.hash) };
+        self.count_detail(Some(Detail::Set), key.bytes);
+        let (ClaimFor { flags, expiry, length, replaces, .. }, now) = (*wish, self.now);
+        let make = |store: &mut Store| store.claim(key, flags, expiry, length, replaces, now);
+        let claim = self.partitions.with(partition, make);
+        // The parser has the same limit.
+        let claim = claim.expect("an item of at most the largest size");
+        self.claims.push_back(Pending { claim, partition, whose });
+    }
+
+    /// What another thread asks for one of its connections; it is answered when something has come of it.
+    pub(super) fn claim_for(&mut self, peer: usize, ticket: Ticket, wish: &ClaimFor, question: Vec<u8>) {
+        let Place::Here(partition) = self.partitions.place(KeyHash::from_u64(wish.hash)) else {
+            unreachable!("the peer knows who owns a key")
+        };
+        self.claim(partition, Whose::Of(peer, ticket), wish, &question);
+        self.buffers.give(question);
+    }
+
+    /// Goes a step on with the first claim; returns whether there was one.
+    pub(super) fn go_on_with_claims(&mut self, reactor: &mut R) -> bool {
+        let Some(Pending { claim, partition, whose }) = self.claims.pop_front() else { return false };
+        self.tell_time(reactor.now());
+        self.partitions.leave();
+        let now = self.now;
+        let reservation = match self.partitions.with(partition, |store| store.go_on(claim, now)) {
+            Claimed::NotYet(claim) => {
+                self.claims.push_front(Pending { claim, partition, whose });
+                return true;
+            }
+            Claimed::Whole(reservation) => Some(reservation),
+            Claimed::Refused => None,
+        };
+        match whose {
+            Whose::Own(conn) => {
+                self.claimed(conn, reservation);
+                self.go_on(reactor, conn);
+            }
+            Whose::Of(peer, ticket) => {
+                let extra = Extra::Claimed(reservation.map(Box::new));
+                let answer = Answer { ticket, buffer: self.buffers.take(), extra };
+                self.links[peer].as_mut().expect("the ask came from it").answer(answer);
+            }
+        }
+        self.ring();
+        true
+    }
+
+    /// Notes what has come of a connection's claim. Where the connection is closed it is dropped, which its owner sees.
+    pub(super) fn claimed(&mut self, conn: Conn, reservation: Option<Reservation>) {
+        if let Some(wanted) = self.client(conn).and_then(|client| client.wanted.as_mut()) {
+            wanted.outcome = Some(reservation);
+        }
+    }
+
+    /// Begins to take a value for which there is room now, or refuses it.
+    #[cold]
+    pub(super) fn take_up_claimed(&mut self, reactor: &mut R, client: &mut Client) {
+        let Some(mut wanted) = client.wanted.take() else { return };
+        let Some(outcome) = wanted.outcome.take() else {
+            client.wanted = Some(wanted);
+            return;
+        };
+        let Wanted { length, place, command, .. } = *wanted;
+        if let Some(reservation) = outcome {
+            self.rounds.claimed += 1;
+            client.heard = self.now;
+            let arriving = Arriving::claimed(reservation, place, command);
+            client.arriving = Some(Box::new(arriving));
+            return;
+        }
+        client.skip(length + command.line_end().len());
+        if command.reply() == Reply::Wanted {
+            self.make(reactor, client, |out| command.no_memory(out));
+        }
+    }
+
+    /// The connection is closed: its claim is given up.
+    pub(super) fn give_up_claims(&mut self, conn: Conn) {
+        let own = |pending: &Pending| pending.whose == Whose::Own(conn);
+        if let Some(place) = self.claims.iter().position(own)
+            && let Some(Pending { claim, partition, .. }) = self.claims.remove(place)
+        {
+            self.partitions.with(partition, |store| store.give_up_claim(claim));
+        }
+    }
+}
