@@ -162,14 +162,14 @@ pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<
 
 #[cfg(test)]
 mod tests {
-    use spec::{Spec, workload};
+    use spec::Spec;
 
     use super::*;
     use crate::config::{Sent, sent};
 
     /// A task of so many sessions a second by one of so many generators, and what it sends.
     fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
-        let workload = Workload::Social(Box::new(workload::Social::default()));
+        let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
         let Sent::Social(config) = sent(&spec, None, Vec::new(), None).unwrap() else { panic!() };
         let task = Task {
