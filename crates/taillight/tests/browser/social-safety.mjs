@@ -126,7 +126,7 @@ export default async ({ page, url, words: [user, other], context }) => {
     assert.equal(headers.get("x-content-type-options"), "nosniff", path);
     assert.equal(headers.get("x-powered-by"), null, path);
     if (!path.startsWith("/assets/")) {
-      assert.match(headers.get("server-timing"), /^php;dur=[\d.]+, db;dur=[\d.]+;desc="\d+", cache;dur=[\d.]+;desc="\d+"$/);
+      assert.match(headers.get("server-timing"), /^queue;dur=[\d.]+, php;dur=[\d.]+, db;dur=[\d.]+;desc="\d+", cache;dur=[\d.]+;desc="\d+"$/);
     }
   }
   assert.match((await one.ask("/assets/site.css")).headers.get("cache-control"), /max-age=\d+/);
