@@ -69,11 +69,11 @@ fn stopped(chance: &mut Chance) -> Result<Outcome> {
             break;
         }
         send(&generator, Signal::STOP)?;
-        let early = generator.wait(length.into());
-        send(&generator, Signal::CONT)?;
-        if early.is_ok() {
+        // It may have been ending when it was to stop; then there is none that could go on.
+        if generator.wait(length.into()).is_ok() {
             break;
         }
+        send(&generator, Signal::CONT)?;
         wait = gap.saturating_sub(length.into());
     }
     ended(&mut generator)?;
