@@ -104,7 +104,7 @@ impl Watch {
         MachineSeen {
             generates: self.generates,
             spans: within.windows(2).filter_map(span).collect(),
-            whole: within.first().zip(within.last()).and_then(|(first, last)| sides.lost(first, last)),
+            whole: within.first().zip(within.last()).and_then(|(first, last)| sides.lost_in_all(first, last)),
             steal_share: whole.map(|shares| shares.steal),
             foreign_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
             threads: ends.map_or(Vec::new(), |(first, last)| used(first, last, window)),

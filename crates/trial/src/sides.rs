@@ -18,7 +18,8 @@ use crate::served::Served;
 /// A thread whose time on a processor and waiting for one is less than this share of the busiest one's does not work, as
 /// in [`Served`].
 const WORKS: f64 = 0.10;
-/// Ticks by which the time of a process between two samples may be counted wrongly: one of user and one of system time.
+/// Ticks by which the time of a process between two samples may be counted wrongly: one of user and one of system time. Those of
+/// several are as often too many as too few.
 const ROUNDED: f64 = 2.0;
 
 /// The counters of the processors and of both sides at one moment.
@@ -78,8 +79,19 @@ impl Sides {
         }
     }
 
-    /// What others took from `before` to `after`; `None` where no time has passed.
+    /// What others took in a short span from `before` to `after`; `None` where no time has passed.
     pub(crate) fn lost(&self, before: &Point, after: &Point) -> Option<Lost> {
+        // User and system time of each process are rounded to ticks, which must not hide what others had.
+        self.lost_but(before, after, ROUNDED * (self.processes as f64).sqrt())
+    }
+
+    /// The same of a whole window, of which a tick of each process is little.
+    pub(crate) fn lost_in_all(&self, before: &Point, after: &Point) -> Option<Lost> {
+        self.lost_but(before, after, 0.0)
+    }
+
+    /// The same, where so many ticks of processes are not believed.
+    fn lost_but(&self, before: &Point, after: &Point, rounding: f64) -> Option<Lost> {
         let server = self.ran(&before.server, &after.server);
         let whole = |(_, thread): (u32, Thread)| (&self.generator, thread);
         let generator: Vec<_> = since(&before.generator, &after.generator).map(whole).collect();
@@ -89,7 +101,7 @@ impl Sides {
             after: &after.all,
             ns: after.at.since(before.at).0 as f64,
             tick_ns: 1e9 / ticks_per_second(),
-            unseen_ns: self.unseen_ns(before, after, &own),
+            unseen_ns: unseen_ns(before, after, &own, rounding),
             own,
         };
         let knows_server = !self.server.is_empty();
@@ -114,18 +126,6 @@ impl Sides {
         })
     }
 
-    /// Time of what belongs to the measurement and is not among the threads that are known: other processes, and threads that
-    /// have ended. They may have run anywhere.
-    fn unseen_ns(&self, before: &Point, after: &Point, own: &[(&CpuList, Thread)]) -> f64 {
-        let tick_ns = 1e9 / ticks_per_second();
-        let ns = |after: u64, before: u64| after.saturating_sub(before) as f64 * tick_ns;
-        let seen: u64 = own.iter().map(|(_, thread)| thread.running_ns).sum();
-        // User and system time of each process are rounded to ticks.
-        let rounding = ROUNDED * tick_ns * self.processes as f64;
-        let ended = (ns(after.side_ticks, before.side_ticks) - seen as f64 - rounding).max(0.0);
-        ended + ns(after.other_ticks, before.other_ticks)
-    }
-
     /// What each of the server's threads did, and where it may run; one that was not seen there may run wherever the server
     /// does.
     fn ran<'a>(&'a self, before: &Served, after: &Served) -> Vec<(&'a CpuList, Thread)> {
@@ -134,6 +134,16 @@ impl Sides {
             .filter_map(|(tid, thread)| Some((self.server.get(&tid).or(anywhere)?, thread)))
             .collect()
     }
+}
+
+/// Time of what belongs to the measurement and is not among the threads that are known: other processes, and threads that have
+/// begun or ended meanwhile, but for so many ticks. They may have run anywhere.
+fn unseen_ns(before: &Point, after: &Point, own: &[(&CpuList, Thread)], rounding: f64) -> f64 {
+    let tick_ns = 1e9 / ticks_per_second();
+    let ns = |after: u64, before: u64| after.saturating_sub(before) as f64 * tick_ns;
+    let seen: u64 = own.iter().map(|(_, thread)| thread.running_ns).sum();
+    let ended = (ns(after.side_ticks, before.side_ticks) - seen as f64 - rounding * tick_ns).max(0.0);
+    ended + ns(after.other_ticks, before.other_ticks)
 }
 
 /// What each thread did that was there at both moments.
@@ -364,10 +374,31 @@ mod tests {
     #[test]
     fn without_an_account_of_waiting_all_that_others_had_is_charged() {
         let found = lost(&sides(&[(7, "0")], "1"), &[(25, 0), (25, 0)], 35, &[], &[(9, 250, 0)]);
-        // Of the 100 ms of the server's process, of which no thread is known, 40 may be rounding.
-        close(found.server.unwrap(), 190.0 / 250.0);
+        // Of the 100 ms of the server's process, of which no thread is known, two ticks of each process may be rounding.
+        close(found.server.unwrap(), (150.0 + 20.0 * 2.0_f64.sqrt()) / 250.0);
         let point = Point::default();
         assert_eq!(sides(&[], "0").lost(&point, &point), None);
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_not_others_however_many_processes_there_are() {
+        let site = Sides { processes: 51, ..sides(&[(7, "0")], "1") };
+        let sample = |side_ticks: u64, all: Sample, at: u64, server: u64, waited: u64| Point {
+            at: Time::default() + Nanos::from_millis(at),
+            all,
+            side_ticks,
+            server: threads(&[(7, server, waited)]),
+            generator: threads(&[(9, 0, 0)]),
+            ..Point::default()
+        };
+        let nothing = Sample { cpus: (0..2).map(|cpu| (cpu, Ticks::default())).collect() };
+        // In 2.5 s the site's processes had 2 s, of which its one thread that lasted had half a second.
+        let (before, after) =
+            (sample(0, nothing, 0, 0, 0), sample(200, cpus(&[(200, 0), (0, 0)]), 2500, 500, 900));
+        let whole = site.lost_in_all(&before, &after).unwrap();
+        assert_eq!((whole.server, whole.generator, whole.foreign), (Some(0.0), 0.0, 0.0));
+        // Of a span 143 ms of so many processes may be rounding.
+        close(site.lost(&before, &after).unwrap().foreign, 0.02 * 51.0_f64.sqrt() / 5.0);
     }
 
     #[test]
