@@ -92,6 +92,17 @@ fn signal(pids: &[u32], signal: Signal) {
     }
 }
 
+/// Whether no thread of the process runs any more until it is told to go on. Source: proc(5), `State` of `status`.
+fn is_stopped(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        status
+            .lines()
+            .all(|line| !line.starts_with("State:") || line.contains("stopped") || line.contains("zombie"))
+    })
+}
+
 /// Stops processes where they are.
 pub(crate) fn stop(pids: &[u32]) {
     signal(pids, Signal::STOP);
@@ -213,9 +224,11 @@ impl Site {
         self.running.revive(service, number).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Stops all processes of an instance where they are.
+    /// Stops all processes of an instance where they are. On a busy machine their threads go on for a while after the signal.
     pub(crate) fn freeze(&self, service: &str, number: usize) {
-        stop(&self.pids(service, number));
+        let pids = self.pids(service, number);
+        stop(&pids);
+        until(&format!("{service} is stopped"), || pids.iter().all(|pid| is_stopped(*pid)));
     }
 
     pub(crate) fn thaw(&self, service: &str, number: usize) {
