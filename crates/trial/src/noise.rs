@@ -154,12 +154,11 @@ impl MachineSeen {
             sum.add(span.lost, span.within(window).as_secs_f64());
         }
         let taken = sum.taken()?;
-        let least = |of_spans: f64, of_whole: f64| of_spans.min(of_whole);
         Some(match self.whole {
             None => taken,
             Some(whole) => Taken {
-                server: taken.server.map(|server| least(server, whole.server.unwrap_or(server))),
-                generator: taken.generator.map(|generator| least(generator, whole.generator)),
+                server: taken.server.map(|server| server.min(whole.server.unwrap_or(server))),
+                generator: taken.generator.map(|generator| generator.min(whole.generator)),
             },
         })
     }

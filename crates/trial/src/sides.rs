@@ -114,8 +114,7 @@ impl Sides {
         } else {
             span.lost(&server, true, Counted::All)
         };
-        let alone =
-            |side: &[_]| if side.is_empty() { 0.0 } else { span.lost(side, knows_server, Counted::Alone) };
+        let alone = |side: &[_]| span.lost(side, knows_server, Counted::Alone);
         (span.ns > 0.0).then(|| Lost {
             server: knows_server.then(|| from_server.min(1.0)),
             generator: span.lost(&generator, knows_server, Counted::All),
