@@ -31,7 +31,7 @@ use crate::connection::{Connection, Link, Request};
 use crate::engine::live_reporter::LiveReporter;
 use crate::gather::Gathers;
 use crate::looks::Looks;
-use crate::pacing::Pacing;
+use crate::pacing::{Pacing, Work};
 use crate::recorder::EndpointTimes;
 use crate::source::{Clients, Source};
 use crate::waiting::Waiting;
@@ -83,8 +83,8 @@ pub struct Engine<W: Workload> {
     receive_gap: Nanos,
     /// When the last request was sent.
     last_sent: Time,
-    /// Sends and receives of this turn.
-    actions: usize,
+    /// What was done in this turn.
+    work: Work,
     next_tick: Time,
     window_open: bool,
     window_closed: bool,
@@ -133,7 +133,7 @@ impl<W: Workload> Engine<W> {
             looks: Looks::new(Time(0)),
             receive_gap: Nanos::ZERO,
             last_sent: Time(0),
-            actions: 0,
+            work: Work::default(),
             next_tick: Time(0),
             window_open: false,
             window_closed: false,
@@ -279,7 +279,7 @@ impl<W: Workload> Engine<W> {
     /// Accounts for the turn before, which ends now, and opens or closes the window.
     fn account(&mut self, now: Time, waited: Nanos) {
         let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last() && self.can_admit();
-        self.pacing.turn(now, waited, std::mem::take(&mut self.actions), starving);
+        self.pacing.turn(now, waited, std::mem::take(&mut self.work), starving);
         if !self.window_open && now >= self.window_start {
             self.window_open = true;
             self.pacing.take();
@@ -333,9 +333,10 @@ fn source(plan: &Plan, start: Time, underway: u32) -> Source {
 
 impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
-        self.actions += 1;
+        self.work.actions += 1;
         match event {
             Event::Data { conn, at, bytes } => {
+                self.work.bytes += bytes.len();
                 self.data(reactor, conn, at, bytes);
                 if self.phase == Phase::Running {
                     self.admit(reactor, at, requests::SENDS_PER_ANSWER);

@@ -2,13 +2,14 @@
 //!
 //! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second
 //! at a time. A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their
-//! own: at this pace they touch fewer than one request in two thousand.
+//! own: at this pace they touch fewer than one request in two thousand. One of a server of many threads costs more, and they
+//! are taken less often.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::cpu_time::{ProcessTicks, Sample, Shares};
 use openloop::{Recording, Taken};
@@ -21,8 +22,11 @@ use crate::record;
 use crate::served::{Served, Used, busiest_in_interrupts, figures};
 use crate::sides::{Lost, Point, Sides};
 
-/// Between two samples.
+/// Between two samples...
 const EVERY: Duration = Duration::from_millis(250);
+/// ...and at least so many times as long as one took. Source: on a machine of few processors it runs on the generator's, where
+/// it is a stall; one of a site of 90 processes and a thousand threads takes 20 ms.
+const REST: u32 = 200;
 /// A span in which others took more than this share of the processors of server and generator is disturbed. Counters tick
 /// at 10 ms, so a span of 250 ms on two processors is exact to about 4 %.
 const FOREIGN: f64 = 0.10;
@@ -66,8 +70,9 @@ impl Watch {
             let mut points = Vec::new();
             loop {
                 sides.note_threads(Path::new("/"), &servers);
+                let began = Instant::now();
                 points.extend(point(&servers, generates));
-                if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(pause_after(began.elapsed())) != Err(RecvTimeoutError::Timeout) {
                     points.extend(point(&servers, generates));
                     return (points, sides);
                 }
@@ -88,9 +93,8 @@ impl Watch {
         drop(self.stop);
         let (points, sides) = self.thread.join().unwrap_or_default();
         let (from, to) = (opened, opened + window);
-        let within: Vec<&Point> =
-            points.iter().filter(|p| p.at + EVERY.into() > from && p.at - EVERY.into() < to).collect();
-        let span = |pair: &[&Point]| {
+        let within = around(&points, from, to);
+        let span = |pair: &[Point]| {
             let [before, after] = pair else { return None };
             let lost = sides.lost(before, after)?;
             let span = SpanSeen { from: before.at.since(from), to: after.at.since(from), lost };
@@ -98,9 +102,7 @@ impl Watch {
         };
         let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
         let whole = whole.filter(|_| self.generates || self.knows_server);
-        // Before the window and after it the load is another.
-        let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
-        let ends = inside.next().zip(inside.next_back());
+        let ends = ends(&points, from, to);
         MachineSeen {
             generates: self.generates,
             spans: within.windows(2).filter_map(span).collect(),
@@ -112,6 +114,28 @@ impl Watch {
                 .and_then(|(first, last)| busiest_in_interrupts(&first.all, &last.all)),
         }
     }
+}
+
+/// How long to wait after a sample that took so long.
+fn pause_after(took: Duration) -> Duration {
+    EVERY.max(took * REST)
+}
+
+/// From the last point before `from` to the first one after `to`.
+fn around(points: &[Point], from: Time, to: Time) -> &[Point] {
+    let first = points.iter().rposition(|point| point.at <= from).unwrap_or(0);
+    let last = points.iter().position(|point| point.at >= to).map_or(points.len(), |last| last + 1);
+    points.get(first..last).unwrap_or_default()
+}
+
+/// The first and the last point within: before `from` and after `to` the load is another. Where these are less than half of the
+/// time apart, those around it.
+fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
+    let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
+    let inside = inside.next().zip(inside.next_back());
+    let most = |(first, last): &(&Point, &Point)| 2 * last.at.since(first.at).0 >= to.since(from).0;
+    let around = around(points, from, to);
+    inside.filter(most).or_else(|| around.first().zip(around.last()))
 }
 
 /// What a machine did in a window besides the measurement, and what the server used there. As JSON the agent of a server's
@@ -274,6 +298,40 @@ mod tests {
     use super::*;
 
     const QUIET: Lost = Lost { server: Some(0.0), generator: 0.0, alone: 0.0, foreign: 0.0, steal: 0.0 };
+
+    /// Points at these milliseconds.
+    fn at(ms: &[u64]) -> Vec<Point> {
+        ms.iter().map(|&ms| Point { at: Time(ms * 1_000_000), ..Point::default() }).collect()
+    }
+
+    fn ms(point: &Point) -> u64 {
+        point.at.0 / 1_000_000
+    }
+
+    #[test]
+    fn costly_samples_are_taken_less_often() {
+        assert_eq!(pause_after(Duration::from_micros(100)), EVERY);
+        assert_eq!(pause_after(Duration::from_millis(20)), Duration::from_secs(4));
+    }
+
+    #[test]
+    fn the_window_lies_between_the_points_around_it() {
+        let check = |points: &[u64], expect: &[u64], expect_ends: Option<(u64, u64)>| {
+            let points = at(points);
+            let (from, to) = (Time(1_000_000_000), Time(5_000_000_000));
+            let around: Vec<u64> = around(&points, from, to).iter().map(ms).collect();
+            assert_eq!(around, expect);
+            assert_eq!(ends(&points, from, to).map(|(a, b)| (ms(a), ms(b))), expect_ends);
+        };
+        check(&[0, 700, 1200, 3000, 4800, 5200, 5400], &[700, 1200, 3000, 4800, 5200], Some((1200, 4800)));
+        // What few there are tells of the whole.
+        check(&[0, 4000, 8000], &[0, 4000, 8000], Some((0, 8000)));
+        check(&[0, 2000, 3000, 8000], &[0, 2000, 3000, 8000], Some((0, 8000)));
+        check(&[2000, 4500], &[2000, 4500], Some((2000, 4500)));
+        check(&[0, 500], &[500], Some((500, 500)));
+        check(&[6000], &[6000], Some((6000, 6000)));
+        check(&[], &[], None);
+    }
 
     #[test]
     fn a_span_is_disturbed_by_any_of_them() {

@@ -190,6 +190,7 @@ impl<W: Workload> Engine<W> {
         if let Link::Down { .. } = connection.link {
             self.note_down(index, false);
         }
+        self.work.connects += 1;
         match reactor.connect_via(&self.plan.endpoints[endpoint].address, &via) {
             Ok(conn) => {
                 self.connections[index].reset(Link::Connecting(conn), now);

@@ -67,7 +67,7 @@ impl<W: Workload> Engine<W> {
             let (Link::Up(conn) | Link::Ending(conn)) = connection.link else { continue };
             reader.resumed(self.looks.number());
             reactor.pause_reading(conn, false);
-            self.actions += 1;
+            self.work.actions += 1;
             resumed += 1;
             if resumed.is_multiple_of(RESUMED_AT_ONCE) {
                 let now = reactor.now();

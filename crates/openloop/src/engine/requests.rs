@@ -248,7 +248,7 @@ impl<W: Workload> Engine<W> {
             request.sent = sent;
         }
         self.last_sent = sent;
-        self.actions += 1;
+        self.work.actions += 1;
         self.recording.max_in_flight = self.recording.max_in_flight.max(self.in_flight);
         self.note_idle(index);
     }

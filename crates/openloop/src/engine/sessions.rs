@@ -171,9 +171,12 @@ impl<W: Workload> Engine<W> {
         let opened = match refusal {
             Some(fault) => Err((fault.kind, fault.detail)),
             None if self.sessions.live >= most => Err((Errors::NO_SESSION, self.no_room())),
-            None => reactor
-                .connect_via(&self.plan.endpoints[endpoint].address, &route.via)
-                .map_err(|error| (Errors::NOT_OPENED, error.to_string())),
+            None => {
+                self.work.connects += 1;
+                reactor
+                    .connect_via(&self.plan.endpoints[endpoint].address, &route.via)
+                    .map_err(|error| (Errors::NOT_OPENED, error.to_string()))
+            }
         };
         let session = Session::new(request.intended, Nanos::ZERO, route);
         match opened {
