@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::cpu_time::{ProcessTicks, Sample, Shares};
 use openloop::{Recording, Taken};
 use reactor::{allowed_cpus, monotonic_now};
 use results::{MachineNoise, Noise};
+use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos, Time};
 
@@ -24,7 +25,7 @@ use crate::sides::{Lost, Point, Sides};
 
 /// Between two samples...
 const EVERY: Duration = Duration::from_millis(250);
-/// ...and at least so many times as long as one took. Source: on a machine of few processors it runs on the generator's, where
+/// ...and at least so many times the processor time of one. Source: on a machine of few processors it runs on the generator's, where
 /// it is a stall; one of a site of 90 processes and a thousand threads takes 20 ms.
 const REST: u32 = 200;
 /// A span in which others took more than this share of the processors of server and generator is disturbed. Counters tick
@@ -70,9 +71,10 @@ impl Watch {
             let mut points = Vec::new();
             loop {
                 sides.note_threads(Path::new("/"), &servers);
-                let began = Instant::now();
+                let began = thread_time();
                 points.extend(point(&servers, generates));
-                if stopped.recv_timeout(pause_after(began.elapsed())) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(pause_after(thread_time() - began)) != Err(RecvTimeoutError::Timeout)
+                {
                     points.extend(point(&servers, generates));
                     return (points, sides);
                 }
@@ -116,7 +118,12 @@ impl Watch {
     }
 }
 
-/// How long to wait after a sample that took so long.
+/// Processor time of this thread: what it waits for a processor, when others have it, is no reason to look less often.
+fn thread_time() -> Duration {
+    rustix::time::clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
+/// How long to wait after a sample that took so much processor time.
 fn pause_after(took: Duration) -> Duration {
     EVERY.max(took * REST)
 }
