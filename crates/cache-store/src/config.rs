@@ -4,6 +4,7 @@ use proto_memcache::limits;
 use thiserror::Error;
 use units::Bytes;
 
+use crate::hash::KeyHasher;
 use crate::policy::Policy;
 use crate::record;
 use crate::records::Location;
@@ -19,6 +20,8 @@ pub struct Config {
     pub reach: usize,
     /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
     pub seed: u64,
+    /// Whether a key's partition is one that others can tell ([`KeyHasher::with_known_partitions`](crate::KeyHasher::with_known_partitions)).
+    pub known_partitions: bool,
     /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
     pub segment: usize,
     /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment, or in half of
@@ -57,11 +60,20 @@ impl Config {
             memory,
             reach: memory,
             seed,
+            known_partitions: false,
             segment: SEGMENT,
             item_max: limits::ITEM_MAX,
             populate: false,
             policy: Policy::default(),
             partition: (0, 1),
+        }
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        if self.known_partitions {
+            KeyHasher::with_known_partitions(self.seed)
+        } else {
+            KeyHasher::new(self.seed)
         }
     }
 

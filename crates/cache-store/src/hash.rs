@@ -1,3 +1,4 @@
+use proto_memcache::partition;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Hashes keys; all partitions of a server share one seed, so that each key is hashed once.
@@ -11,6 +12,12 @@ impl KeyHasher {
     /// XXH3 with `seed`. Cost: about 5 ns for a 30 B key.
     pub fn new(seed: u64) -> KeyHasher {
         KeyHasher { seed, function: xxh3_64_with_seed }
+    }
+
+    /// The same, but the partition of a key is what [`partition::of`] says, so that clients and the kernel know it too.
+    /// Cost: some ns more.
+    pub fn with_known_partitions(seed: u64) -> KeyHasher {
+        KeyHasher { seed, function: with_known_partition }
     }
 
     /// Another function in the place of XXH3, so that tests can make hashes collide.
@@ -32,6 +39,11 @@ impl KeyHasher {
     }
 }
 
+fn with_known_partition(key: &[u8], seed: u64) -> u64 {
+    let known = u64::from(partition::hash(key)) << 32;
+    known & !KeyHash::OWN | xxh3_64_with_seed(key, seed) & KeyHash::OWN
+}
+
 /// A key with its hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Key<'k> {
@@ -44,16 +56,19 @@ pub struct Key<'k> {
 /// The hash of a key, whose parts choose partition, bucket and tag independently of each other.
 ///
 /// ```text
-///  63      56         43    32 31             0
-///  +---------+-------+--------+----------------+
-///  |         |       |  tag   |     bucket     |
-///  +---------+-------+--------+----------------+
-///   partition: as a fraction of the whole range, which up to 256 partitions read from these 8 bits
+///  63             44 43      32 31             0
+///  +----------------+----------+----------------+
+///  |   partition    |   tag    |     bucket     |
+///  +----------------+----------+----------------+
+///   the partition as a fraction of the range of its bits
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash(u64);
 
 impl KeyHash {
+    /// The bits that choose no partition.
+    const OWN: u64 = u64::MAX >> partition::BITS;
+
     /// Wraps a hash that travelled between threads as a number.
     pub fn from_u64(hash: u64) -> KeyHash {
         KeyHash(hash)
@@ -64,10 +79,10 @@ impl KeyHash {
         self.0
     }
 
-    /// Which of `partitions` the key belongs to. Bounds: at least 1 partition.
+    /// Which of `partitions` the key belongs to. Bounds: 1 to 4096 partitions.
     #[inline]
     pub fn partition(self, partitions: usize) -> usize {
-        ((u128::from(self.0) * partitions as u128) >> 64) as usize
+        (((self.0 >> (64 - partition::BITS)) * partitions as u64) >> partition::BITS) as usize
     }
 
     #[inline]
@@ -87,7 +102,12 @@ mod tests {
 
     #[test]
     fn partitions_are_even_and_leave_tags_and_buckets_random() {
-        let hasher = KeyHasher::new(7);
+        for hasher in [KeyHasher::new(7), KeyHasher::with_known_partitions(7)] {
+            check_partitions(hasher);
+        }
+    }
+
+    fn check_partitions(hasher: KeyHasher) {
         for partitions in [1usize, 2, 3, 4, 48, 256] {
             let mut counts = vec![0u32; partitions];
             let (mut tags, mut buckets) = (0u64, 0u64);
@@ -110,5 +130,18 @@ mod tests {
     #[test]
     fn seeds_change_the_hash() {
         assert_ne!(KeyHasher::new(1).hash(b"key"), KeyHasher::new(2).hash(b"key"));
+    }
+
+    #[test]
+    fn a_known_partition_depends_on_the_key_alone() {
+        for i in 0..1_000 {
+            let key = format!("key-{i}");
+            let [one, two] = [1, 2].map(|seed| KeyHasher::with_known_partitions(seed).hash(key.as_bytes()));
+            assert_ne!(one, two);
+            for partitions in [1, 2, 7, 256] {
+                let expect = partition::of(key.as_bytes(), partitions);
+                assert_eq!([one, two].map(|hash| hash.partition(partitions)), [expect; 2], "{key}");
+            }
+        }
     }
 }

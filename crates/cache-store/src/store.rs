@@ -100,7 +100,7 @@ impl Store {
 
     /// An empty store that the readers of `epochs` may look at.
     pub fn with_readers(config: Config, epochs: Arc<Epochs>) -> Result<Store, ConfigError> {
-        Store::with_readers_and_hasher(config, epochs, KeyHasher::new(config.seed))
+        Store::with_readers_and_hasher(config, epochs, config.hasher())
     }
 
     /// A store whose hashes are made by `hasher`.

@@ -15,6 +15,7 @@ mod command;
 mod digits;
 pub mod limits;
 mod meta_flag;
+pub mod partition;
 mod scan;
 pub mod server;
 

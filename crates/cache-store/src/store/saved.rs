@@ -23,7 +23,7 @@ use crate::bytes::{Rest, put_u32, put_u64};
 use crate::config::{Config, ConfigError, InFile};
 use crate::epochs::Epochs;
 use crate::extent::Extent;
-use crate::hash::{KeyHash, KeyHasher};
+use crate::hash::KeyHash;
 use crate::index::Index;
 use crate::record::Header;
 
@@ -52,7 +52,7 @@ impl Store {
     ///
     /// Errors: as those of [`Store::new`]; also where there is no room in the file system. Its memory cannot be changed.
     pub fn in_file(config: Config, epochs: Arc<Epochs>, file: &InFile<'_>) -> Result<Store, ConfigError> {
-        Store::make(config, epochs, KeyHasher::new(config.seed), Some(file))
+        Store::make(config, epochs, config.hasher(), Some(file))
     }
 
     /// The store that [`Store::save`] has described, `now` as it was then or later, and of the same configuration.
