@@ -34,10 +34,16 @@ impl<W: Waker> Doorbell<W> {
 
     /// The producer: call after pushing. Returns whether the peer had to be woken.
     pub fn ring(&self) -> bool {
+        self.ring_by(W::wake)
+    }
+
+    /// The same, where `wake` wakes the peer, which its reactor may do for less ([`Reactor::wake`](crate::Reactor::wake)).
+    #[inline]
+    pub fn ring_by(&self, wake: impl FnOnce(&W)) -> bool {
         fence(Ordering::SeqCst);
         let asleep = self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel);
         if asleep {
-            self.waker.wake();
+            wake(&self.waker);
         }
         asleep
     }

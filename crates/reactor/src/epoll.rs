@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 
 use rustix::event::epoll as sys;
 use rustix::event::epoll::{CreateFlags, EventData, EventFlags};
@@ -29,7 +30,9 @@ use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait, Waker, monotonic_now, udp, unix};
+use crate::{
+    Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait, Waker, monotonic_now, udp, unix,
+};
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
 /// any datagram whole.
@@ -67,6 +70,7 @@ pub struct Epoll {
     waited: Nanos,
     /// Clients that may wait to be accepted, per listener.
     backlog: u32,
+    steering: Steering,
     /// Listeners that are not watched, since there was not one descriptor left to turn a client away with.
     muted: Vec<usize>,
     /// Whether a peer that ends its sending side leaves the connection standing.
@@ -77,14 +81,26 @@ pub struct Epoll {
     stamps: Option<Box<Stamps>>,
 }
 
-/// Wakes an [`Epoll`] reactor through an `eventfd`.
+/// Wakes a reactor through an `eventfd`.
 #[derive(Clone, Debug)]
-pub struct EventFd(pub(crate) Arc<OwnedFd>);
+pub struct EventFd {
+    pub(crate) counter: Arc<OwnedFd>,
+    /// The number of the ring by which a thread with a ring may wake it instead; negative where there is none, or none any
+    /// more.
+    pub(crate) ring: Arc<AtomicI32>,
+}
+
+impl EventFd {
+    /// That of a reactor without a ring.
+    fn of(counter: &Arc<OwnedFd>) -> EventFd {
+        EventFd { counter: Arc::clone(counter), ring: Arc::new(AtomicI32::new(-1)) }
+    }
+}
 
 impl Waker for EventFd {
     fn wake(&self) {
         // It fails only when the counter is full, and then the reader is as good as woken.
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&*self.counter, &1u64.to_ne_bytes());
     }
 }
 
@@ -110,6 +126,7 @@ impl Epoll {
             datagrams: Datagrams::default(),
             waited: Nanos::ZERO,
             backlog: listener::BACKLOG,
+            steering: Steering::default(),
             muted: Vec::new(),
             half_closes: false,
             receive: RECEIVE_BUFFER,
@@ -236,6 +253,14 @@ impl Reactor for Epoll {
         self.backlog = clients;
     }
 
+    fn steer(&mut self, steering: Steering) {
+        self.steering = steering;
+    }
+
+    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
+        crate::steering::incoming_cpu(self.table.get(conn)?.fd.as_ref()?)
+    }
+
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let listener = match addr {
             Address::Tcp(socket) => Listener::Tcp(socket::listen(*socket, self.backlog)?),
@@ -243,7 +268,10 @@ impl Reactor for Epoll {
             Address::Udp(socket) => return self.listen_for_datagrams(*socket),
         };
         let taken = match &listener {
-            Listener::Tcp(fd) => Address::Tcp(socket::local_address(fd)?),
+            Listener::Tcp(fd) => {
+                self.steering.of_streams(fd)?;
+                Address::Tcp(socket::local_address(fd)?)
+            }
             Listener::Unix(_) => addr.clone(),
         };
         self.listeners.push(listener);
@@ -420,6 +448,6 @@ impl Reactor for Epoll {
     }
 
     fn waker(&self) -> EventFd {
-        EventFd(Arc::clone(&self.wake))
+        EventFd::of(&self.wake)
     }
 }

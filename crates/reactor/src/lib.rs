@@ -25,6 +25,7 @@ pub mod queue;
 mod room;
 mod seam;
 pub mod sim;
+mod steering;
 mod sync;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -43,6 +44,7 @@ pub use loans::Loan;
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};
 pub use spec::Io;
+pub use steering::Steering;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use uring::{Submit, Uring};

@@ -3,7 +3,7 @@ use std::io;
 use units::{Nanos, Time};
 
 use crate::loans::{self, Loan};
-use crate::{Address, Datagrams, Via};
+use crate::{Address, Datagrams, Steering, Via};
 
 /// A connection of one reactor.
 ///
@@ -151,6 +151,25 @@ pub trait Reactor: Sized {
     /// Bounds: the kernel allows no more than `net.core.somaxconn`; a simulated network has no such limit.
     fn set_backlog(&mut self, clients: u32) {
         let _ = clients;
+    }
+
+    /// Has who shares this reactor's ports get clients as `steering` says, from the next [`Reactor::listen`] on: that of the
+    /// first of them, which is counted as 0. No more than a wish to a simulated network.
+    ///
+    /// Errors of that `listen`, then: the kernel does not take it.
+    fn steer(&mut self, steering: Steering) {
+        let _ = steering;
+    }
+
+    /// The processor on which the last packet of a connection was received, where the backend can tell. Cost: a system call.
+    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
+        let _ = conn;
+        None
+    }
+
+    /// Wakes another reactor of this backend, by its [`Reactor::waker`]; it may take until the next [`Reactor::poll`].
+    fn wake(&mut self, peer: &Self::Waker) {
+        peer.wake();
     }
 
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.

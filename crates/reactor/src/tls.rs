@@ -21,7 +21,7 @@ pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, ser
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
 use crate::tls::session::Session;
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait};
 
 enum Role {
     Client(Arc<ClientConfig>, ServerName<'static>),
@@ -165,6 +165,18 @@ impl<R: Reactor> Reactor for Tls<R> {
 
     fn set_backlog(&mut self, clients: u32) {
         self.inner.set_backlog(clients);
+    }
+
+    fn steer(&mut self, steering: Steering) {
+        self.inner.steer(steering);
+    }
+
+    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
+        self.inner.incoming_cpu(conn)
+    }
+
+    fn wake(&mut self, peer: &R::Waker) {
+        self.inner.wake(peer);
     }
 
     fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {

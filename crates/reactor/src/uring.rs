@@ -15,6 +15,7 @@ mod datagrams;
 mod deliver;
 mod end;
 mod gather;
+mod message;
 mod operations;
 mod ring;
 mod room;
@@ -29,6 +30,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 
 use io_uring::opcode;
 use rustix::event::{EventfdFlags, eventfd};
@@ -45,7 +47,7 @@ use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{Address, Conn, Datagrams, Handler, Reactor, Via, Wait, monotonic_now, udp, unix};
+use crate::{Address, Conn, Datagrams, Handler, Reactor, Steering, Via, Wait, monotonic_now, udp, unix};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -78,7 +80,11 @@ pub struct Uring {
     table: ManuallyDrop<Table>,
     listeners: Vec<Listener>,
     servers: Vec<udp::Server>,
-    wake: Arc<OwnedFd>,
+    waker: EventFd,
+    /// Whether other rings are woken by messages.
+    sends_messages: bool,
+    /// Those that were.
+    woken: Vec<EventFd>,
     /// Given up for a moment to turn a client away when descriptors have run out.
     spare: Option<OwnedFd>,
     /// Where datagrams are received, and what comes behind the place that a handler names; lent to the handler's `Data` events, hence taken out then.
@@ -94,6 +100,7 @@ pub struct Uring {
     failed: VecDeque<(Conn, Errno)>,
     waited: Nanos,
     backlog: u32,
+    steering: Steering,
     /// Listeners that wait for nothing, for want of a descriptor to turn a client away with.
     muted: Vec<usize>,
     /// Whether no more clients are taken.
@@ -120,6 +127,7 @@ impl Uring {
 
     fn on(ring: Ring, submit: Submit) -> io::Result<Uring> {
         let buffers = Buffers::new(ring.submitter()).map_err(unavailable::explained)?;
+        let number = Arc::new(AtomicI32::new(ring.number()));
         let mut reactor = Uring {
             ring,
             buffers,
@@ -127,7 +135,9 @@ impl Uring {
             table: ManuallyDrop::default(),
             listeners: Vec::new(),
             servers: Vec::new(),
-            wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?),
+            waker: EventFd { counter: Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?), ring: number },
+            sends_messages: message::is_possible(),
+            woken: Vec::new(),
             spare: listener::spare(),
             scratch: Vec::new(),
             datagrams: Datagrams::default(),
@@ -137,6 +147,7 @@ impl Uring {
             failed: VecDeque::new(),
             waited: Nanos::ZERO,
             backlog: listener::BACKLOG,
+            steering: Steering::default(),
             muted: Vec::new(),
             closed: false,
             half_closes: false,
@@ -232,10 +243,24 @@ impl Reactor for Uring {
         self.backlog = clients;
     }
 
+    fn steer(&mut self, steering: Steering) {
+        self.steering = steering;
+    }
+
+    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
+        crate::steering::incoming_cpu(self.table.get(conn)?.fd.as_ref()?)
+    }
+
+    #[inline]
+    fn wake(&mut self, peer: &EventFd) {
+        self.wake_by_message(peer);
+    }
+
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let (listener, taken) = match addr {
             Address::Tcp(socket) => {
                 let (fd, taken) = socket::listen(*socket, self.backlog)?;
+                self.steering.of_streams(&fd)?;
                 (Listener::Tcp(fd), Address::Tcp(taken))
             }
             Address::Unix(path) => (Listener::Unix(unix::Listener::at(path, self.backlog)?), addr.clone()),
@@ -391,7 +416,7 @@ impl Reactor for Uring {
     }
 
     fn waker(&self) -> EventFd {
-        EventFd(Arc::clone(&self.wake))
+        self.waker.clone()
     }
 }
 

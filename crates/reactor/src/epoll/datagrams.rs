@@ -20,6 +20,7 @@ const DATAGRAMS_PER_EVENT: usize = 64;
 impl Epoll {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
         let fd = udp::listen(addr)?;
+        self.steering.of_datagrams(&fd)?;
         let taken = socket::local_address(&fd)?;
         let data = EventData::new_u64(LISTENER | DATAGRAMS | self.servers.len() as u64);
         sys::add(&self.epoll, &fd, data, EventFlags::IN)?;

@@ -23,6 +23,7 @@ const PER_EVENT: usize = 64;
 impl Uring {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
         let fd = udp::listen(addr)?;
+        self.steering.of_datagrams(&fd)?;
         let taken = getsockname(&fd)?.try_into()?;
         self.prepare_for_datagrams(&fd);
         self.servers.push(udp::Server { fd, peers: Peers::new() });

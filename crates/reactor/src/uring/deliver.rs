@@ -81,6 +81,14 @@ impl Uring {
                 handler.event(self, Event::Woken);
                 Ok(1)
             }
+            Op::Rung => {
+                handler.event(self, Event::Woken);
+                Ok(1)
+            }
+            Op::Message => {
+                self.message_failed(conn.slot as usize);
+                Ok(0)
+            }
             // What was cancelled reports its own end. Sends were looked at before.
             Op::Cancel | Op::Send => Ok(0),
         }

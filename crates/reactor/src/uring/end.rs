@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 use io_uring::{opcode, types};
 use units::Nanos;
@@ -35,6 +36,8 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
+        // From here on peers wake it by its counter, which outlives it.
+        self.waker.ring.store(-1, Ordering::Release);
         let quiet = self.quiesce().unwrap_or(false);
         for done in self.ring.ready.drain(..) {
             if let (Op::Accept, Ok(fd)) = (done.token.op, done.result) {

@@ -17,7 +17,7 @@ const READABLE: u32 = PollFlags::IN.bits() as u32;
 
 impl Uring {
     pub(super) fn arm_wake(&mut self) -> io::Result<()> {
-        let fd = types::Fd(self.wake.as_raw_fd());
+        let fd = types::Fd(self.waker.counter.as_raw_fd());
         let read = opcode::Read::new(fd, self.buffers.memory().counter(), 8).build();
         // SAFETY: the counter's place lives as long as the ring, and is never read.
         unsafe { self.ring.push(read, Token::indexed(Op::Wake, 0)) }

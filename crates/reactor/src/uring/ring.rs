@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 use io_uring::types::{SubmitArgs, Timespec};
@@ -150,17 +151,34 @@ impl Ring {
         to_enter || !self.completion().is_empty()
     }
 
+    /// The number of its descriptor.
+    pub(super) fn number(&self) -> i32 {
+        // SAFETY: the box lives until the drop.
+        unsafe { self.uring.as_ref() }.as_raw_fd()
+    }
+
+    /// Queues an operation of which only a failure is told.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Ring::push`].
+    pub(super) unsafe fn push_silent(&mut self, entry: squeue::Entry, token: Token) -> io::Result<()> {
+        let entry = entry.user_data(token.pack());
+        // SAFETY: what the entry points at is valid, as the caller promises.
+        while unsafe { self.submission().push(&entry) }.is_err() {
+            self.enter(0, None)?;
+        }
+        Ok(())
+    }
+
     /// Queues an operation.
     ///
     /// # Safety
     ///
     /// What the operation points at must stay in place and untouched until its last completion was taken.
     pub(super) unsafe fn push(&mut self, entry: squeue::Entry, token: Token) -> io::Result<()> {
-        let entry = entry.user_data(token.pack());
-        // SAFETY: what the entry points at is valid, as the caller promises.
-        while unsafe { self.submission().push(&entry) }.is_err() {
-            self.enter(0, None)?;
-        }
+        // SAFETY: as the caller promises.
+        unsafe { self.push_silent(entry, token) }?;
         self.in_flight += 1;
         self.prompt += usize::from(matches!(token.op, Op::Send | Op::Cancel));
         Ok(())
@@ -205,7 +223,8 @@ impl Ring {
         for entry in self.completion() {
             let token = Token::unpack(entry.user_data());
             let result = u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-            ended += usize::from(!cqueue::more(entry.flags()));
+            let counts = !matches!(token.op, Op::Message | Op::Rung);
+            ended += usize::from(counts && !cqueue::more(entry.flags()));
             if token.op == Op::Send {
                 sends.push_back(Done { token, result, flags: entry.flags(), at });
             } else {

@@ -26,9 +26,13 @@ pub(super) enum Op {
     Wake,
     /// The cancellation of another.
     Cancel,
+    /// A message to another ring.
+    Message,
+    /// A message of another ring.
+    Rung,
 }
 
-const OPS: [Op; 11] = [
+const OPS: [Op; 13] = [
     Op::Receive,
     Op::Room,
     Op::Send,
@@ -40,6 +44,8 @@ const OPS: [Op; 11] = [
     Op::Serve,
     Op::Wake,
     Op::Cancel,
+    Op::Message,
+    Op::Rung,
 ];
 
 /// The generations that fit beside operation and slot.
