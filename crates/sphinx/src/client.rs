@@ -239,7 +239,8 @@ impl Client {
     #[inline]
     pub(crate) fn input_memory(&self) -> usize {
         let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
-        counted(self.input.capacity()) + counted(words)
+        let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
+        counted(self.input.capacity()) + counted(words) + counted(frames)
     }
 
     /// Whether it has a place for which others had to make room, and is to send the value.

@@ -1,6 +1,7 @@
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use proto_memcache::client::udp::Header;
+use proto_memcache::client::udp::{Arrived, Header, Reassembly};
 
 /// Datagrams of one peer that may wait for those before them.
 ///
@@ -14,18 +15,29 @@ pub(crate) struct Frames {
     answers: Option<u16>,
     /// Those that came meanwhile: number and text.
     waiting: VecDeque<(u16, Vec<u8>)>,
+    /// The request of which some datagrams are here.
+    partial: Option<Box<(u16, Reassembly)>>,
+    /// What both come to. Units: bytes.
+    held: usize,
     /// Whether the reply grew too long to be sent.
     pub(crate) too_long: bool,
 }
 
 impl Frames {
-    /// Takes a datagram; returns its text if it is to be served now.
+    /// Takes a datagram; returns the text of its request if it is whole, and to be served now.
     ///
-    /// As in memcached, one that is a part of a larger message is dropped without an answer.
-    /// Errors: too many wait, and it is dropped.
-    pub(crate) fn take<'b>(&mut self, datagram: &'b [u8]) -> Result<Option<&'b [u8]>, ()> {
-        let Some((header, text)) = Header::read(datagram).filter(|(header, _)| header.count == 1) else {
-            return Ok(None);
+    /// Of the datagrams of a larger request those of the last number are kept, up to `limit` bytes: where a peer begins another
+    /// one, the first will not get whole.
+    /// Errors: too many wait, or it can belong to no request that is taken; it is dropped.
+    pub(crate) fn take<'b>(&mut self, datagram: &'b [u8], limit: usize) -> Result<Option<Cow<'b, [u8]>>, ()> {
+        let Some((header, text)) = Header::read(datagram) else { return Ok(None) };
+        let text = match header.count {
+            0 => return Ok(None),
+            1 => Cow::Borrowed(text),
+            _ => match self.join(header.request, datagram, limit)? {
+                Some(text) => Cow::Owned(text),
+                None => return Ok(None),
+            },
         };
         if self.answers.is_none() {
             self.answers = Some(header.request);
@@ -34,14 +46,46 @@ impl Frames {
         if self.waiting.len() >= WAITING_MAX {
             return Err(());
         }
-        self.waiting.push_back((header.request, text.to_vec()));
+        self.held += text.len();
+        self.waiting.push_back((header.request, text.into_owned()));
         Ok(None)
+    }
+
+    /// Puts a datagram to those of its request that are here; returns the request where it was the last.
+    #[cold]
+    fn join(&mut self, request: u16, datagram: &[u8], limit: usize) -> Result<Option<Vec<u8>>, ()> {
+        if self.partial.as_ref().is_some_and(|partial| partial.0 != request) {
+            self.forget_partial();
+        }
+        let partial = self.partial.get_or_insert_with(|| Box::new((request, Reassembly::default())));
+        let joined = match partial.1.push(datagram, limit) {
+            Arrived::Partial { .. } => {
+                self.held += datagram.len();
+                return Ok(None);
+            }
+            Arrived::Duplicate => return Ok(None),
+            Arrived::Whole { reply, .. } => Ok(Some(reply.to_vec())),
+            Arrived::Broken(_) => Err(()),
+        };
+        self.forget_partial();
+        joined
+    }
+
+    fn forget_partial(&mut self) {
+        self.partial = None;
+        self.held = self.waiting.iter().map(|(_, text)| text.len()).sum();
+    }
+
+    /// What is kept until it can be served. Units: bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.held
     }
 
     /// The request that is being answered is done with; returns its number, and the text of the next.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         self.too_long = false;
         let (request, text) = self.waiting.pop_front().unzip();
+        self.held -= text.as_ref().map_or(0, Vec::len);
         self.answers = request;
         text
     }
@@ -78,21 +122,40 @@ mod tests {
     #[test]
     fn datagrams_are_served_one_after_the_other() {
         let mut frames = Frames::default();
-        assert_eq!(frames.take(b"short"), Ok(None));
-        assert_eq!(frames.take(&datagram(1, 0, 2, "a part")), Ok(None));
-        assert_eq!(frames.take(&datagram(1, 0, 0, "a part")), Ok(None));
-        assert_eq!(frames.answers(), None);
-        assert_eq!(frames.take(&datagram(7, 0, 1, "first")), Ok(Some(&b"first"[..])));
+        let mut take = |datagram: &[u8]| frames.take(datagram, 100).map(|text| text.map(Cow::into_owned));
+        assert_eq!(take(b"short"), Ok(None));
+        assert_eq!(take(&datagram(1, 0, 0, "a part")), Ok(None));
+        assert_eq!(take(&datagram(7, 0, 1, "first")), Ok(Some(b"first".to_vec())));
         for i in 0..WAITING_MAX as u16 {
-            assert_eq!(frames.take(&datagram(8 + i, 0, 1, "later")), Ok(None));
+            assert_eq!(take(&datagram(8 + i, 0, 1, "later")), Ok(None));
         }
-        assert_eq!(frames.take(&datagram(99, 0, 1, "too many")), Err(()));
+        assert_eq!(take(&datagram(99, 0, 1, "too many")), Err(()));
+        assert_eq!(frames.held(), WAITING_MAX * 5);
         for i in 0..WAITING_MAX as u16 {
             assert_eq!(frames.answers(), Some(7 + i));
             assert_eq!(frames.next().as_deref(), Some(&b"later"[..]));
         }
         assert_eq!(frames.next(), None);
-        assert_eq!(frames.answers(), None);
+        assert_eq!((frames.answers(), frames.held()), (None, 0));
+    }
+
+    #[test]
+    fn a_request_of_several_datagrams_is_put_together() {
+        let mut frames = Frames::default();
+        let mut take = |datagram: &[u8]| frames.take(datagram, 20).map(|text| text.map(Cow::into_owned));
+        assert_eq!(take(&datagram(1, 1, 2, "never whole")), Ok(None));
+        assert_eq!(take(&datagram(2, 2, 3, "c")), Ok(None));
+        assert_eq!(take(&datagram(2, 0, 3, "a")), Ok(None));
+        assert_eq!(take(&datagram(2, 0, 3, "twice")), Ok(None));
+        assert_eq!(take(&datagram(2, 1, 3, "b")), Ok(Some(b"abc".to_vec())));
+        // What comes while it is answered waits, whole or not.
+        assert_eq!(take(&datagram(3, 0, 2, "d")), Ok(None));
+        assert_eq!(take(&datagram(3, 1, 2, "e")), Ok(None));
+        assert_eq!(take(&datagram(4, 0, 2, "more than there is room for")), Err(()));
+        assert_eq!(take(&datagram(4, 2, 2, "no such number")), Err(()));
+        assert_eq!(frames.held(), 2);
+        assert_eq!(frames.next().as_deref(), Some(&b"de"[..]));
+        assert_eq!((frames.answers(), frames.held()), (Some(3), 0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Requests that come as datagrams: the text of each is served as if it were a connection's, and its replies leave
 //! together, when the last of them is there.
 
+use proto_memcache::limits::LINE_MAX;
 use proto_memcache::server::RequestParser;
 use reactor::Reactor;
 
@@ -15,8 +16,11 @@ impl<R: Reactor> Core<R> {
     /// Takes one datagram.
     pub(super) fn receive_datagram(&mut self, reactor: &mut R, mut client: Box<Client>, bytes: &[u8]) {
         if let Some(frames) = &mut client.frames {
-            match frames.take(bytes) {
-                Ok(Some(text)) => self.serve_text(reactor, &mut client, text),
+            // Parts of a larger request take memory before it is known what they are.
+            let limit =
+                if self.account.may_grow() { self.common.config.gathered_max() + LINE_MAX } else { 0 };
+            match frames.take(bytes, limit) {
+                Ok(Some(text)) => self.serve_text(reactor, &mut client, &text),
                 Ok(None) => {}
                 Err(()) => self.stats.datagrams_dropped += 1,
             }
