@@ -124,7 +124,7 @@ fn slow_readers_of_large_values_take_no_more_than_the_budget() {
                 (0..8).map(|i| format!("get key-{}\r\n", (number + i * 7) % values)).collect();
             assert!(push(stream, keys.concat().as_bytes()).is_empty());
         }
-        settle(|| client.stat("cmd_get"));
+        settle(|| (client.stat("cmd_get"), client.stat("connection_memory")));
         check_bound(&server, args);
         let (charged, bound) = (client.stat("connection_memory"), CONNECTION_MEMORY + BEYOND);
         assert!(charged <= bound, "{args}: {charged} B charged, over {bound} B");
