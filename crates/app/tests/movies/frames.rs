@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::http::Request;
+use crate::http::{Answer, Request};
 use crate::site::{Site, until};
 
 /// A bound on waiting: a service closes a connection at once.
@@ -88,6 +88,23 @@ pub(crate) fn what_is_no_frame_is_refused(site: &Site) {
 
 /// Who comes when a service works on as much as it takes is told so at once; it answers again when it has done that.
 pub(crate) fn what_is_too_much_is_refused(site: &Site) {
+    // On a machine with much to do the calls may be over, by their deadline, before the page is asked for.
+    let (mut last, mut page) = overloaded(site);
+    for _ in 0..4 {
+        if page.status == 504 {
+            (last, page) = overloaded(site);
+        }
+    }
+    assert!(last.contains("overloaded: "), "{last}");
+    assert_eq!((page.status, page.code().as_str()), (503, "OVERLOADED"), "{page:?}");
+    assert_eq!(page.header("retry-after"), Some("1"));
+    until("it answers again", || site.get("/api/movie/1").status == 200);
+    let answer = Request::get("/api/movie/2").send(&site.address).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// What the last of more calls than a service takes is answered, and a page that is asked for meanwhile.
+fn overloaded(site: &Site) -> (String, Answer) {
     site.freeze("movie-info", 0);
     let mut calls: Vec<TcpStream> =
         (0..CALLS).map(|_| connected(&site.address_of("compose-page", 0))).collect();
@@ -96,11 +113,5 @@ pub(crate) fn what_is_too_much_is_refused(site: &Site) {
     let last = String::from_utf8_lossy(&frame(calls.last_mut().unwrap())).into_owned();
     let page = site.get("/api/movie/1");
     site.thaw("movie-info", 0);
-    assert!(last.contains("overloaded: "), "{last}");
-    assert_eq!((page.status, page.code().as_str()), (503, "OVERLOADED"), "{page:?}");
-    assert_eq!(page.header("retry-after"), Some("1"));
-    drop(calls);
-    until("it answers again", || site.get("/api/movie/1").status == 200);
-    let answer = Request::get("/api/movie/2").send(&site.address).unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
+    (last, page)
 }
