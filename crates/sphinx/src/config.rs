@@ -43,6 +43,13 @@ pub struct Config {
     pub connections: usize,
     /// Which threads work on which keys.
     pub sharing: Sharing,
+    /// Whether the kernel gives each datagram to the owner of its key, where it can.
+    pub steer_by_key: bool,
+    /// Whether a thread gets the connections whose packets its processor receives.
+    pub steer_by_cpu: bool,
+    /// Where each thread listens for those who know that a key is its own; none where they have no such ports. Port 0 takes
+    /// a free one.
+    pub partition_ports: Vec<Vec<SocketAddr>>,
     /// Requests of one connection before the others have their turn; 0 for as many as a receive brought.
     pub requests_per_event: u32,
     /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
@@ -149,6 +156,11 @@ impl Config {
         self.partitions_per_thread() * self.cpus.len()
     }
 
+    /// Whether others than the server have to know which partition a key belongs to.
+    pub(crate) fn has_known_partitions(&self) -> bool {
+        self.steer_by_key || !self.partition_ports.is_empty()
+    }
+
     /// The largest item that lies in a segment. Units: bytes.
     pub(crate) fn gathered_max(&self) -> usize {
         self.item_max.min(GATHERED_MAX)
@@ -171,6 +183,7 @@ impl Config {
             populate: !self.lazy_memory,
             policy: self.policy,
             item_max: self.item_max,
+            known_partitions: self.has_known_partitions(),
             ..cache_store::Config::new(share, seed)
         }
     }
@@ -256,7 +269,8 @@ impl Config {
 
     /// Descriptors that are not connections.
     pub(crate) fn reserved_descriptors(&self) -> usize {
-        let listeners = self.listen.len() + self.tls.as_ref().map_or(0, |tls| tls.listen.len());
+        let own = self.partition_ports.first().map_or(0, Vec::len);
+        let listeners = self.listen.len() + self.tls.as_ref().map_or(0, |tls| tls.listen.len()) + own;
         (DESCRIPTORS_PER_THREAD + listeners) * self.cpus.len() + DESCRIPTORS
     }
 
@@ -302,6 +316,9 @@ impl Config {
             connection_memory: 32 << 20,
             connections: 100,
             sharing: Sharing::Nothing,
+            steer_by_key: false,
+            steer_by_cpu: false,
+            partition_ports: Vec::new(),
             requests_per_event: 0,
             queue: 16,
             io: Backend::Epoll,

@@ -322,6 +322,10 @@ impl<R: Reactor> Core<R> {
         }
         self.stats.connections += 1;
         self.stats.total_connections += 1;
+        if self.common.config.steer_by_cpu {
+            let own = self.common.config.cpus[self.number];
+            self.stats.connections_here += u64::from(reactor.incoming_cpu(conn) == Some(own));
+        }
         let mut client = Client::new(conn, &self.common.config);
         client.heard = self.now;
         self.tell_begin(reactor, &mut client);
@@ -439,16 +443,16 @@ impl<R: Reactor> Core<R> {
             }
         }
         if count > 0 {
-            self.ring();
+            self.ring(reactor);
         }
         count > 0
     }
 
     /// Tells each peer that was asked or answered, if it sleeps, and lets go of what was read meanwhile.
-    fn ring(&mut self) {
+    fn ring(&mut self, reactor: &mut R) {
         self.partitions.leave();
         for link in self.links.iter_mut().flatten() {
-            self.stats.wakeups += u64::from(link.ring());
+            self.stats.wakeups += u64::from(link.ring(|peer| reactor.wake(peer)));
         }
     }
 }

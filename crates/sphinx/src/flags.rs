@@ -107,6 +107,14 @@ pub(crate) struct Flags {
     /// Threads in a group of --sharing something [default: 2].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) group: Option<u16>,
+    /// Hand what comes to the thread that should have it: key has the kernel give each datagram of -U to the owner of its
+    /// key (takes root or CAP_BPF), cpu each TCP connection to the thread on whose processor its packets come.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) steering: Vec<SteeringOption>,
+    /// Have each thread listen on a TCP port of its own, too: thread N on PORT + N, on 0 a free one. Clients that know
+    /// which thread owns which key reach it there without a message; stats partitions tells them.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) partition_ports: Option<u16>,
     /// Requests that may be under way from one thread to another.
     #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = value_parser!(u32).range(1..=1 << 20))]
     pub(crate) queue: u32,
@@ -187,6 +195,15 @@ pub(crate) struct Flags {
     /// command line says counts more.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// What is handed to the thread that should have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SteeringOption {
+    /// Datagrams, by their key.
+    Key,
+    /// Connections, by the processor that receives their packets.
+    Cpu,
 }
 
 /// How log lines are written.

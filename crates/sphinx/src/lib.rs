@@ -41,6 +41,7 @@
 
 mod allocator;
 mod arriving;
+mod assembler;
 mod auth;
 mod binary;
 mod budget;
@@ -87,6 +88,7 @@ mod sharing;
 mod simulation;
 mod spin;
 mod stats;
+mod steering;
 mod telling;
 mod thread;
 mod trimmed;

@@ -122,10 +122,10 @@ impl<W: Waker> Link<W> {
         Some(answer)
     }
 
-    /// Wakes the peer if something was pushed and it sleeps; returns whether it did.
+    /// Has `wake` wake the peer if something was pushed and it sleeps; returns whether it did.
     #[inline]
-    pub(crate) fn ring(&mut self) -> bool {
-        std::mem::take(&mut self.pushed) && self.doorbell.ring()
+    pub(crate) fn ring(&mut self, wake: impl FnOnce(&W)) -> bool {
+        std::mem::take(&mut self.pushed) && self.doorbell.ring_by(wake)
     }
 
     /// Whether nothing has come from the peer.
@@ -218,14 +218,14 @@ mod tests {
         let bell = Doorbell::new(woken.clone());
         let (mut a, _b) = Link::pair(8, Doorbell::new(Count(Arc::default())), bell.clone());
         a.ask(ask(0));
-        assert!(!a.ring());
+        assert!(!a.ring(Waker::wake));
         bell.going_to_sleep();
-        assert!(!a.ring(), "nothing was pushed since");
+        assert!(!a.ring(Waker::wake), "nothing was pushed since");
         a.ask(ask(1));
         a.ask(ask(2));
-        assert!(a.ring());
+        assert!(a.ring(Waker::wake));
         a.ask(ask(3));
-        assert!(!a.ring());
+        assert!(!a.ring(Waker::wake));
         assert_eq!(woken.0.load(Ordering::Relaxed), 1);
     }
 }

@@ -24,7 +24,7 @@ use crate::config::Config;
 
 /// What the second file begins with. The number is that of its form and of the form of segments: another one is for every
 /// change of either.
-const MAGIC: &[u8; 16] = b"sphinx memory 2\n";
+const MAGIC: &[u8; 16] = b"sphinx memory 3\n";
 /// The seal's place: a page, behind all partitions. Units: bytes.
 const SEAL: u64 = 4096;
 /// Settings that a second file can name. Units: bytes.
@@ -183,8 +183,9 @@ fn meta_of(path: &Path) -> PathBuf {
 fn settings(config: &Config) -> String {
     let store = config.store(0, 0);
     format!(
-        "partitions={} memory={} segment={} item_max={} policy={}",
+        "partitions={} known={} memory={} segment={} item_max={} policy={}",
         config.partitions(),
+        config.has_known_partitions(),
         config.memory.0,
         store.segment,
         store.item_max,

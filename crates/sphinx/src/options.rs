@@ -7,12 +7,12 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use nix::unistd::{User, geteuid};
-use reactor::allowed_cpus;
+use reactor::{Address, allowed_cpus};
 use units::Bytes;
 
 use crate::config::GATHERED_MAX;
 use crate::extended::Extended;
-use crate::flags::Flags;
+use crate::flags::{Flags, SteeringOption};
 use crate::memcached_flags::no_effect;
 use crate::{Config, budget, config_file, memcached_flags};
 
@@ -114,6 +114,9 @@ impl Options {
             ),
             connections: flags.conn_limit as usize,
             sharing,
+            steer_by_key: flags.steering.contains(&SteeringOption::Key),
+            steer_by_cpu: flags.steering.contains(&SteeringOption::Cpu),
+            partition_ports: Vec::new(),
             requests_per_event: flags.max_reqs_per_event,
             queue: flags.queue as usize,
             io: choice.backend,
@@ -144,6 +147,12 @@ impl Options {
         };
         config.fit_threads();
         config.fit_items();
+        if let Some(port) = flags.partition_ports {
+            config.partition_ports = places::of_partitions(flags, &config, port)?;
+        }
+        if config.steer_by_key && !config.listen.iter().any(Address::is_datagram) {
+            config.warnings.push(no_effect("--steering key", "there are no datagrams without -U"));
+        }
         Ok(config)
     }
 

@@ -109,6 +109,10 @@ fn ready_line(config: &Config) -> String {
     if !others.is_empty() {
         line += &format!("; also on {}", others.join(", "));
     }
+    let own: Vec<String> = config.partition_ports.iter().flatten().map(ToString::to_string).collect();
+    if !own.is_empty() {
+        line += &format!("; for the keys of each thread on {}", own.join(", "));
+    }
     if threads < config.threads_wanted {
         line += &format!(
             "; {} threads were asked for, and {memory} is too little for them",

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reactor::{Address, Doorbell, Waker as _, monotonic_now};
+use reactor::{Address, Doorbell, Steering, Waker as _, monotonic_now};
 use tracing::{debug, info, warn};
 
 use crate::auth::Users;
@@ -23,7 +23,7 @@ use crate::phase::Phase;
 use crate::pidfile::Pidfile;
 use crate::privileges::Account;
 use crate::thread::{CoreThread, Neighbours, Places, Starting, Waker};
-use crate::{partitions, ports};
+use crate::{partitions, ports, steering};
 
 /// A running server.
 ///
@@ -62,6 +62,25 @@ impl Started {
             places = thread.listen(places)?;
         }
         Ok(places)
+    }
+
+    /// Has the threads listen in their order where clients are handed to them as `steering` says.
+    fn listen_steered(&self, places: Places, steering: Steering) -> Result<Places> {
+        let first = &self.0[0];
+        first.steer(steering);
+        let taken = self.listen(places);
+        first.steer(Steering::default());
+        taken
+    }
+
+    /// Has each thread listen at places of its own; returns them with the ports that it got for 0.
+    fn listen_apart(&self, places: &[Vec<SocketAddr>]) -> Result<Vec<Vec<SocketAddr>>> {
+        let listen = |(thread, sockets): (&CoreThread, &Vec<SocketAddr>)| {
+            let plain = sockets.iter().copied().map(Address::Tcp).collect();
+            let taken = thread.listen(Places { plain, encrypted: Vec::new() })?;
+            Ok(taken.plain.iter().filter_map(Address::socket).collect())
+        };
+        self.0.iter().zip(places).map(listen).collect()
     }
 }
 
@@ -130,7 +149,8 @@ impl Server {
         let is_path = |address: &Address| matches!(address, Address::Unix(_));
         let (paths, network) = config.listen.iter().cloned().partition(is_path);
         let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().copied()).collect();
-        let network = started.listen(Places { plain: network, encrypted })?;
+        let network = started.listen_steered(Places { plain: network, encrypted }, steering(&config))?;
+        config.partition_ports = started.listen_apart(&config.partition_ports)?;
         // Each thread has let go of it, and writes nothing before it serves.
         let mut file = file.and_then(Arc::into_inner);
         let saved_at = file.as_ref().and_then(MemoryFile::saved_at).unwrap_or(0);
@@ -305,10 +325,30 @@ fn await_memory(starting: Vec<Starting>, end: &Receiver<End>, config: &Config) -
     Ok(Some(started))
 }
 
+/// How clients are handed to threads, as far as that is possible here.
+fn steering(config: &Config) -> Steering {
+    let mut steering = Steering { cpus: config.steer_by_cpu.then(|| config.cpus.clone()), datagrams: None };
+    if config.steer_by_key && config.listen.iter().any(Address::is_datagram) {
+        match steering::by_key(config.cpus.len()) {
+            Ok(program) => steering.datagrams = Some(Arc::new(program)),
+            Err(error) => warn!(
+                "--steering key: the kernel does not take the program: {error}; it takes root or CAP_BPF, and Linux 5.3. \
+                 Datagrams come to any thread, which asks the owner of the key"
+            ),
+        }
+    }
+    steering
+}
+
 fn tell(config: &Config) {
     info!(io = config.io.name(), why = config.io_reason, cpus = list(&config.cpus), "threads have started");
     for address in &config.listen {
         info!(%address, "listening");
+    }
+    for (thread, address) in
+        config.partition_ports.iter().enumerate().flat_map(|(n, all)| all.iter().map(move |a| (n, a)))
+    {
+        info!(thread, %address, "listening for the keys of a thread");
     }
     for address in config.tls.iter().flat_map(|tls| &tls.listen) {
         info!(%address, "listening with TLS");

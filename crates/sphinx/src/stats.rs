@@ -84,6 +84,8 @@ core_stats! {
     cmd_meta,
     /// Requests passed to other threads.
     asks,
+    /// Connections whose first packets the thread's own processor received; counted with `--steering cpu`.
+    connections_here,
     /// Sleeping threads woken.
     wakeups,
     /// Time spent looking for work instead of sleeping. Units: µs.

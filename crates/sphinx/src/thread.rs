@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use cache_store::Epochs;
 use reactor::tls::Renewable;
-use reactor::{Address, Backend, Doorbell, Epoll, Reactor, Submit, Tls, Uring, pin_to};
+use reactor::{Address, Backend, Doorbell, Epoll, Reactor, Steering, Submit, Tls, Uring, pin_to};
 use rustix::fs::Mode;
 
 use crate::config::Config;
@@ -46,6 +46,8 @@ pub(crate) struct CoreThread {
 enum Order {
     /// Listen at further places, and say where that was.
     Listen(Places, Sender<Result<Places>>),
+    /// Have those who listen where it will get clients as this says.
+    Steer(Steering),
     /// Serve.
     Go(Neighbours),
 }
@@ -119,6 +121,12 @@ impl CoreThread {
         answer.recv().unwrap_or_else(|_| Err(panicked(self.number)))
     }
 
+    /// Has the threads that will listen where this one does get clients as `steering` says; for the first of them.
+    pub(crate) fn steer(&self, steering: Steering) {
+        // If it does not wait for this it has panicked, which the next order tells.
+        let _ = self.orders.send(Order::Steer(steering));
+    }
+
     /// Ends it before it has served any client, and waits until its resources are released.
     pub(crate) fn give_up(self) {
         drop(self.orders);
@@ -176,6 +184,7 @@ impl Life<'_> {
                 Ok(Order::Listen(places, to)) => {
                     drop(to.send(listen(&mut reactor, places, config.unix_mask)))
                 }
+                Ok(Order::Steer(steering)) => reactor.steer(steering),
                 Ok(Order::Go(neighbours)) => break neighbours,
                 // The start was given up.
                 Err(_) => return None,

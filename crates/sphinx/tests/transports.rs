@@ -4,19 +4,20 @@ mod support;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
 use launch::Process;
-use proto_memcache::client::udp::{Arrived, Header, Reassembly};
+use proto_memcache::client::udp::Header;
 use reactor::tls::{Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use support::certificate::certificate;
 use support::client::Client;
+use support::datagrams::Datagrams;
 use support::{PATIENCE, memcached_with, spawn, sphinxd};
 
 /// Both event loops; io_uring is skipped where it is not available.
@@ -100,49 +101,6 @@ fn a_unix_socket_may_stand_beside_the_network() {
     let mut said = String::new();
     stream.read_to_string(&mut said).unwrap();
     assert_eq!(said, "VALUE k 0 1\r\nv\r\nEND\r\n");
-}
-
-/// A client of datagrams.
-struct Datagrams {
-    socket: UdpSocket,
-    number: u16,
-}
-
-impl Datagrams {
-    fn to(address: SocketAddr) -> Datagrams {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(address).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        Datagrams { socket, number: 7 }
-    }
-
-    fn send(&mut self, header: Header, text: impl AsRef<[u8]>) {
-        let mut datagram = Vec::new();
-        header.append(&mut datagram);
-        datagram.extend_from_slice(text.as_ref());
-        self.socket.send(&datagram).unwrap();
-    }
-
-    /// The whole reply to the request of that number.
-    fn reply(&mut self, number: u16) -> Vec<u8> {
-        let mut reply = Reassembly::default();
-        let mut datagram = vec![0; 65_536];
-        loop {
-            let length = self.socket.recv(&mut datagram).unwrap();
-            assert!(length <= Header::DATAGRAM_MAX, "{length}");
-            let (header, _) = Header::read(&datagram[..length]).unwrap();
-            assert_eq!(header.request, number, "an answer to something else");
-            if let Arrived::Whole { reply, .. } = reply.push(&datagram[..length], 8 << 20) {
-                return reply.to_vec();
-            }
-        }
-    }
-
-    fn ask(&mut self, text: impl AsRef<[u8]>) -> String {
-        self.number += 1;
-        self.send(Header::of_request(self.number), text);
-        String::from_utf8(self.reply(self.number)).unwrap()
-    }
 }
 
 /// What both servers must do; `tcp` leads to the same items.

@@ -177,6 +177,7 @@ impl<R: Reactor> Core<R> {
                 settings::write(&self.common.config, memory, self.prefixes.on, &mut text);
             }
             b"sizes" => groups::sizes(&mut text),
+            b"partitions" => groups::partitions(&self.common.config, &mut text),
             _ => {
                 let detail = match group.strip_prefix(b"detail ") {
                     _ if !self.common.config.dump => None,

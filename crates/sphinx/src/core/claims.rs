@@ -114,7 +114,7 @@ impl<R: Reactor> Core<R> {
                 self.links[peer].as_mut().expect("the ask came from it").answer(answer);
             }
         }
-        self.ring();
+        self.ring(reactor);
         true
     }
 

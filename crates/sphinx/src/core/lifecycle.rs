@@ -259,7 +259,7 @@ impl<R: Reactor> Core<R> {
         self.stats.bytes_read += bytes.len() as u64;
         self.received = at;
         self.receive(reactor, conn, bytes);
-        self.ring();
+        self.ring(reactor);
     }
 
     /// Takes bytes of a connection of which no request was read yet. One of another protocol is refused in that protocol
@@ -388,7 +388,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
                     self.common.watchers.look_again(self.number);
                 }
                 self.go_on(reactor, conn);
-                self.ring();
+                self.ring(reactor);
             }
             Event::ReadClosed { conn } => self.end_input(reactor, conn),
             Event::Closed { conn, error } => {

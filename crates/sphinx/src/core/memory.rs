@@ -127,7 +127,7 @@ impl<R: Reactor> Core<R> {
             any = true;
         }
         if any {
-            self.ring();
+            self.ring(reactor);
         }
         any
     }

@@ -37,7 +37,7 @@ impl<R: Reactor> Core<R> {
         if busy {
             self.release_replies(reactor);
             self.resume_waiting(reactor);
-            self.ring();
+            self.ring(reactor);
         }
         busy
     }

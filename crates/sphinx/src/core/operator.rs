@@ -44,6 +44,11 @@ impl<R: Reactor> Core<R> {
                 groups::sizes(&mut text);
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
+            b"partitions" => {
+                let mut text = Vec::new();
+                groups::partitions(&self.common.config, &mut text);
+                self.answer(reactor, client, Reply::Wanted, &text)
+            }
             b"slabs" => self.everywhere(reactor, client, Reply::Wanted, Finish::Slabs, || Work::Report),
             // There is no storage beside memory, which memcached answers like this, too.
             b"extstore" => self.answer(reactor, client, Reply::Wanted, reply::END),

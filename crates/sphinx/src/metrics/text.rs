@@ -101,6 +101,9 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_values_lent", "Values sent from where they are stored", None, |s| s.values_lent),
     counter("sphinx_values_placed", "Values received where they are stored", None, |s| s.values_placed),
     counter("sphinx_messages", "Requests passed to other threads", None, |s| s.asks),
+    counter("sphinx_connections_here", "Connections received by the thread's own processor", None, |s| {
+        s.connections_here
+    }),
     counter("sphinx_wakeups", "Sleeping threads woken", None, |s| s.wakeups),
     counter("sphinx_sleeps", "Times that the thread slept", None, |s| s.sleeps),
     counter("sphinx_queue_waits", "Times that a connection waited for a full queue", None, |s| s.queue_waits),

@@ -1,17 +1,17 @@
 //! Where the server listens, and what of it is encrypted.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use reactor::Address;
 use reactor::tls::{Clients, Oldest};
 
-use crate::Tls;
 use crate::extended::Extended;
 use crate::flags::Flags;
 use crate::listen::Layer;
 use crate::memcached_flags::no_effect;
+use crate::{Config, Tls};
 
 /// Where to listen without TLS, and with it. `network` is false with a Unix socket alone.
 pub(super) fn of(
@@ -47,6 +47,33 @@ pub(super) fn of(
     }
     listen.extend(flags.unix_socket.clone().map(Address::Unix));
     Ok((listen, tls(flags, extended, encrypted, warnings)?))
+}
+
+/// For each thread where it listens on ports of its own, from `first` on, which is on every address that has TCP.
+///
+/// Errors: there is no such address, or too few ports are left; with TLS on all of them.
+pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Result<Vec<Vec<SocketAddr>>> {
+    ensure!(
+        !flags.enable_ssl,
+        "--partition-ports are not encrypted, and -Z is for all ports; leave one of the two out"
+    );
+    let streams = config.listen.iter().filter(|address| !address.is_datagram());
+    let mut ips: Vec<IpAddr> = streams.filter_map(|address| Some(address.socket()?.ip())).collect();
+    ips.sort();
+    ips.dedup();
+    ensure!(!ips.is_empty(), "with -s alone there is no network for --partition-ports; give -l, too");
+    let threads = config.cpus.len();
+    let port =
+        |thread: usize| if first == 0 { Some(0) } else { first.checked_add(u16::try_from(thread).ok()?) };
+    let of_thread = |thread| {
+        let Some(port) = port(thread) else {
+            bail!(
+                "--partition-ports {first} leaves too few ports for {threads} threads; the last is 65535; give a lower one"
+            );
+        };
+        Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
+    };
+    (0..threads).map(of_thread).collect()
 }
 
 fn is_encrypted(flags: &Flags, extended: &Extended, layer: Layer) -> Result<bool> {

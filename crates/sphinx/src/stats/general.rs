@@ -115,6 +115,7 @@ impl CoreStats {
         fields!(line, self; accept_failures tls_errors refused_binary refused_tls refused_http refused_text);
         fields!(line, self; slow_reader_kicks datagrams_dropped);
         line("messages", &self.asks);
+        fields!(line, self; connections_here);
         fields!(line, self; wakeups spin_us spin_found sleeps queue_waits output_waits connection_memory);
         line("connection_memory_limit", &config.connection_memory);
         fields!(line, self; connection_memory_waits connection_memory_kicks);

@@ -67,6 +67,19 @@ pub(crate) fn sizes(out: &mut Vec<u8>) {
     out.extend_from_slice(reply::END);
 }
 
+/// Appends the answer to `stats partitions`: which thread has which keys, where clients may know, and where each listens for
+/// its own.
+pub(crate) fn partitions(config: &Config, out: &mut Vec<u8>) {
+    let known = config.has_known_partitions();
+    reply::stat(out, "threads", &config.cpus.len().to_string());
+    reply::stat(out, "hash", if known { "murmur3_32" } else { "secret" });
+    for (thread, sockets) in config.partition_ports.iter().enumerate() {
+        let sockets: Vec<String> = sockets.iter().map(ToString::to_string).collect();
+        reply::stat(out, &format!("{thread}:listen"), &sockets.join(","));
+    }
+    out.extend_from_slice(reply::END);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +88,16 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn partitions_are_told_where_they_are_no_secret() {
+        let secret = lines(|out| partitions(&Config::for_tests(), out));
+        assert_eq!(secret, ["STAT threads 1", "STAT hash secret", "END"]);
+        let ports = vec![vec!["127.0.0.1:1".parse().unwrap(), "[::1]:1".parse().unwrap()]];
+        let told = lines(|out| partitions(&Config { partition_ports: ports, ..Config::for_tests() }, out));
+        let listen = "STAT 0:listen 127.0.0.1:1,[::1]:1";
+        assert_eq!(told, ["STAT threads 1", "STAT hash murmur3_32", listen, "END"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub(crate) mod certificate;
 pub(crate) mod client;
+pub(crate) mod datagrams;
 pub(crate) mod sasl;
 pub(crate) mod transcript;
 

@@ -45,6 +45,9 @@ fn values(config: Config) -> Vec<Resolved> {
         connection_memory,
         connections,
         sharing,
+        steer_by_key,
+        steer_by_cpu,
+        partition_ports: _,
         requests_per_event,
         queue,
         io,
@@ -111,6 +114,11 @@ fn values(config: Config) -> Vec<Resolved> {
             "sharing",
             sharing,
             "docs/decisions/0011-who-does-an-operation-is-one-seam.md; ANCS'19 §IV-A has nothing",
+        ),
+        resolved(
+            "steering",
+            if steer_by_key || steer_by_cpu { "on" } else { "none" },
+            "ours, because which thread has a key is then no secret, and it takes a privilege; ANCS'19 §V has it as future work",
         ),
         resolved(
             "max-reqs-per-event",

@@ -38,7 +38,7 @@ fn about(form: Form) -> (&'static str, &'static str) {
 }
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 49] = [
+const SETTINGS: [(&str, &str, &str); 52] = [
     (
         "nginx",
         "open_file_cache",
@@ -57,6 +57,13 @@ const SETTINGS: [(&str, &str, &str); 49] = [
         "sharing",
         "docs/decisions/0011-who-does-an-operation-is-one-seam.md: absent, it is what sphinxd takes",
     ),
+    (
+        "sphinx",
+        "steering",
+        "ours, because which thread has a key is then no secret, and it takes a privilege",
+    ),
+    ("sphinx", "udp", "memcached's default since 1.5.6: no datagrams"),
+    ("sphinx", "partition_ports", "ours, because only clients that know of them have a use for them"),
     ("null", "dialect", "ours, because a cache is what most loads are for"),
     ("null", "value_size", "IISWC'17 §III-B: values of 200 B"),
     ("null", "service", "ours, because a server without service time shows the generator's own"),

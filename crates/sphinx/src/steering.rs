@@ -1,0 +1,274 @@
+//! A program that the kernel runs for each datagram: it finds the key of the request and hands the datagram to the thread
+//! that owns it, so that no thread has to ask another.
+//!
+//! ```text
+//!   datagram ─▶ UDP ─▶ program: frame header, command, key ─▶ MurmurHash3 ─▶ number of a thread ─▶ its socket
+//! ```
+//!
+//! It reads text requests whose key is the first argument, which is all but `gat`, `gats` and the `stats`, and those of the
+//! binary protocol. Of several keys the first counts. What it cannot read is left to the kernel, and a thread that does
+//! not own what it got asks the owner as ever: a wrong choice costs a message and no more. Of several datagrams
+//! that are one request only the first has its key, so that all go to one thread by the number of the request.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use proto_memcache::partition;
+
+use crate::assembler::{
+    Label, Op, Program, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, SKB_LOAD_BYTES, Size,
+};
+
+/// What stands before the text of a datagram. Units: bytes. Source: memcached's `protocol.txt`, UDP protocol.
+const FRAME: i32 = 8;
+/// The longest key. Units: bytes.
+const KEY: i32 = 250;
+/// The longest command before a key, with the space behind it: `prepend `, and some more to tell it from none.
+const COMMAND: i32 = 12;
+/// The header of the binary protocol. Units: bytes.
+const HEADER: i32 = 24;
+/// The longest extras that stand before a key, of `incr` and `decr`. Units: bytes.
+const EXTRAS: i32 = 20;
+/// What is looked at of a datagram, behind its frame header. Units: bytes; a multiple of 8.
+const TEXT: i32 = 296;
+const _: () = assert!(TEXT >= HEADER + EXTRAS + KEY && TEXT > COMMAND + KEY);
+
+/// What the program returns where it does not choose.
+const ANY: i32 = -1;
+
+/// The program for a server of `threads` threads.
+fn program(threads: usize) -> Program {
+    let mut p = Program::default();
+    let (any, text, hash) = (p.label(), p.label(), p.label());
+    // r6: what the kernel tells of the datagram. r7: where the key begins. r8: how much of it was looked at. r9: the hash.
+    p.copy(R6, R1);
+    p.load(Size::Word, R8, R6, 0);
+    p.jump_if(Op::AtMost, R8, FRAME, any);
+    let short = p.label();
+    p.jump_if(Op::AtMost, R8, FRAME + TEXT, short);
+    p.set(R8, FRAME + TEXT);
+    p.place(short);
+    for (register, value) in [(R1, R6), (R3, R10), (R4, R8)] {
+        p.copy(register, value);
+    }
+    p.set(R2, 0);
+    p.add(R3, -FRAME - TEXT);
+    p.call(SKB_LOAD_BYTES);
+    p.jump_if(Op::Differs, R0, 0, any);
+    // How many datagrams the request has, in the fifth and the sixth byte.
+    let several = p.label();
+    for (place, alone) in [(4, 0), (5, 1)] {
+        p.load(Size::Byte, R0, R10, (place - FRAME - TEXT) as i16);
+        p.jump_if(Op::Differs, R0, alone, several);
+    }
+
+    p.load(Size::Byte, R0, R10, -TEXT as i16);
+    p.jump_if(Op::Differs, R0, 0x80, text);
+    // Binary: the length of the key, and of the extras before it.
+    p.load(Size::Byte, R0, R10, (-TEXT + 2) as i16);
+    p.jump_if(Op::Differs, R0, 0, any);
+    p.load(Size::Byte, R4, R10, (-TEXT + 3) as i16);
+    p.jump_if(Op::Above, R4, KEY, any);
+    p.load(Size::Byte, R0, R10, (-TEXT + 4) as i16);
+    let binary = p.label();
+    for extras in [0, 4, 8, EXTRAS] {
+        p.set(R7, HEADER + extras);
+        p.jump_if(Op::Is, R0, extras, binary);
+    }
+    p.jump(any);
+    p.place(binary);
+    p.hash(hash, any, |p, done| p.jump_if_registers(Op::AtLeast, R8, R4, done));
+
+    // Text: the key is behind the first space.
+    p.place(text);
+    p.set(R7, 0);
+    let command = p.label();
+    p.place(command);
+    p.add(R7, 1);
+    p.jump_if(Op::Above, R7, COMMAND, any);
+    p.copy(R1, R10);
+    p.add_register(R1, R7);
+    p.load(Size::Byte, R0, R1, -TEXT as i16);
+    p.jump_if(Op::Differs, R0, i32::from(b' '), command);
+    p.add(R7, 1);
+    p.hash(hash, any, |p, done| p.jump_if(Op::AtMost, R0, i32::from(b' '), done));
+
+    // The end of MurmurHash3, whose last word is in r5, and the thread.
+    p.place(hash);
+    p.mix_in();
+    p.xor_register(R9, R8);
+    for (shift, multiplier) in [(16, Some(partition::END[0])), (13, Some(partition::END[1])), (16, None)] {
+        p.copy32(R1, R9);
+        p.shift_right32(R1, shift);
+        p.xor_register(R9, R1);
+        if let Some(multiplier) = multiplier {
+            p.multiply32(R9, multiplier);
+        }
+    }
+    p.shift_right32(R9, 32 - partition::BITS as i32);
+    p.multiply(R9, threads as i32);
+    p.shift_right(R9, partition::BITS as i32);
+    p.copy(R0, R9);
+    p.exit();
+
+    p.place(several);
+    p.load(Size::Byte, R0, R10, (-FRAME - TEXT) as i16);
+    p.load(Size::Byte, R1, R10, (1 - FRAME - TEXT) as i16);
+    p.shift_left(R0, 8);
+    p.or_register(R0, R1);
+    p.multiply(R0, threads as i32);
+    p.shift_right(R0, 16);
+    p.exit();
+    p.place(any);
+    p.set(R0, ANY);
+    p.exit();
+    p
+}
+
+impl Program {
+    /// Hashes the key at r7 of the text, byte by byte, until `is_over` jumps to `done`, with the byte in r0 and how many were
+    /// hashed in r8. Jumps to `any` where it is too long to be a key.
+    ///
+    /// The kernel follows every path through a program before it takes it. That r7 and r8 are numbers that it knows on each
+    /// path is what it needs: a length that is read first and counted down would be paths without number.
+    fn hash(&mut self, done: Label, any: Label, is_over: impl FnOnce(&mut Program, Label)) {
+        for register in [R5, R8, R9] {
+            self.set(register, 0);
+        }
+        let next = self.label();
+        self.place(next);
+        self.copy(R1, R10);
+        self.add_register(R1, R7);
+        self.add_register(R1, R8);
+        self.load(Size::Byte, R0, R1, -TEXT as i16);
+        is_over(self, done);
+        self.jump_if(Op::AtLeast, R8, KEY, any);
+        // The byte's place in its word.
+        self.copy(R2, R8);
+        self.and(R2, 3);
+        self.shift_left(R2, 3);
+        self.shift_left_register(R0, R2);
+        self.or_register(R5, R0);
+        self.add(R8, 1);
+        self.copy(R2, R8);
+        self.and(R2, 3);
+        self.jump_if(Op::Differs, R2, 0, next);
+        self.mix_in();
+        self.rotate_left32(R9, R1, 13);
+        self.multiply32(R9, 5);
+        self.add32(R9, partition::MIX[2]);
+        self.set(R5, 0);
+        self.jump(next);
+    }
+
+    /// Mixes the word of r5 into the hash.
+    fn mix_in(&mut self) {
+        self.multiply32(R5, partition::MIX[0]);
+        self.rotate_left32(R5, R1, 15);
+        self.multiply32(R5, partition::MIX[1]);
+        self.xor_register(R9, R5);
+    }
+}
+
+/// Gives the program for a server of `threads` threads to the kernel.
+///
+/// Errors: the process may not (it takes root or `CAP_BPF`), or the kernel has no eBPF or is older than Linux 5.3.
+pub(crate) fn by_key(threads: usize) -> io::Result<OwnedFd> {
+    program(threads).load_as_filter(c"sphinx_by_key")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::TestRunner;
+    use proto_memcache::client::udp::Header;
+
+    use super::*;
+    use crate::assembler::tests::run;
+
+    /// The program; `None`, with a line that says so, where it may not be loaded here.
+    fn loaded(threads: usize) -> Option<OwnedFd> {
+        match by_key(threads) {
+            Err(error) if matches!(error.raw_os_error(), Some(nix::libc::EPERM | nix::libc::ENOSYS)) => {
+                eprintln!("skipped: programs of the kernel may not be loaded here: {error}");
+                None
+            }
+            outcome => Some(outcome.expect("the kernel takes the program")),
+        }
+    }
+
+    fn datagram(text: &[u8]) -> Vec<u8> {
+        [&[0, 1, 0, 0, 0, 1, 0, 0], text].concat()
+    }
+
+    fn binary(opcode: u8, extras: usize, key: &[u8]) -> Vec<u8> {
+        let mut header = vec![0; HEADER as usize];
+        (header[0], header[1], header[4]) = (0x80, opcode, extras as u8);
+        header[2..4].copy_from_slice(&(key.len() as u16).to_be_bytes());
+        datagram(&[&header, &vec![0xaa; extras][..], key, b"value"].concat())
+    }
+
+    #[test]
+    fn every_request_with_a_key_goes_to_its_owner() {
+        for threads in [1, 2, 3, 40, 256] {
+            let Some(program) = loaded(threads) else { return };
+            let key = "[!-~]{1,250}";
+            TestRunner::new(ProptestConfig::with_cases(200))
+                .run(&(key, 0..6usize, 0..4usize), |(key, verb, extras)| {
+                    let owner = partition::of(key.as_bytes(), threads) as i32;
+                    let (before, behind) = [
+                        ("get", "\r\n"),
+                        ("gets", " another\r\n"),
+                        ("set", " 0 0 1\r\nx\r\n"),
+                        ("delete", "\r\n"),
+                        ("prepend", " 0 0 1\r\nx\r\n"),
+                        ("mg", " v\r\n"),
+                    ][verb];
+                    let text = format!("{before} {key}{behind}");
+                    prop_assert_eq!(run(program.as_fd(), &datagram(text.as_bytes())), owner, "{}", text);
+                    let extras = [0, 4, 8, 20][extras];
+                    prop_assert_eq!(run(program.as_fd(), &binary(0, extras, key.as_bytes())), owner);
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_with_a_key_is_left_to_the_kernel() {
+        let Some(program) = loaded(4) else { return };
+        let long = format!("get {}\r\n", "k".repeat(251));
+        for text in ["", "g", "version\r\n", "a_command_that_is_long key\r\n", long.as_str()] {
+            assert_eq!(run(program.as_fd(), &datagram(text.as_bytes())), ANY, "{text}");
+        }
+        assert_eq!(run(program.as_fd(), b"short"), ANY);
+        assert_eq!(run(program.as_fd(), &binary(0, 3, b"key")), ANY);
+        assert_eq!(run(program.as_fd(), &binary(0, 0, &[b'k'; 251])), ANY);
+    }
+
+    #[test]
+    fn the_datagrams_of_one_request_go_to_one_thread() {
+        let Some(program) = loaded(3) else { return };
+        for (request, expect) in [(0u16, 0), (30_000, 1), (u16::MAX, 2)] {
+            for sequence in 0..3 {
+                let mut bytes = Vec::new();
+                Header { request, sequence, count: 3 }.append(&mut bytes);
+                bytes.extend_from_slice(format!("get key{sequence}\r\n").as_bytes());
+                assert_eq!(run(program.as_fd(), &bytes), expect, "{request} {sequence}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_lead_to_a_thread_or_to_none() {
+        let Some(program) = loaded(3) else { return };
+        TestRunner::new(ProptestConfig::with_cases(500))
+            .run(&prop::collection::vec(any::<u8>(), 0..400), |bytes| {
+                prop_assert!((ANY..3).contains(&run(program.as_fd(), &bytes)));
+                Ok(())
+            })
+            .unwrap();
+    }
+}
