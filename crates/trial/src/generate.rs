@@ -15,16 +15,20 @@ mod web;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Error, Result, bail};
-use openloop::{Generator, Recording, judge};
+use openloop::{Generator, Plan, Recording, judge};
 use reactor::Address;
 use results::{Invalid, Reason, TracedRequests, Transport, Trial};
-use spec::workload::SocialOperation;
-use workloads::cache::{Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, prepare};
+use spec::Workload;
+use spec::workload::{Placement, SocialOperation};
+use workloads::cache::{
+    Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, Server, prepare,
+};
 use workloads::movies::Movies;
 use workloads::null::Null;
 
@@ -49,9 +53,11 @@ pub struct Done {
 
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
-    let spec = &task.spec;
-    config::check(spec)?;
+    config::check(&task.spec)?;
     let tls = task.tls()?;
+    let apart = partitions(task, tls.as_ref())?;
+    let task = apart.as_ref().unwrap_or(task);
+    let spec = &task.spec;
     let listing = video::listing(task, tls.as_ref(), stop)?;
     let mut sent = config::sent(spec, Some(task.names.clone()), task.urls.clone(), listing)?;
     let mut endpoints = task.addresses.clone();
@@ -63,6 +69,9 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let transport = transport(&endpoints, tls.is_some())?;
     let mut agents = Agents::open(task)?;
     let mut plan = config::plan(spec, endpoints)?;
+    if apart.is_some() {
+        divide(&mut plan);
+    }
     (plan.share, plan.shares) = task.share;
     if let Sent::Web(config) = &sent {
         plan.per_connection = config.requests_per_connection;
@@ -322,6 +331,42 @@ fn fill(
         progress: &|_| {},
     };
     Ok((prepare(config, items, &how)?, version))
+}
+
+/// The task with the threads of the server as its servers, where each key is to go to the thread that owns it.
+///
+/// Errors: there are several servers, or this one has no ports of its threads.
+fn partitions(task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
+    let cache = match &task.spec.workload {
+        Workload::Cache(cache) if cache.placement == Placement::Partitions => cache,
+        _ => return Ok(None),
+    };
+    if cache.udp {
+        bail!(
+            "--placement partitions: has the client choose the thread, which datagrams leave to the server's --steering key; leave out one of --udp and --placement"
+        );
+    }
+    let [server @ Address::Tcp(socket)] = &task.addresses[..] else {
+        bail!(
+            "--placement partitions: takes one server, by its HOST:PORT; {} were given",
+            task.addresses.len()
+        );
+    };
+    let (mut control, _) = control(server, tls)?;
+    // A server may listen on every address, and be reached by one of them.
+    let places = control.partitions()?.into_iter().map(|place| SocketAddr::new(socket.ip(), place.port()));
+    let addresses: Vec<Address> = places.map(Address::Tcp).collect();
+    let names = addresses.iter().map(Server::from).collect();
+    Ok(Some(Task { addresses, names, ..task.clone() }))
+}
+
+/// Divides the connections to one server among its threads, at least one to each.
+fn divide(plan: &mut Plan) {
+    let threads = plan.endpoints.len();
+    for (thread, endpoint) in plan.endpoints.iter_mut().enumerate() {
+        let share = endpoint.connections / threads + usize::from(thread < endpoint.connections % threads);
+        endpoint.connections = share.max(1);
+    }
 }
 
 /// The UDP ports beside the TCP ports of the servers.

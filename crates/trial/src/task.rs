@@ -12,6 +12,7 @@ use crate::config::Sent;
 use crate::tls::{self, TlsClient};
 
 /// What one trial is to be.
+#[derive(Clone)]
 pub struct Task {
     /// The measurement; its load is a rate, a trace or a closed loop.
     pub spec: Spec,

@@ -62,7 +62,8 @@ pub struct Cache {
     #[schemars(extend("x-source" = "memcached's protocol.txt, Expiration times: 0 is never"))]
     pub expiry: Expiry,
     /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
-    /// libmemcached places keys).
+    /// libmemcached places keys); or partitions: of one Sphinx that has --partition-ports, each key at the thread that owns it,
+    /// among which its connections are divided.
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
     #[schemars(extend("x-source" = "ours, because it asks nothing of the clients' hashing; ISPASS'16 §IV-C.1 has replicas and shards"))]
     pub placement: Placement,
@@ -152,6 +153,8 @@ pub enum Placement {
     Ketama,
     /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
     Modulo,
+    /// The threads of one Sphinx, at their own ports, as its `stats partitions` tells them.
+    Partitions,
 }
 
 /// When the data set is stored.
@@ -169,8 +172,9 @@ pub enum Fill {
 words!(Protocol, "protocol", "write one of: ascii meta", "ascii" => Protocol::Ascii, "meta" => Protocol::Meta);
 words!(OnMiss, "answer to a miss", "write one of: nothing set", "nothing" => OnMiss::Nothing, "set" => OnMiss::Set);
 words!(
-    Placement, "placement", "write replicated, ketama or modulo",
-    "replicated" => Placement::Replicated, "ketama" => Placement::Ketama, "modulo" => Placement::Modulo
+    Placement, "placement", "write replicated, ketama, modulo or partitions",
+    "replicated" => Placement::Replicated, "ketama" => Placement::Ketama, "modulo" => Placement::Modulo,
+    "partitions" => Placement::Partitions
 );
 words!(
     Fill, "time to store the data set", "write auto, always or never",

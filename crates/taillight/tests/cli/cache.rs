@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use launch::Process;
 use launch::memcached::Options;
-use results::{LoopKind, Reason, Transport, Trial, Verdict};
+use results::{LoopKind, Reason, ResultFolder, Transport, Trial, Verdict};
 use units::Bytes;
 
 use crate::run::{Served, closes, finish, refuses, taillight, text};
@@ -160,6 +160,55 @@ fn a_cluster_replicated_and_sharded() {
         let least = trial.arrivals.intended + if placement == "replicated" { of("set") } else { 0 };
         assert!(requests >= least, "{placement}: {requests} requests, at least {least}");
     }
+}
+
+#[test]
+fn each_request_comes_to_the_thread_that_owns_its_key() {
+    let passed_on = |more: &[&str]| {
+        let mut command = taillight(&["load", "cache", "--target", "sphinx", "--server-threads", "2"]);
+        command.args(["--server-memory", "64MiB", "--server-arg=--sharing", "--server-arg=nothing"]);
+        command.args([
+            "--server-set",
+            "partition_ports=on",
+            "--server-set",
+            "udp=on",
+            "--server-set",
+            "steering=key",
+        ]);
+        command.args([
+            "--keys",
+            "500",
+            "--connections",
+            "4",
+            "--rate",
+            "2k",
+            "--warmup",
+            "100ms",
+            "--window",
+            "2s",
+        ]);
+        let out = tempfile::tempdir().unwrap();
+        command.args(["--pace", "sleep", "--probe", "server", "--name", "seen", "--out"]).arg(out.path());
+        let output = finish(command.args(more));
+        assert!(output.status.success(), "{}", text(&output));
+        let mut trials = ResultFolder::open(&out.path().join("seen")).unwrap().load().unwrap().trials;
+        let trial = trials.remove(0);
+        no_errors(&trial);
+        trial.probes.unwrap().server.unwrap().figure("passed_on_per_request").unwrap()
+    };
+    let usual = passed_on(&[]);
+    assert!(usual > 0.3, "{usual}: every second key is the other thread's");
+    let told = passed_on(&["--placement", "partitions", "--mix", "get:80,set:20", "--verify"]);
+    assert!(told < 0.01, "{told}");
+    // Without the privilege the owner is asked.
+    let steered = passed_on(&["--udp", "--mix", "get:90,mget(1):10"]);
+    assert!(!launch::User::is_root() || steered < 0.01, "{steered}");
+    let mut refused = taillight(&["load", "cache", "--target", "sphinx", "--rate", "1k"]);
+    refuses(
+        refused.args(["--placement", "partitions"]),
+        1,
+        &["which thread owns which key", "partition_ports=on"],
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod ketama;
 use std::fmt;
 use std::str::FromStr;
 
+use proto_memcache::partition;
 use reactor::Address;
 use spec::workload::Placement;
 use units::ParseError;
@@ -131,6 +132,7 @@ enum Rule {
     All,
     Ketama(Continuum),
     Modulo(u32),
+    Partitions(usize),
 }
 
 impl Shards {
@@ -140,6 +142,7 @@ impl Shards {
             Placement::Replicated => Rule::All,
             Placement::Ketama => Rule::Ketama(Continuum::new(&cluster.servers)),
             Placement::Modulo => Rule::Modulo(cluster.servers.len() as u32),
+            Placement::Partitions => Rule::Partitions(cluster.servers.len()),
         })
     }
 
@@ -152,6 +155,7 @@ impl Shards {
             Rule::All => None,
             Rule::Ketama(continuum) => Some(continuum.server(hash::md5(key))),
             Rule::Modulo(servers) => Some((hash::one_at_a_time(key) % servers) as usize),
+            Rule::Partitions(threads) => Some(partition::of(key, *threads)),
         }
     }
 }

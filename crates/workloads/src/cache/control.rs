@@ -1,5 +1,5 @@
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -30,6 +30,10 @@ pub enum ControlError {
     Garbage { server: String, asked: &'static str, answer: String },
     #[error("{server} refused to store: {answer}; give it more memory, or use fewer or smaller items")]
     Refused { server: String, answer: String },
+    #[error(
+        "{server} does not tell which thread owns which key; --placement partitions takes a Sphinx with --partition-ports, such as --server-set partition_ports=on"
+    )]
+    NoPartitions { server: String },
     #[error("the connection to {server} failed: {source}")]
     Io { server: String, source: io::Error },
 }
@@ -129,6 +133,29 @@ impl Control {
             let Outcome::Stats(stats) = outcome else { return Ok(None) };
             Ok(stats.get("curr_items").and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()))
         })
+    }
+
+    /// Where each thread of a server listens for its own keys, in their order.
+    ///
+    /// Errors: it has no such ports.
+    pub fn partitions(&mut self) -> Result<Vec<SocketAddr>, ControlError> {
+        let stats = |out: &mut Vec<u8>| client::stats(out, b"partitions");
+        let server = self.server.clone();
+        let found = self.ask(stats, Expect::Stats, "stats partitions", |outcome| match outcome {
+            Outcome::Stats(stats) => {
+                let text =
+                    |name: &str| stats.get(name).map(|text| String::from_utf8_lossy(text).into_owned());
+                let threads = text("threads").and_then(|threads| threads.parse::<usize>().ok()).unwrap_or(0);
+                let is_known = text("hash").as_deref() == Some("murmur3_32");
+                // The first of several addresses is as good as the others.
+                let of = |thread: usize| text(&format!("{thread}:listen"))?.split(',').next()?.parse().ok();
+                Ok((0..threads).filter(|_| is_known).map(of).collect::<Option<Vec<SocketAddr>>>())
+            }
+            // memcached knows no such statistics.
+            Outcome::Error { .. } => Ok(None),
+            other => Err(words(&other)),
+        })?;
+        found.filter(|found| !found.is_empty()).ok_or(ControlError::NoPartitions { server })
     }
 
     /// Sends one request and makes something of its answer; `Err` of `look` says what the answer is instead.
