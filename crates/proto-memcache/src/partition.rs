@@ -2,7 +2,7 @@
 //! each key directly, and a program in the kernel that hands each datagram to its owner.
 //!
 //! The hash is MurmurHash3 of 32 bits with seed 0, which clients find in a library of their language. Its seed is no
-//! secret: whoever may store can choose keys of one partition, as with any sharding that clients do.
+//! secret: a client that may store can choose keys of one partition, as with any sharding that clients do.
 
 /// Bits of the hash that choose: what is left of 64 beside an index's own, and with up to 256 partitions no two differ by
 /// more than 0.03 % in what they get.

@@ -1,6 +1,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use cache_store::Policy;
 use clap::builder::{PathBufValueParser, StringValueParser};
@@ -19,10 +21,10 @@ pub(crate) struct Flags {
     /// TCP port; 0 takes a free one and prints it.
     #[arg(short, long, default_value_t = 11211, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(parse_port))]
     pub(crate) port: u16,
-    /// UDP port; 0 is none. A datagram of some bytes is answered with up to a MiB to whatever address it bears, so
-    /// never open it to strangers.
-    #[arg(short = 'U', long, default_value_t = 0, value_name = "PORT", value_parser = Trimmed(value_parser!(u16)))]
-    pub(crate) udp_port: u16,
+    /// UDP port; 0 is none, tcp that of TCP. A datagram of some bytes is answered with up to a MiB to whatever address it
+    /// bears, so never open it to strangers.
+    #[arg(short = 'U', long, default_value_t = UdpPort::None, value_name = "PORT", value_parser = Trimmed(str::parse::<UdpPort>))]
+    pub(crate) udp_port: UdpPort,
     /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,host:11212 (IPv6 in brackets), or *
     /// for every address. Every client that can reach one can read and write everything. With -Z, notls:ADDRESS is not
     /// encrypted.
@@ -195,6 +197,52 @@ pub(crate) struct Flags {
     /// command line says counts more.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// Where datagrams are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UdpPort {
+    /// Nowhere.
+    None,
+    /// On the port of TCP, also where that is one that was free.
+    OfTcp,
+    /// On this one.
+    Port(NonZero<u16>),
+}
+
+impl UdpPort {
+    /// Its number, 0 for that of TCP; `None` where there is none.
+    pub(crate) fn number(self) -> Option<u16> {
+        match self {
+            UdpPort::None => None,
+            UdpPort::OfTcp => Some(0),
+            UdpPort::Port(port) => Some(port.get()),
+        }
+    }
+}
+
+impl Display for UdpPort {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            UdpPort::None => f.pad("0"),
+            UdpPort::OfTcp => f.pad("tcp"),
+            UdpPort::Port(port) => port.fmt(f),
+        }
+    }
+}
+
+impl FromStr for UdpPort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<UdpPort, String> {
+        match text {
+            "tcp" => Ok(UdpPort::OfTcp),
+            _ => match text.parse::<u16>() {
+                Ok(number) => Ok(NonZero::new(number).map_or(UdpPort::None, UdpPort::Port)),
+                Err(_) => Err("write a port from 1 to 65535, 0 for none, or tcp for the port of TCP".into()),
+            },
+        }
+    }
 }
 
 /// What is handed to the thread that should have it.

@@ -221,6 +221,12 @@ fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result
     for address in &places.plain {
         let listened = match address {
             Address::Unix(path) => listen_at_path(reactor, path, unix_mask),
+            // That of TCP, which stands before it.
+            Address::Udp(socket) if socket.port() == 0 => {
+                let of_tcp = |taken: &Address| matches!(taken, Address::Tcp(tcp) if tcp.ip() == socket.ip());
+                let port = taken.plain.iter().find(|taken| of_tcp(taken)).and_then(Address::socket);
+                reactor.listen_in_plain(&Address::Udp(port.unwrap_or(*socket)))
+            }
             address => reactor.listen_in_plain(address),
         };
         taken.plain.push(listened.map_err(|error| cannot_listen(address, &error))?);

@@ -10,14 +10,13 @@ use proto_memcache::partition;
 use reactor::{allowed_cpus, pin_to};
 use support::client::Client;
 use support::datagrams::Datagrams;
-use support::{PATIENCE, free_udp_port, spawn, sphinxd};
+use support::{PATIENCE, spawn, sphinxd};
 
 const LOOPS: [&str; 2] = ["epoll", "auto"];
 
 /// Starts a server that steers datagrams; `None`, with a line that says so, where the kernel takes no program here.
 fn steered(args: &str) -> Option<(support::Running, SocketAddr)> {
-    let port = free_udp_port();
-    let server = sphinxd(&format!("--steering key -U {port} {args}"));
+    let server = sphinxd(&format!("--steering key -U tcp {args}"));
     if server
         .process
         .stderr_tail()
@@ -27,7 +26,7 @@ fn steered(args: &str) -> Option<(support::Running, SocketAddr)> {
         println!("skipped: programs of the kernel may not be loaded here");
         return None;
     }
-    let address = SocketAddr::new(server.address.ip(), port);
+    let address = server.address;
     Some((server, address))
 }
 
@@ -52,9 +51,8 @@ fn each_datagram_comes_to_the_owner_of_its_key() {
 
 #[test]
 fn without_steering_the_owner_is_asked() {
-    let port = free_udp_port();
-    let server = sphinxd(&format!("-t 4 --sharing nothing -U {port}"));
-    let mut peer = Datagrams::to(SocketAddr::new(server.address.ip(), port));
+    let server = sphinxd("-t 4 --sharing nothing -U tcp");
+    let mut peer = Datagrams::to(server.address);
     for i in 0..100 {
         assert_eq!(peer.ask(format!("set key:{i} 0 0 1\r\nx\r\n")), "STORED\r\n");
     }
@@ -64,9 +62,8 @@ fn without_steering_the_owner_is_asked() {
 #[test]
 fn a_request_of_several_datagrams_is_served() {
     for args in ["-t 3", "-t 3 --steering key", "-t 1"] {
-        let port = free_udp_port();
-        let server = sphinxd(&format!("{args} -U {port}"));
-        let mut udp = Datagrams::to(SocketAddr::new(server.address.ip(), port));
+        let server = sphinxd(&format!("{args} -U tcp"));
+        let mut udp = Datagrams::to(server.address);
         let value = "v".repeat(100_000);
         let text = format!("set large 0 0 {}\r\n{value}\r\n", value.len());
         let parts: Vec<&[u8]> = text.as_bytes().chunks(1_392).collect();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail, ensure};
 
 use crate::auth::UsersFormat;
-use crate::flags::{Flags, Protocol};
+use crate::flags::{Flags, Protocol, UdpPort};
 
 /// The variable with the file of users for SASL. Source: memcached's `sasl_defs.c`.
 pub(super) const PWDB: &str = "MEMCACHED_SASL_PWDB";
@@ -25,7 +25,7 @@ pub(super) struct Access {
 pub(super) fn of(flags: &Flags, pwdb: Option<OsString>) -> Result<Access> {
     let auth_file = flags.auth_file.clone();
     ensure!(
-        auth_file.is_none() || flags.udp_port == 0,
+        auth_file.is_none() || flags.udp_port == UdpPort::None,
         "-U and -Y exclude each other: a datagram bears no proof of who sent it; leave out -U"
     );
     let (auth_file, auth_format) = match (flags.enable_sasl, auth_file, pwdb.filter(|file| !file.is_empty()))
@@ -38,7 +38,7 @@ pub(super) fn of(flags: &Flags, pwdb: Option<OsString>) -> Result<Access> {
         ),
     };
     ensure!(
-        !flags.enable_sasl || flags.udp_port == 0,
+        !flags.enable_sasl || flags.udp_port == UdpPort::None,
         "-U and -S exclude each other: a datagram bears no proof of who sent it; leave out -U"
     );
     let protocol = match (flags.enable_sasl, flags.protocol) {

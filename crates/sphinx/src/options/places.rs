@@ -8,7 +8,7 @@ use reactor::Address;
 use reactor::tls::{Clients, Oldest};
 
 use crate::extended::Extended;
-use crate::flags::Flags;
+use crate::flags::{Flags, UdpPort};
 use crate::listen::Layer;
 use crate::memcached_flags::no_effect;
 use crate::{Config, Tls};
@@ -31,18 +31,18 @@ pub(super) fn of(
         } else {
             listen.extend(streams.into_iter().map(Address::Tcp));
         }
-        if flags.udp_port > 0 {
-            listen.extend(with(flags.udp_port).map(Address::Udp));
+        if let Some(port) = flags.udp_port.number() {
+            listen.extend(with(port).map(Address::Udp));
         }
         if let Some(port) = flags.tls_port {
             encrypted.extend(with(port));
         }
     }
     ensure!(
-        network || (flags.udp_port == 0 && flags.tls_port.is_none() && !flags.enable_ssl),
+        network || (flags.udp_port == UdpPort::None && flags.tls_port.is_none() && !flags.enable_ssl),
         "with -s alone there is no network for -U, -Z and --tls-port; give -l, too"
     );
-    if flags.enable_ssl && flags.udp_port > 0 {
+    if flags.enable_ssl && flags.udp_port != UdpPort::None {
         warnings.push("-Z does not encrypt the datagrams of -U".into());
     }
     listen.extend(flags.unix_socket.clone().map(Address::Unix));
