@@ -46,10 +46,10 @@ impl Compared {
         self.dropped += other.dropped;
     }
 
-    /// The mean times by packets and by stages. Units: µs.
+    /// The mean times by packets and by stages; `None` where nothing was timed, or packets had no time between them. Units: µs.
     pub(crate) fn means_us(&self) -> Option<(f64, f64)> {
         let mean = |sum_ns: u64| sum_ns as f64 / self.requests as f64 / 1e3;
-        (self.requests > 0).then(|| (mean(self.packets_ns), mean(self.stages_ns)))
+        (self.requests > 0 && self.packets_ns > 0).then(|| (mean(self.packets_ns), mean(self.stages_ns)))
     }
 }
 
@@ -72,5 +72,7 @@ mod tests {
         got.add(&expect);
         assert_eq!((got.requests, got.alone, got.means_us()), (4, 2, Some((6.0, 5.0))));
         assert_eq!(Compared::new(&timed, &HashMap::new()).means_us(), None);
+        let timed = Timed { requests: vec![((1, 10), 0)], ..timed };
+        assert_eq!(Compared::new(&timed, &stages).means_us(), None);
     }
 }
