@@ -30,7 +30,6 @@ fn check_authentication(address: SocketAddr) {
     let mut client = Client::connect(address);
     assert_eq!(client.ask("get k"), "CLIENT_ERROR unauthenticated");
     assert_eq!(client.ask("version"), "CLIENT_ERROR unauthenticated");
-    assert_eq!(client.ask(""), "CLIENT_ERROR unauthenticated");
     assert_eq!(ask(&mut client, "ann wrong"), "CLIENT_ERROR authentication failure");
     assert_eq!(ask(&mut client, "eve secret"), "CLIENT_ERROR authentication failure");
     assert_eq!(ask(&mut client, "ann"), "CLIENT_ERROR bad authentication token format");
@@ -68,6 +67,8 @@ fn an_unknown_client_gets_nothing() {
     }
     let server = sphinxd(&format!("-t 2 -Y {} -v", file.display()));
     check_authentication(server.address);
+    // memcached 1.6.45 closes, or waits for more.
+    assert_eq!(Client::connect(server.address).ask(""), "CLIENT_ERROR unauthenticated");
     // The file may change while the server runs.
     fs::write(&file, "eve:new\n").unwrap();
     signal(&server.process, "HUP");
