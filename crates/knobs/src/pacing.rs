@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use ebpf::{Instruction, SOCK_OPS};
 use nix::libc;
 use units::client_address::PACED;
 
@@ -19,13 +20,11 @@ const NAME: &[u8] = b"taillight_pace";
 const MOST: i32 = i32::MAX;
 
 // Commands, types and helpers. Source: include/uapi/linux/bpf.h.
-const BPF_PROG_LOAD: c_long = 5;
 const BPF_PROG_ATTACH: c_long = 8;
 const BPF_PROG_DETACH: c_long = 9;
 const BPF_PROG_GET_FD_BY_ID: c_long = 13;
 const BPF_OBJ_GET_INFO_BY_FD: c_long = 15;
 const BPF_PROG_QUERY: c_long = 16;
-const BPF_PROG_TYPE_SOCK_OPS: u32 = 13;
 const BPF_CGROUP_SOCK_OPS: u32 = 3;
 /// Beside programs of others in the same group.
 const BPF_F_ALLOW_MULTI: u32 = 2;
@@ -37,31 +36,14 @@ const REMOTE_IP4: i16 = 24;
 /// The most programs of a control group that are looked through.
 const PROGRAMS: usize = 64;
 
-/// An instruction. Source: Documentation/bpf/standardization/instruction-set.rst.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Instruction {
-    code: u8,
-    /// The destination in the lower four bits, the source in the upper.
-    registers: u8,
-    offset: i16,
-    immediate: i32,
-}
-
-const fn instruction(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instruction {
-    // The order of the two halves is that of the machine's bytes.
-    let registers = if cfg!(target_endian = "little") { from << 4 | to } else { to << 4 | from };
-    Instruction { code, registers, offset, immediate }
-}
-
 const fn set(to: u8, value: i32) -> Instruction {
-    instruction(0xb7, to, 0, 0, value)
+    Instruction::new(0xb7, to, 0, 0, value)
 }
 const fn copy(to: u8, from: u8) -> Instruction {
-    instruction(0xbf, to, from, 0, 0)
+    Instruction::new(0xbf, to, from, 0, 0)
 }
 const fn load32(to: u8, from: u8, offset: i16) -> Instruction {
-    instruction(0x61, to, from, offset, 0)
+    Instruction::new(0x61, to, from, offset, 0)
 }
 
 /// Sets `SO_MAX_PACING_RATE` of an accepted connection to what its client's address says, as [`units::client_address::paced_rate`] reads it.
@@ -69,36 +51,36 @@ const PROGRAM: [Instruction; 27] = [
     copy(6, 1),
     load32(2, 6, OP),
     // Another operation: to the end.
-    instruction(0x55, 2, 0, 22, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB),
+    Instruction::new(0x55, 2, 0, 22, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB),
     load32(2, 6, REMOTE_IP4),
     // From the order on the wire.
-    instruction(0xdc, 2, 0, 0, 32),
+    Instruction::new(0xdc, 2, 0, 0, 32),
     copy(3, 2),
-    instruction(0x77, 3, 0, 0, 16),
+    Instruction::new(0x77, 3, 0, 0, 16),
     // Another client: to the end.
-    instruction(0x55, 3, 0, 17, ((PACED[0] as i32) << 8) | PACED[1] as i32),
-    instruction(0x57, 2, 0, 0, 0xffff),
+    Instruction::new(0x55, 3, 0, 17, ((PACED[0] as i32) << 8) | PACED[1] as i32),
+    Instruction::new(0x57, 2, 0, 0, 0xffff),
     copy(3, 2),
     // The power of two is the upper 5 bits, the digits are the lower 11 with a 1 before them.
-    instruction(0x77, 3, 0, 0, 11),
-    instruction(0x57, 2, 0, 0, 0x7ff),
-    instruction(0x47, 2, 0, 0, 0x800),
-    instruction(0x6f, 2, 3, 0, 0),
+    Instruction::new(0x77, 3, 0, 0, 11),
+    Instruction::new(0x57, 2, 0, 0, 0x7ff),
+    Instruction::new(0x47, 2, 0, 0, 0x800),
+    Instruction::new(0x6f, 2, 3, 0, 0),
     // Sixteenths of a bit are bytes by 2 to the 7th.
-    instruction(0x77, 2, 0, 0, 7),
+    Instruction::new(0x77, 2, 0, 0, 7),
     // No more than the option holds, compared without a sign.
-    instruction(0xb5, 2, 0, 1, MOST),
+    Instruction::new(0xb5, 2, 0, 1, MOST),
     set(2, MOST),
-    instruction(0x63, 10, 2, -4, 0),
+    Instruction::new(0x63, 10, 2, -4, 0),
     copy(1, 6),
     set(2, libc::SOL_SOCKET),
     set(3, libc::SO_MAX_PACING_RATE),
     copy(4, 10),
-    instruction(0x07, 4, 0, 0, -4),
+    Instruction::new(0x07, 4, 0, 0, -4),
     set(5, 4),
-    instruction(0x85, 0, 0, 0, BPF_FUNC_SETSOCKOPT),
+    Instruction::new(0x85, 0, 0, 0, BPF_FUNC_SETSOCKOPT),
     set(0, 1),
-    instruction(0x95, 0, 0, 0, 0),
+    Instruction::new(0x95, 0, 0, 0, 0),
 ];
 
 /// Whether the program is attached to the control group at `group`.
@@ -114,43 +96,9 @@ pub(crate) fn is_attached(group: &Path) -> io::Result<bool> {
 pub(crate) fn attach(group: &Path, on: bool) -> io::Result<()> {
     let group = File::open(group)?;
     if on {
-        return change(BPF_PROG_ATTACH, &group, &load()?);
+        return change(BPF_PROG_ATTACH, &group, &ebpf::load(SOCK_OPS, &PROGRAM, c"GPL", NAME)?);
     }
     attached(&group)?.iter().try_for_each(|program| change(BPF_PROG_DETACH, &group, program))
-}
-
-/// `union bpf_attr` of `BPF_PROG_LOAD`, as far as it is used.
-#[repr(C)]
-#[derive(Default)]
-struct Load {
-    kind: u32,
-    count: u32,
-    instructions: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log: u64,
-    version: u32,
-    flags: u32,
-    name: [u8; 16],
-    device: u32,
-    attach: u32,
-}
-
-fn load() -> io::Result<OwnedFd> {
-    let mut name = [0; 16];
-    name[..NAME.len()].copy_from_slice(NAME);
-    let mut attr = Load {
-        kind: BPF_PROG_TYPE_SOCK_OPS,
-        count: PROGRAM.len() as u32,
-        instructions: PROGRAM.as_ptr() as u64,
-        license: c"GPL".as_ptr() as u64,
-        name,
-        ..Load::default()
-    };
-    let fd = bpf(BPF_PROG_LOAD, &mut attr)?;
-    // SAFETY: the kernel has just made it, and nothing else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 /// Of `BPF_PROG_ATTACH` and `BPF_PROG_DETACH`.
@@ -254,12 +202,11 @@ fn attached(group: &File) -> io::Result<Vec<OwnedFd>> {
     Ok(found)
 }
 
-/// `bpf(2)`.
+/// `bpf(2)`, by a structure of this file.
 fn bpf<T>(command: c_long, attr: &mut T) -> io::Result<c_long> {
-    // SAFETY: `attr` is the beginning of the kernel's union for this command, with its own size, and all pointers in it lead to
-    // memory that outlives the call and is as long as is said beside them.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attr as *mut T, size_of::<T>()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    // SAFETY: `attr` is the beginning of the kernel's union for this command, and all pointers in it lead to memory that outlives
+    // the call and is as long as is said beside them.
+    unsafe { ebpf::call(command, attr) }
 }
 
 #[cfg(test)]

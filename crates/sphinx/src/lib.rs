@@ -41,7 +41,6 @@
 
 mod allocator;
 mod arriving;
-mod assembler;
 mod auth;
 mod binary;
 mod budget;

@@ -13,12 +13,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use ebpf::{Label, Op, Program, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, SOCKET_FILTER, Size};
 use proto_memcache::partition;
 
-use crate::assembler::{
-    Label, Op, Program, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, SKB_LOAD_BYTES, Size,
-};
-
+/// The kernel's helper that copies a part of a packet. Source: `linux/bpf.h`, `bpf_func_id`.
+const SKB_LOAD_BYTES: i32 = 26;
 /// What stands before the text of a datagram. Units: bytes. Source: memcached's `protocol.txt`, UDP protocol.
 const FRAME: i32 = 8;
 /// The longest key. Units: bytes.
@@ -77,7 +76,7 @@ fn program(threads: usize) -> Program {
     }
     p.jump(any);
     p.place(binary);
-    p.hash(hash, any, |p, done| p.jump_if_registers(Op::AtLeast, R8, R4, done));
+    hash_key(&mut p, hash, any, |p, done| p.jump_if_registers(Op::AtLeast, R8, R4, done));
 
     // Text: the key is behind the first space.
     p.place(text);
@@ -91,11 +90,11 @@ fn program(threads: usize) -> Program {
     p.load(Size::Byte, R0, R1, -TEXT as i16);
     p.jump_if(Op::Differs, R0, i32::from(b' '), command);
     p.add(R7, 1);
-    p.hash(hash, any, |p, done| p.jump_if(Op::AtMost, R0, i32::from(b' '), done));
+    hash_key(&mut p, hash, any, |p, done| p.jump_if(Op::AtMost, R0, i32::from(b' '), done));
 
     // The end of MurmurHash3, whose last word is in r5, and the thread.
     p.place(hash);
-    p.mix_in();
+    mix_in(&mut p);
     p.xor_register(R9, R8);
     for (shift, multiplier) in [(16, Some(partition::END[0])), (13, Some(partition::END[1])), (16, None)] {
         p.copy32(R1, R9);
@@ -125,68 +124,99 @@ fn program(threads: usize) -> Program {
     p
 }
 
-impl Program {
-    /// Hashes the key at r7 of the text, byte by byte, until `is_over` jumps to `done`, with the byte in r0 and how many were
-    /// hashed in r8. Jumps to `any` where it is too long to be a key.
-    ///
-    /// The kernel follows every path through a program before it takes it. That r7 and r8 are numbers that it knows on each
-    /// path is what it needs: a length that is read first and counted down would be paths without number.
-    fn hash(&mut self, done: Label, any: Label, is_over: impl FnOnce(&mut Program, Label)) {
-        for register in [R5, R8, R9] {
-            self.set(register, 0);
-        }
-        let next = self.label();
-        self.place(next);
-        self.copy(R1, R10);
-        self.add_register(R1, R7);
-        self.add_register(R1, R8);
-        self.load(Size::Byte, R0, R1, -TEXT as i16);
-        is_over(self, done);
-        self.jump_if(Op::AtLeast, R8, KEY, any);
-        // The byte's place in its word.
-        self.copy(R2, R8);
-        self.and(R2, 3);
-        self.shift_left(R2, 3);
-        self.shift_left_register(R0, R2);
-        self.or_register(R5, R0);
-        self.add(R8, 1);
-        self.copy(R2, R8);
-        self.and(R2, 3);
-        self.jump_if(Op::Differs, R2, 0, next);
-        self.mix_in();
-        self.rotate_left32(R9, R1, 13);
-        self.multiply32(R9, 5);
-        self.add32(R9, partition::MIX[2]);
-        self.set(R5, 0);
-        self.jump(next);
+/// Hashes the key at r7 of the text, byte by byte, until `is_over` jumps to `done`, with the byte in r0 and how many were
+/// hashed in r8. Jumps to `any` where it is too long to be a key.
+///
+/// The kernel follows every path through a program before it takes it. That r7 and r8 are numbers that it knows on each
+/// path is what it needs: a length that is read first and counted down would be paths without number.
+fn hash_key(p: &mut Program, done: Label, any: Label, is_over: impl FnOnce(&mut Program, Label)) {
+    for register in [R5, R8, R9] {
+        p.set(register, 0);
     }
+    let next = p.label();
+    p.place(next);
+    p.copy(R1, R10);
+    p.add_register(R1, R7);
+    p.add_register(R1, R8);
+    p.load(Size::Byte, R0, R1, -TEXT as i16);
+    is_over(p, done);
+    p.jump_if(Op::AtLeast, R8, KEY, any);
+    // The byte's place in its word.
+    p.copy(R2, R8);
+    p.and(R2, 3);
+    p.shift_left(R2, 3);
+    p.shift_left_register(R0, R2);
+    p.or_register(R5, R0);
+    p.add(R8, 1);
+    p.copy(R2, R8);
+    p.and(R2, 3);
+    p.jump_if(Op::Differs, R2, 0, next);
+    mix_in(p);
+    p.rotate_left32(R9, R1, 13);
+    p.multiply32(R9, 5);
+    p.add32(R9, partition::MIX[2]);
+    p.set(R5, 0);
+    p.jump(next);
+}
 
-    /// Mixes the word of r5 into the hash.
-    fn mix_in(&mut self) {
-        self.multiply32(R5, partition::MIX[0]);
-        self.rotate_left32(R5, R1, 15);
-        self.multiply32(R5, partition::MIX[1]);
-        self.xor_register(R9, R5);
-    }
+/// Mixes the word of r5 into the hash.
+fn mix_in(p: &mut Program) {
+    p.multiply32(R5, partition::MIX[0]);
+    p.rotate_left32(R5, R1, 15);
+    p.multiply32(R5, partition::MIX[1]);
+    p.xor_register(R9, R5);
 }
 
 /// Gives the program for a server of `threads` threads to the kernel.
 ///
 /// Errors: the process may not (it takes root or `CAP_BPF`), or the kernel has no eBPF or is older than Linux 5.3.
 pub(crate) fn by_key(threads: usize) -> io::Result<OwnedFd> {
-    program(threads).load_as_filter(c"sphinx_by_key")
+    // No helper is called that only programs under the GPL may call.
+    ebpf::load(SOCKET_FILTER, &program(threads).finish(), c"Apache-2.0", b"sphinx_by_key")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
+    use std::ffi::c_long;
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
     use proptest::prelude::*;
     use proptest::test_runner::TestRunner;
     use proto_memcache::client::udp::Header;
 
     use super::*;
-    use crate::assembler::tests::run;
+
+    const BPF_PROG_TEST_RUN: c_long = 10;
+    /// What a packet of the test begins with, and programs for sockets are not shown. Units: bytes.
+    const ETHERNET: usize = 14;
+
+    #[repr(C)]
+    #[derive(Default)]
+    struct TestRun {
+        program: u32,
+        returned: u32,
+        length: u32,
+        length_out: u32,
+        data: u64,
+        data_out: u64,
+        repeat: u32,
+        duration: u32,
+    }
+
+    /// What a program for sockets returns for these bytes.
+    fn run(program: BorrowedFd<'_>, bytes: &[u8]) -> i32 {
+        let packet = [&[0; ETHERNET], bytes].concat();
+        let mut run = TestRun {
+            program: program.as_raw_fd() as u32,
+            length: packet.len() as u32,
+            data: packet.as_ptr() as u64,
+            repeat: 1,
+            ..TestRun::default()
+        };
+        // SAFETY: the structure is what the command takes, and the packet outlives the call.
+        unsafe { ebpf::call(BPF_PROG_TEST_RUN, &mut run) }.unwrap();
+        run.returned as i32
+    }
 
     /// The program; `None`, with a line that says so, where it may not be loaded here.
     fn loaded(threads: usize) -> Option<OwnedFd> {
