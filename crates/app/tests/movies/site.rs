@@ -177,6 +177,19 @@ impl Site {
         self.ask(&Request::get(path))
     }
 
+    /// The page of a film with all of its parts. One that is late is left out, as the first may be on a busy machine: asks until none is.
+    #[track_caller]
+    pub(crate) fn whole_page(&self, path: &str) -> Value {
+        let mut page = Value::Null;
+        until(&format!("{path} has all parts"), || {
+            let answer = self.get(path);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            page = answer.json();
+            page["missing"] == json!([])
+        });
+        page
+    }
+
     /// The token of a user of the data set.
     #[track_caller]
     pub(crate) fn token(&self, user: u64) -> String {

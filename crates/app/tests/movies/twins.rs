@@ -1,6 +1,5 @@
 //! The same site as services in Java, and as one program.
 
-use serde_json::json;
 use traces::Request as Traced;
 
 use crate::edges::{each_query_makes_the_calls_of_its_graph, requests_in, traced};
@@ -20,8 +19,8 @@ fn the_same_services_in_java_are_the_same_site() {
 fn one_program_is_the_same_site() {
     let Some(mut site) = Site::start_of("movies-monolith", &["web.instances=1"]) else { return };
     site.keeps_the_contract();
-    let page = traced(&site, 9, Request::get("/api/movie/3?reviews=3"));
-    assert_eq!(page["missing"], json!([]), "{page}");
+    site.whole_page("/api/movie/3?reviews=3");
+    traced(&site, 9, Request::get("/api/movie/3?reviews=3"));
     let own = || requests_in(site.spans()).into_iter().find(|request: &Traced| request.trace.0[0] == 9);
     until("the span of a request that was traced is there", || own().is_some());
     let request = own().unwrap();
