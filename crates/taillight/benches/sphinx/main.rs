@@ -23,6 +23,7 @@ mod table;
 #[path = "../shared/tables.rs"]
 mod tables;
 mod throughput;
+mod transfers;
 mod two_cores;
 mod values;
 
@@ -51,6 +52,8 @@ enum Part {
     Values,
     /// Facebook's ETC.
     Etc,
+    /// What other clients feel of items of 100 MB.
+    Transfers,
 }
 
 #[derive(Parser)]
@@ -120,7 +123,7 @@ fn main() {
     };
     let Options { rounds, seconds, .. } = options;
     setting.report.validity(format!("{rounds} rounds of {seconds} s; median (least–most) over the rounds"));
-    let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values, Part::Etc];
+    let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values, Part::Etc, Part::Transfers];
     for part in all.into_iter().filter(|part| options.only.is_empty() || options.only.contains(part)) {
         match part {
             Part::Throughput => throughput::run(&setting),
@@ -129,6 +132,7 @@ fn main() {
             Part::Two => two_cores::run(&setting),
             Part::Values => values::run(&setting),
             Part::Etc => values::etc(&setting),
+            Part::Transfers => transfers::run(&setting),
         }
     }
     setting.report.write(options.json.as_deref());
@@ -137,7 +141,12 @@ fn main() {
 impl Setting {
     /// All servers on the server's core, each with one thread: memcacheds first, the floor last.
     fn contestants(&self) -> Vec<Contestant> {
-        self.on(&self.server_cpu.to_string(), 1)
+        self.with("")
+    }
+
+    /// The same, each with these arguments behind its own.
+    fn with(&self, more: &str) -> Vec<Contestant> {
+        self.on(&self.server_cpu.to_string(), 1, more)
     }
 
     /// Gives each the items of `load`.
@@ -147,15 +156,15 @@ impl Setting {
         }
     }
 
-    fn on(&self, cpus: &str, threads: usize) -> Vec<Contestant> {
+    fn on(&self, cpus: &str, threads: usize, more: &str) -> Vec<Contestant> {
         let mut all = Vec::new();
         for program in &self.memcacheds {
             for extra in ["", "-o modern", "-o no_lru_maintainer"] {
-                all.push(Contestant::memcached(program, extra, cpus, threads));
+                all.push(Contestant::memcached(program, &format!("{extra}{more}"), cpus, threads));
             }
         }
-        all.push(Contestant::sphinx("--spin off", cpus));
-        all.extend(self.sphinxes.iter().map(|args| Contestant::sphinx(args, cpus)));
+        let sphinxes = ["--spin off"].into_iter().chain(self.sphinxes.iter().map(String::as_str));
+        all.extend(sphinxes.map(|args| Contestant::sphinx(&format!("{args}{more}"), cpus)));
         all.push(Contestant::floor(cpus));
         all
     }

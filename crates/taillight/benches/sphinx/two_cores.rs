@@ -14,7 +14,7 @@ const CONNECTIONS: [u32; 5] = [24, 48, 96, 192, 384];
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Two server threads on two cores, the generator beside them, closed loop as in the paper");
     let cpus = format!("{},{}", setting.server_cpu, setting.generator_cpu);
-    let mut all = setting.on(&cpus, 2);
+    let mut all = setting.on(&cpus, 2, "");
     // A floor of two threads is a cluster of two partitions, not the same service.
     all.retain(|contestant| contestant.kind != Kind::Floor);
     setting.fill(&all, &Load::new("get", 1));
