@@ -108,6 +108,29 @@ impl Verdict {
         !matches!(self, Verdict::Invalid { .. })
     }
 
+    /// Whether all that was wrong with the trial is when its requests were sent and its responses read: what the server did for each
+    /// of them is not touched by it.
+    pub fn is_only_late(&self) -> bool {
+        let of_time = |reason: Reason| match reason {
+            Reason::GeneratorLag
+            | Reason::ReceiveLag
+            | Reason::HostDisturbed
+            | Reason::GeneratorSaturated
+            | Reason::RateMissed
+            | Reason::NotSteady => true,
+            Reason::ErrorRate
+            | Reason::FillFailed
+            | Reason::VerifyFailed
+            | Reason::KnobDrift
+            | Reason::AgentLost
+            | Reason::ProbeLoss
+            | Reason::ServiceEnded
+            | Reason::SpansLost => false,
+        };
+        let Verdict::Invalid { reasons } = self else { return false };
+        !reasons.is_empty() && reasons.iter().all(|invalid| of_time(invalid.reason))
+    }
+
     /// Whether a second trial may well be usable: what invalidated this one came from around the server and passes.
     pub fn may_pass(&self) -> bool {
         let passes = |reason: Reason| match reason {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use results::Verdict;
 use results::study::{Cell, X};
 use stats::{MIN_TO_JUDGE, median, sign_flip_test};
 
@@ -90,9 +91,37 @@ fn p_value(differences: &[f64]) -> Option<f64> {
     (differences.len() >= MIN_TO_JUDGE).then(|| sign_flip_test(differences, SEED)).flatten()
 }
 
+/// What the cells say of a figure that counts what a request has the server do: what was only sent or read late is as good as any
+/// other, and stands with the figures. Otherwise as [`of_times`].
+pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
+    if !is_of_counts(check.metric()) {
+        return of_times(check, cells);
+    }
+    let mut timely = cells.0.to_vec();
+    for cell in timely.iter_mut().filter(|cell| cell.verdict.is_only_late()) {
+        cell.verdict = Verdict::Valid;
+    }
+    let mut evidence = of_times(check, Cells(&timely));
+    for (series, x) in points(check, cells) {
+        let late = cells.at(series, &x).filter(|cell| cell.verdict.is_only_late()).count();
+        if late > 0 {
+            let of = cells.at(series, &x).count();
+            evidence.words.push_str(&format!(
+                "; {series} at {x}: {late} of {of} measurements were not sent or read in time, which this figure does not depend on"
+            ));
+        }
+    }
+    evidence
+}
+
+/// Whether a metric counts what a request makes the server do, whenever it was sent: by whose thread its key is looked up.
+fn is_of_counts(metric: &str) -> bool {
+    metric == "own_passed_on_per_request"
+}
+
 /// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
 /// has not, as its queue grows for as long as it lasts, such cells are left out.
-pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
+fn of_times(check: &Check, cells: Cells<'_>) -> Evidence {
     let settles = is_of_waiting(check.metric());
     let settled: Vec<Cell> = cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
     let mut evidence = asked_of(check, if settles { Cells(&settled) } else { cells });

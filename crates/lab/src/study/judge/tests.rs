@@ -374,6 +374,28 @@ fn what_the_host_disturbed_is_neither_reproduced_nor_different() {
 }
 
 #[test]
+fn a_count_does_not_depend_on_when_requests_were_sent() {
+    let check = |metric: &str, reason: Reason, expect: ClaimVerdict| {
+        let mut all = cells("a", &[(50.0, &[0.001; 8])]);
+        for cell in &mut all {
+            cell.metrics = [(metric.to_owned(), 0.001)].into();
+            let late = Invalid { reason, detail: "1 ms".into() };
+            cell.verdict = Verdict::Invalid { reasons: vec![late] };
+        }
+        let within =
+            Check::Within { metric: metric.into(), of: spot("a", 50.0), least: Some(0.0), most: Some(0.01) };
+        let result = judged(within, &all);
+        assert_eq!(result.verdict, expect, "{metric}, {reason:?}: {result:?}");
+        let tells = result.measured.contains("a at 50: 8 of 8 measurements were not sent or read in time");
+        assert_eq!(tells, expect == ClaimVerdict::Reproduced, "{}", result.measured);
+    };
+    check("own_passed_on_per_request", Reason::ReceiveLag, ClaimVerdict::Reproduced);
+    check("own_passed_on_per_request", Reason::HostDisturbed, ClaimVerdict::Reproduced);
+    check("own_passed_on_per_request", Reason::VerifyFailed, ClaimVerdict::NotMeasurable);
+    check("server_cpu_us_per_request", Reason::ReceiveLag, ClaimVerdict::NotMeasurable);
+}
+
+#[test]
 fn too_few_blocks_are_the_hosts_only_where_it_disturbed_them() {
     let mut few = cells("a", &[(10.0, &[1.0, 1.1, 0.9])]);
     few.extend(cells("b", &[(10.0, &[2.0, 2.1, 1.9])]));
