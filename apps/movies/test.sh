@@ -54,7 +54,14 @@ tests_of() {
             check php-chassis php "$out/php/chassis/php/tests/units.php"
             check php-api php "$out/php/services/php/tests/units.php"
             ;;
-        python) check python-golden /usr/bin/python3 "$source/contract/golden.py" ;;
+        python)
+            check python-golden /usr/bin/python3 "$source/contract/golden.py"
+            if /usr/bin/python3 -c 'import numpy, PIL, bcrypt' 2>/dev/null && command -v ffmpeg >/dev/null && command -v npm >/dev/null; then
+                check data-set env PYTHONDONTWRITEBYTECODE=1 sh -c 'cd "$1" && /usr/bin/python3 -m unittest discover -s tests -t .' data "$source/data"
+            else
+                skip data-set 'python3-numpy, python3-pil, python3-bcrypt, ffmpeg or npm is missing'
+            fi
+            ;;
         java) check java-tests sh "$source/build/java.sh" "$source" "$out" --test ;;
     esac
 }

@@ -6,8 +6,8 @@ import bcrypt
 
 from . import draws, workers
 
-BALANCE_CENTS = 100_000
-"""Of each user at the beginning."""
+BALANCE_CENTS = 100_000_000
+"""Of each user at the beginning: some 250 000 rents, which no measurement comes to the end of."""
 STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 BCRYPT = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 """Digits of base64 as bcrypt orders them."""

@@ -51,6 +51,7 @@ class Loaded(unittest.TestCase):
             "memory": 128 << 20,
             "settings": {"durable": True},
             "settings_line": "",
+            "in_cluster": False,
         }
         jinja = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
         for name in ("postgresql.conf", "pg_hba.conf"):
@@ -134,6 +135,8 @@ class Loaded(unittest.TestCase):
         self.assertEqual(int(self.sql("movies", "movies", "-c", count)), before + 8000)
 
     def test_no_balance_is_negative(self):
+        little = "UPDATE users SET doc = jsonb_set(doc, '{balance_cents}', '100000') WHERE id = '1'"
+        self.sql("users", "users", "-c", little)
         self.bench("users", PAY, 200)
         left = int(self.sql("users", "users", "-c", "SELECT doc ->> 'balance_cents' FROM users WHERE id = '1'"))
         # 1600 charges of 250 cents are four times what there was.

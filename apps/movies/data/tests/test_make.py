@@ -247,7 +247,7 @@ class Broken(unittest.TestCase):
         check("bucket", "reviews/movie_reviews.tsv", r"\[\d+", "[0", "movie_reviews: not the reviews")
         check("twice", "movies/persons.tsv", "(?m)^2\t", "1\t", "the key 1 is there twice")
         check("title", "movies/titles.tsv", "(?m)^the", "thy", "titles: not those")
-        check("balance", "users/users.tsv", ":100000", ":-1", "users: 1 is not as it was made")
+        check("balance", "users/users.tsv", ":100000000", ":-1", "users: 1 is not as it was made")
         check("hash", "users/users.tsv", r"(?m)(04\$.*).\",", r'\1.",', "the hash of 1 is not")
         check("picture", "movies/pictures.tsv", "ffd8ff", "000000", "t:1 is no JPEG")
         check("json", "movies/movies.tsv", "{", "", "cannot be read")
