@@ -324,7 +324,8 @@ impl Model {
             }
             _ => Entry { value, flags, expiry, cas: 0 },
         };
-        let fits = proto_memcache::limits::item_size(bytes.len(), entry.flags, entry.value.len()) <= ITEM_MAX;
+        let fits =
+            proto_memcache::limits::item_size(bytes.len(), entry.flags, entry.value.len()) <= LARGE_MAX;
         match stored {
             Stored::Stored => {
                 assert!(fits, "an item over the limit was stored");

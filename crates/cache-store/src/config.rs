@@ -12,8 +12,8 @@ use crate::records::Location;
 /// How a [`Store`](crate::Store) is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What segments and index may take together. Units: bytes. Bounds: at least two segments, and if it
-    /// is less than that and the index together, the index comes on top.
+    /// What segments and index may take together. Units: bytes. Bounds: at least [`Config::memory_min`], and if
+    /// it is less than two segments and the index together, the index comes on top.
     pub memory: usize,
     /// What [`Store::set_memory`](crate::Store::set_memory) may make of it; less than the memory means the memory. Units:
     /// bytes. Cost: addresses, and 12 B for each segment.
@@ -77,9 +77,9 @@ impl Config {
         }
     }
 
-    /// The least memory that works. Units: bytes.
+    /// The least memory that works: two segments, and two of the largest items, or of 2 MiB where these are larger. Units: bytes.
     pub fn memory_min(&self) -> usize {
-        self.segment * SEGMENTS_MIN
+        self.item_max.clamp(1, SEGMENT).next_multiple_of(self.segment) * SEGMENTS_MIN
     }
 
     /// What the segments take. Units: bytes.
@@ -117,8 +117,10 @@ impl Config {
 /// Why a store cannot be made.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
-    /// Fewer than two segments.
-    #[error("{memory} of memory is too little for a partition; the least is {least}, two segments")]
+    /// Fewer than two segments, or room for fewer than two of the largest items.
+    #[error(
+        "{memory} of memory is too little for a partition; the least is {least}, two segments or two of the largest items"
+    )]
     TooLittle {
         /// What was given.
         memory: Bytes,

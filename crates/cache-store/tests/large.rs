@@ -96,10 +96,26 @@ fn a_large_value_is_an_item_as_every_other() {
             assert!((entry.value.as_ptr(), entry.value.len(), entry.cas) == (place, length, cas));
             assert!(entry.marks == Marks::STALE && entry.expiry == Expiry::NEVER && entry.fetched);
             assert_eq!(store.count(key, true, 1, NOW), Counted::NonNumeric);
-            for verb in [StoreVerb::Append, StoreVerb::Prepend] {
-                assert_eq!(store.store(verb, key, 0, Expiry::NEVER, b"x", NOW), Stored::TooLarge);
+            // Two of the largest have no room beside each other: where nothing may go, neither may the old one.
+            let is_refused = policy == Policy::Never && length > 5 * SEGMENT;
+            for (verb, expect) in [
+                (StoreVerb::Append, [&value[..], b"x"].concat()),
+                (StoreVerb::Prepend, [b"x", &value[..], b"x"].concat()),
+            ] {
+                let stored = store.store(verb, key, 0, Expiry::NEVER, b"x", NOW);
+                let expect_stored = match (is_refused, verb) {
+                    (false, _) => Stored::Stored,
+                    (true, StoreVerb::Append) => Stored::NoMemory,
+                    (true, _) => Stored::NotStored,
+                };
+                assert_eq!(stored, expect_stored, "{policy} {length} {verb:?}");
+                assert_eq!(
+                    get(&mut store, "k"),
+                    (!is_refused).then_some(expect),
+                    "{policy} {length} {verb:?}"
+                );
+                store.audit();
             }
-            store.audit();
         }
         assert_eq!(set(&mut store, "k", b"small"), Stored::Stored);
         assert_eq!(
@@ -112,6 +128,64 @@ fn a_large_value_is_an_item_as_every_other() {
         assert_eq!((store.stats().bytes, store.stats().segments), (0, 1));
         store.audit();
     }
+}
+
+#[test]
+fn a_large_value_that_is_here_is_stored_at_once() {
+    for policy in POLICIES {
+        let mut store = small(40, policy);
+        (0..2000).for_each(|i| _ = set(&mut store, &format!("small{i}"), &[b'v'; 100]));
+        // One that waits begins anew, whenever another came between.
+        let mut waits = Some(claim(&mut store, "waits", 8 * SEGMENT, 0));
+        for round in 0..50 {
+            let length = SEGMENT + round * SEGMENT / 5;
+            assert_eq!(
+                set(&mut store, &format!("large{round}"), &value(length, round)),
+                Stored::Stored,
+                "{policy} {round} {:?}",
+                store.stats()
+            );
+            assert!(
+                get(&mut store, &format!("large{round}")) == Some(value(length, round)),
+                "{policy} {length}"
+            );
+            if let Some(claim) = waits.take() {
+                match store.go_on(claim, NOW) {
+                    Claimed::NotYet(same) => waits = Some(same),
+                    Claimed::Whole(mut reservation) => {
+                        fill(&mut reservation, &value(8 * SEGMENT, 99));
+                        assert_eq!(store.commit(reservation, NOW), Stored::Stored);
+                    }
+                    Claimed::Refused => panic!("{policy}: there is room, one after the other"),
+                }
+            }
+            store.audit();
+        }
+        if let Some(claim) = waits {
+            assert!(go_on(&mut store, claim).0.is_some(), "{policy}");
+        }
+        assert!(store.stats().evictions > 0);
+        assert_eq!(set(&mut store, "large0", &value(20 * SEGMENT, 0)), Stored::TooLarge);
+        assert_eq!(get(&mut store, "large0"), None, "better no value than an old one");
+    }
+}
+
+#[test]
+fn what_readers_look_at_is_waited_for_and_then_given_up() {
+    let config = config(8, Policy::TwoQueues);
+    let epochs = Epochs::new(1, std::thread::yield_now);
+    let mut store = Store::with_readers(config, epochs).unwrap();
+    let mut reader = Reader::new(vec![store.view()]).unwrap();
+    (0..500).for_each(|i| _ = set(&mut store, &format!("small{i}"), &[b'v'; 100]));
+    let key = store.hasher().key(b"small499");
+    assert!(matches!(reader.get(0, key, NOW), Lookup::Found(_)));
+    // It is inside, and may look at whatever was there then.
+    assert_eq!(set(&mut store, "large", &value(3 * SEGMENT, 1)), Stored::NoMemory);
+    store.audit();
+    reader.leave();
+    assert_eq!(set(&mut store, "large", &value(3 * SEGMENT, 1)), Stored::Stored);
+    assert!(get(&mut store, "large") == Some(value(3 * SEGMENT, 1)));
+    store.audit();
 }
 
 #[test]

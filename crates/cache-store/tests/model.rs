@@ -19,7 +19,7 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => (0u64..2).prop_map(StoreVerb::Cas),
     ];
     let exptime = prop_oneof![6 => Just(0), 1 => -1..8, 1 => Just(2_592_000), 1 => Just(1_700_000_009)];
-    let length = prop_oneof![3 => 0u16..40, 2 => 0u16..400, 1 => 0u16..2400];
+    let length = prop_oneof![6 => 0u16..40, 4 => 0u16..400, 2 => 0u16..2400, 1 => 1900u16..10_500];
     let large = prop_oneof![1 => 0u16..2100, 4 => 1900u16..10_500];
     let (large_exptime, large_key) = (exptime.clone(), key.clone());
     let (reserved, any_exptime) = (length.clone(), exptime.clone());

@@ -125,7 +125,7 @@ const DESCRIPTORS_PER_THREAD: usize = 3;
 /// Descriptors of the process beside its threads': the standard ones, signals, metrics, and some to spare.
 const DESCRIPTORS: usize = 20;
 
-/// Segments that a partition has at least, where its memory and the largest item allow. What stands empty of them, two to
+/// Segments that a partition has at least, where its memory allows. What stands empty of them, two to
 /// three, holds no items, and what goes, goes by the segment. Source: `cargo bench -p sphinx --bench hits`, see
 /// docs/reference/memory.md.
 const SEGMENTS: usize = 32;
@@ -134,15 +134,14 @@ const SEGMENTS_MAX: usize = 1 << 16;
 /// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.
 const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
 
-/// The largest item that lies in a segment, and that a connection may gather in its buffers. A larger one has segments of its
-/// own, and its value goes there from its first byte on. Units: bytes.
+/// The largest item that a connection may gather in its buffers: what lies in the largest segment. The value of a larger one
+/// goes from its first byte on to the segments that it gets of its own. Units: bytes.
 pub(crate) const GATHERED_MAX: usize = 2 << 20;
 
-/// The length of the segments of a partition of `memory` bytes whose items have up to `item_max`. Units: bytes.
-fn segment(memory: usize, item_max: usize) -> usize {
+/// The length of the segments of a partition of `memory` bytes. Units: bytes.
+fn segment(memory: usize) -> usize {
     let wanted = ((memory / SEGMENTS).max(1) + 1).next_power_of_two() / 2;
-    let least = item_max.next_power_of_two().clamp(*SEGMENT.start(), *SEGMENT.end());
-    wanted.clamp(least, *SEGMENT.end())
+    wanted.clamp(*SEGMENT.start(), *SEGMENT.end())
 }
 
 impl Config {
@@ -161,21 +160,26 @@ impl Config {
         self.steer_by_key || !self.partition_ports.is_empty()
     }
 
-    /// The largest item that lies in a segment. Units: bytes.
+    /// The largest item that a connection gathers. Units: bytes.
     pub(crate) fn gathered_max(&self) -> usize {
         self.item_max.min(GATHERED_MAX)
     }
 
-    /// Whether an item is larger than that.
+    /// Whether an item gets segments of its own. One that has come before it could be claimed for may have been gathered.
     pub(crate) fn is_claimed(&self, key: usize, flags: u32, length: usize) -> bool {
-        limits::item_size(key, flags, length) > self.gathered_max()
+        limits::item_size(key, flags, length) > self.segment()
+    }
+
+    /// The length of a segment. Units: bytes.
+    fn segment(&self) -> usize {
+        segment(self.memory.0 as usize / self.partitions())
     }
 
     /// What a partition gets of the memory.
     pub(crate) fn store(&self, partition: usize, seed: u64) -> cache_store::Config {
         let partitions = self.partitions();
         let share = self.memory.0 as usize / partitions;
-        let segment = segment(share, self.item_max);
+        let segment = self.segment();
         cache_store::Config {
             segment,
             reach: self.reach(partitions, segment),
@@ -207,7 +211,7 @@ impl Config {
         let threads = self.cpus.len();
         if threads < wanted {
             self.warnings.push(format!(
-                "{} of memory is too little for {wanted} threads, which need two segments each; {threads} start; give \
+                "{} of memory is too little for {wanted} threads, which need twice the largest item each (-I); {threads} start; give \
                  more with -m, or fewer threads with -t",
                 self.memory,
             ));
@@ -251,7 +255,8 @@ impl Config {
         let least = self.memory_min();
         ensure!(
             self.memory >= least,
-            "{} of memory is too little: {threads} thread{} at least {least}, two segments each; give more with -m",
+            "{} of memory is too little: {threads} thread{} at least {least}, twice the largest item each; give more with -m, or a \
+             smaller -I",
             self.memory,
             if threads == 1 { " needs" } else { "s need" },
         );
@@ -365,7 +370,7 @@ mod tests {
         let cpu = config().cpus[0];
         check(
             Config { memory: Bytes(3 << 20), cpus: vec![cpu; 2], ..config() },
-            "3 MiB of memory is too little: 2 threads need at least 4 MiB, two segments each; give more with -m",
+            "3 MiB of memory is too little: 2 threads need at least 4 MiB, twice the largest item each; give more with -m, or a smaller -I",
         );
         check(
             Config { connection_memory: 2 << 20, ..config() },
@@ -375,21 +380,14 @@ mod tests {
     }
 
     #[test]
-    fn little_memory_has_small_segments_that_hold_the_largest_item() {
-        let check = |memory_mib: usize, item_max: usize, expect: usize| {
-            assert_eq!(segment(memory_mib << 20, item_max), expect, "{memory_mib} MiB");
-        };
+    fn little_memory_has_small_segments() {
+        let check = |memory: usize, expect: usize| assert_eq!(segment(memory), expect, "{memory} B");
         let mebibyte = 1 << 20;
-        check(1024, mebibyte, 2 * mebibyte);
-        check(64, mebibyte, 2 * mebibyte);
-        check(63, mebibyte, mebibyte);
-        check(16, mebibyte, mebibyte);
-        check(2, mebibyte, mebibyte);
-        check(16, 2 * mebibyte, 2 * mebibyte);
-        check(16, mebibyte + 1, 2 * mebibyte);
-        check(16, 64 << 10, 512 << 10);
-        check(2, 64 << 10, 64 << 10);
-        check(1, 1024, 64 << 10);
-        check(63, 1024, mebibyte);
+        check(1024 * mebibyte, 2 * mebibyte);
+        check(64 * mebibyte, 2 * mebibyte);
+        check(63 * mebibyte, mebibyte);
+        check(16 * mebibyte, 512 << 10);
+        check(2 * mebibyte, 64 << 10);
+        check(mebibyte, 64 << 10);
     }
 }

@@ -85,8 +85,8 @@ pub(crate) struct Flags {
     /// Answer with an error when memory is full instead of letting an item go: --policy never.
     #[arg(short = 'M', long, conflicts_with = "policy")]
     pub(crate) disable_evictions: bool,
-    /// The largest item with its key and 59 B, from 1k to 1g, and at most half of -m. One of over 2 MiB has memory of its own
-    /// in its partition, of which it can have half: a larger size is lowered to that, with a warning.
+    /// The largest item with its key and 59 B, from 1k to 1g, and at most half of -m. One of over 2 MiB may have
+    /// half of its partition: a larger size is lowered to that, with a warning.
     #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = Trimmed(parse_item_size))]
     pub(crate) max_item_size: Bytes,
     /// Memory for connections' buffers, over all threads: large requests that are not whole, and replies that are not read.

@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(limit.bytes(), Bytes(256 << 20), "what is refused changes nothing");
         let many = Config { cpus: vec![0; 8], ..Config::for_tests() };
         let limit = MemoryLimit::new(&many);
-        assert_eq!(limit.set(15), Err(Refusal::MemoryOutOfBounds), "two segments each");
+        assert_eq!(limit.set(15), Err(Refusal::MemoryOutOfBounds), "twice the largest item each");
         assert_eq!(limit.set(16), Ok(Bytes(16 << 20)));
     }
 }

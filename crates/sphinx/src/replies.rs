@@ -53,7 +53,7 @@ const HAND_OVER: usize = 16 << 10;
 /// Units: bytes. Source: as [`OUTPUT_MAX`](crate::client::OUTPUT_MAX); it leaves in some 0.1 ms at 10 GB/s.
 const STEP: usize = 1 << 20;
 
-/// Whether there is a value that leaves in steps: one that is larger than a segment.
+/// Whether there is a value that leaves in steps: one that is larger than any segment.
 #[inline]
 pub(crate) fn has_long(loans: &[Loan]) -> bool {
     loans.iter().any(|loan| loan.bytes.len() > GATHERED_MAX)

@@ -36,7 +36,11 @@ fn wrong_usage_ends_with_2() {
 fn what_the_machine_cannot_do_ends_with_1() {
     check_refused("-p 0 -l 192.0.2.1", 1, "this machine has no such address; choose one of its own with -l");
     check_refused("-p 0 --cpus 8000", 1, "there is no cpu 8000 to use; choose from");
-    check_refused("-p 0 -t 4 -m 1", 1, "1 thread needs at least 2 MiB, two segments each; give more with -m");
+    check_refused(
+        "-p 0 -t 4 -m 1",
+        1,
+        "1 thread needs at least 2 MiB, twice the largest item each; give more with -m, or a smaller -I",
+    );
     check_refused("-p 0 -c 2000000000", 1, "ask for fewer with -c");
     check_refused("-p 0 -t 1 -m 4000000GiB", 1, "give less memory with -m");
 }

@@ -147,6 +147,33 @@ fn check_binary(name: &str, client: &Client, value: &[u8]) {
     assert_eq!(client.bytes(24)[1], opcode::DELETE);
 }
 
+/// Items between a segment of a small partition and 2 MiB: whole and in pieces, joined, and as the binary protocol stores them.
+#[test]
+fn little_memory_holds_the_largest_items_that_are_usual() {
+    for args in servers() {
+        let server = sphinxd(&format!("{args} -m 16"));
+        let mut client = Client::connect(server.address);
+        for round in 0..40 {
+            let (length, key) = (60_000 + round * 24_000, format!("k{}", round % 7));
+            let expect = value(length, round);
+            assert_eq!(stored(&mut client, &format!("set {key} 1 0"), &expect), "STORED", "{args} {length}");
+            assert!(client.get(&key).unwrap() == expect, "{args} {length}: another value");
+        }
+        let (half, large) = (value(400_000, 1), value(500_000, 2));
+        assert_eq!(stored(&mut client, "set j 0 0", &half), "STORED", "{args}");
+        assert_eq!(stored(&mut client, "append j 0 0", &large), "STORED", "{args}");
+        assert_eq!(stored(&mut client, "prepend j 0 0", b"first"), "STORED", "{args}");
+        assert!(client.get("j").unwrap() == [b"first", &half[..], &large[..]].concat(), "{args}: joined");
+        assert_eq!(stored(&mut client, "append j 0 0", &large), "NOT_STORED", "{args}: over -I");
+        assert_eq!(ms(&mut client, "j", "MA", b"last"), "HD", "{args}");
+        assert!(client.get("j").unwrap() == [b"first", &half[..], &large[..], b"last"].concat(), "{args}");
+        let number = [b"17".to_vec(), vec![b' '; 300_000]].concat();
+        assert_eq!(stored(&mut client, "set n 0 0", &number), "STORED", "{args}");
+        assert_eq!(client.ask("incr n 1"), "18", "{args}");
+        assert!(client.get("n").unwrap() == [b"18".to_vec(), vec![b' '; 300_000]].concat(), "{args}");
+    }
+}
+
 #[test]
 fn memcached_takes_large_items_so() {
     if let Some(memcached) = memcached_with(|_| ["-I", "64m", "-m", "512"].map(String::from).into())

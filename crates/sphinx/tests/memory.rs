@@ -32,6 +32,8 @@ const BESIDE: u64 = 64 * MIB;
 const BEYOND: u64 = 2 * 2 * (MIB + (128 << 10));
 const CLIENTS: usize = 300;
 const VALUE: usize = 1_000_000;
+/// What lies in a segment however small the partitions are here: a larger value has room of its own, and is not gathered.
+const GATHERED: usize = 500_000;
 
 fn resident(server: &Running) -> u64 {
     let path = format!("/proc/{}/status", server.process.pid());
@@ -90,7 +92,7 @@ fn check_small_requests(client: &mut Client, args: &str) {
 
 fn check_return(server: &Running, client: &mut Client, before: u64, args: &str) {
     let deadline = Instant::now() + PATIENCE;
-    // What items have was taken at the start, and is all that stays; an event loop's own buffers are 4 MiB each.
+    // What items have was taken at the start, and is all that stays; an event loop's own buffers are 1 MiB each.
     let bound = before.max(MEMORY) + 16 * MIB;
     loop {
         let (charged, clients) = (client.stat("connection_memory"), client.stat("curr_connections"));
@@ -141,9 +143,11 @@ fn unfinished_sets_take_no_more_than_the_budget() {
         let server = start(args);
         let mut client = Client::connect(server.address);
         let before = resident(&server);
-        let value = vec![b'v'; VALUE];
+        let value = vec![b'v'; GATHERED];
         let requests: Vec<Vec<u8>> = (0..CLIENTS)
-            .map(|i| [format!("set key-{i} 0 0 {VALUE}\r\n").as_bytes(), &value[..VALUE - 10_000]].concat())
+            .map(|i| {
+                [format!("set key-{i} 0 0 {GATHERED}\r\n").as_bytes(), &value[..GATHERED - 10_000]].concat()
+            })
             .collect();
         let mut clients: Vec<(TcpStream, &[u8])> =
             requests.iter().map(|request| (lazy(server.address), &request[..])).collect();

@@ -141,6 +141,11 @@ impl Log {
         self.supply.window().is_some_and(|run| run.count == self.supply.ready())
     }
 
+    /// Waits a little for readers of segments that are gathered, if nothing else is left to do for them.
+    pub(crate) fn wait_for_window(&mut self, index_bytes: usize) {
+        self.supply.wait_for_window(index_bytes);
+    }
+
     /// See [`Supply::is_window_pinned`](super::supply::Supply::is_window_pinned).
     pub(crate) fn is_window_pinned(&self) -> bool {
         self.supply.is_window_pinned()

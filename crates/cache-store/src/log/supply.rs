@@ -257,6 +257,19 @@ impl Supply {
         self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART) && !self.records.pins().is_pinned(segment)
     }
 
+    /// Waits a little for readers where all segments of the window are empty or leaving.
+    pub(super) fn wait_for_window(&mut self, index_bytes: usize) {
+        let Some(window) = &self.window else { return };
+        let leaving = self.leaving.iter().filter(|(run, _)| run.overlap(window.run) > 0);
+        let here: usize = leaving.clone().map(|(run, _)| run.overlap(window.run)).sum();
+        if window.ready.len() + here == window.run.count
+            && let Some(&(_, since)) = leaving.last()
+            && self.epochs.wait(since, PAUSES)
+        {
+            self.settle(index_bytes);
+        }
+    }
+
     /// Takes in what no reader looks at any more, and no reply points into.
     pub(super) fn settle(&mut self, index_bytes: usize) {
         while let Some(&(run, since)) = self.leaving.front()

@@ -62,9 +62,9 @@ impl Store {
         let Ok(found) = self.live(key, now) else { return (Counted::NotFound, 0) };
         // memcached sees that there is nothing, or an item in pieces (over half of the largest), before it looks at the
         // unique number.
-        let Header { flags, value, .. } = found.header;
-        let size = limits::item_size(key.bytes.len(), flags, value);
-        if found.header.is_large() || value == 0 || size > limits::ITEM_MAX / 2 {
+        let value = self.log.length(found.at, &found.header);
+        let size = limits::item_size(key.bytes.len(), found.header.flags, value);
+        if value == 0 || size > limits::ITEM_MAX / 2 {
             return (Counted::NonNumeric, 0);
         }
         if compare != 0 && compare != self.log.cas(found.at, &found.header) {
@@ -80,7 +80,7 @@ impl Store {
         let mut digits = std::mem::take(&mut self.scratch);
         digits.clear();
         append_u64(&mut digits, new);
-        let Header { flags, expiry: old_expiry, value, marks, .. } = found.header;
+        let Header { flags, expiry: old_expiry, marks, .. } = found.header;
         // memcached makes a new item for a number that got longer, and writes over others.
         let grows = digits.len() > value;
         digits.resize(digits.len().max(value), b' ');

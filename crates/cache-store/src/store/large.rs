@@ -30,6 +30,10 @@ use crate::records::Location;
 /// for a store whose memory is made less, see `tend`.
 const STEP: usize = 128 << 10;
 
+/// Calls after which no more is tried for a value that is all here. All that there may be of 2 MiB, and four times as much that
+/// is kept and moved, takes 80.
+const STEPS: usize = 1000;
+
 /// A wish for the adjacent segments of a large value.
 ///
 /// Bounds: it holds nothing but its key; one that is gone on with has to be given up, or others wait for ever.
@@ -62,8 +66,7 @@ pub(super) struct Gathering {
 }
 
 impl Store {
-    /// Whether an item is larger than what [`Store::store`] and [`Store::reserve`] take, so that its value has to be claimed
-    /// for.
+    /// Whether an item is larger than a segment, so that its value has segments of its own. [`Store::reserve`] takes none such.
     pub fn is_large(&self, key: usize, flags: u32, length: usize) -> bool {
         limits::item_size(key, flags, length) > self.gathered_max
     }
@@ -156,7 +159,7 @@ impl Store {
             (StoreVerb::Append | StoreVerb::Prepend, _) | (_, Place::Record { .. }) => (Stored::TooLarge, 0),
             (_, Place::Extent { .. }) => match self.admit_meta(command, key, now) {
                 Ok((fields, _)) => {
-                    let cas = self.commit_large(reservation, fields, now);
+                    let cas = self.commit_large(reservation, fields, Usage::stored(now), now);
                     return cas.map_or((Stored::NoMemory, 0), |cas| (Stored::Stored, cas));
                 }
                 Err(why) => why,
@@ -168,7 +171,13 @@ impl Store {
 
     /// Makes a large value that has come whole the item of its key; returns its unique number, or none where there is no
     /// memory for its record.
-    pub(super) fn commit_large(&mut self, reservation: Reservation, fields: Fields, now: u32) -> Option<u64> {
+    pub(super) fn commit_large(
+        &mut self,
+        reservation: Reservation,
+        fields: Fields,
+        usage: Usage,
+        now: u32,
+    ) -> Option<u64> {
         self.tick(now);
         let Reservation { pinned, header, place, .. } = reservation;
         let Place::Extent { extent, key } = place else { unreachable!("the caller has looked") };
@@ -185,8 +194,41 @@ impl Store {
         self.log.arrive(extent, key.hash);
         self.stats.bytes += extent.length as u64;
         self.stats.total_items += 1;
-        self.publish(key, at, Usage::stored(now));
+        self.publish(key, at, usage);
         Some(self.log.cas(at, &header))
+    }
+
+    /// Makes a large value that is all here the item of `key`, as [`Store::put_used`](Store) does; empties its segments at once,
+    /// and other claims begin anew.
+    ///
+    /// Bounds: waits for readers as long as a write of a record does.
+    #[cold]
+    pub(super) fn put_large(
+        &mut self,
+        key: Key,
+        fields: Fields,
+        value: &[u8],
+        usage: Usage,
+        now: u32,
+    ) -> Option<u64> {
+        self.end_gathering();
+        let mut claim = self.claim(key, fields.flags, fields.expiry, value.len(), true, now).ok()?;
+        for _ in 0..STEPS {
+            match self.go_on(claim, now) {
+                Claimed::Whole(mut reservation) => {
+                    reservation.rest().copy_from_slice(value);
+                    reservation.fill(value.len());
+                    return self.commit_large(reservation, fields, usage, now);
+                }
+                Claimed::NotYet(again) => claim = again,
+                Claimed::Refused => return None,
+            }
+            self.log.wait_for_window(self.index.bytes());
+        }
+        self.give_up_claim(claim);
+        self.stats.no_memory += 1;
+        self.give_up(key);
+        None
     }
 
     /// Takes in what was reserved for large values and dropped.

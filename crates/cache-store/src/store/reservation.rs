@@ -142,7 +142,7 @@ impl Store {
         self.tick(now);
         let header = reservation.header;
         let Place::Record { at, .. } = reservation.place else {
-            return self.commit_large(reservation, fields_of(&header), now);
+            return self.commit_large(reservation, fields_of(&header), Usage::stored(now), now);
         };
         let records = self.log.records();
         let key = self.hasher.key(records.key(at, &header));

@@ -1,4 +1,4 @@
-use proto_memcache::StoreVerb;
+use proto_memcache::{StoreVerb, limits};
 
 use super::meta::Fields;
 use super::{Found, Store};
@@ -28,12 +28,16 @@ pub enum Stored {
     NoMemory,
 }
 
+/// The largest item that `append` and `prepend` make: they copy it whole. Units: bytes.
+const JOINED_MAX: usize = 2 << 20;
+
 impl Store {
     /// Carries out a storage command.
     ///
     /// `append` and `prepend` keep the item's flags and expiry. A `set` that is refused for its size
     /// removes the old item: better no value than an old one.
-    /// Bounds: a value for which [`Store::is_large`] is refused here, and has to be [claimed for](Store::claim).
+    /// Cost: a value for which [`Store::is_large`] has its segments emptied at once; one that need not be gathered is better
+    /// [claimed for](Store::claim).
     pub fn store(
         &mut self,
         verb: StoreVerb,
@@ -54,7 +58,7 @@ impl Store {
             (StoreVerb::Prepend, Some(old)) => return joined(self.join(key, old, value, b"", None, now)),
             _ => {}
         }
-        if self.is_large(key.bytes.len(), flags, value.len()) {
+        if limits::item_size(key.bytes.len(), flags, value.len()) > self.item_max {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
@@ -172,7 +176,8 @@ impl Store {
     ) -> Result<u64, Stored> {
         let Header { flags, expiry, marks, .. } = old.header;
         let length = self.log.length(old.at, &old.header);
-        if self.is_large(key.bytes.len(), flags, before.len() + length + after.len()) {
+        let size = limits::item_size(key.bytes.len(), flags, before.len() + length + after.len());
+        if size > self.item_max.min(JOINED_MAX) {
             self.stats.store_too_large += 1;
             return Err(Stored::TooLarge);
         }
@@ -213,6 +218,9 @@ impl Store {
         usage: Usage,
         now: u32,
     ) -> Option<u64> {
+        if self.is_large(key.bytes.len(), fields.flags, value.len()) {
+            return self.put_large(key, fields, value, usage, now);
+        }
         let Fields { flags, expiry, marks, cas } = fields;
         let marks = marks.to_u32();
         let header = Header { expiry, flags, cas, marks, key: key.bytes.len(), value: value.len() };

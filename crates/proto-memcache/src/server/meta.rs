@@ -6,6 +6,7 @@
 use crate::limits;
 use crate::server::base64::{self, BINARY_KEY_MAX};
 use crate::server::meta_flags::{Word, read_word};
+use crate::server::parser::joins;
 use crate::server::refusal::Refusal;
 use crate::server::request::next_word;
 use crate::server::{MetaFlags, number};
@@ -100,6 +101,14 @@ pub struct MetaSet<'b> {
     pub words: &'b [u8],
     /// The length of the value. Units: bytes.
     pub length: usize,
+}
+
+impl MetaSet<'_> {
+    /// Whether it appends or prepends.
+    #[cold]
+    pub fn joins(&self) -> bool {
+        joins(self.words)
+    }
 }
 
 /// `ms` without its value.

@@ -255,7 +255,7 @@ impl RequestParser {
 
 /// Whether flags of `ms` make it one that appends or prepends.
 #[cold]
-fn joins(words: &[u8]) -> bool {
+pub(super) fn joins(words: &[u8]) -> bool {
     let joins = |flag| matches!(flag, MetaFlag::Mode(MetaMode::Append | MetaMode::Prepend));
     MetaFlags::new(MetaVerb::Set, words).any(joins)
 }

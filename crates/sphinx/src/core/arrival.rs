@@ -36,6 +36,10 @@ impl<R: Reactor> Core<R> {
             return 0;
         }
         if let Some((line, value)) = client.parser.awaited(bytes) {
+            // What is joined to another value is gathered.
+            if matches!(line.verb, StoreVerb::Append | StoreVerb::Prepend) {
+                return 0;
+            }
             let expiry = Expiry::from_exptime(line.exptime, self.now);
             let command = Command::Text(line.verb, line.reply);
             return self.begin(client, line.key, (line.flags, expiry, line.length), command, (bytes, value));
@@ -43,7 +47,7 @@ impl<R: Reactor> Core<R> {
         let Some((set, value)) = client.parser.awaited_meta(bytes) else { return 0 };
         let mut room = [0; BINARY_KEY_MAX];
         let key = set.key.read(&mut room);
-        if !self.common.config.is_claimed(key.len(), set.flags, set.length) {
+        if !self.common.config.is_claimed(key.len(), set.flags, set.length) || set.joins() {
             return 0;
         }
         // Its end stands among the flags, which are read when the value is there.

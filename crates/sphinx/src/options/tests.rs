@@ -209,7 +209,7 @@ fn little_memory_starts_fewer_threads() {
     assert_eq!(
         warnings,
         [
-            "64 MiB of memory is too little for 64 threads, which need two segments each; 32 start; give more with -m, \
+            "64 MiB of memory is too little for 64 threads, which need twice the largest item each (-I); 32 start; give more with -m, \
           or fewer threads with -t"
         ]
     );
