@@ -141,9 +141,9 @@ impl Log {
         self.supply.window().is_some_and(|run| run.count == self.supply.ready())
     }
 
-    /// Waits a little for readers of segments that are gathered, if nothing else is left to do for them.
-    pub(crate) fn wait_for_window(&mut self, index_bytes: usize) {
-        self.supply.wait_for_window(index_bytes);
+    /// See [`Supply::wait_for_window`](super::supply::Supply::wait_for_window).
+    pub(crate) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
+        self.supply.wait_for_window(index_bytes)
     }
 
     /// See [`Supply::is_window_pinned`](super::supply::Supply::is_window_pinned).

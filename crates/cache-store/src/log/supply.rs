@@ -257,17 +257,18 @@ impl Supply {
         self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART) && !self.records.pins().is_pinned(segment)
     }
 
-    /// Waits a little for readers where all segments of the window are empty or leaving.
-    pub(super) fn wait_for_window(&mut self, index_bytes: usize) {
-        let Some(window) = &self.window else { return };
-        let leaving = self.leaving.iter().filter(|(run, _)| run.overlap(window.run) > 0);
+    /// Waits a little for readers where all segments of the window are empty or leaving; returns whether there is hope.
+    pub(super) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
+        let Some(window) = &self.window else { return true };
+        let mut leaving = self.leaving.iter().filter(|(run, _)| run.overlap(window.run) > 0);
         let here: usize = leaving.clone().map(|(run, _)| run.overlap(window.run)).sum();
-        if window.ready.len() + here == window.run.count
-            && let Some(&(_, since)) = leaving.last()
-            && self.epochs.wait(since, PAUSES)
-        {
-            self.settle(index_bytes);
+        if window.ready.len() + here < window.run.count {
+            return true;
         }
+        let Some(&(_, since)) = leaving.next_back() else { return true };
+        let have_left = self.epochs.wait(since, PAUSES);
+        self.settle(index_bytes);
+        have_left
     }
 
     /// Takes in what no reader looks at any more, and no reply points into.

@@ -223,7 +223,9 @@ impl Store {
                 Claimed::NotYet(again) => claim = again,
                 Claimed::Refused => return None,
             }
-            self.log.wait_for_window(self.index.bytes());
+            if !self.log.wait_for_window(self.index.bytes()) {
+                break;
+            }
         }
         self.give_up_claim(claim);
         self.stats.no_memory += 1;
