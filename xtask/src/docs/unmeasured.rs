@@ -10,7 +10,7 @@ const RESULTS: &str = "docs/reference/results/";
 /// What measures a result of `RESULTS`, and the option that names the file to write.
 ///
 /// Each has its bounds on a machine of two processors in its document.
-const COMMANDS: [(&str, &str, &str); 12] = [
+const COMMANDS: [(&str, &str, &str); 13] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
     ("accuracy-web-peers", "taillight accuracy --only web-peers", "--tables"),
@@ -30,6 +30,11 @@ const COMMANDS: [(&str, &str, &str); 12] = [
     (
         "speed-throughput",
         "cargo bench -p taillight --bench sphinx -- --only throughput --rounds 3 --seconds 1",
+        "--json",
+    ),
+    (
+        "speed-transfers",
+        "cargo bench -p taillight --bench sphinx -- --only transfers --rounds 3 --seconds 2",
         "--json",
     ),
     ("speed-two", "cargo bench -p taillight --bench sphinx -- --only two --rounds 5 --seconds 1", "--json"),

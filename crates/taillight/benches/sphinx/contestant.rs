@@ -48,8 +48,9 @@ impl Contestant {
             extra: extra.split_whitespace().map(Into::into).collect(),
         };
         let (process, address) = found.start(&options, PATIENCE).expect("memcached starts");
-        let name = format!("memcached {} {extra}", found.version);
-        Contestant::paused(name.trim().into(), Kind::Memcached, address, process)
+        let words = ["memcached", &found.version].into_iter().chain(extra.split_whitespace());
+        let name = words.collect::<Vec<_>>().join(" ");
+        Contestant::paused(name, Kind::Memcached, address, process)
     }
 
     pub(crate) fn sphinx(args: &str, cpus: &str) -> Contestant {

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::Setting;
-use crate::contestant::{Contestant, Kind, turns};
+use crate::contestant::{Kind, turns};
 use crate::load::{Load, Run, SATURATING_RATE};
 use crate::table::{self, Figures};
 
