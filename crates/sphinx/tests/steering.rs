@@ -126,6 +126,10 @@ fn a_client_reaches_the_owner_of_each_key_at_its_port() {
 fn ports_of_partitions_that_cannot_be_had_are_refused() {
     for (args, expect) in [
         ("-p 0 -t 3 --partition-ports 65534", "leaves too few ports for 3 threads"),
+        (
+            "-p 20002 -t 3 --partition-ports 20000",
+            "takes ports 20000 to 20002 for 3 threads, and 127.0.0.1:20002 is for all keys",
+        ),
         ("-p 0 -Z --tls-cert x --partition-ports 0", "leave one of the two out"),
         ("-s /tmp/taillight-no-such --partition-ports 0", "give -l, too"),
     ] {

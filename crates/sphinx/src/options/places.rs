@@ -51,7 +51,7 @@ pub(super) fn of(
 
 /// For each thread where it listens on ports of its own, from `first` on, which is on every address that has TCP.
 ///
-/// Errors: there is no such address, or too few ports are left; with TLS on all of them.
+/// Errors: there is no such address, or too few ports are left, or one of them is that of all keys; with TLS on all of them.
 pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Result<Vec<Vec<SocketAddr>>> {
     ensure!(
         !flags.enable_ssl,
@@ -73,7 +73,20 @@ pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Resul
         };
         Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     };
-    (0..threads).map(of_thread).collect()
+    let ports: Vec<Vec<SocketAddr>> = (0..threads).map(of_thread).collect::<Result<_>>()?;
+    let streams = config.listen.iter().filter(|address| !address.is_datagram());
+    let taken = streams.filter_map(|address| address.socket()).find(|socket| {
+        // Sockets of one server may share a port, and a client of a thread's would come to any.
+        first != 0 && ports.iter().flatten().any(|own| own.port() == socket.port())
+    });
+    if let Some(taken) = taken {
+        bail!(
+            "--partition-ports {first} takes ports {first} to {} for {threads} threads, and {taken} is for all keys; give another \
+             range, or another -p",
+            usize::from(first) + threads - 1
+        );
+    }
+    Ok(ports)
 }
 
 fn is_encrypted(flags: &Flags, extended: &Extended, layer: Layer) -> Result<bool> {
