@@ -93,6 +93,26 @@ impl Reason {
             Reason::SpansLost => "spans lost",
         }
     }
+
+    /// Whether it is one of when requests were sent and responses read, which passes.
+    fn is_of_time(self) -> bool {
+        match self {
+            Reason::GeneratorLag
+            | Reason::ReceiveLag
+            | Reason::HostDisturbed
+            | Reason::GeneratorSaturated
+            | Reason::RateMissed
+            | Reason::NotSteady => true,
+            Reason::ErrorRate
+            | Reason::FillFailed
+            | Reason::VerifyFailed
+            | Reason::KnobDrift
+            | Reason::AgentLost
+            | Reason::ProbeLoss
+            | Reason::ServiceEnded
+            | Reason::SpansLost => false,
+        }
+    }
 }
 
 impl Default for Verdict {
@@ -111,46 +131,17 @@ impl Verdict {
     /// Whether all that was wrong with the trial is when its requests were sent and its responses read: what the server did for each
     /// of them is not touched by it.
     pub fn is_only_late(&self) -> bool {
-        let of_time = |reason: Reason| match reason {
-            Reason::GeneratorLag
-            | Reason::ReceiveLag
-            | Reason::HostDisturbed
-            | Reason::GeneratorSaturated
-            | Reason::RateMissed
-            | Reason::NotSteady => true,
-            Reason::ErrorRate
-            | Reason::FillFailed
-            | Reason::VerifyFailed
-            | Reason::KnobDrift
-            | Reason::AgentLost
-            | Reason::ProbeLoss
-            | Reason::ServiceEnded
-            | Reason::SpansLost => false,
-        };
-        let Verdict::Invalid { reasons } = self else { return false };
-        !reasons.is_empty() && reasons.iter().all(|invalid| of_time(invalid.reason))
+        self.is_invalid_only_by(Reason::is_of_time)
     }
 
     /// Whether a second trial may well be usable: what invalidated this one came from around the server and passes.
     pub fn may_pass(&self) -> bool {
-        let passes = |reason: Reason| match reason {
-            Reason::GeneratorLag
-            | Reason::ReceiveLag
-            | Reason::HostDisturbed
-            | Reason::GeneratorSaturated
-            | Reason::RateMissed
-            | Reason::NotSteady
-            | Reason::ProbeLoss => true,
-            Reason::ErrorRate
-            | Reason::FillFailed
-            | Reason::VerifyFailed
-            | Reason::KnobDrift
-            | Reason::AgentLost
-            | Reason::ServiceEnded
-            | Reason::SpansLost => false,
-        };
+        self.is_invalid_only_by(|reason| reason.is_of_time() || reason == Reason::ProbeLoss)
+    }
+
+    fn is_invalid_only_by(&self, holds: impl Fn(Reason) -> bool) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
-        !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))
+        !reasons.is_empty() && reasons.iter().all(|invalid| holds(invalid.reason))
     }
 
     /// The same with one reason more against it, the most severe.
