@@ -58,7 +58,8 @@ pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Resul
         "--partition-ports are not encrypted, and -Z is for all ports; leave one of the two out"
     );
     let streams = config.listen.iter().filter(|address| !address.is_datagram());
-    let mut ips: Vec<IpAddr> = streams.filter_map(|address| Some(address.socket()?.ip())).collect();
+    let of_all_keys: Vec<SocketAddr> = streams.filter_map(|address| address.socket()).collect();
+    let mut ips: Vec<IpAddr> = of_all_keys.iter().map(SocketAddr::ip).collect();
     ips.sort();
     ips.dedup();
     ensure!(!ips.is_empty(), "with -s alone there is no network for --partition-ports; give -l, too");
@@ -74,8 +75,7 @@ pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Resul
         Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     };
     let ports: Vec<Vec<SocketAddr>> = (0..threads).map(of_thread).collect::<Result<_>>()?;
-    let streams = config.listen.iter().filter(|address| !address.is_datagram());
-    let taken = streams.filter_map(|address| address.socket()).find(|socket| {
+    let taken = of_all_keys.iter().find(|socket| {
         // Sockets of one server may share a port, and a client of a thread's would come to any.
         first != 0 && ports.iter().flatten().any(|own| own.port() == socket.port())
     });
