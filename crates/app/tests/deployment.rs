@@ -73,7 +73,8 @@ fn specs(name: &str) -> Vec<(String, YamlOwned)> {
             line.split_once(": {{").map_or(line.to_owned(), |(key, _)| format!("{key}: x")) + "\n"
         };
         let plain: String = text.lines().filter(|line| !line.trim().starts_with("{{")).map(plain).collect();
-        for one in documents(&plain).into_iter().filter(|one| one["kind"].as_str() == Some("Deployment")) {
+        let has_pods = |one: &YamlOwned| matches!(one["kind"].as_str(), Some("Deployment" | "StatefulSet"));
+        for one in documents(&plain).into_iter().filter(has_pods) {
             all.push((path.clone(), one["spec"]["template"]["spec"].clone()));
         }
     }

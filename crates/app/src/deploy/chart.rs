@@ -107,23 +107,29 @@ impl Deployment {
             .spec(whole, &dialect)
             .with("imagePullSecrets", Yaml::Helm("{{ toJson .Values.image.pullSecrets }}"));
         let checksum = format!("{{{{ (.Files.Glob `files/{}/*`).AsConfig | sha256sum }}}}", pod.name);
-        let deployment = map! {
-            "replicas" => 1_u64,
-            // Two at once would be two databases over the same data, and a name that leads to either.
-            "strategy" => map! { "type" => "Recreate" },
-            "selector" => map! { "matchLabels" => self.selector(&pod.name) },
-            "template" => map! {
-                "metadata" => map! {
-                    "labels" => self.labels(&pod.name),
-                    "annotations" => map! { "checksum/config" => checksum },
-                },
-                "spec" => spec,
+        // The version is not among its labels: another would replace all pods, and the data of databases that keep none.
+        let template = map! {
+            "metadata" => map! {
+                "labels" => self.selector(&pod.name),
+                "annotations" => map! { "checksum/config" => checksum },
             },
+            "spec" => spec,
+        };
+        let many = map! {
+            "replicas" => 1_u64,
+            "selector" => map! { "matchLabels" => self.selector(&pod.name) },
+            "template" => template,
         };
         let named = self.metadata(&pod.name, &pod.name);
+        // Two databases must never be over the same data: a StatefulSet waits for the end of a pod before the next, whatever ended it.
+        let (kind, many) = if pod.instances.iter().any(|one| self.seed(one.service).is_some()) {
+            ("StatefulSet", many.with("serviceName", pod.name.as_str()))
+        } else {
+            ("Deployment", many.with("strategy", map! { "type" => "Recreate" }))
+        };
         text += &format!(
-            "{NEXT}apiVersion: apps/v1\nkind: Deployment\n{named}{}",
-            map! { "spec" => deployment }.document()
+            "{NEXT}apiVersion: apps/v1\nkind: {kind}\n{named}{}",
+            map! { "spec" => many }.document()
         );
         let ports = ports(whole);
         if !ports.is_empty() {
@@ -177,8 +183,14 @@ impl Deployment {
             .helm("{{- if .Values.stores.class }}")
             .with("storageClassName", "{{ .Values.stores.class }}")
             .helm("{{- end }}");
-        let named = self.metadata(&claim_name(&self.plan.app().name, instance), component);
-        format!("apiVersion: v1\nkind: PersistentVolumeClaim\n{named}{}", map! { "spec" => spec }.document())
+        let metadata = map! {
+            "name" => claim_name(&self.plan.app().name, instance),
+            "labels" => self.labels(component),
+            // Helm leaves it where the release is uninstalled or has no claims any more.
+            "annotations" => map! { "helm.sh/resource-policy" => "keep" },
+        };
+        let all = map! { "metadata" => metadata, "spec" => spec };
+        format!("apiVersion: v1\nkind: PersistentVolumeClaim\n{}", all.document())
     }
 
     /// The one Service that is for those outside.
@@ -236,14 +248,15 @@ fn ports(whole: &Whole<'_>) -> Vec<(String, u16)> {
     all.flat_map(|one| one.tcp().map(|(listen, port)| (port_name(one, &listen.name), port))).collect()
 }
 
-/// The secret is drawn by Helm, once: services that run keep what they were started with, so an upgrade must find the same.
+/// The secret is drawn by Helm, once: services that run keep what they were started with, so an upgrade must find the same. It is written
+/// as [`crate::secret::Secret`] is, which services insist on.
 fn secret(app: &str) -> String {
     let name = secret_name(app);
     format!(
         "{{{{- if not .Values.secret.existing }}}}\n\
          {{{{- $old := (lookup \"v1\" \"Secret\" .Release.Namespace \"{name}\").data | default dict }}}}\n\
          apiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\ntype: Opaque\ndata:\n  \
-         secret: {{{{ index $old \"secret\" | default (randAlphaNum 64 | b64enc) }}}}\n\
+         secret: {{{{ index $old \"secret\" | default (randAlphaNum 64 | sha256sum | b64enc) }}}}\n\
          {{{{- end }}}}\n"
     )
 }
@@ -251,7 +264,7 @@ fn secret(app: &str) -> String {
 fn notes(app: &str) -> String {
     format!(
         "{app} is reached by the Service {app}-entrance, once its pods are ready:\n\n  \
-         kubectl -n {{{{ .Release.Namespace }}}} wait --for=condition=available --timeout=10m deployment --all\n  \
+         kubectl -n {{{{ .Release.Namespace }}}} wait --for=condition=ready --timeout=10m pod -l {LABEL}/name=taillight-{app}\n  \
          kubectl -n {{{{ .Release.Namespace }}}} port-forward service/{app}-entrance 8080:{{{{ .Values.entrance.port }}}}\n\n\
          Names of services are those of this application, so that a namespace has room for one release of it.\n"
     )
@@ -271,7 +284,7 @@ files:
 image:
   # Where the images are.
   registry: localhost
-  # Their tag. Empty: the chart's appVersion.
+  # Their tag, by --set-string where it is a number. Empty: the chart's appVersion.
   tag: \"\"
   # Secrets with credentials for the registry: [{{name: NAME}}].
   pullSecrets: []
@@ -284,14 +297,14 @@ entrance:
 
 # Databases.
 stores:
-  # What each asks for, such as 2Gi. Empty: data go with their pod, and begin anew with the next one.
+  # What each asks for, such as 2Gi, by a claim that helm uninstall leaves. Empty: data go with their pod, and begin anew with the next one.
   size: \"\"
   # The storage class. Empty: the cluster's default.
   class: \"\"
 
 # What services know each other by.
 secret:
-  # A Secret that is there already, with the key secret. The chart draws none then.
+  # A Secret that is there already, with the key secret: 64 lower-case hex digits and no end of line. The chart draws none then.
   existing: \"\"
 {}",
         if serves_files { files } else { "" }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::layout::{Instance, Pod, has_socket};
-use super::prepare::{CONFIG, Prepare, SCRIPT, needs_data};
+use super::prepare::{CONFIG, Prepare, SCRIPT};
 use super::rendered::Start;
 use super::yaml::{Yaml, map};
 use super::{ACCOUNT, APP, DATA, Deployment, FILES, Layout};
@@ -17,6 +17,9 @@ const BESIDE_MEMORY: u64 = 64 << 20;
 const PREPARE_MEMORY: u64 = 128 << 20;
 /// How often a pod that is not ready yet is asked, and how often one that is. Units: s.
 const ASKED_EVERY: u64 = 5;
+/// How often in a row one does not accept a connection before it is asked no more: for a minute, as one that is overloaded for less is
+/// there still. One that has ended is out at once.
+const ASKED_UNTIL_LOST: u64 = 12;
 /// Beside the time that a service has to end.
 const END_WITHIN: u64 = 5;
 
@@ -96,7 +99,7 @@ impl Deployment {
         mounts.extend(
             pod.instances.iter().filter(|one| one.service.has_folder()).map(|one| own_mount(pod, one)),
         );
-        if needs_data(pod) {
+        if self.needs_data(pod) {
             mounts.push(map! { "name" => volume(pod, "data"), "mountPath" => DATA });
         }
         map! {
@@ -172,6 +175,8 @@ impl Deployment {
             let probe = map! {
                 "tcpSocket" => map! { "port" => reached[0].1 },
                 "periodSeconds" => ASKED_EVERY,
+                "timeoutSeconds" => ASKED_EVERY,
+                "failureThreshold" => ASKED_UNTIL_LOST,
             };
             container = container.with("ports", reached.iter().map(port).collect::<Vec<_>>());
             container = container.with("readinessProbe", probe);
@@ -201,7 +206,7 @@ impl Deployment {
         let sockets = pod.instances.iter().filter(|one| has_socket(one.service));
         mounts
             .extend(sockets.filter(|one| before.contains(&one.service.name)).map(|one| own_mount(pod, one)));
-        if service.needs.contains(&Need::Data) {
+        if self.reads_data(service) {
             mounts.push(map! { "name" => volume(pod, "data"), "mountPath" => DATA, "readOnly" => true });
         }
         if service.needs.contains(&Need::Files) {
@@ -240,7 +245,7 @@ impl Deployment {
         for instance in pod.instances.iter().filter(|one| self.has_shell(one)) {
             all.push(map! { "name" => tmp_volume(pod, instance), "emptyDir" => Yaml::Map(Vec::new()) });
         }
-        if needs_data(pod) {
+        if self.needs_data(pod) {
             all.push(map! { "name" => volume(pod, "data"), "emptyDir" => Yaml::Map(Vec::new()) });
         }
         if pod.instances.iter().any(|one| one.service.needs.contains(&Need::Files)) {

@@ -10,7 +10,8 @@ use crate::Error;
 use crate::description::{Need, Service};
 
 /// The programs that the script runs.
-pub(crate) const TOOLS: [&str; 9] = ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep"];
+pub(crate) const TOOLS: [&str; 10] =
+    ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep", "timeout"];
 /// Where a pod's files of the configuration lie while it is prepared.
 pub(crate) const CONFIG: &str = "/config";
 /// What the script is called there.
@@ -58,7 +59,8 @@ begin() {
 # Waits until a service is ready, as none is reached before: HOST PORT
 await() {
     local said=
-    until (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; do
+    # An attempt from before the cluster knows the way to an address would last for minutes.
+    until timeout 2 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null; do
         [ -n "$said" ] || echo "waits for $1:$2"
         said=1
         sleep 0.2
@@ -106,7 +108,7 @@ impl Deployment {
                 let _ = writeln!(script, "begin {SEEDS}/{store}/{folder} {own}/{folder}");
             }
         }
-        if needs_data(pod) {
+        if self.needs_data(pod) {
             let _ = writeln!(script, "cp -R {SET}/. {DATA}/");
         }
         if self.layout == Layout::Apart {
@@ -115,7 +117,8 @@ impl Deployment {
             }
         }
         files.insert(SCRIPT.into(), format!("{}\n", script.trim_end()));
-        let is_data = needs_data(pod) || pod.instances.iter().any(|one| self.seed(one.service).is_some());
+        let is_data =
+            self.needs_data(pod) || pod.instances.iter().any(|one| self.seed(one.service).is_some());
         Ok(Prepare { files, image: if is_data { "data" } else { "prepare" } })
     }
 
@@ -127,6 +130,16 @@ impl Deployment {
             let seeded = store.seed.as_ref().filter(has_data)?;
             Some((store.name.as_str(), seeded.folder.as_str()))
         })
+    }
+
+    /// Whether `service` reads the data set; a store that begins with a copy of what was made of it does not.
+    pub(crate) fn reads_data(&self, service: &Service) -> bool {
+        service.needs.contains(&Need::Data) && self.seed(service).is_none()
+    }
+
+    /// Whether anything in `pod` reads the data set.
+    pub(crate) fn needs_data(&self, pod: &Pod<'_>) -> bool {
+        pod.instances.iter().any(|one| self.reads_data(one.service))
     }
 
     /// Where those in other pods listen that what is in `pod` needs; it begins without those that it can do without.
@@ -150,9 +163,4 @@ impl Deployment {
 /// Where an image has a file or folder beside the description that is for `service`.
 pub(crate) fn beside(service: &Service, path: &str) -> String {
     format!("{BESIDE}/{}/{path}", service.name)
-}
-
-/// Whether anything in `pod` reads the data set.
-pub(crate) fn needs_data(pod: &Pod<'_>) -> bool {
-    pod.instances.iter().any(|one| one.service.needs.contains(&Need::Data))
 }

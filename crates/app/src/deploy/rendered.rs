@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::layout::{Instance, Pod, has_socket};
 use super::{APP, DATA, Deployment, FILES, Layout, OWN};
 use crate::context::{AddressFields, Context, Files, Peer};
-use crate::description::{Argument, Command, Need, Protocol, Service};
+use crate::description::{Argument, Command, Need, Protocol};
 use crate::program::Found;
 use crate::{Error, limits, template};
 
@@ -99,7 +99,7 @@ impl Deployment {
             start.env.push((name.clone(), render(value)?));
         }
         // A store that begins with data has been prepared when they were made.
-        if !self.is_seeded(service) {
+        if self.seed(service).is_none() {
             let of = |command: &Command| {
                 let args = command.args.iter().map(|text| render(text)).collect::<Result<_, Error>>()?;
                 Ok((render(&command.program)?, args))
@@ -107,12 +107,6 @@ impl Deployment {
             start.prepare = service.prepare.iter().map(of).collect::<Result<_, Error>>()?;
         }
         Ok(start)
-    }
-
-    /// Whether `service` begins with data that are made before.
-    pub(crate) fn is_seeded(&self, service: &Service) -> bool {
-        let stores = self.plan.app().stores.iter().filter(|store| store.service == service.name);
-        stores.filter_map(|store| store.seed.as_ref()).any(|seeded| self.plan.has_data_for(seeded))
     }
 
     /// What the templates of an instance see.
@@ -143,7 +137,7 @@ impl Deployment {
             callers: self.plan.callers(service),
             stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
             caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
-            data: if needs(Need::Data) { DATA.into() } else { String::new() },
+            data: if self.reads_data(service) { DATA.into() } else { String::new() },
             spans: String::new(),
             out: APP.into(),
             own: service.has_folder().then(|| instance.own()),

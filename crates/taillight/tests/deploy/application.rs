@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use app::{Deployment, Layout, Plan};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 
 use crate::chart::{HOW, KUBERNETES, Validator, documents};
 use crate::tools::tool;
@@ -75,7 +77,10 @@ fn values_reach_the_pods_and_wrong_ones_are_refused() {
         secret.map(|secret| secret["data"]["secret"].as_str().unwrap().to_owned())
     };
     let drawn = secret(&usual).unwrap();
-    assert!(drawn.len() >= 80 && secret(&text).unwrap() != drawn, "{drawn}");
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(&drawn).unwrap()).unwrap();
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    assert!(decoded.len() == 64 && decoded.bytes().all(is_digit), "services take nothing else: {decoded}");
+    assert_ne!(secret(&text).unwrap(), drawn);
     assert_eq!(secret(&render(&helm, chart.path(), "secret.existing=mine").unwrap()), None);
     for (values, says) in [
         ("image.tag=latest", "tag"),
