@@ -193,15 +193,16 @@ pub fn moved_limit(truth: Nanos) -> Nanos {
     MOVED_ALLOWED.max(Nanos((MOVED_SHARE * truth.0 as f64) as u64))
 }
 
-/// By how much late sending and reading may have moved the p99, in words, if the figures rest on nothing because of it.
+/// By how much late sending and reading may have moved the percentile that is judged, in words, if the figures rest on nothing because of it.
 fn late(recording: &Recording, footing: &Footing) -> Option<String> {
-    let in_time = recording.late.without(&recording.windows, Kept::All).percentile(99.0);
-    let (p99, least) = footing.p99.zip(in_time).filter(|_| footing.basis == Basis::Nothing)?;
+    let in_time = recording.late.without(&recording.windows, Kept::All).percentile(footing.percentile);
+    let (tail, least) = footing.tail.zip(in_time).filter(|_| footing.basis == Basis::Nothing)?;
     footing.moved_from(in_time).then(|| {
         format!(
-            "{} requests may have been sent or read late by more than {LATE}, up to {} of the p99 of {p99}, allowed {}; {} of {} windows were late",
+            "{} requests may have been sent or read late by more than {LATE}, up to {} of the p{} of {tail}, allowed {}; {} of {} windows were late",
             recording.late.count(),
-            p99 - least,
+            tail - least,
+            footing.percentile,
             moved_limit(least),
             footing.late_windows,
             footing.windows,
@@ -209,16 +210,17 @@ fn late(recording: &Recording, footing: &Footing) -> Option<String> {
     })
 }
 
-/// By how much the host may have moved the p99, in words, if the figures rest on nothing because of it.
+/// By how much the host may have moved the percentile that is judged, in words, if the figures rest on nothing because of it.
 fn disturbed(footing: &Footing) -> Option<String> {
     // Where neither host nor generator moved it by so much alone, both did.
     let least =
-        if footing.moved_from(footing.p99_at_least) { footing.p99_at_least } else { footing.p99_in_time };
-    let (p99, least) = footing.p99.zip(least).filter(|_| footing.basis == Basis::Nothing)?;
+        if footing.moved_from(footing.tail_at_least) { footing.tail_at_least } else { footing.tail_in_time };
+    let (tail, least) = footing.tail.zip(least).filter(|_| footing.basis == Basis::Nothing)?;
     Some(format!(
-        "others took {:.1} % of the time of server and generator, which may have held up {:.1} % of the requests: the p99 of {p99} would be {least} or more; {}",
+        "others took {:.1} % of the time of server and generator, which may have held up {:.1} % of the requests: the p{} of {tail} would be {least} or more; {}",
         100.0 * footing.lost,
         100.0 * footing.touched,
+        footing.percentile,
         footing.windows_in_words(),
     ))
 }

@@ -315,7 +315,10 @@ pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturban
         touched_share: footing.touched,
         server_taken_share: recording.taken.server,
         generator_taken_share: recording.taken.generator,
-        p99_at_least_us: footing.p99_in_time.map(Nanos::as_micros_f64),
+        p99_at_least_us: footing
+            .tail_in_time
+            .filter(|_| footing.percentile == 99.0)
+            .map(Nanos::as_micros_f64),
         undisturbed: (footing.undisturbed_windows > 0).then(|| LatencySummary::of(&footing.undisturbed)),
         basis: footing.basis,
     }

@@ -14,11 +14,14 @@ const LEAST_WINDOWS: usize = 10;
 const SHARE_OF_FEW: f64 = 1.0 / 3.0;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
-/// The fewest requests beyond the p99 of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
+/// The percentiles that host and generator may not move: the first of these that is told of the requests that there are. Those below
+/// move by less.
+const JUDGED: [f64; 4] = [99.0, 95.0, 90.0, 50.0];
+/// The fewest requests beyond that percentile of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
 /// itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third of what it may be moved.
-const LEAST_BEYOND: u64 = 40;
+const LEAST_BEYOND: f64 = 40.0;
 
-/// What host and generator could have done to the p99 of a recording, and which requests the figures rest on.
+/// What host and generator could have done to the highest percentile of a recording, and which requests the figures rest on.
 #[derive(Clone, Debug)]
 pub struct Footing {
     /// Which requests.
@@ -33,12 +36,14 @@ pub struct Footing {
     pub lost: f64,
     /// Share of the requests that this may have held up, 0 to 1.
     pub touched: f64,
-    /// The p99 of all requests; `None` where too few lie beyond it.
-    pub p99: Option<Nanos>,
+    /// Which percentile is judged: the p99, or with fewer than 1000 requests the highest that is told of so many.
+    pub percentile: f64,
+    /// That of all requests; `None` where they are too few for any.
+    pub tail: Option<Nanos>,
     /// The least that it would be, had the host held up none.
-    pub p99_at_least: Option<Nanos>,
+    pub tail_at_least: Option<Nanos>,
     /// The least that it would be, had the generator not been late either.
-    pub p99_in_time: Option<Nanos>,
+    pub tail_in_time: Option<Nanos>,
     /// The response times of the requests due in undisturbed windows.
     pub undisturbed: Latency,
     /// All response times by window, marked where the window is not undisturbed.
@@ -65,25 +70,28 @@ impl Footing {
         .min(1.0);
         let touched = (CATCH_UP * lost).min(1.0);
         let all = by_window.samples(Kept::All);
-        let p99 = all.percentile(99.0);
-        let not_held_up = (99.0 - 100.0 * touched).max(0.0);
+        let told = JUDGED.into_iter().find_map(|percentile| Some((percentile, all.percentile(percentile)?)));
+        let (percentile, tail) = told.unzip();
+        let percentile = percentile.unwrap_or(JUDGED[0]);
+        let not_held_up = (percentile - 100.0 * touched).max(0.0);
         let of_sessions = sessions::are_in(recording);
         let longest = recording.stalls.iter().map(|stall| stall.span).max().unwrap_or_default();
         let at_least = |times: &Latency| {
             let any = times.value_at(not_held_up);
-            let of_steps = || sessions::p99_at_least(times, lost, longest, CATCH_UP);
+            let of_steps = || sessions::at_least(times, percentile, lost, longest);
             if of_sessions { any.max(of_steps()) } else { any }
         };
-        let p99_at_least = p99.and_then(|_| at_least(&all));
+        let tail_at_least = tail.and_then(|_| at_least(&all));
         let in_time = recording.late.without(&by_window, Kept::All);
-        let p99_in_time = p99.and_then(|_| at_least(&in_time));
-        let enough =
-            undisturbed_windows >= least_windows(windows) && undisturbed.count() >= 100 * LEAST_BEYOND;
-        let quiet = undisturbed.percentile(99.0).filter(|_| enough);
-        let basis = match p99.zip(p99_in_time) {
-            // No p99 is claimed.
+        let tail_in_time = tail.and_then(|_| at_least(&in_time));
+        let beyond = (1.0 - percentile / 100.0) * undisturbed.count() as f64;
+        // A little less than the least, as 1 − 0.99 is.
+        let enough = undisturbed_windows >= least_windows(windows) && beyond >= LEAST_BEYOND - 1e-6;
+        let quiet = undisturbed.percentile(percentile).filter(|_| enough);
+        let basis = match tail.zip(tail_in_time) {
+            // No percentile is claimed.
             None => Basis::All,
-            Some((p99, least)) => basis(p99, least, quiet),
+            Some((tail, least)) => basis(tail, least, quiet),
         };
         Footing {
             basis,
@@ -92,9 +100,10 @@ impl Footing {
             late_windows,
             lost,
             touched,
-            p99,
-            p99_at_least,
-            p99_in_time,
+            percentile,
+            tail,
+            tail_at_least,
+            tail_in_time,
             undisturbed,
             by_window,
         }
@@ -121,9 +130,9 @@ impl Footing {
         recording.late.without(&self.by_window, self.kept())
     }
 
-    /// Whether the p99 may have been moved by more than it may, from this.
+    /// Whether the percentile may have been moved by more than it may, from this.
     pub(super) fn moved_from(&self, least: Option<Nanos>) -> bool {
-        self.p99.zip(least).is_some_and(|(p99, least)| p99 - least > moved_limit(least))
+        self.tail.zip(least).is_some_and(|(tail, least)| tail - least > moved_limit(least))
     }
 
     /// The windowed p99 of what claims rest on; `None` where that is too little to form it.
@@ -143,9 +152,9 @@ fn least_windows(windows: usize) -> usize {
     LEAST_WINDOWS.min(few).max((LEAST_SHARE * windows as f64).ceil() as usize)
 }
 
-/// What to rest on, where the p99 is between `least` and `p99`, and `quiet` in undisturbed windows, if enough are left.
-fn basis(p99: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
-    let moved = |from: Nanos, limit: Nanos| p99 - from > limit;
+/// What to rest on, where the percentile is between `least` and `tail`, and `quiet` in undisturbed windows, if enough are left.
+fn basis(tail: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
+    let moved = |from: Nanos, limit: Nanos| tail - from > limit;
     // Where the undisturbed windows can be rested on as well, less is enough to prefer them.
     let clearly = |from: Nanos| moved(from, Nanos(moved_limit(from).0 / 2));
     match quiet {
@@ -213,7 +222,7 @@ mod tests {
     fn a_quiet_host_leaves_all() {
         let footing = Footing::of(&recording(&[]));
         assert_eq!((footing.basis, footing.undisturbed_windows, footing.touched), (Basis::All, 100, 0.0));
-        assert_eq!(footing.p99, footing.p99_at_least);
+        assert_eq!((footing.percentile, footing.tail), (99.0, footing.tail_at_least));
         // The server's own pauses are its own, however slow.
         assert_eq!(Footing::of(&recording(&[3, 50, 51, 52])).basis, Basis::All);
         assert_eq!(Footing::of(&recording(&(0..50).collect::<Vec<_>>())).basis, Basis::All);
@@ -254,13 +263,40 @@ mod tests {
         short.mark_stalls();
         let footing = Footing::of(&short);
         assert_eq!((footing.basis, footing.undisturbed_windows), (Basis::All, 80));
-        assert_eq!(footing.p99, footing.p99_at_least, "{footing:?}");
+        assert_eq!(footing.tail, footing.tail_at_least, "{footing:?}");
         // What the host took elsewhere counts, too.
         let mut longer = short;
         longer.taken = Taken { server: Some(0.004), generator: None };
         assert_eq!(Footing::of(&longer).basis, Basis::All, "0.9 % of 2 %");
         longer.taken = Taken { server: Some(0.02), generator: Some(0.0) };
         assert_eq!(Footing::of(&longer).basis, Basis::UndisturbedWindows, "more than there are");
+    }
+
+    /// `count` requests, evenly over the window, of 1 to 2 ms, of which the host may have held up 24 in 100.
+    fn few(count: u64) -> Footing {
+        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        recording.window_start = START;
+        for i in 0..count {
+            // Spread by the golden ratio.
+            let time = Nanos(1_000_000 + ((i as f64 * 0.618_033_988_75).fract() * 1e6) as u64);
+            recording.windows.record(Nanos(WINDOW.0 / count * i), time);
+        }
+        Footing::of(&stalled_in(recording, 0..100, 12))
+    }
+
+    #[test]
+    fn of_few_requests_the_highest_percentile_that_they_have_is_judged() {
+        for (count, percentile) in
+            [(1_000, 99.0), (999, 95.0), (200, 95.0), (199, 90.0), (99, 50.0), (20, 50.0)]
+        {
+            let footing = few(count);
+            assert_eq!((footing.percentile, footing.basis), (percentile, Basis::Nothing), "{footing:?}");
+            let moved = footing.tail.unwrap() - footing.tail_at_least.unwrap();
+            // That share of the requests is that share of their range.
+            assert!((180..=300).contains(&(moved.0 / 1_000)), "{count}: {moved}");
+        }
+        // They are claimed to have none.
+        assert_eq!((few(19).tail, few(19).basis), (None, Basis::All));
     }
 
     #[test]

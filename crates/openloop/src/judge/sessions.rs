@@ -16,6 +16,7 @@
 use hist::Latency;
 use units::Nanos;
 
+use crate::judge::footing::CATCH_UP;
 use crate::judge::{ACHIEVED, ERRORS, MOVED_SHARE};
 use crate::{Errors, Recording, Tally};
 
@@ -132,15 +133,15 @@ pub(super) fn unsteady(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The least that the p99 of `times` would be, had the host not held up steps: it took `lost` of its time and once `longest`,
-/// with `catch_up` times as much to work that off.
+/// The least that a percentile of `times` would be, had the host not held up steps: it took `lost` of its time and once `longest`,
+/// with [`CATCH_UP`] times as much to work that off.
 ///
 /// A step that takes seconds loses what the host takes meanwhile, and no more. That any of those held up could have been
 /// as fast as the fastest, as is supposed of requests that are shorter than what holds them up, would have each be so.
-pub(super) fn p99_at_least(times: &Latency, lost: f64, longest: Nanos, catch_up: f64) -> Option<Nanos> {
-    let p99 = times.value_at(99.0)?;
-    let held_up = catch_up * (lost * p99.0 as f64 + longest.0 as f64);
-    Some(p99 - Nanos(held_up as u64))
+pub(super) fn at_least(times: &Latency, percentile: f64, lost: f64, longest: Nanos) -> Option<Nanos> {
+    let measured = times.value_at(percentile)?;
+    let held_up = CATCH_UP * (lost * measured.0 as f64 + longest.0 as f64);
+    Some(measured - Nanos(held_up as u64))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ const STEADY: f64 = 0.5;
 const SLOW: f64 = 0.1;
 /// The fewest requests of which such a share is told: twenty.
 const LEAST_REQUESTS: u64 = 200;
+/// The fewest requests on average of whose median a trend is told: half of them may be too few for it by chance.
+const LEAST_OF_MEDIAN: u64 = 40;
 /// The beginning moved the p99 if it did by so many times what it may be moved. Source: the longest busy spell of a server with
 /// one queue, 70 % busy, moves the p99 of 6 000 requests by more than 10 % in one trial of ten, and by more than 20 % in none of
 /// a thousand.
@@ -41,20 +43,28 @@ pub(super) fn unsteady(
     let found = match (behind, of_sessions) {
         (true, true) => None,
         (true, false) => caught_up(recording),
-        (false, true) => {
-            sessions::unsteady(recording).or_else(|| medians(windows)).or_else(|| beginning(windows, kept))
-        }
+        (false, true) => sessions::unsteady(recording)
+            .or_else(|| medians(windows, kept))
+            .or_else(|| beginning(windows, kept)),
         (false, false) => {
-            medians(windows).or_else(|| beginning(windows, kept)).or_else(|| drift(windows, kept))
+            medians(windows, kept).or_else(|| beginning(windows, kept)).or_else(|| drift(windows, kept))
         }
     };
     found.map(|found| format!("{found}; a longer --warmup may help"))
 }
 
-/// The halves have other medians.
-fn medians(windows: &Windows) -> Option<String> {
-    let undisturbed = windows.series().into_iter().filter(|window| !window.marked);
-    let series: Vec<f64> = undisturbed.filter_map(|w| w.p50).map(|p50| p50.0 as f64).collect();
+/// The halves have other medians: of windows, or of as many together as a median takes.
+fn medians(windows: &Windows, kept: Kept) -> Option<String> {
+    let counts = windows.beyond(kept, Nanos::ZERO);
+    let (n, requests) = (counts.len(), counts.iter().map(|(count, _)| count).sum::<u64>());
+    let group = (LEAST_OF_MEDIAN * n as u64).div_ceil(requests.max(1)).max(1) as usize;
+    let median = |from: usize| windows.samples_in(kept, from..(from + group).min(n)).percentile(50.0);
+    let series: Vec<f64> = if group == 1 {
+        let all = windows.series().into_iter().filter(|window| kept == Kept::All || !window.marked);
+        all.filter_map(|window| window.p50).map(|p50| p50.0 as f64).collect()
+    } else {
+        (0..n).step_by(group).filter_map(median).map(|p50| p50.0 as f64).collect()
+    };
     let steadiness = Steadiness::of(&series, STEADY).filter(|s| !s.is_steady())?;
     Some(format!("median response time: {steadiness}"))
 }

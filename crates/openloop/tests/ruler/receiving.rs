@@ -73,7 +73,7 @@ fn windows_without_a_stall_carry_the_p99() {
     let footing = Footing::of(&recording);
     assert_eq!((footing.basis, footing.windows), (Basis::UndisturbedWindows, 200));
     assert!((130..=134).contains(&footing.undisturbed_windows), "{footing:?}");
-    assert_close("p99 of all", footing.p99, 700e3, 0.002);
+    assert_close("p99 of all", footing.tail, 700e3, 0.002);
     assert_close("p99 of undisturbed windows", footing.undisturbed.percentile(99.0), 300e3, 0.002);
 }
 
