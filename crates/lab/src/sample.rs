@@ -55,6 +55,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
                 p99_us: Some(110.0),
                 max_us: Some(500.0),
                 backlog: Some(0),
+                in_flight: Some(0),
                 disturbed: false,
                 ..WindowPoint::default()
             })

@@ -1,6 +1,6 @@
 //! What a trial says to a search.
 
-use results::{Reason, Trial, Verdict};
+use results::{Reason, Trial, Verdict, WindowPoint};
 use units::{Qos, QosBasis};
 
 use crate::{Outcome, Vote};
@@ -9,12 +9,19 @@ use crate::{Outcome, Vote};
 ///
 /// Source: the definition of the maximum throughput (docs/glossary.md).
 const SUSTAINED: f64 = 0.99;
+/// What waits may grow over the window by this share of the arrivals in it, where no trend is told. Source: as the verdict has it
+/// (docs/reference/verdicts.md).
+const GROWTH: f64 = 0.005;
 
 /// Whether the server sustained the offered load: at least 99 % achieved and no trend in the backlog.
+///
+/// A host that disturbs takes from what comes out and adds nothing: where as much came out all the same, it was sustained, whatever
+/// the response times.
 pub fn sustained(trial: &Trial) -> Outcome {
     let share = achieved_share(trial);
+    let slowed = [Reason::HostDisturbed, Reason::ReceiveLag];
     let vote = match &trial.verdict {
-        verdict if is_only_late(verdict) && share >= SUSTAINED => Vote::Pass,
+        verdict if is_only(verdict, &slowed) && share >= SUSTAINED && kept_up(trial) => Vote::Pass,
         verdict @ Verdict::Invalid { .. } => without_use(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
@@ -37,6 +44,19 @@ fn achieved_share(trial: &Trial) -> f64 {
     possible.unwrap_or(trial.arrivals.completed as f64 / due.max(1.0))
 }
 
+/// Whether as much ended within the window as fell due in it: of a trial that is invalid no verdict tells. Not of a closed loop, whose
+/// clients ask for less the later they are.
+fn kept_up(trial: &Trial) -> bool {
+    let due = trial.arrivals.intended as f64;
+    if trial.sessions.is_some() {
+        let ended = |window: &WindowPoint| window.answered.unwrap_or(0) + window.errors.unwrap_or(0);
+        return trial.windows.iter().map(ended).sum::<u64>() as f64 >= SUSTAINED * due;
+    }
+    let waiting = |window: Option<&WindowPoint>| window.and_then(WindowPoint::outstanding);
+    let grown = waiting(trial.windows.first()).zip(waiting(trial.windows.last()));
+    !trial.is_closed_loop() && grown.is_some_and(|(first, last)| last as f64 - first as f64 <= GROWTH * due)
+}
+
 /// The throughput in the unit of what was offered: requests, or sessions, a second.
 fn achieved(trial: &Trial) -> f64 {
     if trial.sessions.is_none() {
@@ -49,7 +69,8 @@ fn achieved(trial: &Trial) -> f64 {
 /// as it lasts.
 pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     let vote = match (&trial.verdict, trial.meets(qos, basis)) {
-        (verdict, Some(true)) if is_only_late(verdict) => Vote::Pass,
+        // Late reading makes response times longer and never shorter.
+        (verdict, Some(true)) if is_only(verdict, &[Reason::ReceiveLag]) => Vote::Pass,
         (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         // Too few samples for the percentile say nothing.
@@ -60,11 +81,10 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     Outcome { vote, achieved_rps: achieved(trial) }
 }
 
-/// Whether answers were read late and nothing else is wrong: that makes response times longer and never shorter, so that what
-/// was sustained, or met, was so all the more.
-fn is_only_late(verdict: &Verdict) -> bool {
+/// Whether nothing else than `these` is wrong.
+fn is_only(verdict: &Verdict, these: &[Reason]) -> bool {
     let Verdict::Invalid { reasons } = verdict else { return false };
-    !reasons.is_empty() && reasons.iter().all(|invalid| invalid.reason == Reason::ReceiveLag)
+    !reasons.is_empty() && reasons.iter().all(|invalid| these.contains(&invalid.reason))
 }
 
 /// What an invalid trial says: that of a host that disturbs counts neither for nor against a rate.
@@ -76,7 +96,7 @@ fn without_use(verdict: &Verdict) -> Vote {
 mod tests {
     use super::*;
     use crate::sample;
-    use results::{Arrivals, Invalid, Operation, Sessions};
+    use results::{Arrivals, Invalid, LoopKind, Operation, Sessions};
 
     fn invalid_by(reason: Reason) -> Verdict {
         Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
@@ -103,11 +123,46 @@ mod tests {
         check(Verdict::Valid, 9_800.0, 19_600, Vote::Pass);
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
         check(invalid(), 10_000.0, 20_000, Vote::Unusable);
-        check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Disturbed);
+        // A host that disturbs takes nothing from what was achieved, and says nothing of what was not.
+        check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Pass);
+        check(invalid_by(Reason::HostDisturbed), 9_850.0, 20_000, Vote::Disturbed);
         check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unusable);
         // Late reading takes nothing from what was achieved.
         check(invalid_by(Reason::ReceiveLag), 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
+    }
+
+    #[test]
+    fn what_came_out_late_while_the_host_disturbed_was_not_sustained() {
+        let both = Verdict::Invalid {
+            reasons: [Reason::HostDisturbed, Reason::ReceiveLag]
+                .map(|reason| Invalid { reason, detail: "1 ms".into() })
+                .into(),
+        };
+        let check = |growth: u64, closed: bool, expect: Vote| {
+            let mut trial = sample::trial("sphinx", 10_000.0);
+            trial.verdict = both.clone();
+            trial.windows.last_mut().unwrap().in_flight = Some(growth);
+            if closed {
+                trial.loop_kind = LoopKind::Closed;
+            }
+            assert_eq!(sustained(&trial).vote, expect, "{growth}");
+        };
+        check(100, false, Vote::Pass);
+        // What waits would be answered in the drain, and is no throughput.
+        check(101, false, Vote::Disturbed);
+        check(0, true, Vote::Disturbed);
+        let check = |answered: u64, errors: u64, expect: Vote| {
+            let mut trial = sample::trial("movies", 500.0);
+            (trial.verdict, trial.sessions) = (both.clone(), Some(Sessions::default()));
+            for window in &mut trial.windows {
+                (window.answered, window.errors) = (Some(answered), Some(errors));
+            }
+            assert_eq!(sustained(&trial).vote, expect, "{answered} {errors}");
+        };
+        check(50, 0, Vote::Pass);
+        check(48, 2, Vote::Pass);
+        check(49, 0, Vote::Disturbed);
     }
 
     #[test]

@@ -155,6 +155,8 @@ impl Record for Kept<'_> {
         let of_block = self.record.cells.iter_mut().filter(|cell| cell.block == block);
         for cell in of_block.filter(|cell| plan.follows_maximum(bench, &cell.series, &cell.x)) {
             cell.verdict = std::mem::take(&mut cell.verdict).against(why.clone());
+            // Claims on a maximum ask for no verdict of the trial beside it.
+            cell.metrics.retain(|metric, _| !metric.contains("max_rps"));
         }
         self.save()
     }

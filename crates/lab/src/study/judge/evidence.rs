@@ -91,10 +91,10 @@ fn p_value(differences: &[f64]) -> Option<f64> {
     (differences.len() >= MIN_TO_JUDGE).then(|| sign_flip_test(differences, SEED)).flatten()
 }
 
-/// What the cells say of a figure that counts what a request has the server do: what was only sent or read late is as good as any
-/// other, and stands with the figures. Otherwise as [`of_times`].
+/// What the cells say of a figure that is not of when requests were sent and read: what was only late is as good as any other, and
+/// stands with the figures. Otherwise as [`of_times`].
 pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
-    if !is_of_counts(check.metric()) {
+    if !is_of_no_time(check.metric()) {
         return of_times(check, cells);
     }
     let mut timely = cells.0.to_vec();
@@ -114,9 +114,10 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
     evidence
 }
 
-/// Whether a metric counts what a request makes the server do, whenever it was sent: by whose thread its key is looked up.
-fn is_of_counts(metric: &str) -> bool {
-    metric == "own_passed_on_per_request"
+/// Whether a metric does not depend on when the requests of its own trial were sent and read: it counts what a request makes the server
+/// do, or is what a search before the trial found.
+fn is_of_no_time(metric: &str) -> bool {
+    matches!(metric, "own_passed_on_per_request" | "max_rps")
 }
 
 /// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
