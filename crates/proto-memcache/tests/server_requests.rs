@@ -337,6 +337,24 @@ fn a_value_that_is_too_large_is_skipped() {
 }
 
 #[test]
+fn only_what_no_item_may_have_drops_the_old_value() {
+    let check = |line: &str, expect: &str| {
+        let text = format!("{line}\r\n");
+        let parse = RequestParser::with_limits(3000, 1000).parse(text.as_bytes());
+        let Parse::Done { request, .. } = parse else { panic!("{line}: {parse:?}") };
+        assert_eq!(show(request), expect, "{line}");
+    };
+    // Joined values are gathered, so that they have a limit of their own.
+    for mode in ["MA", "MP"] {
+        check(&format!("ms a 2000 {mode}"), "TooLarge");
+        check(&format!("ms a 3000 {mode}"), "MetaTooLarge, drop a");
+    }
+    check("ms a 3000", "MetaTooLarge, drop a");
+    check("append a 0 0 2000", "TooLarge");
+    check("set a 0 0 3000", "TooLarge, drop a");
+}
+
+#[test]
 fn a_parser_tells_what_it_waits_for() {
     let mut parser = RequestParser::default();
     let mut check = |bytes: &str, expect: Awaits| {

@@ -200,7 +200,25 @@ fn sphinx_takes_large_items_as_memcached_does() {
             let refused = stored(&mut client, &format!("{verb} k 0 0"), &value(3 * MIB, 1));
             assert_eq!(refused, "SERVER_ERROR object too large for cache");
         }
-        assert!(client.get("k").unwrap() == value(5 * MIB, 1));
+        assert_eq!(ms(&mut client, "k", "MA", &value(3 * MIB, 1)), "SERVER_ERROR object too large for cache");
+        assert!(
+            client.get("k").unwrap() == value(5 * MIB, 1),
+            "{args}: what is refused leaves the old value"
+        );
+        let mut binary = Client::connect(server.address);
+        let (mut sent, large) = (Vec::new(), value(3 * MIB, 1));
+        Packet::new(opcode::SET).key(b"k").store(0, 0).value(&large).cas(1).append(&mut sent);
+        binary.send(sent);
+        // `Too large.` is its status, and its text.
+        assert_eq!(
+            (&binary.bytes(24)[6..8], binary.bytes(10)),
+            (&[0, 3][..], b"Too large.".to_vec()),
+            "{args}"
+        );
+        assert!(
+            client.get("k").unwrap() == value(5 * MIB, 1),
+            "{args}: what is refused leaves the old value"
+        );
         assert_eq!((client.stat("segments_pinned"), client.stat("curr_items")), (0, 2), "{args}");
     }
 }

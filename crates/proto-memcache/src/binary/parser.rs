@@ -210,7 +210,9 @@ impl RequestParser {
                 if size <= self.item_max && verb == StoreVerb::Set && header.cas == 0 {
                     return self.wait(value_at + value, bytes);
                 }
-                let command = Command::TooLarge { key, unlink: verb == StoreVerb::Set };
+                // What an item may have, and only this command does not take, says nothing of the old value.
+                let unlink = verb == StoreVerb::Set && size > self.item_max;
+                let command = Command::TooLarge { key, unlink };
                 return self.done_and_skip(value_at, &header, command, value);
             }
         }
@@ -588,6 +590,17 @@ mod tests {
             Packet::new(opcode::SET).key(key).store(1, 0).value(&large[4..]),
             Command::TooLarge { key, unlink: true },
         );
+        // What an item may have, and only a `set` without a unique number takes.
+        let check_within = |packet: Packet<'_>, unlink: bool| {
+            let sent = bytes(packet);
+            let Parse::Done { request, .. } = RequestParser::with_limits(1000, 100).parse(&sent, true) else {
+                panic!()
+            };
+            assert_eq!(request.command, Command::TooLarge { key, unlink }, "{packet:?}");
+        };
+        let set = |value| Packet::new(opcode::SET).key(key).store(0, 0).value(value).cas(1);
+        check_within(set(&[b'v'; 900]), false);
+        check_within(set(&[b'v'; 1000]), true);
         let mechanism = [b'm'; MECHANISM_MAX + 1];
         let invalid = Command::Refused { status: Status::Invalid, closes: false };
         check(Packet::new(opcode::SASL_AUTH).key(&mechanism).value(b"x"), invalid);

@@ -63,11 +63,11 @@ pub enum Command<'b> {
         /// No answer where it is stored.
         quiet: bool,
     },
-    /// A value over the largest size, which is skipped.
+    /// A value over the largest size, or over what the command takes, which is skipped.
     TooLarge {
         /// The key.
         key: &'b [u8],
-        /// It was a `set`: better no value than an old one.
+        /// It was a `set` over the largest size: better no value than an old one.
         unlink: bool,
     },
     /// `delete`.

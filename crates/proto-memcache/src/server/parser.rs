@@ -207,7 +207,13 @@ impl RequestParser {
         let MetaStore { key, key_len, flags, words, length, opaque_too_long } = store;
         let size = limits::item_size(key_len, flags, length);
         if size > self.gathered_max && (size > self.item_max || joins(words)) {
-            return self.done_and_skip(start, Request::MetaTooLarge { key }, length);
+            // What an item may have, and is only too long to be joined, says nothing of the old value.
+            let refused = if size > self.item_max {
+                Request::MetaTooLarge { key }
+            } else {
+                Request::Refused { refusal: Refusal::TooLarge, reply: Reply::Wanted, unlink: None }
+            };
+            return self.done_and_skip(start, refused, length);
         }
         if opaque_too_long {
             let refusal = Refusal::OpaqueTooLong;
