@@ -130,6 +130,10 @@ fn ports_of_partitions_that_cannot_be_had_are_refused() {
             "-p 20002 -t 3 --partition-ports 20000",
             "takes ports 20000 to 20002 for 3 threads, and 127.0.0.1:20002 is for all keys",
         ),
+        (
+            "-p 0 --tls-port 20001 --tls-cert x -t 3 --partition-ports 20000",
+            "takes ports 20000 to 20002 for 3 threads, and 127.0.0.1:20001 is for all keys",
+        ),
         ("-p 0 -Z --tls-cert x --partition-ports 0", "leave one of the two out"),
         ("-s /tmp/taillight-no-such --partition-ports 0", "give -l, too"),
     ] {

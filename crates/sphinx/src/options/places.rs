@@ -75,14 +75,15 @@ pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Resul
         Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     };
     let ports: Vec<Vec<SocketAddr>> = (0..threads).map(of_thread).collect::<Result<_>>()?;
-    let taken = of_all_keys.iter().find(|socket| {
+    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen);
+    let taken = of_all_keys.iter().chain(encrypted).find(|socket| {
         // Sockets of one server may share a port, and a client of a thread's would come to any.
         first != 0 && ports.iter().flatten().any(|own| own.port() == socket.port())
     });
     if let Some(taken) = taken {
         bail!(
             "--partition-ports {first} takes ports {first} to {} for {threads} threads, and {taken} is for all keys; give another \
-             range, or another -p",
+             range, or another -p or --tls-port",
             usize::from(first) + threads - 1
         );
     }
