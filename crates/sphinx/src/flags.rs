@@ -210,17 +210,6 @@ pub(crate) enum UdpPort {
     Port(NonZero<u16>),
 }
 
-impl UdpPort {
-    /// Its number, 0 for that of TCP; `None` where there is none.
-    pub(crate) fn number(self) -> Option<u16> {
-        match self {
-            UdpPort::None => None,
-            UdpPort::OfTcp => Some(0),
-            UdpPort::Port(port) => Some(port.get()),
-        }
-    }
-}
-
 impl Display for UdpPort {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -218,22 +218,23 @@ fn prepare<R: Reactor>(
 
 fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result<Places> {
     let mut taken = Places::default();
+    for address in places.encrypted.into_iter().map(Address::Tcp) {
+        let listened = reactor.listen(&address).map_err(|error| cannot_listen(&address, &error))?;
+        taken.encrypted.extend(listened.socket());
+    }
     for address in &places.plain {
         let listened = match address {
             Address::Unix(path) => listen_at_path(reactor, path, unix_mask),
-            // That of TCP, which stands before it.
+            // The port of TCP, which stands before it, or speaks TLS.
             Address::Udp(socket) if socket.port() == 0 => {
-                let of_tcp = |taken: &Address| matches!(taken, Address::Tcp(tcp) if tcp.ip() == socket.ip());
-                let port = taken.plain.iter().find(|taken| of_tcp(taken)).and_then(Address::socket);
-                reactor.listen_in_plain(&Address::Udp(port.unwrap_or(*socket)))
+                let streams = taken.plain.iter().filter(|address| !address.is_datagram());
+                let mut streams = streams.filter_map(Address::socket).chain(taken.encrypted.iter().copied());
+                let of_tcp = streams.find(|stream| stream.ip() == socket.ip());
+                reactor.listen_in_plain(&Address::Udp(of_tcp.unwrap_or(*socket)))
             }
             address => reactor.listen_in_plain(address),
         };
         taken.plain.push(listened.map_err(|error| cannot_listen(address, &error))?);
-    }
-    for address in places.encrypted.into_iter().map(Address::Tcp) {
-        let listened = reactor.listen(&address).map_err(|error| cannot_listen(&address, &error))?;
-        taken.encrypted.extend(listened.socket());
     }
     Ok(taken)
 }

@@ -183,6 +183,25 @@ fn a_datagram_is_no_lever_for_floods() {
 }
 
 #[test]
+fn datagrams_come_to_the_port_of_tcp_also_where_that_speaks_tls() {
+    let papers = certificate();
+    let (cert, key) = (papers.path().join("cert.pem"), papers.path().join("key.pem"));
+    let tls = format!("--tls-cert {} --tls-key {}", cert.display(), key.display());
+    for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 2)]) {
+        for args in [format!("-Z {tls}"), format!("--tls-port 0 {tls}"), String::new()] {
+            let (_process, places) = places(&format!("-p 0 -U tcp -t {threads} --io {io} {args}"));
+            let udp: Vec<&String> = places.iter().filter(|place| place.starts_with("udp://")).collect();
+            let [udp] = udp[..] else { panic!("{args}: {places:?}") };
+            // With --tls-port beside it, that of -p.
+            let tcp = places.iter().find(|place| !place.starts_with("udp://")).unwrap();
+            assert_eq!(port_of(udp), port_of(tcp), "{args}: {places:?}");
+            let mut datagrams = Datagrams::to(port_of(udp));
+            assert_eq!(datagrams.ask("set k 0 0 1\r\n1\r\n"), "STORED\r\n", "{args}");
+        }
+    }
+}
+
+#[test]
 fn tls_has_a_port_of_its_own() {
     let papers = certificate();
     let file = |name: &str| papers.path().join(name).display().to_string();

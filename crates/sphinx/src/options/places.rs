@@ -24,19 +24,23 @@ pub(super) fn of(
     for listener in flags.listen.iter().filter(|_| network) {
         let streams = listener.place.addresses(flags.port)?;
         // As in memcached, a port that is part of an address is for TCP.
-        let others = listener.place.addresses(0)?.into_iter().map(|address| address.ip());
-        let with = |port: u16| others.clone().map(move |ip| SocketAddr::new(ip, port));
+        let with = |port: u16| -> Vec<SocketAddr> {
+            streams.iter().map(|stream| SocketAddr::new(stream.ip(), port)).collect()
+        };
+        let datagrams = match flags.udp_port {
+            UdpPort::None => Vec::new(),
+            // One of 0 is known once the listener has taken a free one.
+            UdpPort::OfTcp => streams.clone(),
+            UdpPort::Port(port) => with(port.get()),
+        };
+        let beside = flags.tls_port.map_or_else(Vec::new, with);
         if is_encrypted(flags, extended, listener.layer)? {
             encrypted.extend(streams);
         } else {
             listen.extend(streams.into_iter().map(Address::Tcp));
         }
-        if let Some(port) = flags.udp_port.number() {
-            listen.extend(with(port).map(Address::Udp));
-        }
-        if let Some(port) = flags.tls_port {
-            encrypted.extend(with(port));
-        }
+        listen.extend(datagrams.into_iter().map(Address::Udp));
+        encrypted.extend(beside);
     }
     ensure!(
         network || (flags.udp_port == UdpPort::None && flags.tls_port.is_none() && !flags.enable_ssl),
