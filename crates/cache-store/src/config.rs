@@ -82,6 +82,13 @@ impl Config {
         self.item_max.clamp(1, SEGMENT).next_multiple_of(self.segment) * SEGMENTS_MIN
     }
 
+    /// The least memory that the largest item still has room in, which [`Store::set_memory`](crate::Store::set_memory) should
+    /// leave: [`Config::memory_min`], and twice that item where it is larger than 2 MiB. Units: bytes.
+    pub fn shrunk_min(&self) -> usize {
+        // As `check` has it at the start: half of all segments, of which there may be an odd number.
+        self.memory_min().max((self.item_max * 2).next_multiple_of(self.segment))
+    }
+
     /// What the segments take. Units: bytes.
     pub fn log_length(&self) -> usize {
         self.memory / self.segment * self.segment

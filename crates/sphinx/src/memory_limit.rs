@@ -27,7 +27,7 @@ impl MemoryLimit {
     pub(crate) fn new(config: &Config) -> MemoryLimit {
         MemoryLimit {
             now: AtomicU64::new(config.memory.0),
-            least: (config.store(0, 0).memory_min() * config.partitions()) as u64,
+            least: (config.store(0, 0).shrunk_min() * config.partitions()) as u64,
             most: AtomicU64::new(u64::MAX),
             is_fixed: config.memory_file.is_some(),
         }
@@ -84,5 +84,15 @@ mod tests {
         let limit = MemoryLimit::new(&many);
         assert_eq!(limit.set(15), Err(Refusal::MemoryOutOfBounds), "twice the largest item each");
         assert_eq!(limit.set(16), Ok(Bytes(16 << 20)));
+        // Items that lie in several segments need them all.
+        let large = Config { item_max: 20 << 20, memory: Bytes(64 << 20), ..Config::for_tests() };
+        let limit = MemoryLimit::new(&large);
+        assert_eq!(limit.set(39), Err(Refusal::MemoryOutOfBounds), "twice the largest item");
+        assert_eq!(limit.set(40), Ok(Bytes(40 << 20)));
+        // What it starts with it may have again: half of an odd number of segments.
+        let mut odd = Config { item_max: 32 << 20, memory: Bytes(63 << 20), ..Config::for_tests() };
+        odd.fit_items();
+        let limit = MemoryLimit::new(&odd);
+        assert_eq!((limit.set(128), limit.set(63)), (Ok(Bytes(128 << 20)), Ok(Bytes(63 << 20))));
     }
 }

@@ -66,3 +66,23 @@ fn memory_becomes_less_and_more_in_every_mode() {
         assert!(client.lines_to("END").contains(&format!("STAT maxbytes {}", 128 * MIB)), "{mode}");
     }
 }
+
+#[test]
+fn the_largest_item_has_room_in_the_least_memory() {
+    let server = sphinxd("-t 1 -m 128 -I 32m --lazy-memory");
+    let mut client = Client::connect(server.address);
+    let store = |client: &mut Client| {
+        let length = 32 << 20;
+        let header = format!("set large 0 0 {}\r\n", length - 100);
+        client.send([header.as_bytes(), &vec![b'v'; length - 100], b"\r\n"].concat());
+        client.text()
+    };
+    assert_eq!(store(&mut client), "STORED");
+    for megabytes in [8, 63] {
+        let refused = client.ask(&format!("cache_memlimit {megabytes}"));
+        assert_eq!(refused, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");
+    }
+    assert_eq!((client.ask("cache_memlimit 64"), store(&mut client)), ("OK".into(), "STORED".into()));
+    client.send("stats settings\r\n");
+    assert!(client.lines_to("END").contains(&format!("STAT item_size_max {}", 32 * MIB)));
+}
