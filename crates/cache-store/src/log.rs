@@ -303,7 +303,7 @@ impl Log {
     pub(crate) fn give_back(&mut self, segment: usize, index_bytes: usize) {
         debug_assert_eq!(self.segments[segment].live, 0);
         self.segments[segment].birth = GONE;
-        self.supply.give_back(Run::of_one(segment), index_bytes);
+        self.supply.give_back(Run::of_one(segment), false, index_bytes);
     }
 
     /// Appends a record that nothing points at yet; the caller has made sure of [`Log::room`].

@@ -396,6 +396,29 @@ fn no_more_is_held_than_three_quarters() {
     assert_eq!(store.claim(key, 0, Expiry::NEVER, 20 * SEGMENT, true, NOW).unwrap_err(), Stored::TooLarge);
 }
 
+/// Each lies in one segment, and is large all the same.
+#[test]
+fn replies_hold_no_more_of_large_values_of_a_segment_than_three_quarters() {
+    for policy in POLICIES {
+        let mut store = small(40, policy);
+        let key = store.hasher().key(b"k");
+        let mut held = Vec::new();
+        while set_large(&mut store, "k", &value(SEGMENT, held.len())) {
+            held.push(store.get(key, NOW).unwrap().pin().unwrap());
+            assert!(held.len() < 100, "{policy}: without end");
+        }
+        // Beside the memory of the index, which it has already.
+        assert_eq!(held.len(), 30, "{policy}");
+        for i in 0..200 {
+            assert_eq!(set(&mut store, &format!("key-{i}"), &[b'x'; 1000]), Stored::Stored, "{policy} {i}");
+        }
+        assert!(held.iter().enumerate().all(|(i, pinned)| pinned.as_ref() == value(SEGMENT, i)));
+        store.audit();
+        drop(held);
+        assert!(set_large(&mut store, "k", &value(SEGMENT, 1)), "{policy}");
+    }
+}
+
 #[test]
 fn conditions_are_looked_at_when_the_value_is_there() {
     let mut store = small(60, Policy::TwoQueues);

@@ -209,7 +209,7 @@ impl Log {
         self.large.retain(|large| large.extent.run != extent.run);
         self.arriving.retain(|other| other.run != extent.run);
         self.large_segments -= extent.run.count;
-        self.supply.give_back(extent.run, index_bytes);
+        self.supply.give_back(extent.run, true, index_bytes);
     }
 
     /// A large value that is on its way and that has no place any more: it was dropped.

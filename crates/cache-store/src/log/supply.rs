@@ -38,15 +38,23 @@ pub(super) struct Supply {
     /// Segments `taken..provided` have their pages from the system already.
     provided: usize,
     /// Ones that the index does not point into any more, and that readers may still look at; since when.
-    leaving: VecDeque<(Run, Retired)>,
+    leaving: VecDeque<(Vacated, Retired)>,
     /// Ones that no reader can find, and that replies point into which have not left.
-    pinned: Vec<Run>,
+    pinned: Vec<Vacated>,
     /// Empty ones.
     free: Vec<usize>,
     /// Empty ones whose pages were given to the system.
     returned: Vec<usize>,
     /// Those that are gathered for a large value.
     window: Option<Window>,
+}
+
+/// Segments that the index does not point into any more.
+#[derive(Clone, Copy)]
+struct Vacated {
+    run: Run,
+    /// Whether they were those of a large value, which may be a single one.
+    is_large: bool,
 }
 
 /// Adjacent segments that are to be empty all at once.
@@ -165,23 +173,23 @@ impl Supply {
 
     /// Segments that hold anything.
     pub(super) fn in_use(&self) -> usize {
-        let leaving: usize = self.leaving.iter().map(|(run, _)| run.count).sum();
-        let pinned: usize = self.pinned.iter().map(|run| run.count).sum();
+        let leaving: usize = self.leaving.iter().map(|(gone, _)| gone.run.count).sum();
+        let pinned: usize = self.pinned.iter().map(|gone| gone.run.count).sum();
         self.held() - self.free.len() - self.ready() - leaving - pinned
     }
 
     /// Segments that only replies point into.
     pub(super) fn pinned(&self) -> usize {
-        self.held_by_replies().map(|run| run.count).sum()
+        self.held_by_replies().map(|gone| gone.run.count).sum()
     }
 
-    fn held_by_replies(&self) -> impl Iterator<Item = Run> + '_ {
-        self.pinned.iter().copied().filter(|run| self.records.pins().is_pinned(run.first))
+    fn held_by_replies(&self) -> impl Iterator<Item = Vacated> + '_ {
+        self.pinned.iter().copied().filter(|gone| self.records.pins().is_pinned(gone.run.first))
     }
 
     /// Those of them that belonged to large values.
     pub(super) fn pinned_large(&self) -> usize {
-        self.held_by_replies().filter(|run| run.count > 1).map(|run| run.count).sum()
+        self.held_by_replies().filter(|gone| gone.is_large).map(|gone| gone.run.count).sum()
     }
 
     /// Segments that have memory, or will have it as soon as they are written.
@@ -193,7 +201,8 @@ impl Supply {
     /// pinned: a reply may wait for others before it.
     pub(super) fn spare(&self, index_bytes: usize) -> usize {
         let window = self.window.as_ref().map_or(Run { first: 0, count: 0 }, |window| window.run);
-        let leaving: usize = self.leaving.iter().map(|(run, _)| run.count - run.overlap(window)).sum();
+        let leaving: usize =
+            self.leaving.iter().map(|(gone, _)| gone.run.count - gone.run.overlap(window)).sum();
         self.free.len() + leaving + self.growth(index_bytes)
     }
 
@@ -246,9 +255,9 @@ impl Supply {
         is_there.then_some(first)
     }
 
-    /// Takes segments in that the index does not point into any more.
-    pub(super) fn give_back(&mut self, run: Run, index_bytes: usize) {
-        self.leaving.push_back((run, self.epochs.retire()));
+    /// Takes segments in that the index does not point into any more: one of records, or those of a large value.
+    pub(super) fn give_back(&mut self, run: Run, is_large: bool, index_bytes: usize) {
+        self.leaving.push_back((Vacated { run, is_large }, self.epochs.retire()));
         self.settle(index_bytes);
     }
 
@@ -260,8 +269,8 @@ impl Supply {
     /// Waits a little for readers where all segments of the window are empty or leaving; returns whether there is hope.
     pub(super) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
         let Some(window) = &self.window else { return true };
-        let mut leaving = self.leaving.iter().filter(|(run, _)| run.overlap(window.run) > 0);
-        let here: usize = leaving.clone().map(|(run, _)| run.overlap(window.run)).sum();
+        let mut leaving = self.leaving.iter().filter(|(gone, _)| gone.run.overlap(window.run) > 0);
+        let here: usize = leaving.clone().map(|(gone, _)| gone.run.overlap(window.run)).sum();
         if window.ready.len() + here < window.run.count {
             return true;
         }
@@ -273,16 +282,16 @@ impl Supply {
 
     /// Takes in what no reader looks at any more, and no reply points into.
     pub(super) fn settle(&mut self, index_bytes: usize) {
-        while let Some(&(run, since)) = self.leaving.front()
+        while let Some(&(gone, since)) = self.leaving.front()
             && self.epochs.is_over(since)
         {
             self.leaving.pop_front();
-            self.pinned.push(run);
+            self.pinned.push(gone);
         }
         // In this order: a pin is taken before its reader leaves.
         let pins = self.records.pins();
-        for run in self.pinned.extract_if(.., |run| !pins.is_pinned(run.first)) {
-            for segment in run.segments() {
+        for gone in self.pinned.extract_if(.., |gone| !pins.is_pinned(gone.run.first)) {
+            for segment in gone.run.segments() {
                 match &mut self.window {
                     Some(window) if window.run.has(segment) => window.ready.push(segment),
                     _ => self.free.push(segment),
@@ -295,8 +304,8 @@ impl Supply {
     /// Segments that hold nothing, or will in a moment.
     pub(super) fn empty(&self) -> impl Iterator<Item = usize> + '_ {
         let pins = self.records.pins();
-        let leaving = self.leaving.iter().map(|(run, _)| *run);
-        let settled = leaving.chain(self.pinned.iter().copied()).filter(|run| !pins.is_pinned(run.first));
+        let gone = self.leaving.iter().map(|(gone, _)| gone).chain(&self.pinned);
+        let settled = gone.map(|gone| gone.run).filter(|run| !pins.is_pinned(run.first));
         self.free.iter().copied().chain(settled.flat_map(Run::segments))
     }
 
@@ -353,7 +362,7 @@ impl Supply {
     /// Whether replies point into segments of the window, so that it is unknown when they will be empty.
     pub(super) fn is_window_pinned(&self) -> bool {
         let window = self.window().unwrap_or(Run { first: 0, count: 0 });
-        self.held_by_replies().any(|run| run.overlap(window) > 0)
+        self.held_by_replies().any(|gone| gone.run.overlap(window) > 0)
     }
 
     /// Gives the empty segments of the window pages.
