@@ -44,10 +44,12 @@ struct Model {
     map: HashMap<u8, Entry>,
     /// Values that are kept, and what they were.
     pinned: VecDeque<(Pinned, Vec<u8>)>,
-    /// Values that are on their way, and what they will be.
-    reservations: VecDeque<(Reservation, u8, Entry)>,
+    /// Values that are on their way, the commands that store them, and what they will be.
+    reservations: VecDeque<(Reservation, StoreVerb, u8, Entry)>,
     /// Large values whose segments are asked for.
-    claims: VecDeque<(Claim, u8, Entry)>,
+    claims: VecDeque<(Claim, StoreVerb, u8, Entry)>,
+    /// Whether nothing may be evicted.
+    keeps_all: bool,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
@@ -76,6 +78,7 @@ pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[
         pinned: VecDeque::new(),
         reservations: VecDeque::new(),
         claims: VecDeque::new(),
+        keeps_all: policy == Policy::Never,
         flush_at: None,
         now: 1_700_000_000,
         last_cas: 0,
@@ -172,7 +175,7 @@ impl Model {
             Op::Reserve { key, seed, length, exptime } => self.reserve(key, seed, length, exptime),
             Op::Commit(piece) => self.commit(usize::from(piece) + 1),
             Op::Abandon => {
-                if let Some((reservation, key, entry)) = self.reservations.pop_front() {
+                if let Some((reservation, _, key, entry)) = self.reservations.pop_front() {
                     let key = key_bytes(key).len();
                     match self.store.is_large(key, entry.flags, entry.value.len()) && entry.flags & 0x100 == 0
                     {
@@ -204,7 +207,7 @@ impl Model {
             let half = &entry.value[..entry.value.len() / 2];
             reservation.rest()[..half.len()].copy_from_slice(half);
             reservation.fill(half.len());
-            self.reservations.push_back((reservation, key, entry));
+            self.reservations.push_back((reservation, StoreVerb::Set, key, entry));
         }
         // Nothing has come of it yet.
         self.check_get(key);
@@ -218,42 +221,85 @@ impl Model {
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
         let size = proto_memcache::limits::item_size(bytes.len(), flags, length.into());
-        match self.store.claim(key_and_hash, flags, expiry, length.into(), true, self.now) {
+        let verb = match seed % 8 {
+            5 => StoreVerb::Add,
+            6 => StoreVerb::Replace,
+            7 => StoreVerb::Cas(self.map.get(&key).map_or(1, |entry| entry.cas)),
+            _ => StoreVerb::Set,
+        };
+        let evictions = self.store.stats().evictions;
+        if let Some(why) = self.store.refuses(verb, key_and_hash, self.now) {
+            self.agree_on_refusal(verb, key, why);
+            assert_eq!(self.store.stats().evictions, evictions, "a command that is refused evicts nothing");
+            return self.check_get(key);
+        }
+        let replaces = verb == StoreVerb::Set;
+        match self.store.claim(key_and_hash, flags, expiry, length.into(), replaces, self.now) {
             Ok(claim) => {
                 assert!(size <= LARGE_MAX, "an item over the limit may come");
                 let entry = Entry { value: value_of(seed, length), flags, expiry, cas: 0 };
-                self.claims.push_back((claim, key, entry));
+                self.claims.push_back((claim, verb, key, entry));
             }
             Err(why) => assert!(why == Stored::TooLarge && size > LARGE_MAX, "{size} B: {why:?}"),
         }
     }
 
     fn go_on(&mut self) {
-        let Some((claim, key, entry)) = self.claims.pop_front() else { return };
+        let Some((claim, verb, key, entry)) = self.claims.pop_front() else { return };
         match self.store.go_on(claim, self.now) {
             Claimed::Whole(mut reservation) => {
                 let half = &entry.value[..entry.value.len() / 2];
                 reservation.rest()[..half.len()].copy_from_slice(half);
                 reservation.fill(half.len());
-                self.reservations.push_back((reservation, key, entry));
+                self.reservations.push_back((reservation, verb, key, entry));
             }
             // The others ask meanwhile, in vain.
-            Claimed::NotYet(claim) => self.claims.push_back((claim, key, entry)),
-            Claimed::Refused => _ = self.map.remove(&key),
+            Claimed::NotYet(claim) => self.claims.push_back((claim, verb, key, entry)),
+            Claimed::Refused => self.has_no_memory(verb, key),
         }
         self.check_get(key);
     }
 
+    /// There was no memory for what a command was to store: only a `set` costs the old item.
+    fn has_no_memory(&mut self, verb: StoreVerb, key: u8) {
+        if verb == StoreVerb::Set {
+            self.map.remove(&key);
+        } else if self.keeps_all {
+            let bytes = key_bytes(key);
+            let is_there = self.store.peek(self.store.hasher().key(&bytes), self.now).is_some();
+            assert_eq!(is_there, self.lives(key), "key {key} after {verb:?} without memory");
+        }
+    }
+
+    /// A condition did not hold, which says something of whether the store had the item.
+    fn agree_on_refusal(&mut self, verb: StoreVerb, key: u8, why: Stored) {
+        match why {
+            Stored::NotStored => self.agree_on_presence(key, verb == StoreVerb::Add),
+            Stored::NotFound => self.agree_on_presence(key, false),
+            Stored::Exists => assert!(self.lives(key), "key {key} came back from the dead"),
+            other => panic!("{verb:?} of key {key} on a condition: {other:?}"),
+        }
+    }
+
     fn commit(&mut self, piece: usize) {
-        let Some((mut reservation, key, entry)) = self.reservations.pop_front() else { return };
+        let Some((mut reservation, verb, key, entry)) = self.reservations.pop_front() else { return };
         for bytes in entry.value[entry.value.len() / 2..].chunks(piece) {
             reservation.rest()[..bytes.len()].copy_from_slice(bytes);
             reservation.fill(bytes.len());
         }
-        match self.store.commit(reservation, self.now) {
-            Stored::Stored => self.remember(key, entry),
-            Stored::NoMemory => _ = self.map.remove(&key),
-            other => panic!("a value of key {key} that has come whole: {other:?}"),
+        match self.store.commit_as(verb, reservation, self.now) {
+            Stored::Stored => {
+                if let StoreVerb::Cas(unique) = verb {
+                    assert_eq!(
+                        self.map.get(&key).map(|old| old.cas),
+                        Some(unique),
+                        "another value of key {key}"
+                    );
+                }
+                self.remember(key, entry);
+            }
+            Stored::NoMemory => self.has_no_memory(verb, key),
+            why => self.agree_on_refusal(verb, key, why),
         }
     }
 
@@ -342,7 +388,10 @@ impl Model {
                 }
                 self.check_get(key);
             }
-            Stored::NoMemory => _ = self.map.remove(&key),
+            Stored::NoMemory => {
+                self.has_no_memory(verb, key);
+                self.check_get(key);
+            }
             Stored::NotStored | Stored::NotFound => {}
         }
     }
@@ -363,8 +412,8 @@ impl Model {
             return;
         };
         if counted == Counted::NoMemory {
-            self.map.remove(&key);
-            return;
+            self.has_no_memory(StoreVerb::Append, key);
+            return self.check_get(key);
         }
         let new = if up { number.wrapping_add(delta) } else { number.saturating_sub(delta) };
         assert_eq!(counted, Counted::Now(new));

@@ -105,6 +105,12 @@ impl Index {
         bucket.read(at.slot, bucket.get(at.slot), now);
     }
 
+    /// Has a record pass for one that was read, for the next time that its segment's turn comes.
+    pub(crate) fn mark(&self, at: Slot) {
+        let bucket = self.table.bucket(at.bucket);
+        bucket.mark(at.slot, bucket.get(at.slot));
+    }
+
     /// What is known of a record's use.
     pub(crate) fn usage(&self, at: Slot) -> Usage {
         self.table.bucket(at.bucket).get(at.slot).usage()

@@ -98,23 +98,19 @@ fn a_large_value_is_an_item_as_every_other() {
             assert_eq!(store.count(key, true, 1, NOW), Counted::NonNumeric);
             // Two of the largest have no room beside each other: where nothing may go, neither may the old one.
             let is_refused = policy == Policy::Never && length > 5 * SEGMENT;
-            for (verb, expect) in [
+            for (verb, joined) in [
                 (StoreVerb::Append, [&value[..], b"x"].concat()),
                 (StoreVerb::Prepend, [b"x", &value[..], b"x"].concat()),
             ] {
                 let stored = store.store(verb, key, 0, Expiry::NEVER, b"x", NOW);
-                let expect_stored = match (is_refused, verb) {
-                    (false, _) => Stored::Stored,
-                    (true, StoreVerb::Append) => Stored::NoMemory,
-                    (true, _) => Stored::NotStored,
-                };
-                assert_eq!(stored, expect_stored, "{policy} {length} {verb:?}");
-                assert_eq!(
-                    get(&mut store, "k"),
-                    (!is_refused).then_some(expect),
-                    "{policy} {length} {verb:?}"
-                );
+                let expect = if is_refused { Stored::NoMemory } else { Stored::Stored };
+                assert_eq!(stored, expect, "{policy} {length} {verb:?}");
+                let expect = if is_refused { &value } else { &joined };
+                assert_eq!(get(&mut store, "k").as_ref(), Some(expect), "{policy} {length} {verb:?}");
                 store.audit();
+            }
+            if is_refused {
+                assert!(store.delete(key, NOW), "the next one has no room beside it");
             }
         }
         assert_eq!(set(&mut store, "k", b"small"), Stored::Stored);
@@ -394,6 +390,83 @@ fn no_more_is_held_than_three_quarters() {
     assert!(set_large(&mut store, "k", &value(19 * SEGMENT, 1)));
     let key = store.hasher().key(b"k");
     assert_eq!(store.claim(key, 0, Expiry::NEVER, 20 * SEGMENT, true, NOW).unwrap_err(), Stored::TooLarge);
+}
+
+/// Goes on with a claim on a condition, while others fill the memory.
+fn reserve_on_condition(store: &mut Store, key: &str, length: usize) -> Option<Reservation> {
+    let key = store.hasher().key(key.as_bytes());
+    let claim = store.claim(key, 7, Expiry::NEVER, length, false, NOW).unwrap();
+    go_on(store, claim).0
+}
+
+#[test]
+fn room_on_a_condition_is_never_made_by_what_it_is_about() {
+    for policy in POLICIES {
+        let mut store = small(60, policy);
+        // The two have no room beside each other: those of others stay as well, and so they do for what is refused.
+        assert!(set_large(&mut store, "k", &value(24 * SEGMENT, 1)));
+        assert!(set_large(&mut store, "other", &value(5 * SEGMENT, 2)));
+        assert!(reserve_on_condition(&mut store, "k", 24 * SEGMENT).is_none(), "{policy}");
+        assert!(get(&mut store, "k") == Some(value(24 * SEGMENT, 1)), "{policy}");
+        assert!(get(&mut store, "other") == Some(value(5 * SEGMENT, 2)), "{policy}");
+        // What replaces it whatever it is has it make room.
+        assert!(set_large(&mut store, "k", &value(24 * SEGMENT, 3)), "{policy}");
+        store.audit();
+        // It is the oldest, of which none was read, and the others make room.
+        let mut store = small(60, policy);
+        for i in 0..11 {
+            assert!(set_large(&mut store, &format!("k{i}"), &value(4 * SEGMENT, i)), "{policy} {i}");
+        }
+        let gone = store.stats().evictions;
+        let key = store.hasher().key(b"k0");
+        for round in 0..30 {
+            let cas = store.peek(key, NOW).unwrap_or_else(|| panic!("{policy} {round}: it is gone")).cas;
+            let mut reservation = reserve_on_condition(&mut store, "k0", 4 * SEGMENT).unwrap();
+            fill(&mut reservation, &value(4 * SEGMENT, round));
+            assert_eq!(
+                store.commit_as(StoreVerb::Cas(cas), reservation, NOW),
+                Stored::Stored,
+                "{policy} {round}"
+            );
+            store.audit();
+        }
+        assert!(store.stats().evictions > gone, "{policy}: others made room");
+        assert!(get(&mut store, "k0") == Some(value(4 * SEGMENT, 29)), "{policy}");
+    }
+}
+
+#[test]
+fn a_condition_that_does_not_hold_is_known_before_room_is_made() {
+    let mut store = small(60, Policy::TwoQueues);
+    assert!(set_large(&mut store, "k", &value(24 * SEGMENT, 1)));
+    let hasher = store.hasher();
+    let cas = store.peek(hasher.key(b"k"), NOW).unwrap().cas;
+    let mut check = |verb: StoreVerb, key: &str, expect: Option<Stored>| {
+        let key = hasher.key(key.as_bytes());
+        let compare = if let StoreVerb::Cas(number) = verb { Some(number) } else { None };
+        let verb_of_meta = if compare.is_some() { StoreVerb::Set } else { verb };
+        let fields = Fields { flags: 0, expiry: Expiry::NEVER, marks: Marks::NONE, cas: None };
+        let meta = MetaStore { verb: verb_of_meta, compare, older_too: false, vivify: None, fields };
+        let before = store.stats();
+        assert_eq!(store.refuses(verb, key, NOW), expect, "{verb:?}");
+        assert_eq!(store.refuses_meta(meta, key, NOW).map(|(why, _)| why), expect, "{verb:?}");
+        let after = store.stats();
+        let refused = if expect.is_some() { 2 } else { 0 };
+        assert_eq!(
+            (after.cmd_set - before.cmd_set, after.cas_hits - before.cas_hits),
+            (refused, 0),
+            "{verb:?}"
+        );
+    };
+    check(StoreVerb::Set, "k", None);
+    check(StoreVerb::Add, "k", Some(Stored::NotStored));
+    check(StoreVerb::Add, "new", None);
+    check(StoreVerb::Replace, "k", None);
+    check(StoreVerb::Replace, "new", Some(Stored::NotStored));
+    check(StoreVerb::Cas(cas), "k", None);
+    check(StoreVerb::Cas(cas + 1), "k", Some(Stored::Exists));
+    check(StoreVerb::Cas(cas), "new", Some(Stored::NotFound));
+    assert_eq!((store.stats().cas_badval, store.stats().cas_misses), (2, 2));
 }
 
 /// Each lies in one segment, and is large all the same.

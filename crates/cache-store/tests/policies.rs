@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use cache_store::{Config, Epochs, Expiry, Lookup, Policy, Reader, Store, Stored};
+use cache_store::{
+    Cas, Config, Counted, Epochs, Expiry, Fields, Lookup, Marks, MetaStore, Policy, Reader, Store, Stored,
+};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -253,4 +255,64 @@ fn a_read_by_another_thread_counts_too() {
     reader.leave();
     assert!(store.stats().kept > 0);
     store.audit();
+}
+
+/// Until each of them has been refused, which takes a segment to be full.
+#[test]
+fn without_evictions_only_a_set_that_finds_no_room_costs_the_old_item() {
+    let (empty, new) = (Expiry::NEVER, Expiry::from_exptime(100, NOW));
+    let fields = Fields { flags: 0, expiry: empty, marks: Marks::NONE, cas: None };
+    let meta = |verb, compare| MetaStore { verb, compare, older_too: false, vivify: None, fields };
+    let long = [b'7'; 600];
+    // What is tried again and again, and says whether it found no memory.
+    type Try<'t> = &'t dyn Fn(&mut Store) -> bool;
+    let store_it = |verb: StoreVerb| {
+        move |store: &mut Store| {
+            let key = store.hasher().key(b"k");
+            store.store(verb, key, 0, Expiry::NEVER, &long, NOW) == Stored::NoMemory
+        }
+    };
+    let store_meta = |verb: StoreVerb, compares: bool| {
+        move |store: &mut Store| {
+            let key = store.hasher().key(b"k");
+            let cas = store.peek(key, NOW).map(|entry| entry.cas);
+            store.store_meta(meta(verb, cas.filter(|_| compares)), key, &long, NOW).0 == Stored::NoMemory
+        }
+    };
+    let tries: [(&str, bool, Try); 11] = [
+        ("incr", true, &|store| {
+            let key = store.hasher().key(b"k");
+            store.count(key, true, 1, NOW) == Counted::NoMemory
+        }),
+        ("append", true, &store_it(StoreVerb::Append)),
+        ("prepend", true, &store_it(StoreVerb::Prepend)),
+        ("replace", true, &store_it(StoreVerb::Replace)),
+        ("ms MA", true, &store_meta(StoreVerb::Append, false)),
+        ("ms MR", true, &store_meta(StoreVerb::Replace, false)),
+        ("ms C", true, &store_meta(StoreVerb::Set, true)),
+        ("mg", true, &|store| {
+            let key = store.hasher().key(b"k");
+            store.amend(key, new, Marks::CLAIMED, Cas::Same, NOW).is_none()
+        }),
+        ("ms", false, &store_meta(StoreVerb::Set, false)),
+        ("set", false, &store_it(StoreVerb::Set)),
+        ("touch", false, &|store| {
+            let key = store.hasher().key(b"k");
+            !store.touch(key, Expiry::NEVER, NOW)
+        }),
+    ];
+    for (name, stays, attempt) in tries {
+        let mut store = small(8, Policy::Never);
+        set(&mut store, "k", "5", Expiry::NEVER, NOW);
+        _ = (0..).take_while(|&i| try_set(&mut store, i, Expiry::NEVER, NOW) == Stored::Stored).count();
+        let mut before = None;
+        let refused = (0..10_000).any(|_| {
+            before = get(&mut store, "k");
+            attempt(&mut store)
+        });
+        assert!(refused && before.is_some(), "{name}");
+        assert_eq!(get(&mut store, "k"), before.filter(|_| stays), "{name}");
+        assert_eq!(store.stats().evictions, u64::from(!stays), "{name}");
+        store.audit();
+    }
 }

@@ -65,6 +65,11 @@ impl Bucket {
         self.update(slot, entry, Entry(entry.0 | Entry::MARK).with_usage(Usage::fetched(now)));
     }
 
+    /// Has the record pass for one that was read, unless its entry has changed meanwhile.
+    pub(super) fn mark(&self, slot: usize, entry: Entry) {
+        self.update(slot, entry, Entry(entry.0 | Entry::MARK));
+    }
+
     /// Puts `new` in the place of `entry`, of the same record, unless it has changed meanwhile; from any thread.
     #[inline]
     pub(super) fn update(&self, slot: usize, entry: Entry, new: Entry) {

@@ -48,10 +48,22 @@ impl Log {
         self.records.pins().is_pinned(extent.run.first)
     }
 
+    /// Whether a large value may make room for others: no reply points into it, and it is not that of the key `spared`.
+    pub(crate) fn may_go(&self, large: &Large, spared: Option<KeyHash>) -> bool {
+        Some(large.hash) != spared && !self.is_lent(large.extent)
+    }
+
+    /// Segments of large values that may make room for others.
+    pub(crate) fn large_that_may_go(&self, spared: Option<KeyHash>) -> usize {
+        let going = self.large.iter().filter(|large| self.may_go(large, spared));
+        going.map(|large| large.extent.run.count).sum()
+    }
+
     /// The adjacent segments that are to be had at the least loss: the value of what lives there, more of what is new than
     /// of what is old. None where so many are unavailable.
     ///
-    /// `swept` is in no line; `may_lose` says whether anything may go; `is_read` whether a large value was read.
+    /// `swept` is in no line; `may_lose` says whether anything may go; `may_go` whether a large value may; `is_read` whether
+    /// it was read.
     /// Cost: 4 ns for each segment, once for each large value.
     pub(crate) fn choose(
         &self,
@@ -59,6 +71,7 @@ impl Log {
         swept: Option<usize>,
         may_lose: bool,
         index_bytes: usize,
+        may_go: impl Fn(&Large) -> bool,
         is_read: impl Fn(&Large) -> bool,
     ) -> Option<Run> {
         let all = self.supply.count();
@@ -92,7 +105,7 @@ impl Log {
                 enter[segment] = loss(live_bytes, birth);
                 leave[segment] = enter[segment];
             }
-            for large in self.large.iter().filter(|large| !self.is_lent(large.extent)) {
+            for large in self.large.iter().filter(|large| may_go(large)) {
                 let segments = large.extent.run.segments();
                 let cost = loss(large.extent.length, large.birth) * if is_read(large) { READ } else { 1 };
                 // It goes as a whole, however much of it the window reaches.

@@ -88,7 +88,7 @@ impl Store {
         let marks = if grows { marks.only(Marks::BINARY_KEY) } else { marks };
         let fields = Fields { flags, expiry: expiry.unwrap_or(old_expiry), marks, cas };
         let usage = if grows { Usage::stored(now) } else { self.index.usage(found.slot).changed(now) };
-        let cas = self.put_used(key, fields, &digits, usage, now);
+        let cas = self.put_used(key, fields, &digits, usage, false, now);
         self.scratch = digits;
         let Some(cas) = cas else { return (Counted::NoMemory, 0) };
         self.stats.total_items -= u64::from(!grows);

@@ -18,7 +18,7 @@ use super::reservation::{Place, Reservation};
 use super::{MetaStore, Store, Stored};
 use crate::expiry::Expiry;
 use crate::extent::{Extent, Run};
-use crate::hash::Key;
+use crate::hash::{Key, KeyHash};
 use crate::index::{Slot, Usage};
 use crate::log::{Backed, Large};
 use crate::pins::Pinned;
@@ -46,6 +46,8 @@ pub struct Claim {
     length: usize,
     /// Whether an old item of the key goes where there is no memory.
     replaces: bool,
+    /// Whether an old value of the key makes no room for it.
+    spares: bool,
 }
 
 /// What has come of a [`Claim`].
@@ -63,6 +65,8 @@ pub(super) struct Gathering {
     number: u64,
     /// Segments that are still to be emptied, in no line any more; some may be empty by now.
     pub(super) taken_out: Vec<usize>,
+    /// The key whose old value makes no room.
+    spared: Option<KeyHash>,
 }
 
 impl Store {
@@ -73,7 +77,8 @@ impl Store {
 
     /// A claim for a value of `length` bytes that is to become the item of `key`; [`Store::go_on`] makes something of it.
     /// Where it can make nothing of it, an old item goes if the new one `replaces` it whatever it is: better no value than
-    /// an old one.
+    /// an old one. Otherwise there is a condition, for which [`Store::refuses`] is to be asked first, and an old large value
+    /// makes no room.
     ///
     /// Errors: [`Stored::TooLarge`].
     pub fn claim(
@@ -90,7 +95,8 @@ impl Store {
             return Err(Stored::TooLarge);
         }
         self.claims += 1;
-        Ok(Claim { number: self.claims, key: key.bytes.into(), flags, expiry, length, replaces })
+        let (number, key) = (self.claims, key.bytes.into());
+        Ok(Claim { number, key, flags, expiry, length, replaces, spares: !replaces })
     }
 
     /// Empties more of the segments for a claim.
@@ -98,13 +104,12 @@ impl Store {
     /// Bounds: looks at 128 KiB of records and one more, and at the list of segments. Large values that go are one step each.
     pub fn go_on(&mut self, claim: Claim, now: u32) -> Claimed {
         self.tick(now);
-        let count = claim.length.div_ceil(self.log.segment_len()).max(1);
         let goes_on = match &self.gathering {
             Some(other) if other.number != claim.number => return Claimed::NotYet(claim),
             Some(_) => true,
-            None => self.begin_gathering(claim.number, count, now),
+            None => self.begin_gathering(&claim, now),
         };
-        if !goes_on || !self.gather(claim.number, count, now) {
+        if !goes_on || !self.gather(&claim, now) {
             self.end_gathering();
             self.stats.no_memory += 1;
             if claim.replaces {
@@ -128,6 +133,28 @@ impl Store {
         }
     }
 
+    /// What a storage command is answered whose condition does not hold, before room is made for its value; it is done
+    /// with then. None where it holds, which is looked at once more when the value is there.
+    pub fn refuses(&mut self, verb: StoreVerb, key: Key, now: u32) -> Option<Stored> {
+        self.tick(now);
+        let hits = self.stats.cas_hits;
+        let why = self.admit(verb, key, now).err();
+        // Of one that goes on nothing is counted before its end.
+        self.stats.cas_hits = hits;
+        self.stats.cmd_set += u64::from(why.is_some());
+        why
+    }
+
+    /// The same of `ms`, as [`Store::store_meta`] answers.
+    pub fn refuses_meta(&mut self, command: MetaStore, key: Key, now: u32) -> Option<(Stored, u64)> {
+        self.tick(now);
+        let hits = self.stats.cas_hits;
+        let why = self.admit_meta(command, key, now).err();
+        self.stats.cas_hits = hits;
+        self.stats.cmd_set += u64::from(why.is_some());
+        why
+    }
+
     /// As [`Store::commit`], with the condition of another command than `set`; not for `append` and `prepend`.
     pub fn commit_as(&mut self, verb: StoreVerb, reservation: Reservation, now: u32) -> Stored {
         if verb == StoreVerb::Set {
@@ -141,7 +168,7 @@ impl Store {
             verb => self.admit(verb, key, now),
         };
         match admitted {
-            Ok(_) => self.commit(reservation, now),
+            Ok(_) => self.commit_with(reservation, false, now).map_or(Stored::NoMemory, |_| Stored::Stored),
             Err(why) => {
                 self.stats.cmd_set += 1;
                 self.abandon(reservation);
@@ -159,7 +186,8 @@ impl Store {
             (StoreVerb::Append | StoreVerb::Prepend, _) | (_, Place::Record { .. }) => (Stored::TooLarge, 0),
             (_, Place::Extent { .. }) => match self.admit_meta(command, key, now) {
                 Ok((fields, _)) => {
-                    let cas = self.commit_large(reservation, fields, Usage::stored(now), now);
+                    let cas =
+                        self.commit_large(reservation, fields, Usage::stored(now), command.replaces(), now);
                     return cas.map_or((Stored::NoMemory, 0), |cas| (Stored::Stored, cas));
                 }
                 Err(why) => why,
@@ -170,12 +198,13 @@ impl Store {
     }
 
     /// Makes a large value that has come whole the item of its key; returns its unique number, or none where there is no
-    /// memory for its record.
+    /// memory for its record. `replaces` as of [`Store::put_used`].
     pub(super) fn commit_large(
         &mut self,
         reservation: Reservation,
         fields: Fields,
         usage: Usage,
+        replaces: bool,
         now: u32,
     ) -> Option<u64> {
         self.tick(now);
@@ -187,7 +216,9 @@ impl Store {
         if !self.make_room(header.size(), now) {
             drop(pinned);
             self.log.give_large_back(extent, self.index.bytes());
-            self.give_up(key);
+            if replaces {
+                self.give_up(key);
+            }
             return None;
         }
         let at = self.log.append(&header, key.bytes, &extent.to_bytes());
@@ -201,7 +232,10 @@ impl Store {
     /// Makes a large value that is all here the item of `key`, as [`Store::put_used`](Store) does; empties its segments at once,
     /// and other claims begin anew.
     ///
-    /// Bounds: waits for readers as long as a write of a record does.
+    /// An old value that is to be left makes room only where the two have none beside each other: the condition was looked at,
+    /// and what is joined to it was copied. It is lost then if readers look at it for longer than a write waits for them.
+    ///
+    /// Bounds: waits for readers as long as a write of a record does, twice where the old value has to make room.
     #[cold]
     pub(super) fn put_large(
         &mut self,
@@ -209,17 +243,41 @@ impl Store {
         fields: Fields,
         value: &[u8],
         usage: Usage,
+        replaces: bool,
         now: u32,
     ) -> Option<u64> {
+        let refusals = self.stats.no_memory;
+        let mut reserved = self.reserve_large(key, &fields, value.len(), !replaces, now);
+        if reserved.is_none() && !replaces && self.policy != Policy::Never {
+            self.stats.no_memory = refusals;
+            reserved = self.reserve_large(key, &fields, value.len(), false, now);
+        }
+        let Some(mut reservation) = reserved else {
+            if replaces {
+                self.give_up(key);
+            }
+            return None;
+        };
+        reservation.rest().copy_from_slice(value);
+        reservation.fill(value.len());
+        self.commit_large(reservation, fields, usage, replaces, now)
+    }
+
+    /// Empties the segments of a large value at once, if there is room.
+    fn reserve_large(
+        &mut self,
+        key: Key,
+        fields: &Fields,
+        length: usize,
+        spares: bool,
+        now: u32,
+    ) -> Option<Reservation> {
         self.end_gathering();
-        let mut claim = self.claim(key, fields.flags, fields.expiry, value.len(), true, now).ok()?;
+        let claim = self.claim(key, fields.flags, fields.expiry, length, false, now).ok()?;
+        let mut claim = Claim { spares, ..claim };
         for _ in 0..STEPS {
             match self.go_on(claim, now) {
-                Claimed::Whole(mut reservation) => {
-                    reservation.rest().copy_from_slice(value);
-                    reservation.fill(value.len());
-                    return self.commit_large(reservation, fields, usage, now);
-                }
+                Claimed::Whole(reservation) => return Some(reservation),
                 Claimed::NotYet(again) => claim = again,
                 Claimed::Refused => return None,
             }
@@ -229,7 +287,6 @@ impl Store {
         }
         self.give_up_claim(claim);
         self.stats.no_memory += 1;
-        self.give_up(key);
         None
     }
 
@@ -241,30 +298,45 @@ impl Store {
     }
 
     /// Chooses the segments for a claim; returns whether there are some.
-    fn begin_gathering(&mut self, number: u64, count: usize, now: u32) -> bool {
+    fn begin_gathering(&mut self, claim: &Claim, now: u32) -> bool {
         self.take_in_lost();
+        let count = claim.length.div_ceil(self.log.segment_len()).max(1);
+        let key = self.hasher.key(&claim.key);
+        let spared = claim.spares.then_some(key.hash);
         let may_lose = self.policy != Policy::Never;
-        if count > self.log.large_max(self.index.bytes()) {
-            return false;
+        let most = self.log.large_max(self.index.bytes());
+        if self.log.large_held() + count > most {
+            // Others go only where that will do.
+            let stays = self.log.large_held() - self.log.large_that_may_go(spared);
+            if !may_lose || stays + count > most || self.window(count, spared).is_none() {
+                return false;
+            }
         }
-        while self.log.large_held() + count > self.log.large_max(self.index.bytes()) {
-            let Some(position) = self.large_to_go().filter(|_| may_lose) else { return false };
+        if claim.spares
+            && let Some(old) = self.find(key)
+        {
+            // It was looked at, and has another round wherever it is.
+            self.index.mark(old.slot);
+        }
+        while self.log.large_held() + count > most {
+            let Some(position) = self.large_to_go(spared) else { return false };
             self.evict_large(position, now);
         }
-        let run = self.window(count).or_else(|| {
+        let run = self.window(count, spared).or_else(|| {
             let more = !may_lose && self.drop_ended(now);
-            if more { self.window(count) } else { None }
+            if more { self.window(count, spared) } else { None }
         });
         let Some(run) = run else { return false };
         self.log.begin_window(run);
-        self.gathering = Some(Gathering { number, taken_out: Vec::new() });
+        self.gathering = Some(Gathering { number: claim.number, taken_out: Vec::new(), spared });
         true
     }
 
-    fn window(&self, count: usize) -> Option<Run> {
+    fn window(&self, count: usize, spared: Option<KeyHash>) -> Option<Run> {
         let swept = self.sweep.map(|sweep| sweep.segment);
-        let may_lose = self.policy != Policy::Never;
-        self.log.choose(count, swept, may_lose, self.index.bytes(), |large| self.is_large_read(large))
+        let (may_lose, index_bytes) = (self.policy != Policy::Never, self.index.bytes());
+        let may_go = |large: &Large| self.log.may_go(large, spared);
+        self.log.choose(count, swept, may_lose, index_bytes, may_go, |large| self.is_large_read(large))
     }
 
     /// Gives up gathering segments, if any are gathered.
@@ -275,7 +347,7 @@ impl Store {
     }
 
     /// Goes a step on; returns whether there is hope.
-    fn gather(&mut self, number: u64, count: usize, now: u32) -> bool {
+    fn gather(&mut self, claim: &Claim, now: u32) -> bool {
         let may_lose = self.policy != Policy::Never;
         loop {
             let index_bytes = self.index.bytes();
@@ -306,7 +378,7 @@ impl Store {
             if self.log.is_window_pinned() {
                 // A reply may wait for a client that does not read; others may be had.
                 self.end_gathering();
-                return self.begin_gathering(number, count, now);
+                return self.begin_gathering(claim, now);
             }
             return true;
         }
@@ -344,9 +416,10 @@ impl Store {
         self.record_of(large).is_some_and(|(slot, _)| self.index.is_marked(slot))
     }
 
-    /// The large value that goes first: the oldest that no reply points into, one that was not read if there is one.
-    fn large_to_go(&self) -> Option<usize> {
-        let goes = |large: &Large| !self.log.is_lent(large.extent);
+    /// The large value that goes first: the oldest that no reply points into and that is not spared, one that was not read if
+    /// there is one.
+    fn large_to_go(&self, spared: Option<KeyHash>) -> Option<usize> {
+        let goes = |large: &Large| self.log.may_go(large, spared);
         let unread = self.log.large.iter().position(|large| goes(large) && !self.is_large_read(large));
         unread.or_else(|| self.log.large.iter().position(goes))
     }
@@ -372,17 +445,18 @@ impl Store {
             && fronts.copied().all(|front| self.log.segments[front].birth > large.birth)
     }
 
-    /// The turn of the oldest large item: it goes, unless it was read or is being sent, and has another round. Where there
+    /// The turn of the oldest large item: it goes, unless it was read, is being sent or is spared, and has another round. Where there
     /// is no time for that, the oldest goes of which neither is true.
     pub(super) fn turn_of_large(&mut self, is_late: bool, now: u32) {
+        let spared = self.gathering.as_ref().and_then(|gathering| gathering.spared);
         if is_late {
-            let position = self.large_to_go().unwrap_or(0);
+            let position = self.large_to_go(spared).unwrap_or(0);
             return self.evict_large(position, now);
         }
         let large = self.log.large[0];
         let (slot, at) = self.record_of(&large).expect("a large value has its record");
         let is_read = self.keeps() && self.index.is_marked(slot);
-        if is_read || self.log.is_lent(large.extent) {
+        if is_read || !self.log.may_go(&large, spared) {
             // As for every other, a new round is earned by another read.
             let usage = self.index.usage(slot);
             self.index.replace(slot, large.hash, at, usage);

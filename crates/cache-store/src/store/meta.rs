@@ -105,6 +105,13 @@ pub struct MetaStore {
     pub fields: Fields,
 }
 
+impl MetaStore {
+    /// Whether it is a `set` on no condition, so that an old item goes where there is no memory for the new one.
+    pub fn replaces(&self) -> bool {
+        self.verb == StoreVerb::Set && self.compare.is_none()
+    }
+}
+
 impl Store {
     /// The item of `key`, without counting it as a command or noting that it was read.
     pub fn peek(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
@@ -143,11 +150,25 @@ impl Store {
         self.stats.touch_hits += 1;
     }
 
-    /// Changes what an item is beside its value; returns its unique number, if there is an item.
+    /// Changes what an item is beside its value; returns its unique number, or none where there is no item, or no memory,
+    /// which leaves it as it was.
     ///
     /// Cost: the item is appended again, see [`Store::touch`].
     pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, cas: Cas, now: u32) -> Option<u64> {
-        let changed = self.rewrite(key, now, |header| Header {
+        self.amend_or(false, key, expiry, marks, cas, now)
+    }
+
+    /// The same for an item that `goes` where there is no memory.
+    fn amend_or(
+        &mut self,
+        goes: bool,
+        key: Key,
+        expiry: Expiry,
+        marks: Marks,
+        cas: Cas,
+        now: u32,
+    ) -> Option<u64> {
+        let changed = self.rewrite(key, goes, now, |header| Header {
             expiry,
             marks: marks.to_u32() | header.marks & LARGE,
             cas: match cas {
@@ -169,7 +190,7 @@ impl Store {
     /// Bounds: the caller has seen to it that the item is not too large.
     pub fn place(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
         self.tick(now);
-        self.put_with(key, fields, value, now)
+        self.put_with(key, fields, value, true, now)
     }
 
     /// Carries out `ms`; returns the unique number of what was stored, or 0.
@@ -182,7 +203,7 @@ impl Store {
         match (command.verb, old) {
             (StoreVerb::Append, Some(old)) => joined(self.join(key, old, b"", value, fields.cas, now)),
             (StoreVerb::Prepend, Some(old)) => joined(self.join(key, old, value, b"", fields.cas, now)),
-            _ => stored(self.put_with(key, fields, value, now)),
+            _ => stored(self.put_with(key, fields, value, command.replaces(), now)),
         }
     }
 
@@ -308,14 +329,14 @@ impl Store {
         if empty {
             let marks = if stale { marks } else { marks.only(Marks::BINARY_KEY) };
             let expiry = expiry.unwrap_or(Expiry::NEVER);
-            return match self.put_with(key, Fields { flags: 0, expiry, marks, cas }, b"", now) {
+            return match self.put_with(key, Fields { flags: 0, expiry, marks, cas }, b"", true, now) {
                 Some(_) => Deleted::Done,
                 None => Deleted::NoMemory,
             };
         }
         let cas = cas.map_or(Cas::New, Cas::Given);
         // Where there is no memory for it the item is removed, which serves as well.
-        self.amend(key, expiry.unwrap_or(old.expiry), marks, cas, now);
+        self.amend_or(true, key, expiry.unwrap_or(old.expiry), marks, cas, now);
         Deleted::Done
     }
 

@@ -137,19 +137,24 @@ impl Store {
 
     /// The same; returns the item's unique number, or none where there is no memory.
     pub fn commit_numbered(&mut self, reservation: Reservation, now: u32) -> Option<u64> {
+        self.commit_with(reservation, true, now)
+    }
+
+    /// The same; `replaces` as of [`Store::put_used`].
+    pub(super) fn commit_with(&mut self, reservation: Reservation, replaces: bool, now: u32) -> Option<u64> {
         assert_eq!(reservation.filled, reservation.length(), "a value is committed when it is whole");
         self.stats.cmd_set += 1;
         self.tick(now);
         let header = reservation.header;
         let Place::Record { at, .. } = reservation.place else {
-            return self.commit_large(reservation, fields_of(&header), Usage::stored(now), now);
+            return self.commit_large(reservation, fields_of(&header), Usage::stored(now), replaces, now);
         };
         let records = self.log.records();
         let key = self.hasher.key(records.key(at, &header));
         if !self.make_room(EMPTY.size(), now) || !self.stands(&reservation, now) {
             self.withdraw(&reservation);
             // Its place may belong to another record by now, but is not written to while it is pinned.
-            return self.put_with(key, fields_of(&header), reservation.pinned.as_ref(), now);
+            return self.put_with(key, fields_of(&header), reservation.pinned.as_ref(), replaces, now);
         }
         let number = self.log.append(&EMPTY, b"", b"");
         let cas = self.log.cas(number, &EMPTY);

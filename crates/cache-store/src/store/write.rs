@@ -23,8 +23,8 @@ pub enum Stored {
     NotFound,
     /// The item would be over the largest size.
     TooLarge,
-    /// Readers on other threads look at all memory that could be had; a moment later they do not. The old item is
-    /// removed.
+    /// Readers on other threads look at all memory that could be had, and a moment later they do not; or nothing may be
+    /// evicted. The old item is removed by a `set`, and left by every other command.
     NoMemory,
 }
 
@@ -62,7 +62,7 @@ impl Store {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
-        self.put(key, flags, expiry, value, now)
+        self.put(key, flags, expiry, value, verb == StoreVerb::Set, now)
     }
 
     /// Whether the condition of a storage command holds; returns the old item where the command looks at it.
@@ -119,7 +119,7 @@ impl Store {
     /// Cost: the item is appended again, as other threads may be reading it; its unique number stays.
     pub fn touch(&mut self, key: Key, expiry: Expiry, now: u32) -> bool {
         self.stats.cmd_touch += 1;
-        let touched = self.rewrite(key, now, |header| Header { expiry, ..header });
+        let touched = self.rewrite(key, true, now, |header| Header { expiry, ..header });
         if touched {
             self.note_read(key, now);
         }
@@ -128,13 +128,22 @@ impl Store {
         touched
     }
 
-    /// Appends an item again with other fields beside its value, if there is one; clients take it for the same item.
-    pub(super) fn rewrite(&mut self, key: Key, now: u32, change: impl Fn(Header) -> Header) -> bool {
+    /// Appends an item again with other fields beside its value, if there is one; clients take it for the same item. Where
+    /// there is no memory it goes if it `goes`, and is left as it was otherwise.
+    pub(super) fn rewrite(
+        &mut self,
+        key: Key,
+        goes: bool,
+        now: u32,
+        change: impl Fn(Header) -> Header,
+    ) -> bool {
         let Ok(found) = self.live(key, now) else { return false };
         let changed =
             |log: &Log, at, header: &Header| change(Header { cas: Some(log.cas(at, header)), ..*header });
         if !self.make_room(changed(&self.log, found.at, &found.header).size(), now) {
-            self.give_up(key);
+            if goes {
+                self.give_up(key);
+            }
             return false;
         }
         // Making room may have taken back this very item.
@@ -163,7 +172,7 @@ impl Store {
 
     /// Stores `before`, the old value and `after` as one; returns its unique number.
     ///
-    /// Errors: [`Stored::TooLarge`], which leaves the old value, and [`Stored::NoMemory`].
+    /// Errors: [`Stored::TooLarge`] and [`Stored::NoMemory`], which leave the old value.
     #[cold]
     pub(super) fn join(
         &mut self,
@@ -188,15 +197,24 @@ impl Store {
         joined.extend_from_slice(self.log.value(old.at, &old.header));
         joined.extend_from_slice(after);
         let marks = Marks::from_u32(marks).only(Marks::BINARY_KEY);
-        let cas = self.put_with(key, Fields { flags, expiry, marks, cas }, &joined, now);
+        let cas = self.put_with(key, Fields { flags, expiry, marks, cas }, &joined, false, now);
         self.scratch = joined;
         cas.ok_or(Stored::NoMemory)
     }
 
-    /// Makes `value` the item of `key`.
+    /// Makes `value` the item of `key`; `replaces` as of [`Store::put_used`].
     #[inline]
-    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
-        match self.put_with(key, Fields { flags, expiry, marks: Marks::NONE, cas: None }, value, now) {
+    pub(super) fn put(
+        &mut self,
+        key: Key,
+        flags: u32,
+        expiry: Expiry,
+        value: &[u8],
+        replaces: bool,
+        now: u32,
+    ) -> Stored {
+        let fields = Fields { flags, expiry, marks: Marks::NONE, cas: None };
+        match self.put_with(key, fields, value, replaces, now) {
             Some(_) => Stored::Stored,
             None => Stored::NoMemory,
         }
@@ -204,11 +222,19 @@ impl Store {
 
     /// Makes `value` the item of `key`; returns its unique number, or none where there is no memory.
     #[inline]
-    pub(super) fn put_with(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
-        self.put_used(key, fields, value, Usage::stored(now), now)
+    pub(super) fn put_with(
+        &mut self,
+        key: Key,
+        fields: Fields,
+        value: &[u8],
+        replaces: bool,
+        now: u32,
+    ) -> Option<u64> {
+        self.put_used(key, fields, value, Usage::stored(now), replaces, now)
     }
 
-    /// The same for an item that was used already.
+    /// The same for an item that was used already. Where there is no memory an old item goes if the new one `replaces` it
+    /// whatever it is, and is left otherwise: what was made from it, or stored on a condition, was not stored.
     #[inline]
     pub(super) fn put_used(
         &mut self,
@@ -216,16 +242,19 @@ impl Store {
         fields: Fields,
         value: &[u8],
         usage: Usage,
+        replaces: bool,
         now: u32,
     ) -> Option<u64> {
         if self.is_large(key.bytes.len(), fields.flags, value.len()) {
-            return self.put_large(key, fields, value, usage, now);
+            return self.put_large(key, fields, value, usage, replaces, now);
         }
         let Fields { flags, expiry, marks, cas } = fields;
         let marks = marks.to_u32();
         let header = Header { expiry, flags, cas, marks, key: key.bytes.len(), value: value.len() };
         if !self.make_room(header.size(), now) {
-            self.give_up(key);
+            if replaces {
+                self.give_up(key);
+            }
             return None;
         }
         let at = self.log.append(&header, key.bytes, value);
@@ -234,7 +263,7 @@ impl Store {
         Some(self.log.cas(at, &header))
     }
 
-    /// There is no memory for a new record: as in memcached, better no item than an old one.
+    /// There is no memory for what a `set` stores: as in memcached, better no item than an old one.
     #[cold]
     pub(super) fn give_up(&mut self, key: Key) {
         if let Some(found) = self.find(key) {
