@@ -1,4 +1,4 @@
-use cache_store::{Expiry, Fields, Marks, MetaStore, Reservation, Stats, Store, Stored};
+use cache_store::{Expiry, Fields, Key, Marks, MetaStore, Reservation, Stats, Store, Stored};
 use proto_memcache::binary::{Echo, Status, opcode, reply as response};
 use proto_memcache::{Reply, StoreVerb};
 
@@ -37,9 +37,45 @@ impl Command {
         if matches!(self, Command::Binary(..)) { b"" } else { b"\r\n" }
     }
 
-    /// Whether an old item goes where the new one finds no memory, as in memcached.
+    /// Whether it stores on no condition, so that an old item goes where the new one finds no memory, as in memcached.
     pub(crate) fn replaces(&self) -> bool {
-        !matches!(self, Command::Text(StoreVerb::Add | StoreVerb::Replace | StoreVerb::Cas(_), _))
+        match self {
+            Command::Text(verb, _) => *verb == StoreVerb::Set,
+            Command::Meta(words, _) => meta::set_replaces(words),
+            Command::Binary(..) => true,
+        }
+    }
+
+    /// Refuses a command whose condition does not hold, before room is made for its value: appends the reply, if one is
+    /// wanted, and returns whether it did.
+    pub(crate) fn refuse(
+        &self,
+        store: &mut Store,
+        key: Key,
+        (expiry, length): (Expiry, usize),
+        telling: Option<&Telling>,
+        now: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let told = telling.map(|telling| (telling, *store.counts()));
+        let refused = match self {
+            Command::Text(verb, reply) => {
+                let stored = store.refuses(*verb, key, now);
+                if let Some(stored) = stored.filter(|_| *reply == Reply::Wanted) {
+                    out.extend_from_slice(operation::stored(*verb, stored));
+                }
+                stored.is_some()
+            }
+            Command::Meta(words, is_binary) => {
+                meta::refuse_set(store, key, (words, *is_binary), length, now, out)
+            }
+            Command::Binary(..) => false,
+        };
+        if refused && let Some((telling, before)) = told {
+            let after: Stats = *store.counts();
+            telling.placed(self.name(), key.bytes, (&before, &after), expiry.left(now), length);
+        }
+        refused
     }
 
     /// Whether the client gets a reply, where all goes well or not.
@@ -133,8 +169,18 @@ pub(crate) struct Wanted {
     /// Where it will be.
     pub(crate) place: Place,
     pub(crate) command: Command,
-    /// What has come of it, once something has: none where there was no room.
-    pub(crate) outcome: Option<Option<Reservation>>,
+    /// What has come of it, once something has.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// What has come of a large value for which room was to be made.
+pub(crate) enum Outcome {
+    /// Its place.
+    Room(Reservation),
+    /// There is none.
+    NoRoom,
+    /// The condition of its command does not hold: the reply, which is empty where none is wanted.
+    Refused(Vec<u8>),
 }
 
 impl Arriving {

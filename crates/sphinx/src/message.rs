@@ -1,7 +1,7 @@
 use cache_store::{Expiry, Reservation};
 use reactor::{Conn, Loan};
 
-use crate::arriving::Command;
+use crate::arriving::{Command, Outcome};
 use crate::dump::Dump;
 use crate::operation::Operation;
 use crate::stats::CoreStats;
@@ -51,7 +51,7 @@ pub(crate) enum Work {
 }
 
 /// Room for a large value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ClaimFor {
     /// The key's hash.
     pub(crate) hash: u64,
@@ -61,8 +61,8 @@ pub(crate) struct ClaimFor {
     pub(crate) expiry: Expiry,
     /// The value's length. Units: bytes.
     pub(crate) length: usize,
-    /// Whether an old item goes where there is no room.
-    pub(crate) replaces: bool,
+    /// What is to be done with it, whose condition is looked at first.
+    pub(crate) command: Command,
 }
 
 /// A large value that has come whole.
@@ -108,8 +108,8 @@ pub(crate) enum Extra {
     Part(Box<CoreStats>),
     /// How far a list of all items has come.
     Dump(Box<Dump>),
-    /// A place for a large value; none where there is no room.
-    Claimed(Option<Box<Reservation>>),
+    /// What has come of a claim.
+    Claimed(Box<Outcome>),
 }
 
 /// Where an answer belongs.

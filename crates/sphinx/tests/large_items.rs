@@ -369,6 +369,75 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
     }
 }
 
+/// Two of them have no room beside each other, so that the old one would have to make room for what is to replace it.
+#[test]
+fn a_large_value_on_a_condition_never_costs_the_one_that_it_is_about() {
+    const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object";
+    for args in ["-t 1 -m 16", "-t 4 -m 64 --sharing nothing", "-t 4 -m 64 --sharing read"] {
+        let server = sphinxd(&format!("{args} -I 8m"));
+        let mut client = Client::connect(server.address);
+        let (first, second) = (value(6_500_000, 1), value(6_500_000, 2));
+        // Of every thread.
+        for key in ["a", "b", "c", "d", "e", "f"] {
+            client.set(key, &first);
+            let check = |client: &mut Client, what: &str| {
+                assert!(client.get(key).as_ref() == Some(&first), "{args} {key}: {what}");
+            };
+            let small = format!("small-{key}");
+            client.set(&small, "stays");
+            let evictions = client.stat("evictions");
+            assert_eq!(stored(&mut client, &format!("add {key} 0 0"), &second), "NOT_STORED", "{args} {key}");
+            check(&mut client, "add");
+            assert_eq!(ms(&mut client, key, "ME k O7", &second), format!("NS k{key} O7"), "{args} {key}");
+            assert_eq!(ms(&mut client, key, "C1000000007", &second), "EX", "{args} {key}");
+            assert_eq!(
+                stored(&mut client, &format!("replace no{key} 0 0"), &second),
+                "NOT_STORED",
+                "{args} {key}"
+            );
+            let cas = |client: &mut Client, unique: &str| {
+                let line = format!("cas {key} 0 0 {} {unique}\r\n", second.len());
+                client.send([line.as_bytes(), &second, b"\r\n"].concat());
+                client.text()
+            };
+            assert_eq!(cas(&mut client, "1000000007"), "EXISTS", "{args} {key}");
+            let silent = format!("add {key} 0 0 {} noreply\r\n", second.len());
+            client.send([silent.as_bytes(), &second, b"\r\nmn\r\n"].concat());
+            assert_eq!(client.text(), "MN", "{args} {key}");
+            check(&mut client, "what is refused");
+            assert_eq!(client.stat("evictions"), evictions, "{args} {key}: what is refused evicts nothing");
+            // A condition that holds has no room, and costs nothing either.
+            assert_eq!(
+                stored(&mut client, &format!("replace {key} 0 0"), &second),
+                NO_MEMORY,
+                "{args} {key}"
+            );
+            check(&mut client, "replace");
+            assert_eq!(ms(&mut client, key, "MR", &second), NO_MEMORY, "{args} {key}");
+            client.send(format!("gets {key}\r\n"));
+            let unique = client.text().rsplit(' ').next().unwrap().to_owned();
+            client.bytes(first.len() + 2);
+            assert_eq!(client.text(), "END");
+            assert_eq!(cas(&mut client, &unique), NO_MEMORY, "{args} {key}");
+            check(&mut client, "cas");
+            assert_eq!(client.get(&small).unwrap(), b"stays", "{args} {key}");
+            // A `set` is not about it.
+            client.set(key, &second);
+            assert!(client.get(key).unwrap() == second, "{args} {key}");
+            assert_eq!(client.ask(&format!("delete {key}")), "DELETED");
+        }
+        // Where there are others, they make room, however old it is.
+        let little = value(900_000, 1);
+        for key in 0..44 {
+            client.set(&format!("k{key}"), &little);
+        }
+        let oldest = (0..44).find(|key| client.ask(&format!("me k{key}")) != "EN").unwrap();
+        for _ in 0..3 {
+            assert_eq!(stored(&mut client, &format!("replace k{oldest} 0 0"), &little), "STORED", "{args}");
+        }
+    }
+}
+
 /// What is never read as a request: the rest of a value for which there was no room.
 #[test]
 fn a_value_without_room_is_skipped() {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   the connection's thread                        the owner of the key
-//!   request line ── claim ──────────────────────▶  steps … one a turn
+//!   request line ── claim ──────────────────────▶  the condition is looked at
+//!                                                  steps … one a turn
 //!   waits, and is not read                                │
 //!   value ──▶ its place  ◀── the place ───────────────────┘
 //!   end of the value ── commit ─────────────────▶  the index points at it
@@ -13,12 +14,12 @@
 //! announces one and sends nothing holds what memcached's slabs would give it; all of them together have at most three
 //! quarters of the memory, and the server closes a connection that is silent in the midst of one for `reader_timeout`.
 
-use cache_store::{Claim, Claimed, Key, KeyHash, Reservation, Store};
+use cache_store::{Claim, Claimed, Key, KeyHash, Store};
 use proto_memcache::Reply;
 use reactor::{Conn, Reactor};
 
 use super::Core;
-use crate::arriving::{Arriving, Wanted};
+use crate::arriving::{Arriving, Outcome, Wanted};
 use crate::client::{Client, State};
 use crate::message::{Answer, Ask, ClaimFor, Extra, Ticket, Work};
 use crate::partitions::Place;
@@ -42,16 +43,20 @@ enum Whose {
 
 impl<R: Reactor> Core<R> {
     /// Has room made for a value, while the connection waits; returns whether its request has been taken.
-    pub(super) fn want(&mut self, client: &mut Client, key: Key, wanted: Wanted) -> bool {
+    pub(super) fn want(&mut self, client: &mut Client, key: Key, mut wanted: Wanted) -> bool {
         let (flags, expiry, length) = (wanted.flags, wanted.expiry, wanted.length);
-        let replaces = wanted.command.replaces();
-        let claim = ClaimFor { hash: key.hash.to_u64(), flags, expiry, length, replaces };
+        let command = wanted.command.clone();
+        let claim = ClaimFor { hash: key.hash.to_u64(), flags, expiry, length, command };
         client.put_back();
         client.state = State::Held;
         match wanted.place {
             Place::Here(partition) => {
                 self.partitions.leave();
-                self.claim(partition, Whose::Own(client.conn), &claim, key.bytes);
+                wanted.outcome =
+                    self.claim(partition, Whose::Own(client.conn), &claim, key.bytes).map(Outcome::Refused);
+                if wanted.outcome.is_some() {
+                    self.ready.push_back(client.conn);
+                }
             }
             Place::At(owner) => {
                 if !self.links[owner].as_ref().is_some_and(|link| link.has_room()) {
@@ -68,25 +73,49 @@ impl<R: Reactor> Core<R> {
         true
     }
 
-    /// Puts a claim in line.
-    fn claim(&mut self, partition: usize, whose: Whose, wish: &ClaimFor, key: &[u8]) {
+    /// Puts a claim in line, unless the condition of its command does not hold: then nothing is to make room for it, and the
+    /// reply is returned.
+    fn claim(&mut self, partition: usize, whose: Whose, wish: &ClaimFor, key: &[u8]) -> Option<Vec<u8>> {
         let key = Key { bytes: key, hash: KeyHash::from_u64(wish.hash) };
         self.count_detail(Some(Detail::Set), key.bytes);
-        let (ClaimFor { flags, expiry, length, replaces, .. }, now) = (*wish, self.now);
+        let (&ClaimFor { flags, expiry, length, ref command, .. }, now) = (wish, self.now);
+        let replaces = command.replaces();
+        if !replaces {
+            let telling = match whose {
+                Whose::Own(conn) => self.telling(conn, self.number),
+                Whose::Of(peer, ticket) => self.telling(ticket.conn, peer),
+            };
+            let mut reply = self.buffers.take();
+            let is_refused = self.partitions.with(partition, |store| {
+                command.refuse(store, key, (expiry, length), telling.as_ref(), now, &mut reply)
+            });
+            if is_refused {
+                return Some(reply);
+            }
+            self.buffers.give(reply);
+        }
         let make = |store: &mut Store| store.claim(key, flags, expiry, length, replaces, now);
         let claim = self.partitions.with(partition, make);
         // The parser has the same limit.
         let claim = claim.expect("an item of at most the largest size");
         self.claims.push_back(Pending { claim, partition, whose });
+        None
     }
 
     /// What another thread asks for one of its connections; it is answered when something has come of it.
-    pub(super) fn claim_for(&mut self, peer: usize, ticket: Ticket, wish: &ClaimFor, question: Vec<u8>) {
+    pub(super) fn claim_for(&mut self, peer: usize, ticket: Ticket, wish: &ClaimFor, key: &[u8]) {
         let Place::Here(partition) = self.partitions.place(KeyHash::from_u64(wish.hash)) else {
             unreachable!("the peer knows who owns a key")
         };
-        self.claim(partition, Whose::Of(peer, ticket), wish, &question);
-        self.buffers.give(question);
+        if let Some(reply) = self.claim(partition, Whose::Of(peer, ticket), wish, key) {
+            self.answer_claim(peer, ticket, Outcome::Refused(reply));
+        }
+    }
+
+    /// Tells another thread what has come of the claim of one of its connections.
+    fn answer_claim(&mut self, peer: usize, ticket: Ticket, outcome: Outcome) {
+        let answer = Answer { ticket, buffer: self.buffers.take(), extra: Extra::Claimed(Box::new(outcome)) };
+        self.links[peer].as_mut().expect("the ask came from it").answer(answer);
     }
 
     /// Goes a step on with the first claim; returns whether there was one.
@@ -95,33 +124,29 @@ impl<R: Reactor> Core<R> {
         self.tell_time(reactor.now());
         self.partitions.leave();
         let now = self.now;
-        let reservation = match self.partitions.with(partition, |store| store.go_on(claim, now)) {
+        let outcome = match self.partitions.with(partition, |store| store.go_on(claim, now)) {
             Claimed::NotYet(claim) => {
                 self.claims.push_front(Pending { claim, partition, whose });
                 return true;
             }
-            Claimed::Whole(reservation) => Some(reservation),
-            Claimed::Refused => None,
+            Claimed::Whole(reservation) => Outcome::Room(reservation),
+            Claimed::Refused => Outcome::NoRoom,
         };
         match whose {
             Whose::Own(conn) => {
-                self.claimed(conn, reservation);
+                self.claimed(conn, outcome);
                 self.go_on(reactor, conn);
             }
-            Whose::Of(peer, ticket) => {
-                let extra = Extra::Claimed(reservation.map(Box::new));
-                let answer = Answer { ticket, buffer: self.buffers.take(), extra };
-                self.links[peer].as_mut().expect("the ask came from it").answer(answer);
-            }
+            Whose::Of(peer, ticket) => self.answer_claim(peer, ticket, outcome),
         }
         self.ring(reactor);
         true
     }
 
     /// Notes what has come of a connection's claim. Where the connection is closed it is dropped, which its owner sees.
-    pub(super) fn claimed(&mut self, conn: Conn, reservation: Option<Reservation>) {
+    pub(super) fn claimed(&mut self, conn: Conn, outcome: Outcome) {
         if let Some(wanted) = self.client(conn).and_then(|client| client.wanted.as_mut()) {
-            wanted.outcome = Some(reservation);
+            wanted.outcome = Some(outcome);
         }
     }
 
@@ -134,16 +159,25 @@ impl<R: Reactor> Core<R> {
             return;
         };
         let Wanted { length, place, command, .. } = *wanted;
-        if let Some(reservation) = outcome {
-            self.rounds.claimed += 1;
-            client.heard = self.now;
-            let arriving = Arriving::claimed(reservation, place, command);
-            client.arriving = Some(Box::new(arriving));
-            return;
-        }
-        client.skip(length + command.line_end().len());
-        if command.reply() == Reply::Wanted {
-            self.make(reactor, client, |out| command.no_memory(out));
+        let rest = length + command.line_end().len();
+        match outcome {
+            Outcome::Room(reservation) => {
+                self.rounds.claimed += 1;
+                client.heard = self.now;
+                let arriving = Arriving::claimed(reservation, place, command);
+                client.arriving = Some(Box::new(arriving));
+            }
+            Outcome::NoRoom => {
+                client.skip(rest);
+                if command.reply() == Reply::Wanted {
+                    self.make(reactor, client, |out| command.no_memory(out));
+                }
+            }
+            Outcome::Refused(reply) => {
+                client.skip(rest);
+                self.answer(reactor, client, Reply::Wanted, &reply);
+                self.buffers.give(reply);
+            }
         }
     }
 

@@ -51,8 +51,8 @@ impl<R: Reactor> Core<R> {
                 self.tell_time(reactor.now());
             }
             if let Work::Claim(wish) = &ask.work {
-                let wish = **wish;
-                self.claim_for(peer, ask.ticket, &wish, ask.buffer);
+                self.claim_for(peer, ask.ticket, wish, &ask.buffer);
+                self.buffers.give(ask.buffer);
                 continue;
             }
             let answer = self.do_work(reactor, peer, ask);
@@ -252,9 +252,9 @@ impl<R: Reactor> Core<R> {
         {
             client.awaited.answered(peer);
         }
-        if let Extra::Claimed(reservation) = extra {
+        if let Extra::Claimed(outcome) = extra {
             self.buffers.give(buffer);
-            self.claimed(ticket.conn, reservation.map(|reservation| *reservation));
+            self.claimed(ticket.conn, *outcome);
             self.answered.push(ticket.conn);
             return;
         }

@@ -74,6 +74,25 @@ pub(crate) fn finish_set(
     set::finish(store, &request, reservation, out);
 }
 
+/// `ms`, with a large value that is still to come: refuses it where its condition does not hold, with the reply, and returns
+/// whether it did. `words` are its flags, with whether its key is in base 64.
+pub(crate) fn refuse_set(
+    store: &mut Store,
+    key: Key,
+    (words, binary): (&[u8], bool),
+    length: usize,
+    now: u32,
+    out: &mut Vec<u8>,
+) -> bool {
+    let request = Request { key, binary, flags: MetaFlags::new(MetaVerb::Set, words), data: b"", now };
+    set::refuse(store, &request, length, out)
+}
+
+/// Whether flags of `ms` make it one that stores on no condition.
+pub(crate) fn set_replaces(words: &[u8]) -> bool {
+    set::replaces(MetaFlags::new(MetaVerb::Set, words))
+}
+
 /// What all of them look at.
 struct Request<'r> {
     key: Key<'r>,

@@ -1,5 +1,5 @@
 use cache_store::{Expiry, Fields, MetaStore, Reservation, Store, Stored};
-use proto_memcache::server::{Refusal, reply};
+use proto_memcache::server::{MetaFlags, Refusal, reply};
 use proto_memcache::{MetaFlag, MetaMode, StoreVerb};
 
 use super::Request;
@@ -18,6 +18,25 @@ pub(super) fn finish(store: &mut Store, request: &Request, reservation: Reservat
     let length = reservation.length();
     let stored = store.commit_meta(command, reservation, request.now);
     answer(store, request, stored, length, quiet, out);
+}
+
+/// Refuses one whose condition does not hold, before its value of `length` bytes has come; returns whether it did.
+pub(super) fn refuse(store: &mut Store, request: &Request, length: usize, out: &mut Vec<u8>) -> bool {
+    let (command, quiet) = command(request);
+    let refused = store.refuses_meta(command, request.key, request.now);
+    if let Some(stored) = refused {
+        answer(store, request, stored, length, quiet, out);
+    }
+    refused.is_some()
+}
+
+/// Whether it stores on no condition.
+pub(super) fn replaces(mut flags: MetaFlags) -> bool {
+    !flags.any(|flag| match flag {
+        MetaFlag::CompareCas(_) => true,
+        MetaFlag::Mode(mode) => verb(mode) != StoreVerb::Set,
+        _ => false,
+    })
 }
 
 /// What the flags ask for, and whether they ask for no answer where all goes well.
