@@ -10,7 +10,7 @@ use crate::tools::{deploy, kubernetes_schemas, tool};
 /// The version of Kubernetes that the chart is validated for.
 pub(crate) const KUBERNETES: &str = "1.34.0";
 /// What charts consist of, as the files of schemas are named.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "configmap-v1",
     "deployment-apps-v1",
     "job-batch-v1",
@@ -18,6 +18,7 @@ const KINDS: [&str; 7] = [
     "persistentvolumeclaim-v1",
     "secret-v1",
     "service-v1",
+    "statefulset-apps-v1",
 ];
 pub(crate) const HOW: &str = "cargo xtask ci --all builds it where there is Go; see deploy/README.md";
 
