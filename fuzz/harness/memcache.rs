@@ -255,6 +255,7 @@ pub(crate) fn udp_replies(bytes: &[u8]) {
         if header.sequence >= header.count
             || count.is_some_and(|count| count != header.count)
             || kept + payload.len() > LIMIT
+            || (header.count > 1 && usize::from(header.count) > LIMIT)
         {
             assert!(matches!(arrived, Arrived::Broken(_)), "{header:?}: {arrived:?}");
             continue;

@@ -240,7 +240,8 @@ impl Client {
     pub(crate) fn input_memory(&self) -> usize {
         let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
         let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
-        counted(self.input.capacity()) + counted(words) + counted(frames)
+        // Peers are not limited as connections are, so that nothing of theirs is free.
+        counted(self.input.capacity()) + counted(words) + frames
     }
 
     /// Whether it has a place for which others had to make room, and is to send the value.

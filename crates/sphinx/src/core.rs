@@ -355,6 +355,8 @@ impl<R: Reactor> Core<R> {
             if client.wanted.is_some() {
                 self.give_up_claims(conn);
             }
+            let has_part = client.frames.as_ref().is_some_and(|frames| frames.partial_heard().is_some());
+            self.rounds.partial -= usize::from(has_part);
             if client.frames.is_none() {
                 self.stats.connections -= 1;
                 self.common.connections.fetch_sub(1, Ordering::Release);

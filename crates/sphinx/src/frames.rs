@@ -16,25 +16,39 @@ pub(crate) struct Frames {
     /// Those that came meanwhile: number and text.
     waiting: VecDeque<(u16, Vec<u8>)>,
     /// The request of which some datagrams are here.
-    partial: Option<Box<(u16, Reassembly)>>,
+    partial: Option<Box<Partial>>,
     /// What both come to. Units: bytes.
     held: usize,
     /// Whether the reply grew too long to be sent.
     pub(crate) too_long: bool,
 }
 
+/// Datagrams of a request that is not whole.
+#[derive(Debug)]
+struct Partial {
+    request: u16,
+    parts: Reassembly,
+    /// The second in which the last of them came.
+    heard: u32,
+}
+
 impl Frames {
-    /// Takes a datagram; returns the text of its request if it is whole, and to be served now.
+    /// Takes a datagram in the second `now`; returns the text of its request if it is whole, and to be served now.
     ///
     /// Of the datagrams of a larger request those of the last number are kept, up to `limit` bytes: where a peer begins another
     /// one, the first will not get whole.
     /// Errors: too many wait, or it can belong to no request that is taken; it is dropped.
-    pub(crate) fn take<'b>(&mut self, datagram: &'b [u8], limit: usize) -> Result<Option<Cow<'b, [u8]>>, ()> {
+    pub(crate) fn take<'b>(
+        &mut self,
+        datagram: &'b [u8],
+        limit: usize,
+        now: u32,
+    ) -> Result<Option<Cow<'b, [u8]>>, ()> {
         let Some((header, text)) = Header::read(datagram) else { return Ok(None) };
         let text = match header.count {
             0 => return Ok(None),
             1 => Cow::Borrowed(text),
-            _ => match self.join(header.request, datagram, limit)? {
+            _ => match self.join(header.request, datagram, limit, now)? {
                 Some(text) => Cow::Owned(text),
                 None => return Ok(None),
             },
@@ -53,14 +67,18 @@ impl Frames {
 
     /// Puts a datagram to those of its request that are here; returns the request where it was the last.
     #[cold]
-    fn join(&mut self, request: u16, datagram: &[u8], limit: usize) -> Result<Option<Vec<u8>>, ()> {
-        if self.partial.as_ref().is_some_and(|partial| partial.0 != request) {
+    fn join(&mut self, request: u16, datagram: &[u8], limit: usize, now: u32) -> Result<Option<Vec<u8>>, ()> {
+        if self.partial.as_ref().is_some_and(|partial| partial.request != request) {
             self.forget_partial();
         }
-        let partial = self.partial.get_or_insert_with(|| Box::new((request, Reassembly::default())));
-        let joined = match partial.1.push(datagram, limit) {
+        let partial = self
+            .partial
+            .get_or_insert_with(|| Box::new(Partial { request, parts: Reassembly::default(), heard: now }));
+        let before = partial.parts.memory();
+        let joined = match partial.parts.push(datagram, limit) {
             Arrived::Partial { .. } => {
-                self.held += datagram.len();
+                partial.heard = now;
+                self.held += partial.parts.memory() - before;
                 return Ok(None);
             }
             Arrived::Duplicate => return Ok(None),
@@ -71,7 +89,13 @@ impl Frames {
         joined
     }
 
-    fn forget_partial(&mut self) {
+    /// The second in which the last datagram came of a request that is not whole, if there is one.
+    pub(crate) fn partial_heard(&self) -> Option<u32> {
+        self.partial.as_ref().map(|partial| partial.heard)
+    }
+
+    /// Drops what is here of a request that is not whole.
+    pub(crate) fn forget_partial(&mut self) {
         self.partial = None;
         self.held = self.waiting.iter().map(|(_, text)| text.len()).sum();
     }
@@ -122,7 +146,7 @@ mod tests {
     #[test]
     fn datagrams_are_served_one_after_the_other() {
         let mut frames = Frames::default();
-        let mut take = |datagram: &[u8]| frames.take(datagram, 100).map(|text| text.map(Cow::into_owned));
+        let mut take = |datagram: &[u8]| frames.take(datagram, 100, 1).map(|text| text.map(Cow::into_owned));
         assert_eq!(take(b"short"), Ok(None));
         assert_eq!(take(&datagram(1, 0, 0, "a part")), Ok(None));
         assert_eq!(take(&datagram(7, 0, 1, "first")), Ok(Some(b"first".to_vec())));
@@ -142,7 +166,7 @@ mod tests {
     #[test]
     fn a_request_of_several_datagrams_is_put_together() {
         let mut frames = Frames::default();
-        let mut take = |datagram: &[u8]| frames.take(datagram, 20).map(|text| text.map(Cow::into_owned));
+        let mut take = |datagram: &[u8]| frames.take(datagram, 20, 1).map(|text| text.map(Cow::into_owned));
         assert_eq!(take(&datagram(1, 1, 2, "never whole")), Ok(None));
         assert_eq!(take(&datagram(2, 2, 3, "c")), Ok(None));
         assert_eq!(take(&datagram(2, 0, 3, "a")), Ok(None));
@@ -156,6 +180,22 @@ mod tests {
         assert_eq!(frames.held(), 2);
         assert_eq!(frames.next().as_deref(), Some(&b"de"[..]));
         assert_eq!((frames.answers(), frames.held()), (Some(3), 0));
+    }
+
+    #[test]
+    fn parts_count_with_the_memory_that_they_take() {
+        let mut frames = Frames::default();
+        let most = datagram(1, 0, u16::MAX, "");
+        assert_eq!(frames.take(&most, 0, 5), Err(()), "without memory nothing is begun");
+        assert_eq!((frames.held(), frames.partial_heard()), (0, None));
+        assert_eq!(frames.take(&most, 1 << 20, 5), Ok(None));
+        assert!((1..=100).contains(&frames.held()), "{} B for 8", frames.held());
+        assert_eq!(frames.take(&datagram(1, 7, u16::MAX, &"x".repeat(1000)), 1 << 20, 9), Ok(None));
+        assert!((1000..3000).contains(&frames.held()), "{} B for 1000", frames.held());
+        assert_eq!(frames.take(&datagram(1, 7, u16::MAX, "twice"), 1 << 20, 11), Ok(None));
+        assert_eq!(frames.partial_heard(), Some(9), "what is here already is nothing new");
+        frames.forget_partial();
+        assert_eq!((frames.held(), frames.partial_heard()), (0, None));
     }
 
     #[test]

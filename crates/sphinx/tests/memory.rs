@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use proto_memcache::client::udp::Header;
 use reactor::tls::{Trust, client_config};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use support::certificate::certificate;
 use support::client::Client;
+use support::datagrams::Datagrams;
 use support::{PATIENCE, Running, spawn, sphinxd};
 
 const MIB: u64 = 1 << 20;
@@ -241,5 +243,87 @@ fn all_who_wait_are_served() {
         clients.into_iter().for_each(|client| client.join().unwrap());
         let mut client = Client::connect(server.address);
         assert_eq!(client.stat("cmd_set"), 40, "{args}");
+    }
+}
+
+/// Beginnings of requests that never get whole: each costs what came of it, and goes when nothing more came.
+#[test]
+fn parts_of_requests_take_their_bytes_and_go() {
+    const PEERS: usize = 400;
+    const PART: usize = 1300;
+    for args in ["--io epoll", "--io auto"] {
+        let port = support::free_udp_port();
+        let server = start(&format!("-U {port} -o reader_timeout=1 {args}"));
+        let mut client = Client::connect(server.address);
+        let before = resident(&server);
+        let mut peers: Vec<Datagrams> =
+            (0..PEERS).map(|_| Datagrams::to(SocketAddr::new(server.address.ip(), port))).collect();
+        // Nothing of a request that says that it has all that may be numbered.
+        for peer in &mut peers {
+            peer.send(Header { request: 1, sequence: 0, count: u16::MAX }, "");
+        }
+        await_stat(&mut client, "connection_memory", |held| held > 0);
+        assert!(client.stat("connection_memory") <= 200 * PEERS as u64, "{args}");
+        assert!(resident(&server) <= before + 16 * MIB, "{args}: {} B and {before} B", resident(&server));
+        await_stat(&mut client, "connection_memory", |held| held == 0);
+        for peer in &mut peers {
+            peer.send(Header { request: 2, sequence: 0, count: 3 }, "x".repeat(PART));
+        }
+        await_stat(&mut client, "connection_memory", |held| held >= (PEERS * PART) as u64);
+        await_stat(&mut client, "connection_memory", |held| held == 0);
+        assert_eq!(peers[0].ask("set k 0 0 1\r\n1\r\n"), "STORED\r\n", "{args}");
+    }
+}
+
+/// What others wait for is given up before it is that old.
+#[test]
+fn parts_of_requests_go_when_others_wait_for_memory() {
+    const PART: usize = 1300;
+    let port = support::free_udp_port();
+    let server =
+        sphinxd(&format!("-t 1 -m 64 --connection-memory 4MiB -U {port} -o reader_timeout=1000 --io epoll"));
+    let mut client = Client::connect(server.address);
+    // All that may be held, of requests that each lack their last datagram.
+    let mut peers = Vec::new();
+    while client.stat("datagrams_dropped") == 0 {
+        let mut peer = Datagrams::to(SocketAddr::new(server.address.ip(), port));
+        for sequence in 0..300 {
+            peer.send(Header { request: 1, sequence, count: 301 }, "x".repeat(PART));
+        }
+        peers.push(peer);
+        assert!(peers.len() < 100, "no bound");
+    }
+    assert!(client.stat("connection_memory") > MIB);
+    // Joined values are gathered.
+    client.set("k", "v");
+    let rest = vec![b'x'; 500_000];
+    settle(|| client.stat("datagrams_dropped"));
+    let refused = client.stat("datagrams_dropped");
+    let begun: Vec<TcpStream> = (0..5)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            stream.write_all(b"append k 0 0 600000\r\n").unwrap();
+            stream.write_all(&rest).unwrap();
+            stream
+        })
+        .collect();
+    // Not all of them have room beside the parts.
+    await_stat(&mut client, "connection_memory_waits", |waits| waits > 0);
+    await_stat(&mut client, "datagrams_dropped", |dropped| dropped > refused);
+    for mut stream in begun {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&[&rest[..100_000], b"\r\n"].concat()).unwrap();
+        let mut said = [0; 8];
+        stream.read_exact(&mut said).unwrap();
+        assert!(matches!(&said, b"STORED\r\n" | b"NOT_STOR"));
+    }
+}
+
+/// Waits until a figure of `stats` is as it should be.
+fn await_stat(client: &mut Client, name: &str, is_right: impl Fn(u64) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_right(client.stat(name)) {
+        assert!(Instant::now() < deadline, "{name} is {}", client.stat(name));
+        thread::sleep(Duration::from_millis(10));
     }
 }

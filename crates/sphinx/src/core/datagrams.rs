@@ -19,7 +19,11 @@ impl<R: Reactor> Core<R> {
             // Parts of a larger request take memory before it is known what they are.
             let limit =
                 if self.account.may_grow() { self.common.config.gathered_max() + LINE_MAX } else { 0 };
-            match frames.take(bytes, limit) {
+            let had_part = frames.partial_heard().is_some();
+            let taken = frames.take(bytes, limit, self.now);
+            self.rounds.partial += usize::from(frames.partial_heard().is_some());
+            self.rounds.partial -= usize::from(had_part);
+            match taken {
                 Ok(Some(text)) => self.serve_text(reactor, &mut client, &text),
                 Ok(None) => {}
                 Err(()) => self.stats.datagrams_dropped += 1,

@@ -32,6 +32,8 @@ pub(super) struct Rounds {
     pub(super) slow: usize,
     /// Connections with a place for which others had to make room, and that are to send the value.
     pub(super) claimed: usize,
+    /// Peers of which some datagrams of a request are here, and not all.
+    pub(super) partial: usize,
     draining: Draining,
     /// When a thread that sleeps looks after its partitions.
     tend: Time,
@@ -71,6 +73,7 @@ impl Rounds {
             part: 0,
             slow: 0,
             claimed: 0,
+            partial: 0,
             draining: Draining::No,
             tend: Time(0),
             warned: 0,
@@ -123,13 +126,16 @@ impl<R: Reactor> Core<R> {
     /// Until when the thread may sleep.
     #[inline]
     pub(super) fn next_round(&self) -> Time {
-        let Rounds { idle, readers, slow, claimed, next, draining, tend, .. } = &self.rounds;
+        let Rounds { idle, readers, slow, claimed, partial, next, draining, tend, .. } = &self.rounds;
         if matches!(draining, Draining::Answering(_)) {
             // What has arrived is to be looked at once more, and no sleep is to come before that.
             return Time(0);
         }
         let pressed = *readers && self.common.budget.is_waited_for();
-        let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow + *claimed > 0) || pressed;
+        let wanted = (*idle && self.stats.connections > 0)
+            || (*readers && *slow + *claimed > 0)
+            || *partial > 0
+            || pressed;
         if wanted { *tend.min(next) } else { *tend }
     }
 
@@ -152,6 +158,7 @@ impl<R: Reactor> Core<R> {
         let pressed = self.rounds.readers && self.common.budget.is_waited_for();
         let wanted = self.rounds.idle
             || (self.rounds.readers && self.rounds.slow + self.rounds.claimed > 0)
+            || self.rounds.partial > 0
             || pressed;
         let part = self.rounds.part;
         self.rounds.part = (part + 1) % PARTS;
@@ -161,6 +168,19 @@ impl<R: Reactor> Core<R> {
         for slot in (part..self.clients.len()).step_by(PARTS) {
             let Some(client) = self.clients[slot].as_deref_mut() else { continue };
             let (conn, config, now) = (client.conn, &self.common.config, self.now);
+            if let Some(frames) = &mut client.frames {
+                let Some(heard) = frames.partial_heard() else { continue };
+                let lost = self.rounds.readers && over(heard, now, config.reader_timeout);
+                // There is nothing to close; and a datagram that is lost never comes.
+                if lost || over(heard, now, 0) && self.common.budget.is_waited_for() {
+                    frames.forget_partial();
+                    self.rounds.partial -= 1;
+                    self.stats.datagrams_dropped += 1;
+                    let input = client.input_memory();
+                    self.account.exchange(&mut client.charged[0], input);
+                }
+                continue;
+            }
             let unsent = reactor.unsent(conn);
             if client.stuck.0 != unsent || unsent == 0 {
                 client.stuck = (unsent, now);
@@ -172,7 +192,7 @@ impl<R: Reactor> Core<R> {
             // What it holds others want, or may want.
             let holds = pressed && client.receives_large() || client.holds_claimed();
             let stalled = self.rounds.readers && holds && over(client.heard, now, config.reader_timeout);
-            if client.frames.is_some() || !(silent || slow || stalled) {
+            if !(silent || slow || stalled) {
                 continue;
             }
             let kicks = match (silent, slow) {

@@ -95,7 +95,12 @@ const FIGURES: &[Figure] = &[
     }),
     counter("sphinx_auth_attempts", "Attempts to authenticate", None, |s| s.auth_cmds),
     counter("sphinx_auth_errors", "Failed attempts to authenticate", None, |s| s.auth_errors),
-    counter("sphinx_datagrams_dropped", "Datagrams too many of one peer", None, |s| s.datagrams_dropped),
+    counter(
+        "sphinx_datagrams_dropped",
+        "Datagrams that were not served, and requests of several that did not get whole",
+        None,
+        |s| s.datagrams_dropped,
+    ),
     counter("sphinx_read_bytes", "Bytes received", None, |s| s.bytes_read),
     counter("sphinx_written_bytes", "Bytes of replies", None, |s| s.bytes_written),
     counter("sphinx_values_lent", "Values sent from where they are stored", None, |s| s.values_lent),

@@ -4,25 +4,31 @@ use crate::client::udp::Header;
 
 /// Puts the datagrams of one reply together, in whatever order they come.
 ///
-/// Bounds: the bytes that are kept are limited by the caller; a list of 12 B for each datagram.
-/// Cost: a reply of one datagram is passed through, nothing is copied or allocated.
+/// Bounds: the bytes that are kept are limited by the caller; beside them 12 B for each datagram that is here, whatever their
+/// count is said to be.
+/// Cost: a reply of one datagram is passed through, nothing is copied or allocated; one that comes late moves the places of
+/// those before it.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     /// How many datagrams the reply has; 0 before the first came.
     count: u16,
-    /// How many of them are here.
-    received: u16,
-    /// The highest number that came.
-    highest: u16,
-    /// Where each datagram's payload stands in `bytes`; an absent one starts at `ABSENT`.
-    places: Vec<(usize, u32)>,
+    /// Those that are here, by their numbers.
+    places: Vec<Place>,
+    /// Whether one of them came behind one with a higher number.
+    is_mixed: bool,
     /// The payloads in the order in which they came.
     bytes: Vec<u8>,
     /// The whole reply, where they came in another order.
     sorted: Vec<u8>,
 }
 
-const ABSENT: usize = usize::MAX;
+/// Where the payload of a datagram stands. Units: bytes. Bounds: 65 535 of them have less than 2³² bytes.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    sequence: u16,
+    start: u32,
+    length: u32,
+}
 
 /// What a datagram did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +85,7 @@ pub enum Defect {
 }
 
 impl Reassembly {
-    /// Takes one datagram, header included. `limit` bounds the reply. Units: bytes.
+    /// Takes one datagram, header included. `limit` bounds the reply, each datagram of which has a byte at least. Units: bytes.
     ///
     /// After [`Arrived::Whole`] it is empty again, as soon as the next datagram comes.
     pub fn push<'b>(&'b mut self, datagram: &'b [u8], limit: usize) -> Arrived<'b> {
@@ -90,13 +96,14 @@ impl Reassembly {
             let Header { sequence, count, .. } = header;
             return Arrived::Broken(Defect::Sequence { sequence, count });
         }
-        if self.count != 0 && self.received == self.count {
+        if self.count != 0 && !self.is_waiting() {
             self.clear();
         }
         if self.count != 0 && header.count != self.count {
             return Arrived::Broken(Defect::Count { count: header.count, before: self.count });
         }
-        if self.bytes.len() + payload.len() > limit {
+        if self.bytes.len() + payload.len() > limit || (header.count > 1 && usize::from(header.count) > limit)
+        {
             return Arrived::Broken(Defect::TooLong { limit });
         }
         if header.count == 1 {
@@ -107,39 +114,48 @@ impl Reassembly {
 
     /// Whether datagrams are here that wait for others.
     pub fn is_waiting(&self) -> bool {
-        self.received != 0 && self.received != self.count
+        !self.places.is_empty() && self.places.len() != usize::from(self.count)
+    }
+
+    /// The memory that it takes. Units: bytes.
+    pub fn memory(&self) -> usize {
+        self.places.capacity() * size_of::<Place>() + self.bytes.capacity() + self.sorted.capacity()
     }
 
     /// Forgets what came, and keeps the memory.
     pub fn clear(&mut self) {
-        (self.count, self.received, self.highest) = (0, 0, 0);
+        (self.count, self.is_mixed) = (0, false);
         self.places.clear();
         self.bytes.clear();
         self.sorted.clear();
     }
 
     fn keep(&mut self, header: Header, payload: &[u8]) -> Arrived<'_> {
-        if self.count == 0 {
-            self.count = header.count;
-            self.places.resize(usize::from(header.count), (ABSENT, 0));
-        }
-        let place = &mut self.places[usize::from(header.sequence)];
-        if place.0 != ABSENT {
-            return Arrived::Duplicate;
-        }
-        *place = (self.bytes.len(), payload.len() as u32);
+        self.count = header.count;
+        let sequence = header.sequence;
+        let late = self.places.last().is_some_and(|last| last.sequence > sequence);
+        let at = match self.places.last() {
+            Some(last) if last.sequence >= sequence => {
+                match self.places.binary_search_by_key(&sequence, |place| place.sequence) {
+                    Ok(_) => return Arrived::Duplicate,
+                    Err(at) => at,
+                }
+            }
+            _ => self.places.len(),
+        };
+        let place = Place { sequence, start: self.bytes.len() as u32, length: payload.len() as u32 };
+        self.places.insert(at, place);
         self.bytes.extend_from_slice(payload);
-        let late = header.sequence < self.highest;
-        self.highest = self.highest.max(header.sequence);
-        self.received += 1;
-        if self.received < self.count {
+        self.is_mixed |= late;
+        if self.is_waiting() {
             return Arrived::Partial { late };
         }
-        if self.places.is_sorted() {
+        if !self.is_mixed {
             return Arrived::Whole { reply: &self.bytes, late };
         }
-        for &(start, length) in &self.places {
-            self.sorted.extend_from_slice(&self.bytes[start..start + length as usize]);
+        for Place { start, length, .. } in &self.places {
+            let start = *start as usize;
+            self.sorted.extend_from_slice(&self.bytes[start..start + *length as usize]);
         }
         Arrived::Whole { reply: &self.sorted, late }
     }
@@ -183,6 +199,24 @@ mod tests {
         check(Some(&first), &datagram(0, 2, b""), Defect::Count { count: 2, before: 3 });
         check(Some(&first), &datagram(0, 1, b""), Defect::Count { count: 1, before: 3 });
         check(Some(&first), &datagram(0, 3, b"12345"), Defect::TooLong { limit: 10 });
+    }
+
+    #[test]
+    fn what_is_announced_takes_no_memory() {
+        let mut reply = Reassembly::default();
+        assert_eq!(reply.push(&datagram(0, u16::MAX, b""), 1 << 20), Arrived::Partial { late: false });
+        assert!(reply.memory() <= 100, "{} B", reply.memory());
+        assert_eq!(reply.push(&datagram(65_534, u16::MAX, b"x"), 1 << 20), Arrived::Partial { late: false });
+        assert_eq!(reply.push(&datagram(7, u16::MAX, b"y"), 1 << 20), Arrived::Partial { late: true });
+        assert_eq!(reply.push(&datagram(7, u16::MAX, b"z"), 1 << 20), Arrived::Duplicate);
+        assert!(reply.memory() <= 100, "{} B", reply.memory());
+        for (count, limit) in [(2, 0), (2, 1), (101, 100), (u16::MAX, 65_534)] {
+            let (mut reply, bytes) = (Reassembly::default(), datagram(0, count, b""));
+            let broken = Arrived::Broken(Defect::TooLong { limit });
+            assert_eq!(reply.push(&bytes, limit), broken, "{count} datagrams in {limit} B");
+        }
+        let mut reply = Reassembly::default();
+        assert_eq!(reply.push(&datagram(0, 1, b""), 0), Arrived::Whole { reply: b"", late: false });
     }
 
     #[test]
