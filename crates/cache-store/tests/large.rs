@@ -106,7 +106,7 @@ fn a_large_value_is_an_item_as_every_other() {
                 let expect = if is_refused { Stored::NoMemory } else { Stored::Stored };
                 assert_eq!(stored, expect, "{policy} {length} {verb:?}");
                 let expect = if is_refused { &value } else { &joined };
-                assert_eq!(get(&mut store, "k").as_ref(), Some(expect), "{policy} {length} {verb:?}");
+                assert!(get(&mut store, "k").as_ref() == Some(expect), "{policy} {length} {verb:?}");
                 store.audit();
             }
             if is_refused {
