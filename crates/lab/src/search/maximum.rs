@@ -62,6 +62,15 @@ impl Offers {
         }
     }
 
+    /// The first rate where an earlier block's interval led to `rate`, above it or below: of sessions a few trials from there.
+    fn anew(self, rate: f64, is_above: bool) -> f64 {
+        match self {
+            Offers::Requests => FIRST_OFFER,
+            Offers::Sessions { .. } if is_above => rate,
+            Offers::Sessions { .. } => rate / 4.0,
+        }
+    }
+
     /// The next rate over one that was sustained.
     fn factor(self) -> f64 {
         match self {
@@ -274,7 +283,7 @@ impl Search for MaxSearch {
                     self.spent = self.tally();
                     self.familiar = None;
                     self.failed = false;
-                    let offer = self.offers.first();
+                    let offer = self.offers.anew(rate, rate > high);
                     self.state = State::Probing { offer, retried: false };
                     return Some(offer);
                 }
@@ -453,6 +462,18 @@ mod tests {
         let mut search = MaxSearch::first(0.1).offering(SESSIONS);
         search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate })).unwrap();
         assert_eq!(search.interval(0), None);
+    }
+
+    #[test]
+    fn a_later_block_of_sessions_begins_near_the_earlier_one() {
+        for (drift, most) in [(1.0, 4.0), (0.5, 24.0), (3.0, 24.0), (40.0, 28.0)] {
+            let server = Server { capacity: 200.0, ..Server::TYPICAL };
+            let (low, high) = (198.0 / drift, 202.0 / drift);
+            let earlier = MaxThroughput { block: 0, low_rps: low, high_rps: high };
+            let start = || MaxSearch::again(&earlier, 0.03).offering(SESSIONS);
+            let (held, trials) = score(&server, start, 0.015);
+            assert!(held >= 380 && trials <= most, "{drift}: {held} of 400, {trials} trials");
+        }
     }
 
     #[test]
