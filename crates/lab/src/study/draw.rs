@@ -148,7 +148,7 @@ impl Definition {
                             true => cell.ratio(&asked.metric),
                             false => Some(asked.factor * cell.metrics.get(&asked.metric)?),
                         };
-                        let summary = cells.summary(name, &x, value)?;
+                        let summary = cells.summary_of((name, &x), &asked.metric, value)?;
                         let overloaded = cells.overloaded(name, &x);
                         let point = summary.point(x);
                         let note: Vec<String> = point.note.into_iter().chain(overloaded).collect();
@@ -245,7 +245,7 @@ impl Definition {
             },
         };
         let value = |cell: &Cell| Some(column.factor * cell.metrics.get(&column.metric)?);
-        match cells.summary(series, &x, value) {
+        match cells.summary_of((series, &x), &column.metric, value) {
             Some(Summary { median, low, high, .. }) => {
                 Entry::Quantity { value: median, unit: column.unit.clone(), low: Some(low), high: Some(high) }
             }

@@ -4,6 +4,23 @@ use results::Verdict;
 use results::study::{Cell, Point, X};
 use stats::Spread;
 
+/// What metrics begin with that do not depend on when the requests of their own trial were sent and read: counts of what a request makes the server do; what a search before the trial found; what traced requests
+/// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks; and
+/// spans that were found.
+const OF_NO_TIME: [&str; 6] = [
+    "own_passed_on_per_request",
+    "max_rps",
+    "trace_cost_",
+    "trace_sum_ratio_",
+    "trace_joined_share",
+    "trace_spans_share",
+];
+
+/// Whether a metric does not depend on when the requests of its own trial were sent and read.
+pub(super) fn is_of_no_time(metric: &str) -> bool {
+    OF_NO_TIME.iter().any(|prefix| metric.starts_with(prefix))
+}
+
 /// The repeats of one figure at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
@@ -68,8 +85,30 @@ impl<'a> Cells<'a> {
         x: &X,
         value: impl Fn(&Cell) -> Option<f64>,
     ) -> Option<Summary> {
+        self.summarized(series, x, |verdict| verdict.is_usable(), value)
+    }
+
+    /// The same of a value that is made of `metric`: repeats that were only late count where it does not depend on that.
+    pub(super) fn summary_of(
+        self,
+        (series, x): (&str, &X),
+        metric: &str,
+        value: impl Fn(&Cell) -> Option<f64>,
+    ) -> Option<Summary> {
+        let late_too = is_of_no_time(metric);
+        let usable = |verdict: &Verdict| verdict.is_usable() || late_too && verdict.is_only_late();
+        self.summarized(series, x, usable, value)
+    }
+
+    fn summarized(
+        self,
+        series: &str,
+        x: &X,
+        usable: impl Fn(&Verdict) -> bool,
+        value: impl Fn(&Cell) -> Option<f64>,
+    ) -> Option<Summary> {
         let all: Vec<(bool, f64)> =
-            self.at(series, x).filter_map(|cell| Some((cell.verdict.is_usable(), value(cell)?))).collect();
+            self.at(series, x).filter_map(|cell| Some((usable(&cell.verdict), value(cell)?))).collect();
         let usable: Vec<f64> = all.iter().filter(|(usable, _)| *usable).map(|(_, value)| *value).collect();
         let valid = !usable.is_empty();
         let values = if valid { usable } else { all.iter().map(|(_, value)| *value).collect() };
@@ -138,6 +177,8 @@ pub(super) fn is_overloaded(cell: &Cell) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use results::{Invalid, Reason};
+
     use super::*;
 
     /// How a server fares that cannot keep up.
@@ -188,6 +229,20 @@ pub(crate) mod tests {
         }
         let summary = Cells(&all).summary("a", &10.0.into(), metric).unwrap();
         assert_eq!((summary.median, summary.n, summary.valid), (2.0, 3, false));
+    }
+
+    #[test]
+    fn what_was_only_late_counts_where_the_figure_does_not_depend_on_it() {
+        let mut all = cells("a", &[(10.0, &[1.0, 2.0, 90.0])]);
+        let late =
+            |reason: Reason| Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] };
+        (all[1].verdict, all[2].verdict) = (late(Reason::HostDisturbed), late(Reason::VerifyFailed));
+        let of = |name: &str| {
+            let summary = Cells(&all).summary_of(("a", &10.0.into()), name, metric).unwrap();
+            (summary.median, summary.n, summary.invalid)
+        };
+        assert_eq!(of("trace_cost_share_mean.browse"), (1.5, 2, 1));
+        assert_eq!(of("latency_us_p99"), (1.0, 1, 2));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use results::study::{Cell, X};
 use stats::{MIN_TO_JUDGE, median, sign_flip_test};
 
 use super::super::claim::{Check, Spot};
-use super::super::summary::{Cells, Summary, is_overloaded};
+use super::super::summary::{Cells, Summary, is_of_no_time, is_overloaded};
 use super::words::{figure, spread};
 use crate::run::ADVICE_USED;
 
@@ -112,12 +112,6 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
         }
     }
     evidence
-}
-
-/// Whether a metric does not depend on when the requests of its own trial were sent and read: it counts what a request makes the server
-/// do, or is what a search before the trial found.
-fn is_of_no_time(metric: &str) -> bool {
-    matches!(metric, "own_passed_on_per_request" | "max_rps")
 }
 
 /// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
