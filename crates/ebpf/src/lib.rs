@@ -62,6 +62,10 @@ struct Load {
     name: [u8; 16],
 }
 
+/// How often a program is given to the kernel, which gives up with EAGAIN where a signal, or work of io_uring, is pending for the thread.
+/// Source: `signal_pending` in `kernel/bpf/verifier.c`; libbpf tries five times.
+const ATTEMPTS: u32 = 20;
+
 /// Gives a program of a kind to the kernel, under a name of letters, digits and `_`. The license decides which of the kernel's
 /// helpers it may call.
 ///
@@ -77,7 +81,15 @@ pub fn load(kind: u32, instructions: &[Instruction], license: &CStr, name: &[u8]
     };
     attr.name.iter_mut().take(15).zip(name).for_each(|(to, byte)| *to = *byte);
     // SAFETY: the structure is what the command takes, and what it points at outlives the call.
-    let fd = unsafe { call(BPF_PROG_LOAD, &mut attr) }?;
+    let mut attempt = || unsafe { call(BPF_PROG_LOAD, &mut attr) };
+    let is_interrupted = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    let mut fd = attempt();
+    for _ in 1..ATTEMPTS {
+        if fd.as_ref().is_err_and(is_interrupted) {
+            fd = attempt();
+        }
+    }
+    let fd = fd?;
     // SAFETY: the kernel has just made it for this process, and nothing else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
