@@ -19,9 +19,9 @@ const GROWTH: f64 = 0.005;
 /// the response times.
 pub fn sustained(trial: &Trial) -> Outcome {
     let share = achieved_share(trial);
-    let slowed = [Reason::HostDisturbed, Reason::ReceiveLag];
+    let slows = |reason: Reason| matches!(reason, Reason::HostDisturbed | Reason::ReceiveLag);
     let vote = match &trial.verdict {
-        verdict if is_only(verdict, &slowed) && share >= SUSTAINED && kept_up(trial) => Vote::Pass,
+        verdict if verdict.is_invalid_only_by(slows) && share >= SUSTAINED && kept_up(trial) => Vote::Pass,
         verdict @ Verdict::Invalid { .. } => without_use(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
@@ -70,7 +70,9 @@ fn achieved(trial: &Trial) -> f64 {
 pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     let vote = match (&trial.verdict, trial.meets(qos, basis)) {
         // Late reading makes response times longer and never shorter.
-        (verdict, Some(true)) if is_only(verdict, &[Reason::ReceiveLag]) => Vote::Pass,
+        (verdict, Some(true)) if verdict.is_invalid_only_by(|reason| reason == Reason::ReceiveLag) => {
+            Vote::Pass
+        }
         (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         // Too few samples for the percentile say nothing.
@@ -79,12 +81,6 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
         (Verdict::Valid, Some(false)) => Vote::Fail,
     };
     Outcome { vote, achieved_rps: achieved(trial) }
-}
-
-/// Whether nothing else than `these` is wrong.
-fn is_only(verdict: &Verdict, these: &[Reason]) -> bool {
-    let Verdict::Invalid { reasons } = verdict else { return false };
-    !reasons.is_empty() && reasons.iter().all(|invalid| these.contains(&invalid.reason))
 }
 
 /// What an invalid trial says: that of a host that disturbs counts neither for nor against a rate.

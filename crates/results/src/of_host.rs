@@ -36,11 +36,10 @@ impl Trial {
     ///
     /// Not of a closed loop, whose clients ask for less the later they are.
     pub fn is_only_slowed(&self) -> bool {
-        let Verdict::Invalid { reasons } = &self.verdict else { return false };
         let slows = |reason: Reason| {
             matches!(reason, Reason::HostDisturbed | Reason::ReceiveLag | Reason::GeneratorLag)
         };
-        !self.is_closed_loop() && !reasons.is_empty() && reasons.iter().all(|invalid| slows(invalid.reason))
+        !self.is_closed_loop() && self.verdict.is_invalid_only_by(slows)
     }
 }
 

@@ -139,7 +139,8 @@ impl Verdict {
         self.is_invalid_only_by(|reason| reason.is_of_time() || reason == Reason::ProbeLoss)
     }
 
-    fn is_invalid_only_by(&self, holds: impl Fn(Reason) -> bool) -> bool {
+    /// Whether it is invalid, and by nothing but reasons of which this `holds`.
+    pub fn is_invalid_only_by(&self, holds: impl Fn(Reason) -> bool) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
         !reasons.is_empty() && reasons.iter().all(|invalid| holds(invalid.reason))
     }
