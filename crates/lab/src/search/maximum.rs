@@ -232,7 +232,7 @@ impl MaxSearch {
     /// was not: twice, unless far less came out.
     fn probe_sessions(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
-        if !retried && matches!(vote, Vote::Unusable | Vote::Disturbed) || vote == Vote::Disturbed {
+        if vote == Vote::Disturbed || vote == Vote::Unusable && !retried {
             let (unusable, disturbed) =
                 (u32::from(vote == Vote::Unusable), u32::from(vote == Vote::Disturbed));
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
@@ -282,7 +282,6 @@ impl Search for MaxSearch {
                 {
                     self.spent = self.tally();
                     self.familiar = None;
-                    self.failed = false;
                     let offer = self.offers.anew(rate, rate > high);
                     self.state = State::Probing { offer, retried: false };
                     return Some(offer);
@@ -323,7 +322,8 @@ impl Search for MaxSearch {
         self.patience.renew();
         let tally = self.tally();
         // Where all was disturbed so far, what came out is far from what a quiet host gives.
-        if self.familiar.is_none() && self.passed.is_none() && tally.disturbed == tally.all {
+        let nothing_told = self.passed.is_none() && !self.failed && tally.disturbed == tally.all;
+        if self.familiar.is_none() && nothing_told {
             self.spent = tally;
             self.state = State::Probing { offer: self.offers.first(), retried: false };
         }
