@@ -136,20 +136,19 @@ impl Store {
     /// What a storage command is answered whose condition does not hold, before room is made for its value; it is done
     /// with then. None where it holds, which is looked at once more when the value is there.
     pub fn refuses(&mut self, verb: StoreVerb, key: Key, now: u32) -> Option<Stored> {
-        self.tick(now);
-        let hits = self.stats.cas_hits;
-        let why = self.admit(verb, key, now).err();
-        // Of one that goes on nothing is counted before its end.
-        self.stats.cas_hits = hits;
-        self.stats.cmd_set += u64::from(why.is_some());
-        why
+        self.refusal(|store| store.admit(verb, key, now).err(), now)
     }
 
     /// The same of `ms`, as [`Store::store_meta`] answers.
     pub fn refuses_meta(&mut self, command: MetaStore, key: Key, now: u32) -> Option<(Stored, u64)> {
+        self.refusal(|store| store.admit_meta(command, key, now).err(), now)
+    }
+
+    /// What `look` finds against a command, which is counted then; of one that goes on nothing is before its end.
+    fn refusal<T>(&mut self, look: impl FnOnce(&mut Store) -> Option<T>, now: u32) -> Option<T> {
         self.tick(now);
         let hits = self.stats.cas_hits;
-        let why = self.admit_meta(command, key, now).err();
+        let why = look(self);
         self.stats.cas_hits = hits;
         self.stats.cmd_set += u64::from(why.is_some());
         why
