@@ -85,9 +85,10 @@ pub fn load(kind: u32, instructions: &[Instruction], license: &CStr, name: &[u8]
     let is_interrupted = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     let mut fd = attempt();
     for _ in 1..ATTEMPTS {
-        if fd.as_ref().is_err_and(is_interrupted) {
-            fd = attempt();
+        if !fd.as_ref().is_err_and(is_interrupted) {
+            break;
         }
+        fd = attempt();
     }
     let fd = fd?;
     // SAFETY: the kernel has just made it for this process, and nothing else has it.
