@@ -18,8 +18,6 @@ const MOST_RECEIVE: u32 = 64 << 10;
 pub(crate) struct Reader {
     bucket: Bucket,
     ideal: Bucket,
-    /// What is received at once at most. Units: bytes.
-    limit: usize,
     /// Until when it may not read.
     held_until: Time,
     /// The same of the ideal one, which has read nothing after that.
@@ -38,7 +36,6 @@ impl Reader {
         Reader {
             ideal: bucket.clone(),
             bucket,
-            limit: Reader::limit(rate),
             held_until: Time(0),
             ideal_until: Time(0),
             since: Time(0),
@@ -63,15 +60,18 @@ impl Reader {
         self.seen_in = number;
     }
 
-    /// `bytes` were received at `at`. Returns by how much the generator may have delayed that, and whether reading is to be
-    /// held back, until [`Reader::held_until`].
-    pub(crate) fn read(&mut self, at: Time, bytes: usize, look: &Look) -> (Nanos, bool) {
+    /// `bytes` were received at `at`, where a receive takes `most` at most: one that brings as many may have left something. It
+    /// is that of the thread, which may be less than [`Reader::limit`] of this one.
+    ///
+    /// Returns by how much the generator may have delayed that, and whether reading is to be held back, until
+    /// [`Reader::held_until`].
+    pub(crate) fn read(&mut self, at: Time, bytes: usize, most: usize, look: &Look) -> (Nanos, bool) {
         // What a receive left is seen at the next look, if that does not wait. All else has come since the look before.
         let left = self.left && look.number <= self.seen_in && look.waited <= LATE;
         if !left {
             self.since = at - look.gap;
         }
-        (self.left, self.seen_in) = (bytes >= self.limit, look.number + 1);
+        (self.left, self.seen_in) = (bytes >= most, look.number + 1);
         let ideal = self.since.max(self.ideal_until).min(at);
         self.ideal_until = self.ideal.draw(ideal, bytes).unwrap_or(ideal);
         let debt = self.bucket.draw(at, bytes);
@@ -188,7 +188,7 @@ mod tests {
             self.reader.resumed(self.number);
             let look = Look { gap: Nanos::from_micros(gap), ..look(self.number) };
             self.at = at;
-            self.reader.read(at, bytes, &look).0.0 / 1_000
+            self.reader.read(at, bytes, MOST, &look).0.0 / 1_000
         }
 
         /// Empties the bucket.
@@ -203,6 +203,9 @@ mod tests {
     const fn us(n: u64) -> Nanos {
         Nanos::from_micros(n)
     }
+
+    /// What the readings receive at once.
+    const MOST: usize = 10_000;
 
     #[test]
     fn what_is_not_read_for_its_rate_is_not_late() {
@@ -258,10 +261,10 @@ mod tests {
         assert_eq!(reading.read(until, 10_000, 0), 0);
         // The receive was full, but the next look found nothing: what comes now has just come.
         let look = Look { gap: us(7), ..look(reading.number + 2) };
-        assert_eq!(reading.reader.read(until + us(300_000), 10_000, &look).0, us(7));
+        assert_eq!(reading.reader.read(until + us(300_000), 10_000, MOST, &look).0, us(7));
         // Or the look waited for it.
         let look = Look { gap: us(1), number: look.number + 1, waited: us(40_000) };
-        assert_eq!(reading.reader.read(until + us(700_000), 10_000, &look).0, us(1));
+        assert_eq!(reading.reader.read(until + us(700_000), 10_000, MOST, &look).0, us(1));
     }
 
     proptest! {
@@ -280,7 +283,7 @@ mod tests {
                 let allowed = bits_per_s as f64 * at.since(START).as_secs_f64() / 8.0 + f64::from(burst);
                 // Each division may be short by 1 ns, which is 1.25 B at most.
                 prop_assert!(sum as f64 <= allowed * (1.0 + 1e-9) + bytes as f64 + 3.0, "{} for {}", sum, allowed);
-                let (late, debt) = reader.read(at, bytes, &look(number));
+                let (late, debt) = reader.read(at, bytes, usize::MAX, &look(number));
                 prop_assert_eq!(late, Nanos::ZERO);
                 if debt {
                     at = reader.held_until();

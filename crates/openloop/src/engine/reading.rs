@@ -45,7 +45,9 @@ impl<W: Workload> Engine<W> {
         let look = self.looks.at(at, reactor.waited());
         let session = self.connections[index].session.as_mut();
         let Some(reader) = session.and_then(|session| session.reader.as_mut()) else { return look.gap };
-        let (late, debt) = reader.read(at, bytes, &look);
+        // The thread's, which another session may have made smaller than this one's.
+        let most = self.sessions.receive.unwrap_or(usize::MAX);
+        let (late, debt) = reader.read(at, bytes, most, &look);
         if debt {
             self.sessions.held.push(Reverse((reader.held_until(), index as u32)));
             reactor.pause_reading(conn, true);

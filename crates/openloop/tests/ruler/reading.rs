@@ -358,6 +358,25 @@ fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
     check(2, ms(8_000), ms(7_500));
 }
 
+/// A receive takes no more than the slowest reader of the thread may have at once; the stall must be seen of all others, too.
+#[test]
+fn a_stall_of_the_generator_is_seen_beside_a_slower_reader() {
+    // The first makes receives as small as 4 KiB, where the second alone would have 62 500 B.
+    let route = (|seq| at([rate(MBIT, 16 << 10), rate(4 * MBIT, 250_000)][seq as usize])) as fn(u64) -> Route;
+    let mut setup = setup(2.0, 635);
+    setup.generator_stalls = vec![(START + ms(3_000), ms(2_000))];
+    let fast = 5_000_000;
+    let script = move |seq| vec![whole(ms(0), [10_000, fast][seq as usize])];
+    let (recording, ends) = run(setup, Downloads::new(route, script));
+    assert_accounted(&recording, 2);
+    let alone = exactly(rate(4 * MBIT, 250_000), fast, 4 << 10);
+    let took = ends.iter().find(|(seq, ..)| *seq == 1).unwrap().2.ended;
+    assert_close("lost for good", Some(took - alone), 1.5e9, 0.05);
+    assert_eq!(recording.late.count(), 1, "the delay is the generator's");
+    let without = recording.late.without(&recording.windows, Kept::All);
+    assert_close("without the stall", without.max(), alone.0 as f64, 0.002);
+}
+
 #[test]
 fn a_slow_reader_times_out_and_goes_on() {
     // 1 s of reading, where 100 ms are allowed; then something small.
