@@ -1,5 +1,5 @@
 //! What many sessions cost one thread: players of videos that load a chunk every 10 s, each over a connection of its own, which
-//! is read at the bandwidth of its class.
+//! is read at the bandwidth of its client with the burst that the viewers of videos have. The slowest makes the receives of all small.
 //!
 //! A second process, on another processor, sends bytes as fast as they are taken. Printed are the generator's lag, which has to
 //! stay below 1 ms at the 99th percentile with 1000 sessions, how busy it is, and what memory a session takes beside its
@@ -27,16 +27,22 @@ use units::{Nanos, Rate, Time};
 
 /// From one chunk to the next.
 const CHUNK: Nanos = Nanos::from_secs(10);
-/// The clients' bandwidths with the bit rates that suit them, and of how many in a hundred. Source: ISPASS'16, Table I.
-const CLASSES: [(u64, u64, u32); 4] = [
-    (2_500_000, 1_048_576, 27),
-    (7_000_000, 2_621_440, 34),
-    (12_500_000, 5_242_880, 20),
-    (20_000_000, 5_242_880, 19),
+/// The clients' bandwidths, even from the first to the second, and of how many in a hundred. Source: ISPASS'16, Table I.
+const CLASSES: [(u32, u32, u32); 4] = [
+    (1_000_000, 4_000_000, 27),
+    (4_000_000, 10_000_000, 34),
+    (10_000_000, 15_000_000, 20),
+    (15_000_000, 25_000_000, 19),
 ];
+/// The bit rates of the qualities. A client takes the best that needs 0.8 of its bandwidth at most. Source: the workload `video`.
+const RATES: [u32; 4] = [419_430, 1_048_576, 2_621_440, 5_242_880];
 /// The longest video that is watched, in chunks; they are equally likely from one on, 16 on the average.
 const MOST_CHUNKS: u16 = 31;
-const BURST: u32 = 64 << 10;
+/// What a client may receive at once lasts so long at its bandwidth. Source: the workload `video`, whose bounds of 256 B and 1 MiB
+/// no client here comes to.
+const QUEUE: Nanos = Nanos::from_millis(100);
+/// The least receive buffer. Units: bytes. Source: likewise.
+const BUFFER_LEAST: u32 = 4096;
 /// What a session may take beside its socket. Units: bytes.
 const MEMORY: u64 = 4096;
 
@@ -117,8 +123,7 @@ fn measure(sessions: usize, seconds: u64, backend: Backend, address: &Address) -
         pace: Pace::Spin,
         warmup: Nanos::from_secs(1),
         window: Nanos::from_secs(seconds),
-        // Of a session that arrives last three chunks are due at once, which come one after the other; the slowest class takes
-        // 4.2 s for each.
+        // Of a session that arrives last three chunks are due at once, which come one after the other and take up to 8 s each.
         drain: Nanos(3 * CHUNK.0),
         timeout: CHUNK,
     };
@@ -149,7 +154,8 @@ fn resident() -> u64 {
 
 /// A session: which chunks of how many, and what is missing of the present one.
 struct Player {
-    class: u8,
+    /// Its client's. Units: bits per second.
+    bandwidth: u32,
     chunks: u16,
     at: u16,
     missing: u64,
@@ -159,13 +165,22 @@ impl Player {
     fn drawn(seq: u64, of: u32) -> Player {
         let mut random = Streams::new(1).stream(Purpose::Other(of), seq);
         let mut share = random.random_range(0..100);
-        let class = CLASSES.iter().position(|&(.., percent)| {
-            let found = share < percent;
-            share = share.saturating_sub(percent);
+        let class = CLASSES.iter().find(|(.., percent)| {
+            let found = share < *percent;
+            share = share.saturating_sub(*percent);
             found
         });
+        let (from, to, _) = *class.expect("they are a hundred in a hundred");
+        let bandwidth = random.random_range(from..to);
         let chunks = random.random_range(1..=MOST_CHUNKS);
-        Player { class: class.unwrap_or(0) as u8, chunks, at: 0, missing: 0 }
+        Player { bandwidth, chunks, at: 0, missing: 0 }
+    }
+
+    /// The bytes of a chunk of the quality that it takes.
+    fn chunk_bytes(&self) -> u64 {
+        let fits = |rate: &&u32| u64::from(**rate) * 5 <= u64::from(self.bandwidth) * 4;
+        let rate = RATES.iter().rev().find(fits).unwrap_or(&RATES[0]);
+        u64::from(*rate) * CHUNK.0 / 8_000_000_000
     }
 
     /// When a chunk is due: the first three at once.
@@ -210,12 +225,14 @@ impl Workload for Players {
     }
 
     fn route(&self, job: &Player) -> Route {
-        let rate = ReadRate { bits_per_s: CLASSES[job.class as usize].0, burst: BURST };
-        Route { via: Via { receive_buffer: Some(BURST), ..Via::default() }, read_rate: Some(rate) }
+        let burst = (u64::from(job.bandwidth) * QUEUE.0 / 8_000_000_000) as u32;
+        let rate = ReadRate { bits_per_s: job.bandwidth.into(), burst };
+        let via = Via { receive_buffer: Some(burst.max(BUFFER_LEAST)), ..Via::default() };
+        Route { via, read_rate: Some(rate) }
     }
 
     fn request(&mut self, job: &mut Player, _: u16, out: &mut Vec<u8>) {
-        job.missing = CLASSES[job.class as usize].1 * CHUNK.0 / 8_000_000_000;
+        job.missing = job.chunk_bytes();
         out.extend_from_slice(format!("{}\n", job.missing).as_bytes());
     }
 
