@@ -150,7 +150,9 @@ impl Library {
     /// How many chunks begin before `until`; at least one.
     pub fn chunks_until(&self, rung: usize, until: Nanos) -> u32 {
         let chunks = match &self.videos {
-            Videos::Set(..) => until.0.div_ceil(self.lasts(CHUNK).0),
+            // Counted in the video's time: what a chunk lasts for a viewer is rounded down, and 100 of it may be less than a video
+            // of 100 chunks, which had one more chunk then.
+            Videos::Set(..) => until.0.saturating_mul(self.speed.into()).div_ceil(CHUNK.0),
             Videos::Listed(listing) => {
                 let segments = &listing.rungs[rung].segments;
                 segments.partition_point(|segment| self.lasts(segment.start) < until) as u64
@@ -162,18 +164,23 @@ impl Library {
     /// When a chunk is shown, from the beginning of the video. Bounds: one of its chunks, here and below.
     pub fn start(&self, rung: usize, chunk: u32) -> Nanos {
         match &self.videos {
-            Videos::Set(..) => Nanos(self.lasts(CHUNK).0 * u64::from(chunk)),
+            Videos::Set(..) => self.lasts(Nanos(CHUNK.0 * u64::from(chunk))),
             Videos::Listed(listing) => self.lasts(listing.rungs[rung].segments[chunk as usize].start),
         }
     }
 
     /// How long a chunk plays to a viewer who leaves the video at `until`.
     pub fn media(&self, rung: usize, chunk: u32, until: Nanos) -> Nanos {
-        let whole = match &self.videos {
-            Videos::Set(..) => self.lasts(CHUNK),
-            Videos::Listed(listing) => self.lasts(listing.rungs[rung].segments[chunk as usize].media),
+        let start = self.start(rung, chunk);
+        // From moment to moment, as lengths that are each rounded down are together less than the video.
+        let end = match &self.videos {
+            Videos::Set(..) => self.start(rung, chunk + 1),
+            Videos::Listed(listing) => {
+                let segment = &listing.rungs[rung].segments[chunk as usize];
+                self.lasts(segment.start + segment.media)
+            }
         };
-        whole.min(until - self.start(rung, chunk))
+        end.min(until) - start
     }
 
     /// How many requests come before the first chunk.
@@ -272,12 +279,16 @@ mod tests {
 
     #[test]
     fn the_chunks_of_a_video_are_its_file_and_its_length() {
-        for speed in [1, 10] {
+        for speed in [1, 3, 7, 10, 999] {
             let library = set("50x1/8", Delivery::Ranges, speed);
+            let Videos::Set(catalog, _) = library.source() else { panic!("no set") };
+            let whole = (0..50).filter(|video| catalog.duration(*video) == Nanos::from_secs(1_000)).count();
+            assert_eq!(whole, 1, "one has 100 chunks of 10 s, of which none is shorter");
             for video in 0..50 {
                 let of = Watched { video, rung: 2 };
                 let duration = library.duration(of);
                 let chunks = library.chunks_until(2, duration);
+                assert_eq!(u64::from(chunks), catalog.chunks(video), "video {video} at speed {speed}");
                 let (mut next, mut shown) = (0, Nanos::ZERO);
                 for chunk in 0..chunks {
                     let Part { range: Some(range), complete: Some(size) } =
