@@ -141,7 +141,7 @@ impl<W: Workload> Engine<W> {
             session.rebase(start);
             request.intended = session.at(offset);
             if request.intended < self.end {
-                self.offer(request.intended);
+                self.offer_lost(request.intended, start);
                 let due = request.intended;
                 self.refuse(endpoint, &session, request, due, why);
             }
@@ -357,10 +357,20 @@ impl<W: Workload> Engine<W> {
             if intended >= self.end {
                 return None;
             }
-            self.offer(intended);
+            self.offer_lost(intended, at);
             let given_up = if outcome == Outcome::Error { intended } else { at.max(intended) };
             self.never_sent_step(endpoint, step.operation, intended, given_up, outcome);
             ended = self.step_end(session, intended, None, given_up, outcome);
+        }
+    }
+
+    /// A step that is not sent counts as offered. The live view leaves out what is known at `at` to be lost later: it shows what
+    /// happens now, and has room for a few intervals only.
+    fn offer_lost(&mut self, intended: Time, at: Time) {
+        if intended <= at {
+            self.offer(intended);
+        } else {
+            self.recording.offered(intended);
         }
     }
 

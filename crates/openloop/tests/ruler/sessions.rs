@@ -1,7 +1,10 @@
 //! Sessions: steps at times that were fixed at the arrival, over a connection of the session's own.
 
-use openloop::{Fault, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd, Underway, Workload};
+use openloop::{
+    Fault, LivePoint, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd, Underway, Workload,
+};
 use rand::RngExt;
+use reactor::queue;
 use reactor::sim::Program;
 use units::{Nanos, Rate};
 
@@ -135,6 +138,24 @@ fn each_step_is_due_at_its_own_time() {
     assert!(recording.connections.is_empty(), "no record grows with the sessions");
     let live = recording.backlog.iter().map(|point| point.sessions).max();
     assert_eq!(live, Some(1), "a session is over before the next arrives");
+}
+
+#[test]
+fn the_live_view_shows_no_step_before_it_is_due() {
+    // One session each 100 ms, whose first answer is wrong, so that it loses a step of 5 s later and one of 10 s later.
+    let steps = [0, 5_000, 10_000].map(|after| (ms(after), ms(1), Answer::Bad)).to_vec();
+    let mut setup = setup(10.0, 100, 203);
+    setup.plan.window = Nanos::from_secs(20);
+    let (to, mut from) = queue::bounded(512);
+    setup.shown_to = Some(to);
+    let recording = run(setup, Viewers { fragile: true, ..Viewers::new(move |_| steps.clone()) });
+    assert_accounted(&recording, 200 + 150 + 100);
+    let points: Vec<LivePoint> = std::iter::from_fn(|| from.pop()).collect();
+    // The last may end with the load, before they are shown.
+    assert!(points.len() >= 198, "{}", points.len());
+    for point in &points {
+        assert_eq!((point.offered, point.failed), (1, 1), "interval {}", point.interval);
+    }
 }
 
 #[test]
