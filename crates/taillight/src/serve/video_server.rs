@@ -41,8 +41,8 @@ pub(super) struct VideoServerArgs {
     /// Processors, one for each thread in turn [default: not pinned].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What goes wrong with every N-th chunk of a thread, as NAME:N with commas between: delay:N:3s, trickle:N:16KiB (in
-    /// a second), reset:N, cut:N, unavailable:N, gone:N, wrong-range:N, whole:N, garbled:N.
+    /// What goes wrong with every N-th chunk, whichever thread answers, as NAME:N with commas between: delay:N:3s,
+    /// trickle:N:16KiB (in a second), reset:N, cut:N, unavailable:N, gone:N, wrong-range:N, whole:N, garbled:N.
     #[arg(long, default_value = "", value_name = "FAULTS")]
     faults: Faults,
     /// Send nothing for TIME after every EVERY: 30s:3s.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use reactor::{Address, Epoll, Reactor, Waker};
-use video_server::{Limits, Stalls};
+use video_server::{Counts, Limits, Stalls, VideoServer};
 
-use crate::{answers, bytes, catalog, part, server};
+use crate::{answers, bytes, catalog, part};
 
 /// A bound on waiting, so that a hang is a failure.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,6 +25,11 @@ struct Serving {
 
 impl Serving {
     fn new(faults: &str) -> Serving {
+        Serving::beside(faults, Arc::default())
+    }
+
+    /// One of the threads that count together.
+    fn beside(faults: &str, counts: Arc<Counts>) -> Serving {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn({
@@ -32,7 +37,8 @@ impl Serving {
             move || {
                 let mut reactor = Epoll::new().unwrap();
                 let address = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
-                let mut server = server(&faults, Stalls::None, Limits::default());
+                let faults = faults.parse().unwrap();
+                let mut server = VideoServer::new(catalog(), faults, Stalls::None, Limits::default(), counts);
                 tell.send((address, reactor.waker())).unwrap();
                 while !stop.load(Ordering::Relaxed) {
                     server.step(&mut reactor).unwrap();
@@ -128,6 +134,18 @@ fn a_reset_is_one_and_a_cut_is_an_end() {
     };
     check("reset:1", Err(ErrorKind::ConnectionReset));
     check("cut:1", Ok(()));
+}
+
+#[test]
+fn every_nth_chunk_is_counted_over_all_threads() {
+    let counts = Arc::new(Counts::default());
+    let threads = [0; 2].map(|_| Serving::beside("gone:3", Arc::clone(&counts)));
+    let status = |n: usize| {
+        let (received, outcome) = threads[n % 2].all(&last(part(FILE, 0, 9)));
+        outcome.unwrap();
+        answers(&received)[0].status
+    };
+    assert_eq!([0, 1, 2, 3, 4, 5].map(status), [206, 206, 404, 206, 206, 404]);
 }
 
 #[test]
