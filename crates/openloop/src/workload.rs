@@ -88,6 +88,10 @@ pub trait Workload {
         Next::End
     }
 
+    /// Where arrivals are sessions: one has ended, though a step was to follow: it is lost, and would be due after the load. Nothing
+    /// more is told of it. All other sessions end by [`Next::End`], or with the load.
+    fn dropped(&mut self, _job: &mut Self::Job) {}
+
     /// Where arrivals are sessions: when the user of `job` leaves, after the session's start, unless the step that is under way has
     /// ended by then. It is unfinished then, and [`Workload::step_ended`] says what follows. Units: noticed within 10 ms.
     fn leaves(&self, _job: &Self::Job) -> Option<Nanos> {

@@ -355,6 +355,7 @@ impl<W: Workload> Engine<W> {
             };
             let intended = session.at(step.offset);
             if intended >= self.end {
+                self.workload.dropped(job);
                 return None;
             }
             self.offer_lost(intended, at);

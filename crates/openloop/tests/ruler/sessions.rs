@@ -33,11 +33,13 @@ struct Viewers<S> {
     ages: Vec<Nanos>,
     sent: u64,
     ends: Vec<StepEnd>,
+    /// Sessions that were drawn or under way, and of which it has not been told that they are over.
+    open: u64,
 }
 
 impl<S: FnMut(u64) -> Vec<Scripted>> Viewers<S> {
     fn new(script: S) -> Viewers<S> {
-        Viewers { script, fragile: false, ages: Vec::new(), sent: 0, ends: Vec::new() }
+        Viewers { script, fragile: false, ages: Vec::new(), sent: 0, ends: Vec::new(), open: 0 }
     }
 }
 
@@ -54,6 +56,7 @@ impl<S: FnMut(u64) -> Vec<Scripted>> Workload for Viewers<S> {
     }
 
     fn draw(&mut self, seq: u64, parts: &mut Parts<Viewer>) -> usize {
+        self.open += 1;
         parts.push(0, Viewer { id: 0, steps: (self.script)(seq), at: 0 });
         0
     }
@@ -66,7 +69,9 @@ impl<S: FnMut(u64) -> Vec<Scripted>> Workload for Viewers<S> {
             let step = Step { offset: steps[at].0, operation: 1 };
             Some(Underway { age, endpoint: 0, step, job: Viewer { id: 0, steps, at } })
         };
-        ages.into_iter().enumerate().filter_map(under).collect()
+        let all: Vec<_> = ages.into_iter().enumerate().filter_map(under).collect();
+        self.open += all.len() as u64;
+        all
     }
 
     fn request(&mut self, job: &mut Viewer, tag: u16, out: &mut Vec<u8>) {
@@ -88,15 +93,26 @@ impl<S: FnMut(u64) -> Vec<Scripted>> Workload for Viewers<S> {
         assert_eq!(ended.offset, job.steps[job.at].0, "of the step that was asked for");
         self.ends.push(*ended);
         job.at += 1;
-        let Some(&(offset, ..)) = job.steps.get(job.at) else { return Next::End };
+        let Some(&(offset, ..)) = job.steps.get(job.at) else {
+            self.open -= 1;
+            return Next::End;
+        };
         let step = Step { offset, operation: 1 };
         let failed = !matches!(ended.outcome, Outcome::Completed | Outcome::Unfinished);
         if failed && self.fragile { Next::Lose(step) } else { Next::Send(step) }
     }
 
+    fn dropped(&mut self, _: &mut Viewer) {
+        self.open -= 1;
+    }
+
     fn counters(&self) -> Vec<(String, u64, u64)> {
         let due = self.ends.iter().filter(|end| end.in_window.is_some()).count();
-        vec![("steps".into(), self.ends.len() as u64, 1), ("due in the window".into(), due as u64, 1)]
+        vec![
+            ("steps".into(), self.ends.len() as u64, 1),
+            ("due in the window".into(), due as u64, 1),
+            ("open".into(), self.open, 1),
+        ]
     }
 }
 
@@ -189,6 +205,27 @@ fn what_a_failed_session_would_have_asked_for_counts_as_errors() {
         assert_eq!(recording.tally.errors, if fragile { 3 * 5 } else { 5 }, "fragile: {fragile}");
         assert_eq!(recording.errors.of("bad"), 5);
     }
+}
+
+#[test]
+fn a_session_that_loses_what_would_come_after_the_load_is_told_to_be_over() {
+    // Each second step is due in the load, and each third one after it.
+    let script = |_| {
+        vec![(ms(0), ms(1), Answer::Bad), (ms(10), ms(1), Answer::Good), (ms(5_000), ms(1), Answer::Good)]
+    };
+    let check = |most: usize, fragile: bool, ended: u64| {
+        let mut viewers = Viewers { fragile, ..Viewers::new(script) };
+        viewers.ages = vec![ms(5); 3];
+        let recording = run(setup(10.0, most, 210), viewers);
+        assert_accounted(&recording, 2 * 20 + 3);
+        let open = recording.counters.iter().find(|(name, ..)| name == "open").unwrap().1;
+        let sessions = recording.sessions;
+        assert_eq!((open, sessions.ended), (sessions.cut, ended), "{sessions:?}");
+    };
+    check(100, true, 20);
+    check(100, false, 0);
+    // All are refused.
+    check(0, false, 0);
 }
 
 #[test]

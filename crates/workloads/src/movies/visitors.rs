@@ -96,6 +96,10 @@ impl Workload for Movies {
         next
     }
 
+    fn dropped(&mut self, job: &mut Job) {
+        self.free.push(job.visit);
+    }
+
     fn counters(&self) -> Vec<(String, u64, u64)> {
         self.counts.list()
     }

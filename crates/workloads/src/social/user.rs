@@ -101,6 +101,15 @@ impl Social {
         Job { session: place }
     }
 
+    /// A session has ended: its place is free, and its user.
+    fn end(&mut self, job: Job) {
+        let user = self.sessions[job.session as usize].user;
+        if user != NO_ONE {
+            self.offline.take_back(user);
+        }
+        self.free.push(job.session);
+    }
+
     fn write(&mut self, job: Job, is_last: bool, out: &mut Vec<u8>) {
         let session = &mut self.sessions[job.session as usize];
         pages::write(&self.known, session, is_last, &mut self.scratch, out);
@@ -165,12 +174,13 @@ impl Workload for Social {
         let session = &mut self.sessions[job.session as usize];
         let next = session.ended(ended, &self.known, &mut self.counts);
         if next == Next::End {
-            if session.user != NO_ONE {
-                self.offline.take_back(session.user);
-            }
-            self.free.push(job.session);
+            self.end(*job);
         }
         next
+    }
+
+    fn dropped(&mut self, job: &mut Job) {
+        self.end(*job);
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {

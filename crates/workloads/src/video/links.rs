@@ -56,6 +56,12 @@ impl Links {
         *taken = taken.saturating_sub(1);
     }
 
+    /// How many viewers have one.
+    #[cfg(test)]
+    pub(super) fn viewers(&self) -> usize {
+        self.taken.iter().map(|taken| usize::from(*taken)).sum()
+    }
+
     /// How its viewer reaches the server.
     pub(super) fn route(link: u16) -> Route {
         let via = Via { source: Some(ClientLinks::address(link).into()), ..Via::default() };

@@ -122,6 +122,14 @@ impl Video {
         Job { session: place, last: false }
     }
 
+    /// A session has ended: its place is free, and its link.
+    fn end(&mut self, job: Job) {
+        self.free.push(job.session);
+        if let Some((links, of)) = &mut self.links {
+            links.leave(of[job.session as usize]);
+        }
+    }
+
     fn write(&self, job: Job, out: &mut Vec<u8>) {
         let session = &self.sessions[job.session as usize];
         let template = &self.templates[session.viewer.server];
@@ -236,12 +244,14 @@ impl Workload for Video {
     fn step_ended(&mut self, job: &mut Job, ended: &StepEnd) -> Next {
         let next = self.sessions[job.session as usize].ended(ended, &self.rules, &mut self.counts);
         if next == Next::End {
-            self.free.push(job.session);
-            if let Some((links, of)) = &mut self.links {
-                links.leave(of[job.session as usize]);
-            }
+            self.end(*job);
         }
         next
+    }
+
+    fn dropped(&mut self, job: &mut Job) {
+        self.sessions[job.session as usize].over(&self.rules, &mut self.counts);
+        self.end(*job);
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {

@@ -86,6 +86,20 @@ fn users_who_are_all_there_are_told_apart_from_errors() {
 }
 
 #[test]
+fn users_of_sessions_that_are_refused_come_back() {
+    let mut setup = Setup::new(30.0, 704);
+    // Sessions last for longer than the load, there is room for 5, and 900 of 100 users come.
+    setup.config.think = Nanos::from_secs(5);
+    (setup.config.users, setup.plan.sessions) = (100, Some(5));
+    // None are there when the load begins.
+    setup.config.users_per_s = 0.0;
+    let recording = setup.run().recording;
+    assert_accounted(&recording);
+    assert!(recording.refusals.of("too many sessions") > 800, "{:?}", recording.sessions);
+    assert_eq!(recording.refusals.of("no user"), 0);
+}
+
+#[test]
 fn every_operation_that_was_due_is_accounted_for() {
     const FAULTS: [Fault; 15] = [
         Fault::Status(502),

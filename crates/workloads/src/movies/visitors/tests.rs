@@ -252,8 +252,11 @@ fn a_film_that_does_not_come_loses_its_segments() {
     let startup = movies.distributions()[0].values.clone();
     assert!(startup.count() == 1 && startup.max().unwrap() >= Nanos::from_secs(29), "{startup:?}");
     // Its place is used again.
-    let (again, ..) = visit(&mut movies, 4);
+    let (mut again, ..) = visit(&mut movies, 4);
     assert_eq!(again, job);
+    // Also that of one whose next step would be due after the load.
+    movies.dropped(&mut again);
+    assert_eq!(visit(&mut movies, 5).0, job);
 }
 
 #[test]

@@ -196,3 +196,19 @@ fn a_session_beyond_the_last_user_is_refused_and_all_of_it_told() {
     while social.step_ended(&mut drawn[0], &end(Outcome::Completed)) != Next::End {}
     assert_eq!(social.offline.len(), 1);
 }
+
+#[test]
+fn the_user_of_a_session_that_is_dropped_comes_back() {
+    let mut social = social(|config| config.users = 10);
+    for seq in 0..100 {
+        let mut parts = Parts::new();
+        social.draw(seq, &mut parts);
+        let (_, mut job) = parts.pop().unwrap();
+        assert_eq!(social.offline.len(), 9);
+        // What it would do next is due after the load.
+        if social.step_ended(&mut job, &end(Outcome::Error)) != Next::End {
+            social.dropped(&mut job);
+        }
+        assert_eq!((social.offline.len(), social.sessions.len()), (10, 1));
+    }
+}

@@ -131,6 +131,26 @@ fn a_session_is_small_and_its_place_is_used_again() {
 }
 
 #[test]
+fn a_session_that_is_dropped_leaves_its_place_and_its_link() {
+    let mut video = video(&VideoConfig { bandwidth: Bandwidth::Shape, ..config() });
+    for seq in 0..50 {
+        let mut parts = Parts::new();
+        video.draw(seq, &mut parts);
+        let (_, mut job) = parts.pop().unwrap();
+        let (outcome, in_window, moments) = (Outcome::Error, Some(Nanos::ZERO), Moments::default());
+        let refused = StepEnd { offset: Nanos::ZERO, ended: Nanos::ZERO, outcome, in_window, moments };
+        assert_eq!(video.links.as_ref().unwrap().0.viewers(), 1);
+        if video.step_ended(&mut job, &refused) != Next::End {
+            video.dropped(&mut job);
+        }
+        assert_eq!(video.links.as_ref().unwrap().0.viewers(), 0, "viewer {seq}");
+    }
+    assert_eq!(video.sessions.len(), 1, "one after the other");
+    let startup = video.distributions().into_iter().find(|one| one.name == "startup").unwrap();
+    assert_eq!(startup.values.count(), 50, "none of them saw anything");
+}
+
+#[test]
 fn a_client_reads_at_its_bandwidth() {
     let read = VideoConfig { bandwidth: Bandwidth::Read, ..config() };
     let (mut limited, mut parts) = (video(&read), Parts::new());
