@@ -9,6 +9,7 @@ mod audience;
 mod classes;
 mod config;
 mod counts;
+mod course;
 mod library;
 mod links;
 mod player;

@@ -2,11 +2,12 @@
 
 use dist::{KeySampler, Purpose, Rng, Streams};
 use rand::RngExt;
-use spec::workload::{Abandon, Bandwidth, ClientMix, Pacing};
+use spec::workload::{Abandon, Bandwidth, ClientMix};
 use units::{Nanos, ParseError};
 
 use crate::video::classes::{self, Choice, FIT};
 use crate::video::config::VideoConfig;
+use crate::video::course::{Course, Pace};
 use crate::video::library::{Library, Watched};
 use crate::video::watched::watched_at;
 
@@ -57,8 +58,7 @@ pub struct Audience {
     abandon: Abandon,
     servers: usize,
     streams: Streams,
-    ahead: u32,
-    pacing: Pacing,
+    pace: Pace,
     bandwidth: Bandwidth,
 }
 
@@ -76,8 +76,7 @@ impl Audience {
             abandon: config.abandon,
             servers: config.urls.len().max(1),
             streams: Streams::new(config.seed),
-            ahead: config.ahead,
-            pacing: config.pacing,
+            pace: Pace::new(config),
             bandwidth: config.bandwidth,
         })
     }
@@ -140,19 +139,17 @@ impl Audience {
         found.unwrap_or(Watched { video: of.video, rung: 0 })
     }
 
-    /// When a chunk is asked for, after the arrival, if all answers come at once.
-    pub fn offset(&self, rung: usize, chunk: u32) -> Nanos {
-        // In a closed loop the pause belongs to the answer, so that one chunk more is asked for without one.
-        let ahead = if self.pacing.is_closed() { self.ahead } else { self.ahead - 1 };
-        chunk.checked_sub(ahead).map_or(Nanos::ZERO, |before| self.library.start(rung, before))
+    /// When each chunk of a viewer is asked for, after the arrival, and when it is there, if the server takes no time.
+    pub fn course<'a>(&'a self, viewer: &'a Viewer) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
+        Course::new(self.pace, &self.library, viewer)
     }
 
     /// How long a server has to do with a viewer: until the last chunk is asked for.
     pub fn length(&self, viewer: &Viewer) -> Nanos {
-        self.offset(viewer.watched.rung, viewer.chunks - 1)
+        self.pace.last(&self.library, viewer)
     }
 
-    /// The mean of that over all viewers. Cost: 10 ms.
+    /// The mean of that over all viewers. Cost: 10 ms; in a closed loop 20 ms.
     pub fn mean_length(&mut self) -> Nanos {
         let sum: u128 = (0..SAMPLE)
             .map(|i| {
@@ -184,7 +181,8 @@ impl Audience {
     /// A viewer who is met in proportion to the length of their session, and how long ago they came.
     fn met(&mut self, i: u64) -> (Viewer, Nanos) {
         let mut rng = self.streams.stream(UNDERWAY, i);
-        let longest = self.library.longest().0 as f64;
+        // Whose chunks take their time asks for the last one that much later.
+        let longest = self.library.longest().0 as f64 * (1.0 + self.pace.most_waits(&self.library, self.mix));
         loop {
             let viewer = self.draw(&mut rng);
             let length = self.length(&viewer);

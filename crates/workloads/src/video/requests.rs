@@ -158,7 +158,7 @@ pub(super) fn templates(config: &VideoConfig) -> Vec<Template> {
 }
 
 /// How fast a viewer reads.
-fn read_rate(viewer: &Viewer) -> ReadRate {
+pub(super) fn read_rate(viewer: &Viewer) -> ReadRate {
     let queue = viewer.bandwidth / 8.0 * QUEUE.as_secs_f64();
     ReadRate {
         bits_per_s: (viewer.bandwidth as u64).max(1),

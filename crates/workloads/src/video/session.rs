@@ -1,20 +1,19 @@
 //! One viewer's session: what is asked for next, and what came of it.
 
 use openloop::{Next, Outcome, Step, StepEnd};
-use spec::workload::{Late, Pacing};
+use spec::workload::Late;
 use units::Nanos;
 
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::Counts;
+use crate::video::course::Pace;
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
 
 /// A session is as it should be if it starts within this time, beside what its first chunks take at its bandwidth, never stalls
 /// and misses no chunk. Source: ours; from 2 s on viewers leave (Krishnan and Sitaraman, IMC 2012).
 pub const GOOD_START: Nanos = Nanos::from_secs(2);
-/// A player asks for no more while so much is buffered. Source: video.js, `GOAL_BUFFER_LENGTH`.
-const GOAL: Nanos = Nanos::from_secs(30);
 
 /// What sessions go by.
 #[derive(Clone)]
@@ -23,13 +22,11 @@ pub(super) struct Rules {
     chunk_timeout: Nanos,
     give_up: Nanos,
     late: Late,
-    pacing: Pacing,
+    pace: Pace,
     resume_with: u32,
     good_start: Nanos,
     /// Whether clients read no faster than their bandwidth.
     is_limited: bool,
-    goal: Nanos,
-    ahead: u32,
 }
 
 /// A session that is under way.
@@ -72,12 +69,10 @@ impl Rules {
             chunk_timeout: config.chunk_timeout,
             give_up: config.give_up(),
             late: config.late,
-            pacing: config.pacing,
+            pace: Pace::new(config),
             resume_with: config.resume_with,
             good_start: library.lasts(GOOD_START),
             is_limited: config.bandwidth.is_limited(),
-            goal: library.lasts(GOAL),
-            ahead: config.ahead,
             library,
         }
     }
@@ -120,7 +115,8 @@ impl Session {
         }
     }
 
-    /// A viewer who came `age` ago, to whom all was answered at once; and their next request, which is due from then on.
+    /// A viewer who came `age` ago, to whom all was answered at once, as fast as [`Course`](crate::video::course::Course) says; and
+    /// their next request, which is due from then on.
     pub(super) fn underway(
         viewer: Viewer,
         age: Nanos,
@@ -129,19 +125,19 @@ impl Session {
     ) -> (Session, Step) {
         let mut session = Session { arrived: Some(false), ..Session::new(viewer, rules) };
         let rung = viewer.watched.rung;
-        let mut chunk = 0;
-        loop {
-            let offset = audience.offset(rung, chunk);
-            let last = chunk + 1 == viewer.chunks;
-            if offset >= age || last {
-                session.step = rules.library.indexes(rung) + chunk;
-                // A last one that was due before is due now: none is behind the age that was drawn.
-                return (session, Step { offset: offset.max(age), operation: rung });
+        let mut due = Nanos::ZERO;
+        for (chunk, (asked, came)) in (0..).zip(audience.course(&viewer)) {
+            due = asked;
+            session.step = rules.library.indexes(rung) + chunk;
+            if asked >= age || chunk + 1 == viewer.chunks {
+                break;
             }
             let media = rules.library.media(rung, chunk, viewer.until);
-            session.player.arrived(offset, media, last);
-            (session.before, chunk) = (offset, chunk + 1);
+            session.player.arrived(came, media, false);
+            session.before = came;
         }
+        // A last one that was due before is due now: none is behind the age that was drawn.
+        (session, Step { offset: due.max(age), operation: rung })
     }
 
     /// What the next request asks for.
@@ -305,17 +301,9 @@ impl Session {
 
     /// When a chunk is asked for.
     fn offset(&self, chunk: u32, end: &StepEnd, rules: &Rules) -> Nanos {
-        let start = |chunk: u32| rules.library.start(self.viewer.watched.rung, chunk);
-        match rules.pacing {
-            Pacing::Open => (chunk + 1).checked_sub(rules.ahead).map_or(Nanos::ZERO, start),
-            // One whose chunk failed pauses, as it would ask in a tight loop.
-            Pacing::Player if end.outcome == Outcome::Completed && self.fate == Fate::Watching => {
-                end.ended + (self.player.buffered(end.ended) - rules.goal)
-            }
-            // In a closed loop a request is due when the one before it has been answered, or a pause after that.
-            _ if chunk <= rules.ahead => end.ended,
-            _ => end.ended + (start(chunk) - start(chunk - 1)),
-        }
+        let watches = end.outcome == Outcome::Completed && self.fate == Fate::Watching;
+        let player = watches.then_some(&self.player);
+        rules.pace.due(&rules.library, self.viewer.watched.rung, chunk, end.ended, player)
     }
 }
 

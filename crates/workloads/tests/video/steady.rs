@@ -1,5 +1,6 @@
 //! The first second is like all others: those who came before the load are there.
 
+use spec::workload::{Bandwidth, Pacing};
 use workloads::video::Known;
 
 use crate::simulation::{Setup, assert_accounted};
@@ -40,6 +41,28 @@ fn chunks_are_due_as_often_from_the_first_second_on() {
     let spread = 4.5 * (3.0 * mean).sqrt();
     assert!((seconds[0] as f64 - mean).abs() < spread, "{seconds:?}");
     assert!((500.0..800.0).contains(&mean), "40 viewers a second of 16 chunks each: {mean}");
+}
+
+#[test]
+fn chunks_of_slow_clients_in_a_closed_loop_are_due_as_often_from_the_first_second_on() {
+    for pacing in [Pacing::Closed, Pacing::Player] {
+        // Chunks in each second of eight seeds.
+        let mut seconds = [0.0; 20];
+        for seed in 530..538 {
+            let mut setup = Setup::new(20.0, seed);
+            (setup.config.pacing, setup.config.bandwidth) = (pacing, Bandwidth::Read);
+            let recording = setup.run();
+            assert_accounted(&recording);
+            for (sum, tenths) in seconds.iter_mut().zip(recording.intervals.chunks(10)) {
+                *sum += tenths.iter().map(|interval| interval.offered).sum::<u64>() as f64;
+            }
+        }
+        let later = seconds[10..].iter().sum::<f64>() / 10.0;
+        // 2750 in a second, of which a standard deviation is 3 %.
+        for (second, found) in seconds[..10].iter().enumerate() {
+            assert!((found / later - 1.0).abs() < 0.08, "{pacing}: second {second} of {seconds:?}");
+        }
+    }
 }
 
 #[test]

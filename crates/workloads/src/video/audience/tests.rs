@@ -1,5 +1,5 @@
 use dist::{Popularity, Scatter};
-use spec::workload::Delivery;
+use spec::workload::{Delivery, Pacing};
 use stats::{ChiSquare, KolmogorovSmirnov};
 use videos::{Catalog, HIGH_IN};
 
@@ -207,8 +207,15 @@ fn chunks_are_due_at_the_beginning_and_then_at_equal_distances() {
     let check = |ahead: u32, pacing: Pacing, expect: [u64; 6]| {
         let config = VideoConfig { ahead, pacing, ..of_set("5x1", Popularity::Uniform, ClientMix::Table1) };
         let audience = audience(&config);
-        let found = [0, 1, 2, 3, 4, 5].map(|chunk| audience.offset(0, chunk).0 / 1_000_000_000);
+        let viewer = Viewer {
+            watched: Watched { video: 0, rung: 0 },
+            until: Nanos::from_secs(60),
+            chunks: 6,
+            ..audience.clone().arriving(0)
+        };
+        let found: Vec<u64> = audience.course(&viewer).map(|(asked, _)| asked.0 / 1_000_000_000).collect();
         assert_eq!(found, expect, "{ahead} ahead, {pacing}");
+        assert_eq!(audience.length(&viewer), Nanos::from_secs(expect[5]));
     };
     check(3, Pacing::Open, [0, 0, 0, 10, 20, 30]);
     check(1, Pacing::Open, [0, 10, 20, 30, 40, 50]);

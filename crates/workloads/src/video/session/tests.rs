@@ -1,5 +1,5 @@
 use openloop::Moments;
-use spec::workload::{Bandwidth, Delivery};
+use spec::workload::{Bandwidth, Delivery, Pacing};
 use videos::Catalog;
 
 use super::*;
