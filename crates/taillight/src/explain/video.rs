@@ -38,7 +38,7 @@ What viewers see
   misses          chunks that were not whole within --chunk-timeout after they were eligible, of those due; with --late kill
                   also the rest of a session that a late one ended. A chunk is asked for 20 s before it is shown, so that a miss
                   comes about 10 s before a stall: both are told
-  sessions_met    sessions that started within 2 s, and what their first chunk takes at their bandwidth, did not stall and missed
+  sessions_met    sessions that started within 2 s, and what their first chunks take at their bandwidth, did not stall and missed
                   no chunk, of those with a chunk due in the window
   hopeless        viewers whose quality takes more than their bandwidth: their stalls are no server's fault
   abandoned       viewers who left before the start (--abandon imc12)

@@ -139,9 +139,15 @@ impl Audience {
         found.unwrap_or(Watched { video: of.video, rung: 0 })
     }
 
-    /// When each chunk of a viewer is asked for, after the arrival, and when it is there, if the server takes no time.
-    pub fn course<'a>(&'a self, viewer: &'a Viewer) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
-        Course::new(self.pace, &self.library, viewer)
+    /// When each chunk of a viewer who is there when the load begins was asked for, after the arrival, and when it was there, if the
+    /// server took no time.
+    ///
+    /// Chunks of hopeless viewers are there at once in an open loop: how far they are behind by then is nothing that a session can
+    /// begin with.
+    pub fn as_before<'a>(&'a self, viewer: &'a Viewer) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
+        let at_once = viewer.hopeless && self.pace.is_open();
+        let course = Course::new(self.pace, &self.library, viewer);
+        course.map(move |(asked, came)| (asked, if at_once { asked } else { came }))
     }
 
     /// How long a server has to do with a viewer: until the last chunk is asked for.

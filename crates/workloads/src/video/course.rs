@@ -34,6 +34,11 @@ impl Pace {
         }
     }
 
+    /// Whether answers change no time at which a chunk is asked for.
+    pub(super) fn is_open(&self) -> bool {
+        self.pacing == Pacing::Open
+    }
+
     /// When a chunk is asked for, after the arrival; `before` is when the one before it ended. `player` is that of a viewer who has
     /// had it, and watches.
     pub(super) fn due(
@@ -58,7 +63,7 @@ impl Pace {
 
     /// What a chunk takes at most at the bandwidth of its viewer, as a share of what it lasts; 0 where that delays no other.
     pub(super) fn most_waits(&self, library: &Library, mix: ClientMix) -> f64 {
-        if self.pacing == Pacing::Open || !self.bandwidth.is_limited() {
+        if self.is_open() || !self.bandwidth.is_limited() {
             return 0.0;
         }
         let slowest = CLASSES.map(|class| class.from * 1e6).into_iter().fold(f64::INFINITY, f64::min);
@@ -72,7 +77,7 @@ impl Pace {
 
     /// When the last chunk of a viewer is asked for. Cost: some 10 ns, in a closed loop for each chunk.
     pub(super) fn last(&self, library: &Library, viewer: &Viewer) -> Nanos {
-        if self.pacing == Pacing::Open {
+        if self.is_open() {
             return self.due(library, viewer.watched.rung, viewer.chunks - 1, Nanos::ZERO, None);
         }
         Course::new(*self, library, viewer).last().map_or(Nanos::ZERO, |(asked, _)| asked)
@@ -81,8 +86,7 @@ impl Pace {
 
 /// The chunks of a viewer: when each is asked for, after the arrival, and when it is there.
 ///
-/// With open pacing they are there at once: that changes no time at which one is asked for. In a closed loop each takes its time
-/// at the viewer's bandwidth, where that is limited; what heads of answers take is left out.
+/// Each takes its time at the viewer's bandwidth, where that is limited; what heads of answers take is left out.
 pub(super) struct Course<'a> {
     pace: Pace,
     library: &'a Library,
@@ -116,7 +120,7 @@ impl<'a> Course<'a> {
 
     /// When a chunk that is asked for at `asked` is there.
     fn comes(&mut self, asked: Nanos) -> Nanos {
-        if self.pace.pacing == Pacing::Open || !self.pace.bandwidth.is_limited() {
+        if !self.pace.bandwidth.is_limited() {
             return asked;
         }
         // All of it comes, also to one who leaves before its end.

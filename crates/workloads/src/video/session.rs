@@ -7,7 +7,7 @@ use units::Nanos;
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::Counts;
-use crate::video::course::Pace;
+use crate::video::course::{Course, Pace};
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
 
@@ -25,8 +25,6 @@ pub(super) struct Rules {
     pace: Pace,
     resume_with: u32,
     good_start: Nanos,
-    /// Whether clients read no faster than their bandwidth.
-    is_limited: bool,
 }
 
 /// A session that is under way.
@@ -72,21 +70,15 @@ impl Rules {
             pace: Pace::new(config),
             resume_with: config.resume_with,
             good_start: library.lasts(GOOD_START),
-            is_limited: config.bandwidth.is_limited(),
             library,
         }
     }
 
-    /// The longest start-up delay of a viewer that is no fault of the server: what the first chunks take at the bandwidth is not.
+    /// The longest start-up delay of a viewer that is no fault of the server: what the first chunks take at the bandwidth is not, nor
+    /// that the last of them is due later than the first.
     fn good_start(&self, viewer: &Viewer) -> Nanos {
-        if !self.is_limited {
-            return self.good_start;
-        }
-        let rung = viewer.watched.rung;
-        let whole = |chunk: u32| self.library.media(rung, chunk, Nanos(u64::MAX));
-        let first: Nanos = (0..self.resume_with.min(viewer.chunks)).map(whole).sum();
-        let takes = first.0 as f64 * self.library.bit_rate(rung) / viewer.bandwidth;
-        self.good_start + Nanos(takes as u64)
+        let first = Course::new(self.pace, &self.library, viewer).take(self.resume_with as usize).last();
+        self.good_start + first.map_or(Nanos::ZERO, |(_, came)| came)
     }
 
     /// The operation of a request: its quality, or the last one, which comes before the first chunk.
@@ -115,8 +107,8 @@ impl Session {
         }
     }
 
-    /// A viewer who came `age` ago, to whom all was answered at once, as fast as [`Course`](crate::video::course::Course) says; and
-    /// their next request, which is due from then on.
+    /// A viewer who came `age` ago, to whom all was answered as [`Audience::as_before`] says; and their next request, which is due from
+    /// then on.
     pub(super) fn underway(
         viewer: Viewer,
         age: Nanos,
@@ -126,7 +118,7 @@ impl Session {
         let mut session = Session { arrived: Some(false), ..Session::new(viewer, rules) };
         let rung = viewer.watched.rung;
         let mut due = Nanos::ZERO;
-        for (chunk, (asked, came)) in (0..).zip(audience.course(&viewer)) {
+        for (chunk, (asked, came)) in (0..).zip(audience.as_before(&viewer)) {
             due = asked;
             session.step = rules.library.indexes(rung) + chunk;
             if asked >= age || chunk + 1 == viewer.chunks {

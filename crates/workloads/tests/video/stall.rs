@@ -60,7 +60,7 @@ fn session(
 ) {
     let (config, rung) = (&setup.config, viewer.watched.rung);
     let (mut chunks, mut before, mut bad, mut of_window) = (Vec::new(), Nanos::ZERO, false, 0);
-    for (chunk, (due, _)) in (0..).zip(audience.course(viewer)) {
+    for (chunk, (due, _)) in (0..).zip(audience.as_before(viewer)) {
         let media = config.library.media(rung, chunk, viewer.until);
         if due < age {
             chunks.push((due, Some(media)));

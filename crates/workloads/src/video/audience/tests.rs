@@ -213,7 +213,7 @@ fn chunks_are_due_at_the_beginning_and_then_at_equal_distances() {
             chunks: 6,
             ..audience.clone().arriving(0)
         };
-        let found: Vec<u64> = audience.course(&viewer).map(|(asked, _)| asked.0 / 1_000_000_000).collect();
+        let found: Vec<u64> = audience.as_before(&viewer).map(|(asked, _)| asked.0 / 1_000_000_000).collect();
         assert_eq!(found, expect, "{ahead} ahead, {pacing}");
         assert_eq!(audience.length(&viewer), Nanos::from_secs(expect[5]));
     };

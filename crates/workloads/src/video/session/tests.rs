@@ -297,4 +297,8 @@ fn a_start_is_judged_without_what_the_own_bandwidth_takes() {
     let unlimited = VideoConfig { bandwidth: Bandwidth::Off, ..config };
     check(&unlimited, s(3), 0);
     check(&unlimited, s(2), 1);
+    // The second chunk is due at 10 s and comes at once.
+    let later = VideoConfig { resume_with: 2, ahead: 1, ..unlimited };
+    check(&later, s(1), 1);
+    check(&later, s(13), 0);
 }
