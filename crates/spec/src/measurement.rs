@@ -69,18 +69,16 @@ pub struct QosTarget {
     pub target: Qos,
 }
 
-/// The start-up delay that viewers bear. Source: from 2 s on they begin to leave (Krishnan and Sitaraman, IMC'12).
+/// The start-up delay that viewers bear, beside what their first chunks take whatever the server does. Source: from 2 s on they
+/// begin to leave (Krishnan and Sitaraman, IMC'12).
 const STARTUP: Nanos = Nanos::from_secs(2);
-/// The same where clients have no more than their bandwidth. Source: 10 s of video at up to 0.8 of it take up to 8 s to come,
-/// whatever the server does, and it has a quarter as long besides.
-const STARTUP_READ: Nanos = Nanos::from_secs(10);
 
 impl QosTarget {
     /// What `workload` is judged by where nothing else is asked for.
     pub fn of(workload: &Workload) -> QosTarget {
         match workload {
             Workload::Video(video) => {
-                let startup = if video.bandwidth.is_limited() { STARTUP_READ } else { STARTUP };
+                let startup = STARTUP + video.first_chunks();
                 Qos::of_sessions_within(Nanos(startup.0 / u64::from(video.speed.max(1)))).into()
             }
             Workload::Social(_) => Qos::of_operations().into(),
@@ -219,6 +217,28 @@ mod tests {
         check(Generator::augment_args(command()), value::<Generator>(), "", &[]);
         check(Target::augment_args(command()), value::<Target>(), "server-", &["server", "device"]);
         check(Time::augment_args(command()), value::<Time>(), "", &["search"]);
+    }
+
+    #[test]
+    fn viewers_are_held_to_a_start_that_a_server_can_give_them() {
+        let check = |line: &str, startup: &str| {
+            let target = QosTarget::of(&Workload::Video(Box::new(parsed(line)))).target;
+            assert_eq!(target, format!("startup<{startup},rebuffer<1%,misses<1%").parse().unwrap(), "{line}");
+        };
+        check("", "10s");
+        check("--bandwidth off", "2s");
+        check("--speed 20", "500ms");
+        // Each chunk takes up to 8 s, one after the other.
+        check("--resume-with 2", "18s");
+        check("--resume-with 3", "26s");
+        check("--resume-with 3 --pacing player", "26s");
+        check("--resume-with 3 --bandwidth off", "2s");
+        check("--resume-with 2 --bandwidth pace --speed 2", "9s");
+        // The second is due at 10 s, and the third at 20 s; in a closed loop the third is asked for 10 s after 16 s.
+        check("--resume-with 2 --ahead 1", "20s");
+        check("--resume-with 3 --ahead 1", "30s");
+        check("--resume-with 3 --ahead 1 --bandwidth off", "22s");
+        check("--resume-with 3 --ahead 1 --pacing closed", "36s");
     }
 
     #[test]

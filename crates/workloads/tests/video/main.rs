@@ -8,3 +8,4 @@ mod simulated;
 mod simulation;
 mod stall;
 mod steady;
+mod target;
