@@ -2,7 +2,7 @@
 
 use results::Experiment;
 use spec::Workload;
-use spec::workload::SiteCache;
+use spec::workload::{ClientMix, Pacing, SiteCache, Video};
 
 use crate::measure::Target;
 use crate::number;
@@ -58,7 +58,25 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
             video.speed
         )
     });
-    closed.into_iter().chain(fast).collect()
+    closed.into_iter().chain(fast).chain(beyond_any_server(&video)).collect()
+}
+
+/// Why no server could meet the target that viewers have where none is given, if clients themselves are too slow for it.
+fn beyond_any_server(video: &Video) -> Option<String> {
+    let why = match (video.mix, video.pacing) {
+        _ if !video.bandwidth.is_limited() => return None,
+        (ClientMix::CloudSuite, _) => {
+            "--mix cloudsuite gives viewers a quality whatever their bandwidth is; the hopeless among them miss their chunks on \
+             any server, and count in the start-up delay, the rebuffer ratio and the misses"
+        }
+        (ClientMix::Table1, Pacing::Closed) => {
+            "with --pacing closed each pause begins when a chunk is there, so that clients of limited bandwidth show more than \
+             comes, and stop on any server"
+        }
+        (ClientMix::Table1, _) => return None,
+    };
+    let what = "no server meets the target that is used where none is given: give --bandwidth off, or a --qos with room for them";
+    Some(format!("Clients are too slow by themselves: {why}. So {what}."))
 }
 
 /// What is not as with the users of ISPASS'16 on a whole site, and what a closed loop leaves out.
@@ -169,4 +187,33 @@ pub(crate) fn verdict_counts<'a>(
         _ => (2, usize::MAX - count),
     });
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use spec::workload::Bandwidth;
+
+    use super::*;
+
+    #[test]
+    fn a_target_that_no_server_meets_is_told() {
+        let check = |mix: ClientMix, pacing: Pacing, bandwidth: Bandwidth, says: Option<&str>| {
+            let note = beyond_any_server(&Video { mix, pacing, bandwidth, ..Video::default() });
+            match says {
+                None => assert_eq!(note, None, "{mix} {pacing} {bandwidth}"),
+                Some(says) => assert!(note.as_ref().is_some_and(|note| note.contains(says)), "{note:?}"),
+            }
+        };
+        check(ClientMix::Table1, Pacing::Open, Bandwidth::Read, None);
+        check(ClientMix::Table1, Pacing::Player, Bandwidth::Read, None);
+        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Off, None);
+        check(ClientMix::Table1, Pacing::Closed, Bandwidth::Off, None);
+        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Pace, Some("hopeless"));
+        check(
+            ClientMix::Table1,
+            Pacing::Closed,
+            Bandwidth::Read,
+            Some("each pause begins when a chunk is there"),
+        );
+    }
 }
