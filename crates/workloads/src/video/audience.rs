@@ -155,7 +155,7 @@ impl Audience {
         self.pace.last(&self.library, viewer)
     }
 
-    /// The mean of that over all viewers. Cost: 10 ms; in a closed loop 20 ms.
+    /// The mean of that over all viewers. Cost: 10 ms; in a closed loop 30 ms.
     pub fn mean_length(&mut self) -> Nanos {
         let sum: u128 = (0..SAMPLE)
             .map(|i| {

@@ -49,7 +49,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of a configuration. Cost: 10 ms.
+    /// Of a configuration. Cost: 10 ms; with closed loops within sessions 30 ms.
     ///
     /// Errors: one that cannot be.
     pub fn new(config: &VideoConfig) -> Result<Known, ParseError> {
