@@ -114,11 +114,14 @@ impl Trial {
             return operation.response_time.percentile_us(percentile).flatten();
         }
         let of = self.distribution(name)?;
+        self.or_of_events(name, of, of.judged_us(percentile))
+    }
+
+    /// A figure of a distribution, and where it has none and is one of events: the longest, or 0 where there was none although
+    /// something was completed.
+    pub(crate) fn or_of_events(&self, name: &str, of: &DistributionSummary, us: Option<f64>) -> Option<f64> {
         let is_event = SessionFigure::named(name).is_some_and(|figure| figure.is_event);
-        of.judged_us(percentile).or_else(|| {
-            let known = is_event && self.arrivals.completed > 0;
-            known.then(|| of.max_us.unwrap_or(0.0))
-        })
+        us.or_else(|| (is_event && self.arrivals.completed > 0).then(|| of.max_us.unwrap_or(0.0)))
     }
 
     /// What a ratio is judged as: where nothing was completed no count makes a target hold, and a share that must be reached is no

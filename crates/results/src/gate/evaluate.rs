@@ -90,8 +90,10 @@ impl Gate {
 
     fn find(&self, trial: &Trial) -> Found {
         let exactly = |value| Found { value, at_least: false };
-        if let Some(found) = self.operation.as_deref().and_then(|name| trial.distribution(name)) {
-            return exactly(self.find_in(found));
+        if let Some(name) = self.operation.as_deref()
+            && let Some(of) = trial.distribution(name)
+        {
+            return exactly(self.find_in(trial, name, of));
         }
         let all = &trial.all;
         let operation = match self.operation.as_deref() {
@@ -130,14 +132,15 @@ impl Gate {
     }
 
     /// The figure of a distribution of sessions.
-    fn find_in(&self, distribution: &DistributionSummary) -> Result<f64, String> {
+    fn find_in(&self, trial: &Trial, name: &str, of: &DistributionSummary) -> Result<f64, String> {
         let found = match self.figure {
-            Figure::Percentile(percentile) => distribution.judged_us(percentile),
-            Figure::Max => distribution.max_us,
-            Figure::Mean => distribution.mean_us,
+            Figure::Percentile(percentile) => of.judged_us(percentile),
+            Figure::Max => of.max_us,
+            Figure::Mean => of.mean_us,
             _ => return Err("of what sessions measure only percentiles, max and mean are known".into()),
         };
-        found.ok_or_else(|| format!("too few samples for it ({})", distribution.count))
+        let few = || format!("too few samples for it ({})", of.count);
+        trial.or_of_events(name, of, found).ok_or_else(few)
     }
 
     /// The measured `value` with its unit.

@@ -135,6 +135,29 @@ fn what_sessions_feel_is_held_to_its_limit() {
     assert!(passed("rebuffer<1%") && !passed("startup<2s"));
 }
 
+#[test]
+fn a_server_that_never_stalls_meets_a_target_on_stalls() {
+    let check = |stalls: &[f64], completed: u64, gate: &str, passed: bool, words: &str| {
+        let mut values = hist::Latency::new();
+        stalls.iter().for_each(|seconds| values.record(Nanos((seconds * 1e9) as u64)));
+        let stall = DistributionSummary::of(&values, None);
+        let sessions =
+            Sessions { distributions: [("stall".to_owned(), stall)].into(), ..Sessions::default() };
+        let mut trial = Trial { sessions: Some(sessions), ..trial() };
+        trial.arrivals.completed = completed;
+        let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
+        assert_eq!((result.passed, result.words.as_str()), (passed, words), "{stalls:?} {gate}");
+    };
+    check(&[], 10, "stall<2s", true, "stall.p95<2s met: 0 ns");
+    check(&[], 10, "stall.max<2s", true, "stall.max<2s met: 0 ns");
+    check(&[], 10, "stall.mean<2s", true, "stall.mean<2s met: 0 ns");
+    check(&[], 0, "stall<2s", false, "stall.p95<2s missed: too few samples for it (0)");
+    // Of so few the longest is the 95th percentile.
+    check(&[1.0], 10, "stall<2s", true, "stall.p95<2s met: 1 s");
+    check(&[0.5, 1.0, 5.0], 10, "stall<2s", false, "stall.p95<2s missed: 5 s");
+    check(&[0.5, 1.0, 5.0], 10, "stall.mean<3s", true, "stall.mean<3s met: 2.17 s");
+}
+
 /// Visitors of a site that does not answer most of them.
 #[test]
 fn what_was_not_answered_meets_no_response_time() {
