@@ -52,4 +52,11 @@ impl LatencySummary {
             _ => None,
         }
     }
+
+    /// The percentiles that are there, rising, the longest as 100.
+    pub(crate) fn points(&self) -> Vec<(f64, f64)> {
+        let kept = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99].map(|p| (p, self.percentile_us(p).flatten()));
+        let points = kept.into_iter().chain([(100.0, self.max_us)]);
+        points.filter_map(|(percentile, us)| Some((percentile, us?))).collect()
+    }
 }

@@ -14,6 +14,7 @@ mod closed_loop;
 mod comparison;
 mod connections;
 mod disturbance;
+mod due;
 mod earlier;
 mod experiment;
 mod failure;

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Rate, SessionFigure};
 
 use super::{Figure, Gate, Limit};
+use crate::due::Due;
 use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Verdict};
 
 /// The share of requests without whose times a mean says nothing, in per cent.
@@ -32,6 +33,8 @@ struct Found {
     value: Result<f64, String>,
     /// Whether the true figure is that or better.
     at_least: bool,
+    /// How many errors of how many requests it counts as slower than all others.
+    errors: Option<(u64, u64)>,
 }
 
 impl Gate {
@@ -64,6 +67,9 @@ impl Gate {
             }
             Err(why) => format!("{self} {says}: {why}"),
         };
+        if let (Ok(_), Some((errors, due))) = (&found.value, found.errors) {
+            words.push_str(&format!(" ({errors} errors of {due} count as slower)"));
+        }
         if trial.is_closed_loop() && self.figure.is_of_time() {
             words.push_str(" (closed loop, uncorrected)");
         }
@@ -94,7 +100,7 @@ impl Gate {
     }
 
     fn find(&self, trial: &Trial) -> Found {
-        let exactly = |value| Found { value, at_least: false };
+        let exactly = |value| Found { value, at_least: false, errors: None };
         if let Some(name) = self.operation.as_deref()
             && let Some(of) = trial.distribution(name)
         {
@@ -113,16 +119,25 @@ impl Gate {
         let few = || format!("too few requests for it ({})", times.count);
         let is_all = matches!(self.operation.as_deref(), None | Some("all"));
         let outcomes = if is_all { Some(&trial.arrivals) } else { operation.outcomes.as_ref() };
-        exactly(match &self.figure {
-            Figure::Percentile(percentile) if self.operation.is_none() => answered(outcomes, *percentile)
-                .and_then(|()| trial.percentile_us(*percentile).ok_or_else(few)),
+        let due = match self.operation {
+            None => trial.due(),
+            Some(_) if is_all => Due { outcomes, times, curve: &trial.curve },
+            Some(_) => operation.due(),
+        };
+        let at = |percentile: f64, us: Option<f64>| {
+            answered(outcomes, percentile).and_then(|()| due.at_us(percentile, us).ok_or_else(few))
+        };
+        let value = match &self.figure {
+            Figure::Percentile(percentile) if self.operation.is_none() => {
+                at(*percentile, trial.percentile_us(*percentile))
+            }
             Figure::Percentile(percentile) => match times.percentile_us(*percentile) {
-                Some(kept) => answered(outcomes, *percentile).and_then(|()| kept.ok_or_else(few)),
+                Some(kept) => at(*percentile, kept),
                 None => Err(format!("of one operation only {} are kept", LatencySummary::KEPT)),
             },
             Figure::WindowedP99 => answered(outcomes, 99.0).and_then(|()| {
                 let few = || "too few requests for it: it takes three windows of 1000 each".into();
-                trial.windowed_p99_us.ok_or_else(few)
+                trial.windowed_of_due(trial.windowed_p99_us).ok_or_else(few)
             }),
             Figure::Max => answered(outcomes, 100.0).and_then(|()| times.max_us.ok_or_else(few)),
             Figure::Mean => answered(outcomes, MEAN_ANSWERED).and_then(|()| times.mean_us.ok_or_else(few)),
@@ -133,7 +148,10 @@ impl Gate {
                 let ratio = trial.ratio(name).map(|ratio| 100.0 * ratio);
                 ratio.ok_or_else(|| format!("the workload did not count {name}"))
             }
-        })
+        };
+        let counts_errors = matches!(self.figure, Figure::Percentile(_) | Figure::WindowedP99);
+        let errors = outcomes.filter(|of| counts_errors && of.errors > 0).map(|of| (of.errors, of.intended));
+        Found { value, at_least: false, errors }
     }
 
     /// The figure of a distribution of sessions.
@@ -198,7 +216,7 @@ fn answered(of: Option<&Arrivals>, percentile: f64) -> Result<(), String> {
 fn within(trial: &Trial, target: Nanos) -> Found {
     let target_us = target.as_micros_f64();
     if let Some(share) = trial.within_share(target_us) {
-        return Found { value: Ok(100.0 * share), at_least: false };
+        return Found { value: Ok(100.0 * share), at_least: false, errors: None };
     }
     let arrivals = &trial.arrivals;
     let known = trial.curve.iter().filter(|(_, us)| *us <= target_us).map(|(percentile, _)| *percentile);
@@ -213,7 +231,7 @@ fn within(trial: &Trial, target: Nanos) -> Found {
             Ok(100.0 * within.min(arrivals.completed as f64) / arrivals.intended as f64)
         }
     };
-    Found { value, at_least: true }
+    Found { value, at_least: true, errors: None }
 }
 
 /// Of what was due in the window rather than of the rate that was asked for: Poisson arrivals vary, and at few
