@@ -66,9 +66,9 @@ struct Options {
     repeats: u32,
     /// Exit with 99 if a trial is invalid or does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
     /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%', of sessions 'startup.p95<2s', 'rebuffer<1%',
-    /// 'misses<1%', 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; alone: if the QoS is not met. Exit with 75 where the host disturbed most trials. May be
-    /// given more than once.
-    #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
+    /// 'misses<1%', 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; alone: if the QoS is not met. Several
+    /// with commas between, or given more than once: all must be met. Exit with 75 where the host disturbed most trials.
+    #[arg(long, value_name = "CONDITION,…", num_args = 0..=1, value_delimiter = ',', default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
     gate: Vec<Asked>,
     #[command(flatten)]
     process: Process,
@@ -338,4 +338,45 @@ fn kept(
     finished.judge(&gates)?;
     finished.tell()?;
     Ok(finished.code(options.gate.contains(&Asked::Qos)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::{Cli, Command};
+
+    /// The gates of a command line, whose words may be between quotes.
+    fn gates(line: &str) -> Result<Vec<Asked>, clap::Error> {
+        let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+        let Command::Load(args) = Cli::try_parse_from(words)?.command else { panic!("{line}") };
+        Ok(args.on.unwrap().parts().0.gate)
+    }
+
+    fn condition(text: &str) -> Asked {
+        Asked::Condition(text.parse().unwrap())
+    }
+
+    #[test]
+    fn gates_may_have_commas_between_them() {
+        let of = |gate: &str| gates(&format!("taillight load cache --rate 1k {gate}"));
+        assert_eq!(of("").unwrap(), []);
+        assert_eq!(of("--gate").unwrap(), [Asked::Qos]);
+        assert_eq!(of("--gate --seed 1").unwrap(), [Asked::Qos]);
+        let both = [condition("p99<1ms"), condition("within(1ms)>99%")];
+        assert_eq!(of("--gate 'p99<1ms,within(1ms)>99%'").unwrap(), both);
+        assert_eq!(of("--gate p99<1ms --gate within(1ms)>99%").unwrap(), both);
+        assert_eq!(of("--gate=qos,get.errors<1%").unwrap(), [Asked::Qos, condition("get.errors<1%")]);
+        assert!(of("--gate p99<1ms,").unwrap_err().to_string().contains("it has no '<'"));
+    }
+
+    #[test]
+    fn the_gate_of_the_reference_is_read() {
+        let page = include_str!("../../../docs/reference/video.md");
+        let line =
+            page.lines().find(|line| line.starts_with("taillight load video") && line.contains("--gate"));
+        let all = ["misses<5%", "startup.p99<10s", "met>90%"].map(condition);
+        assert_eq!(gates(line.unwrap()).unwrap(), all);
+    }
 }
