@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Namespace, Reading, Syntax};
+use crate::{Namespace, Reading, State, Syntax};
 
 /// One change of the host, as plain data: it can be printed, stored in a journal, and undone from there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +152,16 @@ impl Action {
             Step::Register { cpu, register, .. } => format!("rdmsr -p {cpu} {register:#x}"),
             Step::Pace { group } => format!("bpftool cgroup list {}", group.display()),
             Step::Daemon { name, .. } => format!("pgrep -a {name}"),
+        }
+    }
+
+    /// Why what is there could not be reverted, so that it must not be touched.
+    pub(crate) fn cannot_restore(&self, before: &State) -> Option<String> {
+        match &self.step {
+            Step::Tool { show, unset, .. } if before.is_none() && unset.is_empty() && !self.scratch => {
+                Some(format!("`{}` does not say what is set now", show.join(" ")))
+            }
+            step => step.cannot_restore(before),
         }
     }
 

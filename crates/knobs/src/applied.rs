@@ -46,7 +46,7 @@ impl Applied {
         let step = &action.step;
         let doing = || format!("{} (`{action}`)", action.knob);
         let before = step.observe(kernel, held).map_err(|e| Error::of_io(doing(), "cannot be read", &e))?;
-        if let Some(why) = step.cannot_restore(&before) {
+        if let Some(why) = action.cannot_restore(&before) {
             return Err(Error::failed(doing(), why, "remove it, or leave the knob out"));
         }
         let index = self.made.len();
@@ -197,7 +197,7 @@ fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
     }
     let found = action.step.observe(&*inner.kernel, &inner.lock);
     let before = found.map_err(|e| Error::of_io(what(), "cannot be read", &e))?;
-    match action.step.cannot_restore(&before) {
+    match action.cannot_restore(&before) {
         Some(why) => Err(Error::failed(what(), why, "remove it, or leave the knob out")),
         None => Ok(()),
     }

@@ -59,7 +59,7 @@ impl Reading {
                 text.lines().any(|line| words(line).contains(&words(has))).then(|| "there".into())
             }
             Reading::Channels => {
-                let (_, now) = text.split_once("Current hardware knobs:")?;
+                let (_, now) = text.split_once("Current hardware settings:")?;
                 now.lines().find_map(|line| Some(line.trim().strip_prefix("Combined:")?.trim().to_owned()))
             }
             Reading::Feature { name } => text.lines().find_map(|line| {
@@ -162,7 +162,7 @@ Channel parameters for eth0:
 Pre-set maximums:
 RX:\t\tn/a
 Combined:\t63
-Current hardware knobs:
+Current hardware settings:
 RX:\t\tn/a
 Combined:\t8
 ";

@@ -71,6 +71,18 @@ fn what_reads_back_otherwise_fails_and_is_reverted() {
 }
 
 #[test]
+fn a_tool_that_does_not_say_what_is_set_is_not_run() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let mut plan = planned(&machine, &["nic.queues=4"]);
+    let knobs::Step::Tool { reading, .. } = &mut plan[0].step else { panic!("{plan:?}") };
+    *reading = knobs::Reading::Feature { name: "queues".into() };
+    let error = engine(&machine).apply(&plan).err().unwrap().to_string();
+    assert!(error.contains("`ethtool -l eth0` does not say what is set now"), "{error}");
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
 fn a_refusal_in_the_middle_puts_back_what_came_before() {
     let machine = Machine::xeon();
     let before = machine.snapshot();

@@ -48,7 +48,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> io::Result<String> {
         }
         ["tc", "class", "del", ..] => set("classes", ""),
         ["ethtool", "-l", _] => Ok(format!(
-            "Pre-set maximums:\nCombined:\t63\nCurrent hardware knobs:\nCombined:\t{}\n",
+            "Pre-set maximums:\nCombined:\t63\nCurrent hardware settings:\nCombined:\t{}\n",
             read("channels")
         )),
         ["ethtool", "-L", _, "combined", n] => set("channels", n),
