@@ -4,7 +4,7 @@
 
 use proto_http::{
     Between, COOKIE_MAX, COOKIES_MAX, Jar, LOCATION_MAX, NEEDLE_MAX, Needle, Page, Seen, TIMINGS_MAX, Take,
-    append_field, path_of, timings,
+    append_field, follow, timings,
 };
 
 /// The longest input that is looked at. Units: bytes.
@@ -19,6 +19,8 @@ pub(crate) fn user_fields(bytes: &[u8]) {
     let url = "http://h:8080/".parse().expect("it is an address");
     let (mut sent, mut form) = (Vec::new(), Vec::new());
     let mut date = None;
+    // Each is relative to where the one before it has led.
+    let mut path = b"/a/b?c".to_vec();
     for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let page = Page { host: "h", path: b"/a/b?c", https: false, now: number as u64 };
         let _ = jar.set(line, date, page);
@@ -28,10 +30,11 @@ pub(crate) fn user_fields(bytes: &[u8]) {
         assert!(sent.len() <= 10 + COOKIES_MAX * (COOKIE_MAX + 2));
         let ends = sent.is_empty() || sent.starts_with(b"Cookie: ") && sent.ends_with(b"\r\n");
         assert!(ends && sent.iter().filter(|byte| **byte == b'\n').count() <= 1, "{}", sent.escape_ascii());
-        if let Ok(range) = path_of(line, &url) {
-            let path = &line[range];
+        if follow(line, &url, &mut path).is_ok() {
             assert!(path.starts_with(b"/") && path.len() <= LOCATION_MAX);
             assert!(path.iter().all(u8::is_ascii_graphic), "{}", path.escape_ascii());
+            let segments = path.split(|byte| *byte == b'?').next().expect("it has one");
+            assert!(!segments.split(|byte| *byte == b'/').any(|one| matches!(one, b"." | b"..")));
         }
         let found: Vec<_> = timings(line).collect();
         assert!(found.len() <= TIMINGS_MAX);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use openloop::{Fault, Parsed, Then};
 use proto_http::{
-    Asked, HOPS_MAX, Head, LOCATION_MAX, Parse, Response, ResponseParser, Seen, Sink, Stray, Take, path_of,
+    Asked, HOPS_MAX, Head, LOCATION_MAX, Parse, Response, ResponseParser, Seen, Sink, Stray, Take, follow,
 };
 use spec::workload::SocialOperation;
 
@@ -89,12 +89,8 @@ impl Sink for Reading<'_> {
         if (300..400).contains(&head.status)
             && let Some(value) = location
         {
-            wire.redirect = match path_of(value, &known.url) {
-                Ok(range) => {
-                    session.location.clear();
-                    session.location.extend_from_slice(&value[range]);
-                    Redirect::Here
-                }
+            wire.redirect = match follow(value, &known.url, &mut session.location) {
+                Ok(()) => Redirect::Here,
                 Err(stray) => Redirect::Astray(stray),
             };
         }
@@ -291,11 +287,11 @@ fn judge(
     match wire.redirect {
         Redirect::None => {}
         Redirect::Astray(stray) => {
-            let why = match stray {
-                Stray::Foreign => "leads to another server",
-                Stray::Broken => "leads nowhere: its Location cannot be asked for",
+            let (kind, why) = match stray {
+                Stray::Foreign => (FOREIGN, "leads to another server"),
+                Stray::Broken => (ASTRAY, "leads nowhere: its Location cannot be asked for"),
             };
-            return Err(Fault::new(FOREIGN, format!("{}: status {} {why}", about(session), response.status)));
+            return Err(Fault::new(kind, format!("{}: status {} {why}", about(session), response.status)));
         }
         Redirect::Here => {
             counts.redirects += 1;

@@ -143,7 +143,8 @@ fn wrong_answers_have_kinds_of_their_own() {
     check(&status(303, "Location: /login\r\n"), "session lost", "sent to /login");
     check(&status(303, "Location: /elsewhere\r\n"), "wrong redirect", "leads to /elsewhere");
     check(&status(303, "Location: https://10.0.0.1:8080/\r\n"), "foreign redirect", "to another server");
-    check(&status(303, "Location: \r\n"), "foreign redirect", "leads nowhere");
+    check(&status(303, "Location: \r\n"), "wrong redirect", "leads nowhere");
+    check(&status(303, "Location: elsewhere\r\n"), "wrong redirect", "leads to /elsewhere");
     check(&status(303, ""), "status 303", "status 303 and not 200");
     check(&status(307, "Location: /\r\n"), "wrong redirect", "sent again to /");
     check(&status(502, ""), "status 502", "status 502 and not 200");
