@@ -15,6 +15,8 @@ pub(super) use template::{Cast, Template, Value};
 
 /// The most texts that are looked for in one page. Source: ours; each takes a few bytes of each connection.
 pub(super) const LOOKS_MAX: usize = 8;
+/// The most paths of what belongs to a page. Source: ours; a session counts them in a byte.
+pub(super) const ASSETS_MAX: usize = u8::MAX as usize;
 /// The most values that are taken from pages. Source: likewise, of each user.
 pub(super) const TAKEN_MAX: usize = 8;
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use spec::workload::SocialOperation;
 use toml::Spanned;
 
-use super::{LOOKS_MAX, Location, Page, Request, Site, TAKEN_MAX, Template, Value};
+use super::{ASSETS_MAX, LOOKS_MAX, Location, Page, Request, Site, TAKEN_MAX, Template, Value};
 
 /// The longest description. Units: bytes. Source: ours; that of our own site has some 3 KB.
 const LENGTH_MAX: usize = 256 * 1024;
@@ -159,6 +159,12 @@ impl Reader<'_> {
                     operation.name()
                 ));
             }
+        }
+        if let Some(beyond) = written.assets.get(ASSETS_MAX) {
+            let count = written.assets.len();
+            return Err(
+                self.at(beyond, format!("a page has {count} assets; at most {ASSETS_MAX} are asked for"))
+            );
         }
         let paths = |paths: &[Spanned<String>]| -> Result<Vec<Vec<u8>>, String> {
             paths.iter().map(|path| self.path(path).map(|()| path.get_ref().clone().into_bytes())).collect()

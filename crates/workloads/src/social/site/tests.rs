@@ -87,6 +87,14 @@ fn a_broken_description_is_refused_with_its_line() {
     );
     let looks = "has = ['1', '2', '3', '4', '5', '6', '7', '<main id=\"home\"']";
     check("has = ['<main id=\"home\"']", looks, "the page home looks for 11 texts");
+    let assets = "assets = [\"/assets/site.css\", \"/assets/site.js\"]";
+    let many = |count: usize| {
+        let paths: Vec<String> = (0..count).map(|place| format!("\"/{place}\"")).collect();
+        format!("assets = [\n{}\n]", paths.join(",\n"))
+    };
+    assert_eq!(changed(assets, &many(255)).unwrap().assets.len(), 255);
+    let says = format!("line {}: a page has 300 assets; at most 255 are asked for", line(assets) + 256);
+    check(assets, &many(300), &says);
     let without = Site::read("x.toml", "name = \"x\"").unwrap_err().to_string();
     assert!(without.contains("no request of login"), "{without}");
     let long = Site::read("x.toml", &"#".repeat(300_000)).unwrap_err().to_string();
