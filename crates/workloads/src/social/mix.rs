@@ -29,16 +29,17 @@ pub struct Draw {
     middle: f64,
     /// The chance of a session to begin with a new user.
     new: f64,
-    /// The chance of an operation to be done by AJAX, where it can be.
+    /// The chance of an operation to be done by AJAX, of those that can be done by page as well.
     ajax: f64,
-    /// Whether it can.
-    can_ajax: [bool; 6],
+    /// Whether it can be done by page, and by AJAX.
+    can: [[bool; 2]; 6],
 }
 
 impl Draw {
     /// What `mix` says on a site: what the site lacks is left out, and the others are as much more frequent.
     ///
-    /// Errors: it lacks all that is between login and logout; `ajax` asks for more than its pages can do.
+    /// Errors: it lacks all that is between login and logout; `ajax` asks for more than its pages can do, or for less than what
+    /// can be done by them only.
     pub fn new(mix: &SocialMix, ajax: Option<OperationShare>, site: &Site) -> Result<Draw, ParseError> {
         let shares = MIDDLE.map(|operation| if site.has(operation) { mix.percent(operation) } else { 0.0 });
         let there: f64 = shares.iter().sum();
@@ -52,21 +53,34 @@ impl Draw {
             });
         }
         let once = mix.percent(SocialOperation::Login);
-        let can_ajax = MIDDLE.map(|operation| site.has_way(operation, By::Ajax));
-        let able = MIDDLE.iter().zip(shares).filter(|(operation, _)| site.has_way(**operation, By::Ajax));
+        let can = MIDDLE.map(|operation| [By::Page, By::Ajax].map(|by| site.has_way(operation, by)));
         // Of all operations, of which those between login and logout are as many as the mix has.
-        let most = able.map(|(_, share)| share * all / there).fold(0.0, |sum, share| sum + share);
+        let sum = |is: fn(&[bool; 2]) -> bool| {
+            let those = can.iter().zip(shares).filter(|(can, _)| is(can));
+            those.map(|(_, share)| share * all / there).fold(0.0, |sum, share| sum + share)
+        };
+        let (most, least) = (sum(|can| can[By::Ajax as usize]), sum(|can| *can == [false, true]));
         let asked = ajax.map_or(most, OperationShare::percent);
+        // No more digits than say something.
+        let shown = |share: f64| (1e3 * share).round() / 1e3;
+        let refused = |problem: String, hint| {
+            Err(ParseError { what: "share of AJAX", given: format!("{asked}%"), problem, hint })
+        };
         if asked > most + ROUNDING {
-            return Err(ParseError {
-                what: "share of AJAX",
-                given: format!("{asked}%"),
-                problem: format!(
-                    "pages of the site {} can do {most} % of this mix without being loaded anew",
-                    site.name()
-                ),
-                hint: "use --ajax 23%, or leave it out for as many as can be",
-            });
+            let problem = format!(
+                "pages of the site {} can do {} % of this mix without being loaded anew",
+                site.name(),
+                shown(most)
+            );
+            return refused(problem, "use --ajax 23%, or leave it out for as many as can be");
+        }
+        if asked < least - ROUNDING {
+            let problem = format!(
+                "the site {} has no page for {} % of this mix, which can be done by AJAX only",
+                site.name(),
+                shown(least)
+            );
+            return refused(problem, "use a larger --ajax, or leave it out for as many as can be");
         }
         let mut sum = 0.0;
         let rising = shares.map(|share| {
@@ -78,8 +92,8 @@ impl Draw {
             rising,
             middle: all / once,
             new: if has_new { mix.percent(SocialOperation::CreateUser) / once } else { 0.0 },
-            ajax: if most > 0.0 { (asked / most).min(1.0) } else { 0.0 },
-            can_ajax,
+            ajax: if most > least { ((asked - least) / (most - least)).clamp(0.0, 1.0) } else { 0.0 },
+            can,
         })
     }
 
@@ -112,7 +126,11 @@ impl Draw {
         let place = self.rising.iter().position(|rising| which < *rising);
         let last = || self.rising.iter().position(|rising| *rising >= self.rising[5]).unwrap_or(0);
         let place = place.unwrap_or_else(last);
-        let by = if self.can_ajax[place] && how < self.ajax { By::Ajax } else { By::Page };
+        let by = match self.can[place] {
+            [true, true] if how < self.ajax => By::Ajax,
+            [false, true] => By::Ajax,
+            _ => By::Page,
+        };
         (MIDDLE[place], by)
     }
 }
@@ -186,5 +204,32 @@ mod tests {
         let error = Draw::new(&SocialMix::default(), share("90%"), &own()).unwrap_err().to_string();
         assert!(error.contains("can do 89.5 %"), "{error}");
         assert!(Draw::new(&SocialMix::default(), share("89.5%"), &own()).is_ok());
+    }
+
+    #[test]
+    fn what_a_site_has_by_ajax_only_is_done_so() {
+        let own = include_str!("sites/own.toml");
+        let page = "[[request]]\noperation = \"live-feed\"\npath = \"/feed\"\npage = \"feed\"\n";
+        assert!(own.contains(page));
+        let site = Site::read("x.toml", &own.replacen(page, "", 1)).unwrap();
+        let mix = SocialMix::default();
+        let feeds = mix.percent(SocialOperation::LiveFeed);
+        let of = |share: String| Draw::new(&mix, Some(share.parse().unwrap()), &site);
+        for percent in [feeds, feeds + 5.0] {
+            let draw = of(format!("{percent}%")).unwrap();
+            let mut rng = Streams::new(5).stream(Purpose::Operations, 0);
+            let mut by_ajax = 0;
+            for _ in 0..10_000 {
+                let (operation, by) = draw.operation(&mut rng);
+                assert!(site.has_way(operation, by), "{operation:?} by {by:?}");
+                by_ajax += u32::from(by == By::Ajax);
+            }
+            let all: f64 = MIDDLE.iter().map(|operation| mix.percent(*operation)).sum();
+            let found = f64::from(by_ajax) / 10_000.0 * all;
+            assert!((found - percent).abs() < 1.5, "{found} and not {percent}");
+        }
+        let error = of("1%".into()).unwrap_err().to_string();
+        assert!(error.contains(&format!("no page for {feeds} % of this mix")), "{error}");
+        assert!(error.contains("use a larger --ajax"), "{error}");
     }
 }
