@@ -132,7 +132,8 @@ pub(super) fn warnings(loads: &[&Traced<'_>]) -> Vec<String> {
                 number::count(coverage.sampled)
             ));
         }
-        warnings.extend(load.traces.notes.iter().map(|note| format!("At {}: {note}.", load.label)));
+        // A note is a sentence.
+        warnings.extend(load.traces.notes.iter().map(|note| format!("At {}: {note}", load.label)));
     }
     warnings
 }
@@ -218,12 +219,16 @@ mod tests {
             lost: vec![LostSpans { service: "plot".into(), expected: 50, found: 40 }],
             ..Coverage::default()
         };
+        // As `lab` writes them of services without counters.
+        let note = "Counters are published by none of these, of whose calls only the traced ones are known: ads, php.";
+        traces.notes.push(note.into());
         let said = warnings(&[&load("90 %", &one)]);
         assert_eq!(
             said,
             [
                 "At 90 % spans are missing: found are 40 of 50 of plot.",
                 "At 90 % 2 of 20 traced requests have no span at the entrance, and are in no sum.",
+                "At 90 %: Counters are published by none of these, of whose calls only the traced ones are known: ads, php.",
             ]
         );
     }
