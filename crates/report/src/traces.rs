@@ -86,7 +86,7 @@ pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
         @for loads in &loads {
             @if let Some(high) = self::ends(loads).last() { (at(high, tips)) }
         }
-        (tables::services(&ends))
+        @for loads in &loads { (tables::services(&self::ends(loads))) }
         (tables::agreement(&all))
         (tables::coverage(&all))
         (tables::cost(&all))

@@ -164,6 +164,79 @@ fn a_page_of_traced_requests_says_where_their_time_went() {
     assert!(!experiment_html(&sample::sweep()).contains("id=\"traces\""));
 }
 
+/// The captions of tables of which a row has more or fewer cells than there are heads.
+fn ragged(page: &str) -> Vec<&str> {
+    // Columns and rows that each cell of a row spans.
+    let spans = |row: &str| -> Vec<(usize, usize)> {
+        let cells = row.split("<t").filter(|cell| cell.starts_with(['d', 'h']));
+        let span = |cell, name| attributes(cell, name).next().map_or(1, |span| span.parse().unwrap());
+        cells.map(|cell| (span(cell, "colspan"), span(cell, "rowspan"))).collect()
+    };
+    let is_ragged = |table: &&str| {
+        let Some((head, body)) = table.split_once("</thead>") else { return false };
+        // The first row of heads spans all of them.
+        let heads: usize = spans(head.split("<tr").nth(1).unwrap()).iter().map(|(columns, _)| columns).sum();
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        body.split("<tr").skip(1).any(|row| {
+            open.extend(spans(row));
+            let width: usize = open.iter().map(|(columns, _)| columns).sum();
+            open.retain_mut(|(_, rows)| {
+                *rows -= 1;
+                *rows > 0
+            });
+            width != heads
+        })
+    };
+    let tables = page.split("<table").skip(1).map(|table| table.split("</table>").next().unwrap());
+    let caption = |table| {
+        between(table, "<caption>", "</caption>").or_else(|| between(table, "<thead>", "</thead>")).unwrap()
+    };
+    tables.filter(is_ragged).map(caption).collect()
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map(|(found, _)| found)
+}
+
+#[test]
+fn tables_have_a_cell_below_each_head() {
+    for (name, page) in pages() {
+        assert_eq!(ragged(&page), [""; 0], "{name}");
+    }
+    let check = |rows: &str, is_ragged: bool| {
+        let head = "<thead><tr><th>a</th><th colspan=\"2\">b</th></tr></thead>";
+        let page = format!("<table><caption>c</caption>{head}<tbody>{rows}</tbody></table>");
+        assert_eq!(!ragged(&page).is_empty(), is_ragged, "{rows}");
+    };
+    check("<tr><th>1</th><td>2</td><td>3</td></tr>", false);
+    check("<tr><th rowspan=\"2\">1</th><td>2</td><td>3</td></tr><tr><td colspan=\"2\">4</td></tr>", false);
+    check("<tr><th>1</th><td>2</td></tr>", true);
+}
+
+#[test]
+fn targets_whose_requests_were_traced_have_a_table_of_services_each() {
+    let check = |loads: usize, captions: &[&str]| {
+        let mut two = sample::traced();
+        two.trials.truncate(loads);
+        let mut other = two.clone();
+        other.targets.iter_mut().for_each(|target| target.name = "movies-java".into());
+        other.trials.iter_mut().for_each(|trial| trial.target = "movies-java".into());
+        two.targets.append(&mut other.targets);
+        two.trials.append(&mut other.trials);
+        let page = experiment_html(&two);
+        assert_eq!(ragged(&page), [""; 0], "{loads} loads");
+        let begin = "<caption>Each service and store over all traced operations (";
+        let of: Vec<&str> = page.split(begin).skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+        assert_eq!(of, captions);
+    };
+    check(1, &["at movies · 10 % · 30.0 rps", "at movies-java · 10 % · 30.0 rps"]);
+    let both = |name: &str| {
+        let at = |load: &str| format!("{name} · {load} rps");
+        format!("low is {}, high is {}", at("10 % · 30.0"), at("50 % · 150"))
+    };
+    check(2, &[&both("movies"), &both("movies-java")]);
+}
+
 #[test]
 fn a_page_says_what_the_host_left() {
     let page = experiment_html(&sample::disturbed());

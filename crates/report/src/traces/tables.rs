@@ -5,7 +5,8 @@ use super::Traced;
 use super::words::difference_words;
 use crate::{number, page};
 
-/// What each service was to the requests, those first on which most of the time went at the highest load.
+/// What each service of a subject was to the requests, those first on which most of the time went at the highest load. `ends` are
+/// its lowest and its highest, or one.
 pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
     let Some(high) = ends.last() else { return html! {} };
     let mut names: Vec<(&str, Sum)> = Vec::new();
