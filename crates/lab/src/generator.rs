@@ -104,14 +104,9 @@ impl Generator {
         &self.spec
     }
 
-    /// Connections that a server makes room for: those that it makes at most. Of sessions without a limit of their own half of
-    /// the descriptors that a program may have here, since a server of this machine needs the others for files.
+    /// Connections that a server makes room for (see [`connections`]).
     pub fn connections(&self) -> usize {
-        let most = self.spec.connections();
-        match &self.spec.workload {
-            Workload::Video(video) if video.max_sessions.is_none() => most.min(descriptors() / 2),
-            _ => most,
-        }
+        connections(&self.spec)
     }
 
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
@@ -304,6 +299,16 @@ fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String
 /// How many descriptors a program of this account may have.
 fn descriptors() -> usize {
     getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// Connections that a server makes room for: those that the generator of `spec` makes at most. Of sessions without a limit of their
+/// own half of the descriptors that a program may have here, since a server of this machine needs the others for files.
+pub fn connections(spec: &Spec) -> usize {
+    let most = spec.connections();
+    match &spec.workload {
+        Workload::Video(video) if video.max_sessions.is_none() => most.min(descriptors() / 2),
+        _ => most,
+    }
 }
 
 /// About how long those who are there at the beginning of a load take to log in.

@@ -26,7 +26,7 @@ mod vote;
 
 pub use basis::choose_basis;
 pub use error::Error;
-pub use generator::{Generator, Load};
+pub use generator::{Generator, Load, connections};
 pub use interrupt::Interrupt;
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;

@@ -264,7 +264,7 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
             let placement = server.placement(spec.generator.cpus.as_ref());
             let targets = [name.clone()];
             server.serve(&targets, &mut spec.workload)?;
-            let connections = spec.connections();
+            let connections = lab::connections(&spec);
             let agents = &spec.generator.agents;
             let mut started = server.start(&targets, &placement, connections, agents)?;
             spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());

@@ -186,6 +186,25 @@ fn more_sessions_than_descriptors_make_the_trial_invalid_before_the_load() {
     refuses(&mut command, 0, &says);
 }
 
+/// Half of the descriptors at most, of which the server needs the others for files, also where a trial by itself starts it.
+#[test]
+fn a_server_of_a_trial_by_itself_makes_room_for_no_more_than_descriptors_allow() {
+    if find_program("nginx").is_none() {
+        return println!("skipped: nginx is not installed (apt-get install nginx)");
+    }
+    let mut command = std::process::Command::new("sh");
+    let line = format!(
+        "ulimit -n 4000 && exec {} load video --target video --videos {SET} --rate 2 --speed 50 --bandwidth off --warmup 100ms \
+         --window 500ms --drain 500ms --pace sleep --json",
+        env!("CARGO_BIN_EXE_taillight")
+    );
+    command.args(["-c", &line]).stdin(std::process::Stdio::null());
+    let output = finish(&mut command);
+    assert!(output.status.success(), "{}", text(&output));
+    let trial: Trial = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(trial.arrivals.completed > 0, "{:?}", trial.arrivals);
+}
+
 /// A server that answers parts of the set over TLS, and the certificate that it shows.
 fn over_tls(folder: &std::path::Path) -> (String, String) {
     let (certificate, config) = crate::web::certificate(folder);
