@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process};
-use results::Trial;
+use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
 use spec::workload::{Cache, SiteCache, Workload};
 use spec::{Spec, TargetName};
-use units::Rate;
+use units::{Nanos, Rate, Time};
 
+use crate::server::Readings;
 use crate::{Error, Interrupt, Server, Span};
 
 /// How often a running generator is looked after; between, this process sleeps and disturbs no measurement.
@@ -112,7 +113,7 @@ impl Generator {
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
     /// the lines that the generator printed since.
     ///
-    /// The trial's histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
+    /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
     /// in time, or the run was interrupted; the generator has ended then and its files are removed.
     pub fn run(
         &self,
@@ -130,7 +131,12 @@ impl Generator {
         };
         let (id, target) = about();
         let process = self.trial(server, load, file)?;
-        let done = self.watch(process, server, load, interrupt, &mut tick, (&id, &target));
+        let mut readings = Readings::beside(Nanos(load.span.window.as_nanos() as u64));
+        let mut look = |lines: &[String], server: &Server| {
+            readings.look(server);
+            tick(lines);
+        };
+        let done = self.watch(process, server, load, interrupt, &mut look, (&id, &target));
         let trial = done.and_then(|()| {
             let failed = |message: String| Error::Trial { id: id.clone(), target: target.clone(), message };
             let text = std::fs::read(file).map_err(|e| {
@@ -142,6 +148,11 @@ impl Generator {
                 // It was told an address, which is another at the next start.
                 spec.target.server = server.name().clone();
             }
+            let opened = trial.window_opened_monotonic_ns.map(Time);
+            let used = opened.map_or_else(Default::default, |opened| readings.within(opened));
+            let of_window =
+                |(name, window_cpu_s)| ServiceUsage { name, window_cpu_s, ..ServiceUsage::default() };
+            trial.services = used.into_iter().map(of_window).collect();
             Ok(trial)
         });
         let _ = std::fs::remove_file(file);
@@ -161,7 +172,7 @@ impl Generator {
         server: &Server,
         load: Load,
         interrupt: &Interrupt,
-        tick: &mut impl FnMut(&[String]),
+        look: &mut impl FnMut(&[String], &Server),
         (id, target): (&str, &str),
     ) -> Result<(), Error> {
         if let Some(cause) = interrupt.cause() {
@@ -203,7 +214,7 @@ impl Generator {
                 // One that has ended meanwhile says so by its exit.
                 let _ = process.write_line(&server.noise_elsewhere(opened_ns, length_ns));
             }
-            tick(&lines);
+            look(&lines, server);
         };
         if status.success() {
             return Ok(());

@@ -290,6 +290,7 @@ fn two_services() -> Experiment {
                 cpu_s: Some(cpu_s),
                 resident_bytes: Some(5_000_000),
                 counters: BTreeMap::from([("requests".into(), 7.0)]),
+                ..ServiceUsage::default()
             })
             .into();
     }
