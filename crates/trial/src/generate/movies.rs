@@ -60,7 +60,7 @@ fn logged_in(
     let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
         .step_by(shares.max(1) as usize)
         .collect();
-    let one = |user: &u32| log_in(config, *user, &mut || connect(&task.addresses[0], tls, stop));
+    let one = |_: &mut (), user: &u32| log_in(config, *user, &mut || connect(&task.addresses[0], tls, stop));
     let mut members = several(&wanted, stop, one)?;
     // The same draws give the same users.
     members.sort_by_key(|member: &Member| member.user);

@@ -13,7 +13,7 @@ use spec::workload::SiteCache;
 use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
-use crate::generate::ask::connect;
+use crate::generate::ask::{Kept, connect, keep};
 use crate::generate::several::several;
 use crate::live;
 use crate::task::Task;
@@ -96,8 +96,9 @@ pub(super) fn primed(
     let reader = log_in(known, 0, &mut || connect(&task.addresses[0], tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
     let (done, of) = (AtomicUsize::new(0), users.len());
-    let one = |user: &u32| {
-        let requests = prime(known, &reader, *user, &mut || connect(&task.addresses[0], tls, stop));
+    // One connection for all that each asks for: this machine has no ports for as many as there may be users.
+    let one = |open: &mut Option<Kept>, user: &u32| {
+        let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         // A hundred times at most.
         if task.live && done.is_multiple_of(of.div_ceil(100)) {
@@ -129,7 +130,7 @@ pub(super) fn logged_in(
         // One at least shows whether the site is there and holds these users.
         wanted.push((0, 0));
     }
-    let one = |(thread, user): &(u32, u32)| {
+    let one = |_: &mut (), (thread, user): &(u32, u32)| {
         let ready = log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop));
         ready.map(|ready| (*thread, ready))
     };
@@ -162,6 +163,11 @@ pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use reactor::Address;
     use spec::Spec;
 
     use super::*;
@@ -209,5 +215,77 @@ mod tests {
         // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
         check("10", 1, &[]);
         check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
+    }
+
+    /// A site in this process, which keeps connections open for so many answers and takes so long for a login; its connections
+    /// are counted.
+    fn site(answers: usize, login: Duration) -> (Address, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::Relaxed);
+                // Without a word: who is asked must not take a closed connection for an answer.
+                std::thread::spawn(move || (0..answers).all(|_| answer(&stream, login).is_some()));
+            }
+        });
+        (address, accepted)
+    }
+
+    fn answer(mut stream: &TcpStream, login: Duration) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        let mut first = String::new();
+        reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).ok()?;
+            length =
+                line.strip_prefix("Content-Length: ").map_or(length, |value| value.trim().parse().unwrap());
+        }
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        let page = "<meta name=\"csrf\" content=\"t\"><main id=";
+        let (fields, text) = match first.split(" HTTP").next()? {
+            "GET /login" => ("200 OK", format!("{page}\"login\">")),
+            "GET /" => ("200 OK", format!("{page}\"home\" data-post=\"1\" data-message=\"2\">")),
+            "POST /login" => {
+                std::thread::sleep(login);
+                ("303 See Other\r\nLocation: /", String::new())
+            }
+            prime if prime.starts_with("GET /.prime/") => ("200 OK", "primed".into()),
+            // What belongs to pages.
+            _ => ("200 OK", String::new()),
+        };
+        let head = format!("HTTP/1.1 {fields}\r\nContent-Length: {}\r\n\r\n", text.len());
+        stream.write_all(format!("{head}{text}").as_bytes()).ok()
+    }
+
+    /// A task of so many users of that site, whose cache is primed, and what all threads know.
+    fn at(address: &Address, users: u32) -> (Task, Arc<Known>) {
+        let (mut task, mut config) = task("0.01", 1);
+        let Workload::Social(social) = &mut task.spec.workload else { panic!() };
+        (social.users.0, social.cache) = (users, SiteCache::Primed);
+        (config.users, config.url) = (users, Some(format!("http://{address}").parse().unwrap()));
+        task.addresses = vec![address.clone()];
+        let known = known(&task, &config).unwrap();
+        (task, known)
+    }
+
+    #[test]
+    fn a_cache_is_primed_over_a_few_connections() {
+        let check = |answers: usize, most: usize| {
+            let (address, accepted) = site(answers, Duration::ZERO);
+            let (task, known) = at(&address, 50);
+            let counters = primed(&task, &known, None, &Arc::default()).unwrap();
+            assert_eq!(counters[1], ("primed_requests".into(), 50.0));
+            let accepted = accepted.load(Ordering::Relaxed);
+            assert!(accepted <= most, "{accepted} connections of {answers} answers");
+        };
+        // One for each of those who ask, and one for the login.
+        check(usize::MAX, 4 + 1);
+        // The site closes them now and then: what it has answered fills at most eight, and each who asks has one that is not full.
+        check(6, 8 + 4 + 1);
     }
 }
