@@ -14,8 +14,8 @@ use agent::{Coordinator, Load, Outcome, Part, Tune};
 use anyhow::{Context, Result, bail};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
-use spec::Spec;
-use units::Time;
+use spec::{Spec, Workload};
+use units::{Nanos, Time};
 use workloads::web::FileSet;
 
 pub use options::agent_config;
@@ -62,12 +62,9 @@ impl Agents {
         stop: &AtomicBool,
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
-        let timing = [spec.time.warmup, spec.time.window, spec.generator.drain, spec.generator.timeout];
-        // Users of a site log in before the load.
-        let prepare_within = ALLOWANCE.saturating_add(logins(spec).into());
-        let takes = timing.iter().fold(prepare_within, |sum, part| sum.saturating_add((*part).into()));
+        let (prepare_within, end_within) = within(spec);
         let part = |share| part::of(task, files, share, shares).to_json().to_string();
-        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within: takes };
+        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
@@ -148,6 +145,20 @@ impl Agents {
     }
 }
 
+/// How long the agents may take until they are ready, and from then on until they have recorded all.
+fn within(spec: &Spec) -> (Duration, Duration) {
+    // Users of a site log in before the load.
+    let ready = ALLOWANCE.saturating_add(logins(spec).into());
+    // What was due last is followed to its end.
+    let last = match &spec.workload {
+        Workload::Video(video) => video.longest_chunk(),
+        Workload::Social(social) => social.limits.longest(),
+        Workload::Cache(_) | Workload::Web(_) | Workload::Movies(_) | Workload::Null(_) => Nanos::ZERO,
+    };
+    let parts = [spec.time.warmup, spec.time.window, spec.generator.drain.max(last), spec.generator.timeout];
+    (ready, parts.into_iter().fold(ready, |sum, part| sum.saturating_add(part.into())))
+}
+
 /// What is asked of the generators' machines.
 fn tune(action: &str, spec: &Spec) -> Tune {
     let cpus = spec.generator.agents.agents_cpus.as_ref();
@@ -213,4 +224,30 @@ fn show(gathered: &mut Gathered, line: &str) {
     let Ok(Line { live }) = serde_json::from_str::<Line>(line) else { return };
     gathered.add(live);
     gathered.whole().iter().for_each(live::print);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_to_be_due_may_take_as_long_as_they_are_followed() {
+        let longer = |workload: Workload| {
+            let usual = Spec { workload: Workload::Web(Box::default()), ..Spec::default() };
+            let ((ready, end), (_, least)) = (within(&Spec { workload, ..usual.clone() }), within(&usual));
+            assert!(ready >= ALLOWANCE);
+            (end - ready) - (least - ALLOWANCE)
+        };
+        let drain = Duration::from(Spec::default().generator.drain);
+        let video = spec::workload::Video {
+            chunk_timeout: Some(Nanos::from_secs(20)),
+            ..spec::workload::Video::default()
+        };
+        assert_eq!(longer(Workload::Video(Box::new(video))), Duration::from_secs(6 * 20) - drain);
+        let social = spec::workload::Social::default();
+        let limit = Duration::from(social.limits.longest());
+        assert!(limit > drain);
+        assert_eq!(longer(Workload::Social(Box::new(social))), limit - drain);
+        assert_eq!(longer(Workload::Movies(Box::default())), Duration::ZERO);
+    }
 }
