@@ -45,7 +45,7 @@ pub enum Sent {
     Null,
 }
 
-/// About how long those who have to log in before a load take to; nothing of most workloads.
+/// How long those who have to log in before a load may take to; nothing of most workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     social::logins(spec) + movies::logins(spec)
 }

@@ -32,6 +32,8 @@ use workloads::cache::{
 use workloads::movies::Movies;
 use workloads::null::Null;
 
+pub(crate) use self::ask::LOGIN_MOST;
+pub(crate) use self::several::AT_ONCE;
 use crate::config::{self, Sent};
 use crate::from_agents::Agents;
 use crate::live;

@@ -7,7 +7,7 @@ use crate::generate::Interrupted;
 
 /// Users who log in, or are asked for, at once before a load. Source: ours; as many as keep the processors of a small server busy
 /// with their passwords, and far fewer than it has programs for.
-const AT_ONCE: usize = 4;
+pub(crate) const AT_ONCE: usize = 4;
 
 /// What `work` makes of each of `items`, some at a time, in the order in which they are done. Each who works keeps what it needs
 /// from one item to the next.

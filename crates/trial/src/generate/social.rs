@@ -13,7 +13,7 @@ use spec::workload::SiteCache;
 use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
-use crate::generate::ask::{Kept, connect, keep};
+use crate::generate::ask::{Kept, LOGIN_MOST, connect, keep};
 use crate::generate::several::several;
 use crate::live;
 use crate::task::Task;
@@ -93,7 +93,7 @@ pub(super) fn primed(
         return Ok(Vec::new());
     }
     let begun = Instant::now();
-    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], tls, stop))?;
+    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
     let (done, of) = (AtomicUsize::new(0), users.len());
     // One connection for all that each asks for: this machine has no ports for as many as there may be users.
@@ -131,7 +131,7 @@ pub(super) fn logged_in(
         wanted.push((0, 0));
     }
     let one = |_: &mut (), (thread, user): &(u32, u32)| {
-        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop));
+        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop));
         ready.map(|ready| (*thread, ready))
     };
     let mut found = BTreeMap::<u32, Vec<Ready>>::new();
@@ -287,5 +287,14 @@ mod tests {
         check(usize::MAX, 4 + 1);
         // The site closes them now and then: what it has answered fills at most eight, and each who asks has one that is not full.
         check(6, 8 + 4 + 1);
+    }
+
+    #[test]
+    fn a_login_may_take_longer_than_another_request() {
+        let slow = workloads::cache::PATIENCE + Duration::from_millis(200);
+        let (address, _) = site(usize::MAX, slow);
+        let (task, known) = at(&address, 50);
+        let ready = logged_in(&task, &known, None, &Arc::default()).unwrap();
+        assert!(ready.iter().flatten().count() > 0);
     }
 }
