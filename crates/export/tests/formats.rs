@@ -116,6 +116,43 @@ fn a_closed_loop_says_so_in_every_format() {
 }
 
 #[test]
+fn sessions_that_are_closed_loops_say_so_in_every_format() {
+    let mut of_viewers = Trial { loop_kind: LoopKind::Open, closed_loop: None, ..trial() };
+    (of_viewers.sessions, of_viewers.offered_rps) = (Some(Sessions::default()), 2.5);
+    of_viewers.windows = vec![results::WindowPoint::default()];
+    let told = |trial: &Trial| {
+        let experiment = Experiment { trials: vec![trial.clone()], ..measured() };
+        let text = Metrics::of_trial("r", trial).openmetrics();
+        let label = text.split("loop=\"").nth(1).unwrap().split('"').next().unwrap();
+        for table in [trials(&experiment), windows(&experiment)] {
+            let place = table.columns.iter().position(|column| column.name == "loop").unwrap();
+            assert_eq!(table.rows[0][place], label.into());
+        }
+        let table = trials(&experiment);
+        let cell = |name: &str| {
+            let place = table.columns.iter().position(|column| column.name == name).unwrap();
+            table.rows[0][place].clone()
+        };
+        let in_sessions = text.contains("offered_sessions_per_second");
+        assert_ne!(in_sessions, text.contains("offered_requests_per_second"));
+        assert_eq!(cell("offered_sessions_per_s") == Cell::Empty, !in_sessions);
+        assert_eq!(cell("offered_rps") == Cell::Empty, in_sessions);
+        (label.to_owned(), in_sessions)
+    };
+    let mut check = |pacing: &str, expect: &str| {
+        let workload = serde_json::json!({ "kind": "video", "pacing": pacing });
+        of_viewers.spec = Some(serde_json::from_value(serde_json::json!({ "workload": workload })).unwrap());
+        assert_eq!(told(&of_viewers), (expect.to_owned(), true), "{pacing}");
+    };
+    check("open", "open");
+    check("closed", "closed within sessions");
+    check("player", "closed within sessions");
+    // So many users at once: what they achieved is in steps, as nothing was offered.
+    of_viewers.loop_kind = LoopKind::Closed;
+    assert_eq!(told(&of_viewers), ("closed".to_owned(), false));
+}
+
+#[test]
 fn what_sessions_felt_is_told_in_columns_and_metrics() {
     let mut of_sessions = trial();
     (of_sessions.loop_kind, of_sessions.closed_loop) = (LoopKind::Open, None);
