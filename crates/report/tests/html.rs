@@ -9,7 +9,7 @@ use results::{
     AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, LoopKind, Reason, ServerFigures, Service,
     ServiceUsage, Verdict,
 };
-use spec::workload::{Pacing, Social, Video};
+use spec::workload::{Pacing, Video};
 use spec::{Spec, Workload};
 
 const SECTIONS: [&str; 10] = [
@@ -612,7 +612,7 @@ fn sessions_that_are_closed_loops_are_not_called_open() {
     ];
     check(&viewers(Pacing::Closed), &within);
     check(&viewers(Pacing::Player), &within);
-    let users = page(Workload::Social(Box::new(Social::default())), LoopKind::Closed);
+    let users = page(Workload::Social(Box::default()), LoopKind::Closed);
     check(&users, &["so many users are there at once", "due at a time that depends on the answers before."]);
     assert!(!users.contains("The corrected column"));
 }
