@@ -109,6 +109,11 @@ same(Feed::cursor([$post(9, 99_000), $post(7, 98_000)], 100_000), 6, 'the cursor
 same($post(1, 1_700_000_000_123)->time(), '2023-11-14T22:13:20Z', 'a time');
 same([$post(1, time() * 1000)->ago(), $post(1, (time() - 7300) * 1000)->ago()], ['just now', '2 h'], 'how long ago');
 
+// What is old where the cache has failed for a moment is not for longer than the newest posts and messages.
+foreach ([Friends::class, Users::class, Wall::class, Chat::class] as $class) {
+    same((new \ReflectionClassConstant($class, 'KEEP'))->getValue(), 600, "seconds in the cache: $class");
+}
+
 // Pictures.
 $image = static function (int $width, int $height, callable $encode): string {
     $image = imagecreatetruecolor($width, $height);
