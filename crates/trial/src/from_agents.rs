@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agent::{Coordinator, Load, Outcome, Part, Tune};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{Spec, Workload};
@@ -53,7 +53,7 @@ impl Agents {
 
     /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
     ///
-    /// Errors: nothing was recorded, or what cannot be merged.
+    /// Errors: nothing was recorded, or what cannot be merged; [`NotOffered`].
     pub(crate) fn gather(
         &mut self,
         task: &Task,
@@ -69,7 +69,7 @@ impl Agents {
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
         // What ends a load early ends the sessions, too, with which the agents revert all.
-        let outcome = self.coordinator.run(&load, stop, look_on)?;
+        let outcome = self.coordinator.run(&load, stop, look_on).map_err(not_offered)?;
         self.undo(spec, &outcome);
         self.opened = Some(Time(outcome.start_ns) + spec.time.warmup);
         let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
@@ -143,6 +143,34 @@ impl Agents {
     pub(crate) fn records(self) -> Vec<AgentRecord> {
         self.records
     }
+}
+
+/// The load cannot be offered, whatever the server does: a trial of it is invalid.
+#[derive(Debug)]
+pub(crate) struct NotOffered(pub(crate) Invalid);
+
+impl NotOffered {
+    /// What stands before the reason, as a generator says it to the agent that has started it.
+    const WORDS: &str = "this load cannot be offered: ";
+}
+
+impl std::fmt::Display for NotOffered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", NotOffered::WORDS, self.0.detail)
+    }
+}
+
+impl std::error::Error for NotOffered {}
+
+/// An error of agents, and whether one of their generators has said that the load cannot be offered.
+fn not_offered(error: agent::Error) -> Error {
+    if let agent::Error::Failed { agent, why } = &error
+        && let Some((_, why)) = why.split_once(NotOffered::WORDS)
+    {
+        let detail = format!("{agent}: {}", why.trim());
+        return NotOffered(Invalid { reason: Reason::RateMissed, detail }).into();
+    }
+    error.into()
 }
 
 /// How long the agents may take until they are ready, and from then on until they have recorded all.

@@ -10,6 +10,7 @@ use openloop::{Generator, Load, Plan, Recording};
 use results::{Invalid, Reason};
 use spec::Workload;
 use spec::workload::SiteCache;
+use units::ParseError;
 use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
@@ -45,16 +46,29 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
         }
     }
     if plan.clients.is_some() {
-        config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads())?;
+        check_users(task, config)??;
     }
     Ok(())
+}
+
+/// Whether there are users enough for the threads of all generators: this one and those beside it, or those of agents.
+fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseError>> {
+    let asked = &task.spec.generator;
+    let draw = config.draw()?;
+    let agents = asked.agents.agents.len() as u32;
+    if agents == 0 {
+        return Ok(config.check_users(&draw, task.share.1, asked.threads()));
+    }
+    let threads = spec::Generator { cpus: asked.agents.agents_cpus.clone(), ..asked.clone() }.threads();
+    // The part of the first, which is the largest.
+    let population = config.population.map(|users| users.div_ceil(agents));
+    Ok(SocialConfig { population, ..config.clone() }.check_users(&draw, agents, threads))
 }
 
 /// Why this load cannot be offered to a site of so many users; such a trial is invalid without being run, so that a search goes
 /// on with a lower rate.
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
-    let checked = config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads());
-    Ok(checked.err().map(|error| {
+    Ok(check_users(task, config)?.err().map(|error| {
         // Of a rate that was computed, no more digits than say something.
         let rate = (1e3 * config.users_per_s).round() / 1e3;
         let detail = format!("{rate} sessions a second: {}; {}", error.problem, error.hint);
@@ -215,6 +229,13 @@ mod tests {
         // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
         check("10", 1, &[]);
         check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
+        // Of agents as well, whose generators share them out.
+        let (mut task, config) = task("10", 1);
+        task.spec.generator.agents.agents = ["a:1", "b:1"].map(String::from).into();
+        assert_eq!(too_many(&task, &config).unwrap(), None);
+        task.spec.generator.agents.agents_cpus = Some("0-19".parse().unwrap());
+        let detail = too_many(&task, &config).unwrap().unwrap().detail;
+        assert!(detail.contains("on each of 40 threads 25"), "{detail}");
     }
 
     /// A site in this process, which keeps connections open for so many answers and takes so long for a login; its connections
