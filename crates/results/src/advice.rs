@@ -96,19 +96,23 @@ fn mean_us(trial: &Trial, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> 
     (all > 0.0).then(|| sum / all)
 }
 
-/// How many threads of a service were occupied, of those that it has. A service that answers many requests by one thread has more
-/// under way than threads: it is told by its processor time.
+/// How many threads of a service were occupied, of those that it has: a service that writes spans has no more requests at work than
+/// threads, and is full where a sample finds more. What a store has of spans is how long its callers waited, which occupies nothing of
+/// it: it is told by its processor time, and where that is more than its threads could take, those are not what it runs out of.
 fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
     let count = f64::from(service.threads).max(1.0);
-    let mut occupied = 0.0;
-    for (operation, rate) in operations(trial) {
-        let of = operation.services.iter().find(|one| one.name == service.name);
-        let busy_ns = of.map_or(0, |one| one.busy_ns) as f64 / operation.all.requests as f64;
-        occupied += rate * busy_ns / 1e9;
-    }
-    let busy =
-        if occupied <= count { occupied } else { processors(service, trial).unwrap_or(0.0).min(count) };
-    let wait = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
+    let busy = if is_store(trial, &service.name) {
+        processors(service, trial).filter(|busy| *busy <= count)?
+    } else {
+        let mut occupied = 0.0;
+        for (operation, rate) in operations(trial) {
+            let of = operation.services.iter().find(|one| one.name == service.name);
+            let busy_ns = of.map_or(0, |one| one.busy_ns) as f64 / operation.all.requests as f64;
+            occupied += rate * busy_ns / 1e9;
+        }
+        occupied.min(count)
+    };
+    let wait = wait_us(service, trial)?;
     let instances = f64::from(service.instances.max(1));
     let more = count + count / instances;
     Some(Resource {
@@ -118,6 +122,25 @@ fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
         waits_us: (wait, wait * shrunk(count, more, busy)),
         mean_us: mean_us(trial, |_, _| true)?,
     })
+}
+
+/// Whether all that calls it took it for a store.
+fn is_store(trial: &Trial, name: &str) -> bool {
+    let edges = trial.traces.iter().flat_map(|traces| &traces.edges);
+    let mut called = edges.filter(|edge| edge.callee == name).peekable();
+    called.peek().is_some() && called.all(|edge| edge.is_store)
+}
+
+/// How long a request waited for one of its threads. Of the service at the entrance, where its spans begin only once a thread is there,
+/// that lies in what is between the generator and the span: all of it is taken for the wait, which is too much by what the network and
+/// what stands before it take. Units: µs.
+fn wait_us(service: &Service, trial: &Trial) -> Option<f64> {
+    let queue = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
+    let mut edges = trial.traces.iter().flat_map(|traces| &traces.edges);
+    if queue > 0.0 || edges.any(|edge| edge.callee == service.name) {
+        return Some(queue);
+    }
+    mean_us(trial, |_, part| part == Part::Front)
 }
 
 /// How many processors a service kept busy in the window; of results that do not tell, from the start of the generator to its end.
@@ -183,6 +206,115 @@ fn waiting(count: f64, busy: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Arrivals, EdgeTimes, Group, Operation, PartTime, ServiceTime, ServiceUsage, TracedOperation, Traces,
+    };
+
+    const MS: u64 = 1_000_000;
+
+    /// What of one request a service is occupied, with its parts, and its processor time of the window. Units: µs, s.
+    struct Of {
+        name: &'static str,
+        busy_us: u64,
+        parts: Vec<(Part, u64)>,
+        cpu_s: f64,
+    }
+
+    fn of(name: &'static str, busy_us: u64, parts: &[(Part, u64)], cpu_s: f64) -> Of {
+        Of { name, busy_us, parts: parts.to_vec(), cpu_s }
+    }
+
+    /// 200 requests a second for 10 s, each of which takes 50 ms in all.
+    fn trial(services: &[Of], edges: &[(&str, &str, bool)]) -> Trial {
+        let time = |of: &Of| ServiceTime {
+            name: of.name.into(),
+            busy_ns: 100 * of.busy_us * 1_000,
+            parts: of
+                .parts
+                .iter()
+                .map(|(part, us)| PartTime { part: *part, all_ns: 100 * us * 1_000, ..PartTime::default() })
+                .collect(),
+            ..ServiceTime::default()
+        };
+        let edge = |(caller, callee, is_store): &(&str, &str, bool)| EdgeTimes {
+            caller: (*caller).into(),
+            callee: (*callee).into(),
+            is_store: *is_store,
+            ..EdgeTimes::default()
+        };
+        let traced = TracedOperation {
+            name: "browse".into(),
+            all: Group { requests: 100, root_ns: 100 * 50 * MS, tracer_ns: 0 },
+            services: services.iter().map(time).collect(),
+            ..TracedOperation::default()
+        };
+        let outcomes = Some(Arrivals { completed: 2_000, ..Arrivals::default() });
+        let used = |of: &Of| ServiceUsage {
+            name: of.name.into(),
+            window_cpu_s: Some(of.cpu_s),
+            ..ServiceUsage::default()
+        };
+        Trial {
+            window_s: 10.0,
+            operations: vec![Operation { name: "browse".into(), outcomes, ..Operation::default() }],
+            services: services.iter().map(used).collect(),
+            traces: Some(Traces {
+                operations: vec![traced],
+                edges: edges.iter().map(edge).collect(),
+                ..Traces::default()
+            }),
+            ..Trial::default()
+        }
+    }
+
+    fn service(name: &str, threads: u32) -> Service {
+        Service { name: name.into(), threads, instances: 1, cpus: vec![0], ..Service::default() }
+    }
+
+    fn first(services: &[Service], trial: &Trial) -> Resource {
+        Resource::first(Resource::all_of(services, trial)).unwrap()
+    }
+
+    #[test]
+    fn a_service_whose_threads_are_all_occupied_is_full() {
+        // A sample of 5.1 ms at 200 a second finds 1.02 threads of one occupied; it works for a third of that.
+        let plot = of("plot", 5_100, &[(Part::Queue, 30_000)], 3.0);
+        let found = first(&[service("plot", 1)], &trial(&[plot], &[("php", "plot", false)]));
+        assert_eq!((found.name(), found.used()), ("plot", 1.0));
+    }
+
+    #[test]
+    fn a_store_is_told_by_its_processor_time() {
+        let services = [
+            of("movie-info", 1_000, &[(Part::Application, 1_000)], 3.5),
+            // Its callers wait for it for 0.45 of the time.
+            of("movies-db", 2_250, &[(Part::Store, 2_250)], 0.5),
+        ];
+        let edges = [("php", "movie-info", false), ("movie-info", "movies-db", true)];
+        let found = first(&[service("movie-info", 4), service("movies-db", 1)], &trial(&services, &edges));
+        assert!(found.name() == "processors" && (found.used() - 0.4).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn a_store_that_uses_more_processors_than_threads_has_no_threads_to_run_out_of() {
+        let trial = trial(&[of("movies-db", 2_250, &[], 20.0)], &[("movie-info", "movies-db", true)]);
+        let all = Resource::all_of(&[service("movies-db", 1)], &trial);
+        assert!(all.iter().all(|one| one.name() == "processors"), "{all:?}");
+    }
+
+    #[test]
+    fn a_wait_before_the_entrance_gets_shorter() {
+        let check = |queue_us: u64, front_us: u64, wait_us: f64| {
+            let php = [(Part::Queue, queue_us), (Part::Application, 4_500)];
+            let services = [of("php", 4_500, &php, 0.5), of("front", 0, &[(Part::Front, front_us)], 0.0)];
+            let found = first(&[service("php", 1)], &trial(&services, &[("php", "plot", false)]));
+            assert_eq!((found.name(), found.waits_us.0), ("php", wait_us));
+            assert!(found.mean_with_one_more_us() < 50_000.0 - 0.8 * wait_us, "{found:?}");
+        };
+        check(0, 30_000, 30_000.0);
+        // Where its spans tell of the wait, the front is the network.
+        check(20_000, 5_000, 20_000.0);
+    }
 
     #[test]
     fn waits_are_those_of_the_books() {
