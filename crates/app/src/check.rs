@@ -195,6 +195,11 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
             return Err(format!("file '{}': a path within the folder of the instance", file.path));
         }
     }
+    if let Some(serving) = &service.serving
+        && !service.files.iter().any(|file| file.path == serving.path)
+    {
+        return Err(format!("serving: there is no file '{}' of the service", serving.path));
+    }
     service.prepare.iter().try_for_each(|command| of_command(Some(command)))?;
     let version = service.program.version.iter();
     for pattern in version.flat_map(|version| [Some(&version.pattern), version.build.as_ref()]).flatten() {

@@ -169,6 +169,8 @@ pub struct Service {
     /// When it is ready.
     #[serde(default)]
     pub ready: Ready,
+    /// Where its files say how many threads or processes an instance serves by; without it by as many as it is given.
+    pub serving: Option<Serving>,
     /// How it is stopped.
     #[serde(default)]
     pub stop: Stop,
@@ -247,6 +249,23 @@ impl Ready {
 impl Default for Ready {
     fn default() -> Ready {
         Ready { line: None, error_line: None, children: None, http: None, within: Ready::usual_time() }
+    }
+}
+
+/// What a written file says of how many requests an instance works on at once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Serving {
+    /// The path of the file in the folder of the instance.
+    pub path: String,
+    /// What stands before the number in its line: `threads=`.
+    pub line: String,
+}
+
+impl Serving {
+    /// The number that the text of the file says.
+    pub fn read(&self, text: &str) -> Option<usize> {
+        text.lines().find_map(|line| line.strip_prefix(&self.line)?.trim().parse().ok())
     }
 }
 

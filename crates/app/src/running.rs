@@ -385,6 +385,7 @@ impl Running {
                 instances: &started.instances,
                 addresses: started.addresses.iter().flatten().map(Address::to_string).collect(),
                 configuration: started.configuration.as_deref(),
+                folders: &started.folders,
             }),
             Part::Elsewhere(away) => RunningPart::Elsewhere(away),
         })
@@ -489,12 +490,23 @@ pub struct RunningService<'a> {
     pub addresses: Vec<String>,
     /// The configuration of the first instance, where the description has it recorded.
     pub configuration: Option<&'a str>,
+    folders: &'a [OwnFolder],
 }
 
 impl RunningService<'_> {
     /// The processes that serve, workers included.
     pub fn pids(&self) -> Vec<u32> {
         self.instances.iter().flat_map(Instance::pids).collect()
+    }
+
+    /// By how many threads or processes its instances serve together, as their files say; `None` where those do not.
+    pub fn serving(&self) -> Option<usize> {
+        let serving = self.service.serving.as_ref()?;
+        let of = |folder: &OwnFolder| {
+            serving.read(&std::fs::read_to_string(folder.path().join(&serving.path)).ok()?)
+        };
+        let each: Option<Vec<usize>> = self.folders.iter().map(of).collect();
+        each.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
     }
 
     /// The name of its program and its version; empty where the version is not known before it answers.

@@ -157,6 +157,25 @@ fn the_movie_site_in_one_pod_has_one_way_in() {
     assert!(!script.contains("\nawait "), "{script}");
 }
 
+#[test]
+fn the_movie_site_says_by_how_many_each_service_serves() {
+    let files = deployment("movies", Layout::Apart, &[]).chart().unwrap();
+    let app = app::of_name("movies").unwrap();
+    let said = |name: &str| {
+        let serving = app.service(name).unwrap().serving.as_ref()?;
+        serving.read(&files[&format!("files/movies-{name}/{name}.{}", serving.path)])
+    };
+    // Four processes for each of its threads.
+    assert_eq!(said("php"), Some(16));
+    let compose = &files["files/movies-compose-page/compose-page.service.conf"];
+    let rendered = compose.split_once("\nthreads=").unwrap().1.lines().next().unwrap();
+    assert_eq!(said("compose-page"), Some(rendered.parse().unwrap()));
+    for service in app.services.iter().filter(|one| !one.methods.is_empty()) {
+        assert!(said(&service.name).is_some(), "{}", service.name);
+    }
+    assert_eq!(said("web"), None);
+}
+
 /// What is called in configurations of a chart, `HOST:PORT`, is a service of the chart that has the port.
 #[test]
 fn the_movie_site_apart_reaches_what_it_calls() {

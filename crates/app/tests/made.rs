@@ -45,6 +45,7 @@ args = ["{{ own }}/service.conf"]
 file = [{ path = "service.conf", template = "service.conf.j2" }]
 listen = [{ port = 9090 }]
 ready = { line = "ready " }
+serving = { path = "service.conf", line = "threads=" }
 counters = { thrift = "counters" }
 
 [kind.python]
@@ -276,6 +277,8 @@ fn an_application_of_two_kinds_is_built_and_runs() {
     assert!(front.contains(&format!("\nupstream.plot={}\n", address("plot.0"))), "{front}");
     assert!(front.contains(&format!("\nupstream.ads={} optional\n", address("ads.0"))), "{front}");
     assert!(front.contains("\ndata=\n") && front.contains("\nthreads=2\n"), "of three for two: {front}");
+    let serving = |name: &str| running.services().find(|one| one.service.name == name).unwrap().serving();
+    assert_eq!((serving("front"), serving("films-cache")), (Some(3), None), "all instances together");
     let plot = conf("plot");
     let db = folder_of(&running, "films-db").display().to_string();
     assert!(plot.contains(&format!("\nstore.films={db} True\ncache.films=1\n")), "{plot}");

@@ -207,7 +207,7 @@ impl ManagedServer {
             entrances: entrances.map(|entrance| entrance.workload.name().to_owned()).collect(),
             form: placement.form.to_string(),
             instances: one.instances.len() as u32,
-            threads: placement.threads as u32,
+            threads: one.serving().unwrap_or(placement.threads) as u32,
             memory_bytes: placement.memory.0,
             cpus: placement.cpus.clone(),
             addresses: one.addresses.clone(),
