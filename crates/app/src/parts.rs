@@ -133,6 +133,9 @@ pub struct Counters {
     /// counters by their paths.
     #[serde(default)]
     pub patterns: Vec<String>,
+    /// Names of those that say how many there are now and count nothing: of them no growth is recorded.
+    #[serde(default)]
+    pub gauges: Vec<String>,
 }
 
 /// Bytes that a service answers.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use app::{Running, RunningPart, RunningService};
+use app::{Running, RunningPart, RunningService, Service};
 use host::cpu_time::{ProcessTicks, ticks_per_second};
 use reactor::monotonic_now;
 use results::ServiceUsage;
@@ -38,7 +38,9 @@ impl Usage {
     /// counters, and one to each other machine.
     pub(super) fn of(running: &Running) -> Usage {
         // A service that does not answer is found out by the trial.
-        Usage::read(running, |name| running.counters(name).ok().flatten().unwrap_or_default())
+        Usage::read(running, |service| {
+            counting(service, running.counters(&service.name).ok().flatten().unwrap_or_default())
+        })
     }
 
     /// The same without the counters of services of this machine, which are asked nothing.
@@ -46,7 +48,7 @@ impl Usage {
         Usage::read(running, |_| BTreeMap::new())
     }
 
-    fn read(running: &Running, counters: impl Fn(&str) -> BTreeMap<String, f64>) -> Usage {
+    fn read(running: &Running, counters: impl Fn(&Service) -> BTreeMap<String, f64>) -> Usage {
         let reading = |one: RunningService<'_>| {
             let pids = one.pids();
             let ticks = pids.iter().filter_map(|pid| Some((*pid, ticks(*pid)?)));
@@ -54,7 +56,7 @@ impl Usage {
                 name: one.service.name.clone(),
                 ticks: ticks.collect(),
                 resident_bytes: pids.iter().map(|pid| resident_bytes(*pid)).sum(),
-                counters: counters(&one.service.name),
+                counters: counters(one.service),
             }
         };
         let readings = |part: RunningPart<'_>| match part {
@@ -96,6 +98,15 @@ impl Usage {
         };
         self.0.into_iter().map(used).collect()
     }
+}
+
+/// Those counters of a service that count, and do not say how many there are at the moment.
+fn counting(service: &Service, mut counters: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let gauges = service.counters.iter().flat_map(|counters| &counters.gauges);
+    for gauge in gauges {
+        counters.remove(gauge);
+    }
+    counters
 }
 
 /// What services have used, read again and again beside a load: when its window opened is known once it is over.
@@ -186,6 +197,21 @@ mod tests {
         let [used] = &now.since(&before)[..] else { panic!("one service") };
         let grown = |name: &str| used.counters.get(name).copied();
         assert_eq!((grown("edge.a.b.wall.9"), grown("new"), grown("hits")), (Some(3.0), None, Some(0.0)));
+    }
+
+    #[test]
+    fn what_says_how_many_there_are_now_does_not_count() {
+        let check = |app: &str, service: &str, counter: &str, gauge: &str| {
+            let app = app::of_name(app).unwrap();
+            let read = BTreeMap::from([(counter.to_owned(), 5.0), (gauge.to_owned(), 3.0)]);
+            let counts = counting(app.service(service).unwrap(), read);
+            assert_eq!(counts, BTreeMap::from([(counter.to_owned(), 5.0)]), "{service}");
+        };
+        check("social", "php", "accepted conn", "listen queue");
+        check("social", "nginx", "requests", "active_connections");
+        check("social", "memcached", "get_hits", "curr_connections");
+        check("movies", "movies-db", "commits", "connections");
+        check("movies", "web", "requests", "waiting");
     }
 
     #[test]
