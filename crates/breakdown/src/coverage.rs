@@ -1,7 +1,7 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use results::{Coverage, LostSpans};
-use traces::{Kind, Outcome, Request};
+use traces::{Kind, Outcome, Request, Span};
 
 use crate::Observed;
 
@@ -35,11 +35,29 @@ pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
     }
 }
 
-/// Whether no span of a request lacks its other end. A call that was not answered may have had none.
+/// Whether no span of a request lacks its other end. A call that was not answered may have had none, and one that was made once more,
+/// since its connection failed, two: what hangs on the first hangs on no answer.
 fn is_whole(request: &Request) -> bool {
     let has_both = |call: &traces::Call| {
         let is_answered = matches!(call.span.outcome, Outcome::Ok | Outcome::Refused);
         call.span.kind == Kind::Store || call.served.is_some() || !is_answered
     };
-    request.orphans.is_empty() && request.root.all().iter().all(|served| served.calls.iter().all(has_both))
+    let calls = || request.root.all().into_iter().flat_map(|served| &served.calls);
+    let mut answered_before: BTreeSet<u64> =
+        calls().filter(|call| call.span.is_retried).map(|call| call.span.span).collect();
+    let mut orphans: Vec<&Span> = request.orphans.iter().collect();
+    loop {
+        let left = orphans.len();
+        orphans.retain(|span| {
+            let is_below = answered_before.contains(&span.parent);
+            if is_below {
+                answered_before.insert(span.span);
+            }
+            !is_below
+        });
+        if orphans.len() == left {
+            break;
+        }
+    }
+    orphans.is_empty() && calls().all(has_both)
 }

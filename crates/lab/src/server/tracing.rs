@@ -144,9 +144,7 @@ fn loss(traces: &Traces) -> Option<String> {
         let none = sampled - joined;
         words.push(format!("of {none} of {sampled} answered requests the span at the entrance is missing"));
     }
-    // Of a call that was made once more, since its connection failed, both may have been answered.
-    let retried: u64 = traces.edges.iter().map(|edge| edge.retried).sum();
-    if whole + retried < joined {
+    if whole < joined {
         words.push(format!("of {} of {joined} requests a call lacks its other end", joined - whole));
     }
     (!words.is_empty()).then(|| words.join("; "))

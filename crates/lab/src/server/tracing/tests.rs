@@ -212,3 +212,42 @@ fn what_writes_no_spans_is_refused_before_it_starts() {
         "its service plot would leave them on the machine of the agent at 10.0.0.5:7070",
     );
 }
+
+#[test]
+fn a_call_that_was_made_once_more_excuses_no_other_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut requests = asked(RequestOutcome::Completed);
+    let mut other = requests.requests[0].clone();
+    (other.trace, other.span) = ("08".repeat(16), 199);
+    requests.requests.push(other);
+    let of_other = |span: Span| Span { trace: TraceId([8; 16]), ..span };
+    let check = |has_plots_end: bool, says: Option<&str>| {
+        left_in(folder.path());
+        let again = Span {
+            is_retried: true,
+            ..span(Kind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108])
+        };
+        let php = [
+            span(Kind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
+            // Its first connection was lost with the answer.
+            again,
+            of_other(span(Kind::Server, PHP, 0, (11, 199), [100, 101, 101, 110, 110, 110])),
+            of_other(span(Kind::Client, PHP, PLOT, (12, 11), [102, 102, 102, 102, 108, 108])),
+        ];
+        let mut plot = vec![
+            span(Kind::Server, PLOT, 0, (3, 2), [102, 102, 102, 103, 103, 103]),
+            span(Kind::Store, PLOT, 35, (5, 3), [102, 102, 102, 102, 103, 103]),
+            span(Kind::Server, PLOT, 0, (4, 2), [103, 103, 103, 107, 107, 107]),
+        ];
+        if has_plots_end {
+            plot.push(of_other(span(Kind::Server, PLOT, 0, (13, 12), [103, 103, 103, 107, 107, 107])));
+        }
+        fs::write(folder.path().join("php-0.spans"), file(PHP, &php)).unwrap();
+        fs::write(folder.path().join("plot-0.spans"), file(PLOT, &plot)).unwrap();
+        let wrote = 5 + plot.len() as u64;
+        let (reason, _) = found(folder.path(), &requests, &mut || wrote, Duration::ZERO);
+        assert_eq!(reason.map(|invalid| invalid.detail).as_deref(), says);
+    };
+    check(true, None);
+    check(false, Some("of 1 of 2 requests a call lacks its other end"));
+}
