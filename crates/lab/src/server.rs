@@ -22,6 +22,7 @@ pub use app::{Making, Restart, Seed};
 pub(crate) use calls::is_cell;
 pub use files::{Files, SetFiles};
 use managed::ManagedServer;
+pub(crate) use options::span_bytes;
 pub use options::{ServerOptions, data_settings, is_traced, people_of};
 pub use spec::FilesPlace;
 pub(crate) use usage::{Readings, Usage};

@@ -17,6 +17,7 @@ use super::quiet::{Kernel, Look};
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
+use crate::server::span_bytes;
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
     data_settings, is_traced, people_of,
@@ -99,7 +100,7 @@ impl Bench {
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
         let people = people_of(&spec.workload);
         let data = data_settings(&spec.workload, &target.server);
-        let traced = is_traced(&spec.workload);
+        let (traced, span_bytes) = (is_traced(&spec.workload), span_bytes(&spec));
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;
@@ -115,6 +116,7 @@ impl Bench {
             files,
             people,
             traced,
+            span_bytes,
             ..ServerOptions::of(target, &setup.exe, listed, generator.connections())
         }
         .beginning_with(data);

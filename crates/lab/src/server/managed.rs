@@ -54,7 +54,7 @@ impl ManagedServer {
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
         plan.files = served.as_ref().map(|served| served.folder().into());
         plan.videos = options.files.as_ref().and_then(Files::videos);
-        let spans = options.traced.then(SpanFolder::make).transpose()?;
+        let spans = options.traced.then(|| SpanFolder::make(options.span_bytes)).transpose()?;
         plan.spans = spans.as_ref().map(|spans| spans.path().into());
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;

@@ -1,13 +1,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use app::{Addresses, App, PeopleSet, Placement, Plan};
 use launch::{Form, Subnet};
 use spec::{TargetName, Workload};
 use units::Bytes;
 
-use super::Files;
+use super::{Files, spans};
 
 /// How a server that is started here is set up.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,8 @@ pub struct ServerOptions {
     pub people: Option<PeopleSet>,
     /// Whether its services write spans of requests that are traced.
     pub traced: bool,
+    /// Bytes of the spans of a trial, for which room is looked for.
+    pub span_bytes: u64,
 }
 
 /// The users whose data a server begins with that is started for a workload; `None` of a workload that has none.
@@ -77,6 +80,17 @@ pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
 /// Whether `workload` traces requests.
 pub fn is_traced(workload: &Workload) -> bool {
     matches!(workload, Workload::Movies(movies) if movies.trace.is_on())
+}
+
+/// How many bytes of spans a trial of `spec` leaves, about.
+pub(crate) fn span_bytes(spec: &spec::Spec) -> u64 {
+    let Workload::Movies(movies) = &spec.workload else { return 0 };
+    let rate = match &spec.load {
+        spec::Load::Rate(rate) => Some(rate.rps()),
+        _ => None,
+    };
+    let time = [spec.time.warmup, spec.time.window, spec.generator.drain].map(Duration::from).iter().sum();
+    movies.trace.one_in().map_or(0, |one_in| spans::bytes_of(time, rate, one_in))
 }
 
 /// Whether a target is the application `name`, or one like it that begins with the same data.
@@ -114,6 +128,8 @@ impl ServerOptions {
             files: None,
             people: None,
             traced: false,
+            // A minute of which one request in ten is traced.
+            span_bytes: spans::bytes_of(Duration::from_secs(60), None, 10),
         }
     }
 

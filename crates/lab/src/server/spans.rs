@@ -18,6 +18,12 @@ use crate::Error;
 const MEMORY: &str = "/dev/shm";
 /// The type of such a file system. Source: `statfs(2)`, `TMPFS_MAGIC`.
 const TMPFS: u64 = 0x0102_1994;
+/// Spans of a request. Source: a page of the movie site has some 60, and the other queries fewer (`studies/69-movies-tracing`).
+const SPANS: f64 = 60.0;
+/// The rate where none is known. Source: ours, three times what the movie site answers on two processors. Units: rps.
+const RATE: f64 = 1_000.0;
+/// With less room a file system is full. Source: ours, what some services write at once. Units: bytes.
+const FULL: u64 = 1 << 20;
 /// How often it is looked whether all spans are there.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -25,13 +31,14 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct SpanFolder(OwnFolder);
 
 impl SpanFolder {
-    /// A new one, in memory where this machine has such files: a disk would take part in what is measured.
+    /// A new one for so many bytes, in memory where this machine has such files with room for them: a disk would take part in what is
+    /// measured.
     ///
     /// Errors: it cannot be made.
-    pub(super) fn make() -> Result<SpanFolder, Error> {
-        let memory = Path::new(MEMORY);
-        let is_memory = statfs(memory).is_ok_and(|of| of.f_type as u64 == TMPFS);
-        let made = is_memory.then(|| OwnFolder::make(memory).ok()).flatten();
+    pub(super) fn make(bytes: u64) -> Result<SpanFolder, Error> {
+        let memory = statfs(MEMORY).ok().filter(|of| of.f_type as u64 == TMPFS);
+        let free = memory.map(|of| of.f_bavail.saturating_mul(of.f_bsize as u64));
+        let made = has_room(free, bytes).then(|| OwnFolder::make(Path::new(MEMORY)).ok()).flatten();
         let folder = made.map_or_else(|| OwnFolder::make(&std::env::temp_dir()), Ok)?;
         // Services run under an account of their own.
         let open = fs::Permissions::from_mode(0o777);
@@ -46,6 +53,32 @@ impl SpanFolder {
     pub(super) fn path(&self) -> &Path {
         self.0.path()
     }
+}
+
+/// Whether so many bytes fit into memory with so much room; of none nothing is known, or there is none.
+fn has_room(free: Option<u64>, bytes: u64) -> bool {
+    free.is_some_and(|free| free >= bytes)
+}
+
+/// How many bytes of spans a trial leaves: of `time` at a rate, or [`RATE`] where it is searched for, of one request in so many.
+pub(super) fn bytes_of(time: Duration, rate_rps: Option<f64>, one_in: u32) -> u64 {
+    let requests = rate_rps.unwrap_or(RATE) * time.as_secs_f64() / f64::from(one_in);
+    (requests * SPANS * SPAN_BYTES as f64) as u64
+}
+
+/// That nothing more can be written to `folder`, in words; `None` where something can, or it is not known.
+pub(super) fn full(folder: &Path) -> Option<String> {
+    let of = statfs(folder).ok()?;
+    says_full(of.f_bavail.saturating_mul(of.f_bsize as u64), folder)
+}
+
+fn says_full(free: u64, folder: &Path) -> Option<String> {
+    (free < FULL).then(|| {
+        format!(
+            "there are only {free} bytes left for {}; make room there, or trace fewer requests",
+            folder.display()
+        )
+    })
 }
 
 /// The files of spans in a folder, with their lengths.
@@ -122,4 +155,31 @@ fn read(files: &BTreeMap<PathBuf, u64>) -> io::Result<Vec<SpanFile>> {
         all.extend(SpanFile::read(&fs::read(path)?));
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_go_to_memory_that_has_room_for_them() {
+        // 200 requests a second for 60 s, each traced, of 60 spans of 128 bytes: 92 MB.
+        let bytes = bytes_of(Duration::from_secs(60), Some(200.0), 1);
+        assert_eq!(bytes, 92_160_000);
+        assert_eq!(bytes_of(Duration::from_secs(60), Some(200.0), 100), 921_600);
+        assert_eq!(bytes_of(Duration::from_secs(60), None, 1), 5 * bytes);
+        let check = |free: Option<u64>, expect: bool| assert_eq!(has_room(free, bytes), expect, "{free:?}");
+        // What a container has unless more is asked for.
+        check(Some(64 << 20), false);
+        check(Some(bytes), true);
+        check(None, false);
+    }
+
+    #[test]
+    fn a_full_folder_is_named() {
+        let folder = Path::new("/dev/shm/spans");
+        assert_eq!(says_full(1 << 20, folder), None);
+        let words = says_full(4_096, folder).unwrap();
+        assert!(words.starts_with("there are only 4096 bytes left for /dev/shm/spans;"), "{words}");
+    }
 }

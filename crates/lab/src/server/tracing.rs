@@ -83,7 +83,13 @@ fn gathered(
 ) -> (Option<Invalid>, Option<Traces>) {
     let invalid = |detail: String| Some(Invalid { reason: Reason::SpansLost, detail });
     match spans::await_all(folder, gathering, within) {
-        Ok(traces) => (loss(&traces).and_then(invalid), Some(traces)),
+        Ok(traces) => {
+            let words = loss(&traces).map(|lost| match spans::full(folder) {
+                Some(full) => format!("{lost}; {full}"),
+                None => lost,
+            });
+            (words.and_then(invalid), Some(traces))
+        }
         Err(error) => (invalid(unread(folder, &error)), None),
     }
 }
