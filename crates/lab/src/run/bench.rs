@@ -213,6 +213,18 @@ impl Bench {
         self.maxima.iter().min_by(|a, b| a.reference_rps().total_cmp(&b.reference_rps()))
     }
 
+    /// Why it is no maximum of its servers: more could not be offered to one of them.
+    pub(super) fn not_offered(&self) -> Option<Invalid> {
+        let experiment = self.trials.experiment();
+        let of = |(target, maximum): (&results::Target, &MaxThroughput)| {
+            let searched = experiment.trials_of(&target.name);
+            let searched =
+                searched.filter(|trial| trial.purpose == Purpose::MaxSearch && trial.block == maximum.block);
+            search::not_offered(searched, maximum.low_rps)
+        };
+        experiment.targets.iter().zip(&self.maxima).find_map(of)
+    }
+
     /// Why it is not to be believed, and no share of it.
     pub(super) fn drift(&self) -> Option<&Invalid> {
         self.drift.as_ref()

@@ -228,6 +228,9 @@ impl<'a> Runner<'a> {
         let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
         let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
         let given_up = self.benches[point.of].as_ref().and_then(Bench::given_up).cloned();
+        if point.experiment.load == Load::Maximum {
+            invalidated.extend(self.benches[point.of].as_ref().and_then(Bench::not_offered));
+        }
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
         if needs && of.is_none() {
             return Ok(given_up.map(|why| Measured::nothing(cell, why)));

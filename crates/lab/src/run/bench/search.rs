@@ -373,7 +373,9 @@ impl Bench {
         });
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
         let high_rps = bracket.high.map(|share| share * reference);
-        let against = ended.drift.into_iter().chain(restless).chain(unknown).collect();
+        let unasked = not_offered(&self.trials.experiment().trials[from..], low_rps);
+        let unasked = unasked.filter(|_| unknown.is_none());
+        let against = ended.drift.into_iter().chain(restless).chain(unknown).chain(unasked).collect();
         Ok(PointPeak { low_rps, high_rps, figures, against })
     }
 
@@ -508,6 +510,30 @@ fn take_turns<S: Search>(
     Ok(true)
 }
 
+/// Why what a search found is no end of the server's: all that was above it was not offered, for want of what the load is made of,
+/// such as users who are not logged in yet.
+pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
+    let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
+        Some(spec::Load::Rate(rate)) => rate.rps(),
+        _ => trial.offered_rps,
+    };
+    let above = trials.into_iter().filter(|trial| asked(trial) > low_rps * (1.0 + f64::EPSILON));
+    let mut missed = None;
+    for trial in above {
+        match &trial.verdict {
+            Verdict::Invalid { reasons }
+                if trial.verdict.is_invalid_only_by(|one| one == Reason::RateMissed) =>
+            {
+                missed = reasons.first().cloned();
+            }
+            Verdict::Invalid { .. } => {}
+            Verdict::Valid | Verdict::Overloaded { .. } => return None,
+        }
+    }
+    let Invalid { reason, detail } = missed?;
+    Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
+}
+
 fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     let bracket = search.bracket();
     let low_rps = bracket.low.unwrap_or(0.0) * reference;
@@ -618,6 +644,26 @@ mod tests {
         check(0.1, 320);
         check(0.01, 480);
         check(0.0, 480);
+    }
+
+    #[test]
+    fn what_could_not_be_offered_is_no_end_of_a_server() {
+        let trial = |rps: f64, verdict: Verdict| Trial { verdict, ..sample::trial("social", rps) };
+        let missed = || {
+            let detail = "too few users".to_owned();
+            Verdict::Invalid { reasons: vec![Invalid { reason: Reason::RateMissed, detail }] }
+        };
+        let overloaded =
+            Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1.0, timed_out_share: 0.0 };
+        let check = |trials: &[Trial], expect: bool| {
+            let found = not_offered(trials, 10.0);
+            assert_eq!(found.is_some(), expect, "{found:?}");
+            assert!(found.is_none_or(|found| found.detail.ends_with("could not be offered: too few users")));
+        };
+        check(&[trial(5.0, Verdict::Valid), trial(10.0, Verdict::Valid), trial(11.0, missed())], true);
+        // The server gave way there, too.
+        check(&[trial(10.0, Verdict::Valid), trial(20.0, missed()), trial(11.0, overloaded)], false);
+        check(&[trial(5.0, missed()), trial(10.0, Verdict::Valid)], false);
     }
 
     #[test]
