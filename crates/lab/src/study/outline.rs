@@ -164,6 +164,34 @@ mod tests {
     }
 
     #[test]
+    fn users_of_the_social_network_suffice_for_what_a_machine_may_answer() {
+        let host = small(16);
+        let programs = ["nginx", "mariadbd", "php-fpm8.2", "memcached"].map(str::to_owned).to_vec();
+        let facts = Facts { programs, disk: Some(units::Bytes(1 << 40)), ..Facts::of(&host) };
+        let machine = Machine::of(&host, LoadFrom::Elsewhere);
+        let mut checked = 0;
+        for name in ["social-load", "social-ajax", "social-cache", "social-workers", "social-bottleneck"] {
+            let study = STUDIES.iter().find(|study| study.name() == name).unwrap();
+            let definition = study.read(&machine, &[]).unwrap();
+            for effort in [Effort::Quick, Effort::Full] {
+                for point in crate::Plan::of_study(&definition, effort, &facts).unwrap().points {
+                    let spec::Workload::Social(social) = &point.experiment.workload else { panic!("{name}") };
+                    // Twice what the site answered on each core here.
+                    let sessions_per_s = 2.0 * machine.server() as f64 * 320.0 / 40.0;
+                    let users = sessions_per_s * 39.0 * social.think_time.as_secs_f64();
+                    let there = social.users.0;
+                    assert!(
+                        f64::from(there) >= users,
+                        "{name} {effort:?}: {there} users, and {users} at once"
+                    );
+                    checked += 1;
+                }
+            }
+        }
+        assert!(checked > 20, "{checked}");
+    }
+
+    #[test]
     fn on_the_papers_xeon() {
         insta::assert_snapshot!(plans(&record("xeon"), LoadFrom::Elsewhere, Effort::Full));
     }
