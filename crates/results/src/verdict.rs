@@ -95,7 +95,7 @@ impl Reason {
     }
 
     /// Whether it is one of when requests were sent and responses read, which passes.
-    fn is_of_time(self) -> bool {
+    pub fn is_of_time(self) -> bool {
         match self {
             Reason::GeneratorLag
             | Reason::ReceiveLag

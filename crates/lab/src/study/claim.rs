@@ -23,6 +23,8 @@ pub struct Claim {
     pub expected: ClaimVerdict,
     /// What it speaks of and this machine does not measure, where the study derives its points from the machine.
     pub(super) absent: Vec<String>,
+    /// Whether the 95 % interval over the blocks has to keep to what is claimed, and not their median alone.
+    pub(super) bound: bool,
     pub(super) check: Check,
 }
 
@@ -96,8 +98,15 @@ impl Claim {
             efforts: section.texts("efforts")?,
             expected,
             absent: points.absent,
+            bound: section.flag("bound")?,
             check,
         };
+        if claim.bound && !matches!(claim.check, Check::Ratio { .. } | Check::Within { .. }) {
+            return Err(DefinitionError(format!(
+                "{}: only a ratio and a metric within bounds have one",
+                section.at("bound")
+            )));
+        }
         section.end()?;
         Ok(claim)
     }

@@ -31,7 +31,7 @@ pub(super) fn judge(
         .iter()
         .map(|claim| {
             let asked = claim.is_for(effort) && !lacking.contains_key(&claim.id);
-            asked.then(|| evidence::of(&claim.check, cells))
+            asked.then(|| evidence::of(&claim.check, claim.bound, cells))
         })
         .collect();
     let all: Vec<f64> = evidence.iter().flatten().flat_map(|evidence| evidence.p_values()).collect();
@@ -107,12 +107,23 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> Judged {
     let blocks = evidence.blocks();
     let judged = |verdict, reason| Judged { verdict, reason, host_disturbed: false };
     if evidence.lost.too_many {
-        let reason = "too few measurements are left to judge it; measure again on a quiet host".to_owned();
+        let quiet = if evidence.lost.words.is_empty() { "" } else { "; measure again on a quiet host" };
+        let reason = format!("too few measurements are left to judge it{quiet}");
         return Judged::too_few(evidence, reason);
     }
     match evidence.finding {
         Finding::Nothing => Judged::too_few(evidence, "what it compares was not measured".to_owned()),
         Finding::Holds => judged(ClaimVerdict::Reproduced, "the medians keep to it".to_owned()),
+        Finding::Wide if evidence.n < MIN_TO_JUDGE => {
+            let reason = format!(
+                "{} repeats are too few for an interval, which has to keep to it ({MIN_TO_JUDGE} or more are needed); use --full",
+                evidence.n
+            );
+            Judged::too_few(evidence, reason)
+        }
+        Finding::Wide => {
+            Judged::not_measurable("what it may be by chance reaches beyond what is claimed".into())
+        }
         Finding::HoldsIfTested | Finding::Missed if corrected.is_empty() => {
             let reason = format!(
                 "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",

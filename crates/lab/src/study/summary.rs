@@ -1,24 +1,34 @@
 //! What repeats of one point say together.
 
-use results::Verdict;
 use results::study::{Cell, Point, X};
+use results::{Reason, Verdict};
 use stats::Spread;
 
 /// What metrics begin with that do not depend on when the requests of their own trial were sent and read: counts of what a request makes the server do; what a search before the trial found; what traced requests
 /// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks; and
 /// spans that were found.
-const OF_NO_TIME: [&str; 6] = [
+const OF_NO_TIME: [&str; 7] = [
     "own_passed_on_per_request",
     "max_rps",
     "trace_cost_",
     "trace_sum_ratio_",
     "trace_joined_share",
+    "trace_whole_share",
     "trace_spans_share",
 ];
 
 /// Whether a metric does not depend on when the requests of its own trial were sent and read.
 pub(super) fn is_of_no_time(metric: &str) -> bool {
     OF_NO_TIME.iter().any(|prefix| metric.starts_with(prefix))
+}
+
+/// Whether a metric of an invalid trial is as good as any other: it was only late, which the metric does not depend on; or spans were
+/// lost, and the metric says how many.
+pub(super) fn stands(metric: &str, verdict: &Verdict) -> bool {
+    let of_coverage = ["trace_joined_share", "trace_whole_share", "trace_spans_share"].contains(&metric);
+    is_of_no_time(metric)
+        && verdict
+            .is_invalid_only_by(|reason| reason.is_of_time() || of_coverage && reason == Reason::SpansLost)
 }
 
 /// The repeats of one figure at one point.
@@ -88,16 +98,14 @@ impl<'a> Cells<'a> {
         self.summarized(series, x, |verdict| verdict.is_usable(), value)
     }
 
-    /// The same of a value that is made of `metric`: repeats that were only late count where it does not depend on that.
+    /// The same of a value that is made of `metric`: repeats that it [`stands`] in count.
     pub(super) fn summary_of(
         self,
         (series, x): (&str, &X),
         metric: &str,
         value: impl Fn(&Cell) -> Option<f64>,
     ) -> Option<Summary> {
-        let late_too = is_of_no_time(metric);
-        let usable = |verdict: &Verdict| verdict.is_usable() || late_too && verdict.is_only_late();
-        self.summarized(series, x, usable, value)
+        self.summarized(series, x, |verdict| verdict.is_usable() || stands(metric, verdict), value)
     }
 
     fn summarized(

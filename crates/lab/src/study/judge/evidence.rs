@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use results::Verdict;
 use results::study::{Cell, X};
-use stats::{MIN_TO_JUDGE, median, sign_flip_test};
+use stats::{MIN_TO_JUDGE, Spread, median, sign_flip_test};
 
 use super::super::claim::{Check, Spot};
-use super::super::summary::{Cells, Summary, is_of_no_time, is_overloaded};
+use super::super::summary::{Cells, Summary, is_of_no_time, is_overloaded, stands};
 use super::words::{figure, spread};
 use crate::run::ADVICE_USED;
 
@@ -20,7 +20,7 @@ pub(super) struct Evidence {
     pub(super) n: usize,
     /// Places that the claim speaks of and that have too few blocks to be tested, each with their number.
     pub(super) untested: Vec<String>,
-    /// What the host disturbed of it.
+    /// What was lost of it.
     pub(super) lost: Lost,
     /// The differences, block by block, of each comparison: their signs are what is tested.
     differences: Vec<Vec<f64>>,
@@ -28,12 +28,12 @@ pub(super) struct Evidence {
     passed_over: usize,
 }
 
-/// The measurements behind a claim that the host disturbed.
+/// The measurements behind a claim that are invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lost {
-    /// The places with their numbers, in words; empty where there are none.
+    /// The places where the host disturbed some with their numbers, in words; empty where there are none.
     pub(super) words: String,
-    /// Whether too few are left at some place that the claim speaks of.
+    /// Whether too few are left at some place that the claim speaks of, for whatever reason.
     pub(super) too_many: bool,
 }
 
@@ -46,6 +46,8 @@ pub(super) enum Finding {
     Holds,
     /// They keep to it, and it says that a difference is there: every comparison must show it.
     HoldsIfTested,
+    /// What they may be by chance does not keep to a bound that the claim has for all of that.
+    Wide,
     /// They do not: some comparison must show it.
     Missed,
 }
@@ -92,16 +94,18 @@ fn p_value(differences: &[f64]) -> Option<f64> {
 }
 
 /// What the cells say of a figure that is not of when requests were sent and read: what was only late is as good as any other, and
-/// stands with the figures. Otherwise as [`of_times`].
-pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
-    if !is_of_no_time(check.metric()) {
-        return of_times(check, cells);
+/// stands with the figures; likewise what is invalid for spans that were lost, of a figure that says how many. Otherwise as
+/// [`of_times`]. With `bound` an interval has to keep to what is claimed.
+pub(super) fn of(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
+    let metric = check.metric();
+    if !is_of_no_time(metric) {
+        return of_times(check, bound, cells);
     }
-    let mut timely = cells.0.to_vec();
-    for cell in timely.iter_mut().filter(|cell| cell.verdict.is_only_late()) {
+    let mut standing = cells.0.to_vec();
+    for cell in standing.iter_mut().filter(|cell| stands(metric, &cell.verdict)) {
         cell.verdict = Verdict::Valid;
     }
-    let mut evidence = of_times(check, Cells(&timely));
+    let mut evidence = of_times(check, bound, Cells(&standing));
     for (series, x) in points(check, cells) {
         let late = cells.at(series, &x).filter(|cell| cell.verdict.is_only_late()).count();
         if late > 0 {
@@ -116,10 +120,10 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
 
 /// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
 /// has not, as its queue grows for as long as it lasts, such cells are left out.
-fn of_times(check: &Check, cells: Cells<'_>) -> Evidence {
+fn of_times(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
     let settles = is_of_waiting(check.metric());
     let settled: Vec<Cell> = cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
-    let mut evidence = asked_of(check, if settles { Cells(&settled) } else { cells });
+    let mut evidence = asked_of(check, bound, if settles { Cells(&settled) } else { cells });
     let overloaded = points(check, cells).into_iter().filter_map(|(series, x)| {
         let trials = cells.overloaded(series, &x)?;
         Some(format!("{series} at {x}: {trials}{}", if settles { ", left out" } else { "" }))
@@ -134,15 +138,16 @@ fn of_times(check: &Check, cells: Cells<'_>) -> Evidence {
 
 /// What the host disturbed of the cells behind `check`, of which figures of `n` blocks were found.
 fn lost(check: &Check, cells: Cells<'_>, n: usize) -> Lost {
-    let (mut words, mut too_many) = (Vec::new(), false);
+    let (mut words, mut too_many, mut any) = (Vec::new(), false, false);
     for (series, x) in points(check, cells) {
         let all: Vec<&Cell> = cells.at(series, &x).collect();
+        let left = all.iter().filter(|cell| cell.verdict.is_usable()).count();
+        any |= left < all.len();
+        too_many |= 2 * left < all.len() && left < MIN_TO_JUDGE;
         let disturbed = all.iter().filter(|cell| cell.verdict.is_of_host()).count();
         if disturbed == 0 {
             continue;
         }
-        let left = all.iter().filter(|cell| cell.verdict.is_usable()).count();
-        too_many |= 2 * left < all.len() && left < MIN_TO_JUDGE;
         words.push(format!(
             "{series} at {x}: {disturbed} of {} measurements disturbed by the host",
             all.len()
@@ -153,7 +158,7 @@ fn lost(check: &Check, cells: Cells<'_>, n: usize) -> Lost {
         let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == *series).map(|c| c.block).collect();
         blocks.sort_unstable();
         blocks.dedup();
-        too_many = !words.is_empty() && 2 * n < blocks.len() && n < MIN_TO_JUDGE;
+        too_many = any && 2 * n < blocks.len() && n < MIN_TO_JUDGE;
     }
     Lost { words: words.join(", "), too_many }
 }
@@ -182,16 +187,18 @@ fn points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
     }
 }
 
-fn asked_of(check: &Check, cells: Cells<'_>) -> Evidence {
+fn asked_of(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
     match check {
         Check::Ratio { metric, of, to, to_metric, beside, least, most } => {
             let metrics = [metric, to_metric.as_ref().unwrap_or(metric)];
-            ratio(cells, metrics, [of, to], beside.as_ref(), (*least, *most))
+            ratio(cells, metrics, [of, to], beside.as_ref(), Bounds { least: *least, most: *most, bound })
         }
         Check::Advised { metric, from, predicted, least, most } => {
-            advised(cells, metric, from, predicted.as_deref(), (*least, *most))
+            advised(cells, metric, from, predicted.as_deref(), Bounds { least: *least, most: *most, bound })
         }
-        Check::Within { metric, of, least, most } => within(cells, metric, of, (*least, *most)),
+        Check::Within { metric, of, least, most } => {
+            within(cells, metric, of, Bounds { least: *least, most: *most, bound })
+        }
         Check::Below { metric, series, than, at } => below(cells, metric, series, than, at),
         Check::Monotone { metric, series, rising } => monotone(cells, metric, series, *rising),
         Check::Flat { metric, series, most } => flat(cells, metric, series, *most),
@@ -199,26 +206,38 @@ fn asked_of(check: &Check, cells: Cells<'_>) -> Evidence {
     }
 }
 
-type Bounds = (Option<f64>, Option<f64>);
+/// What is claimed of a figure.
+#[derive(Clone, Copy)]
+struct Bounds {
+    least: Option<f64>,
+    most: Option<f64>,
+    /// Whether the interval over the blocks has to keep to it, and not their median alone.
+    bound: bool,
+}
 
-/// Whether values with this median keep to the bounds, and how far each is from the one that is broken.
+/// Whether values keep to the bounds, and how far each is from the one that is broken.
 fn against(
     values: &[f64],
-    (least, most): Bounds,
+    Bounds { least, most, bound }: Bounds,
     difference: impl Fn(f64, f64) -> f64,
 ) -> (Finding, Vec<Vec<f64>>) {
-    let Some(middle) = median(values) else { return (Finding::Nothing, Vec::new()) };
-    let broken = least.filter(|least| middle < *least).or(most.filter(|most| middle > *most));
+    let Some(spread) = Spread::of(values) else { return (Finding::Nothing, Vec::new()) };
+    // What must keep to it, and what must break it.
+    let (low, high) = if bound { spread.ends() } else { (spread.median, spread.median) };
+    let broken = least.filter(|least| high < *least).or(most.filter(|most| low > *most));
+    let keeps = least.is_none_or(|least| low >= least) && most.is_none_or(|most| high <= most);
     match broken {
-        None => (Finding::Holds, Vec::new()),
+        // Of too few blocks there is no interval.
+        None if keeps && (!bound || spread.interval.is_some()) => (Finding::Holds, Vec::new()),
+        None => (Finding::Wide, Vec::new()),
         Some(bound) => {
             (Finding::Missed, vec![values.iter().map(|value| difference(*value, bound)).collect()])
         }
     }
 }
 
-fn asked((least, most): Bounds) -> String {
-    match (least, most) {
+fn asked(bounds: Bounds) -> String {
+    match (bounds.least, bounds.most) {
         (Some(least), Some(most)) => format!("{} to {}", figure(least), figure(most)),
         (Some(least), None) => format!("at least {}", figure(least)),
         (None, Some(most)) => format!("at most {}", figure(most)),
@@ -441,7 +460,8 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
         last.filter(|_| all_met)
     };
     let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();
-    let (finding, differences) = against(&ends, (Some(from), Some(to)), |end, bound| end - bound);
+    let (finding, differences) =
+        against(&ends, Bounds { least: Some(from), most: Some(to), bound: false }, |end, bound| end - bound);
     let words = format!(
         "{metric} of {series} stays within {} up to {}; claimed: {} to {}",
         figure(limit),

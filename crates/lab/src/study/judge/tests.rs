@@ -14,6 +14,7 @@ fn claim(id: &str, check: Check) -> Claim {
         efforts: Vec::new(),
         expected: ClaimVerdict::Reproduced,
         absent: Vec::new(),
+        bound: false,
         check,
     }
 }
@@ -456,4 +457,68 @@ fn what_cannot_be_judged_says_why() {
     assert!(judged(Effort::Smoke, &BTreeMap::new()).contains("mean nothing"));
     let lacking = [("one".to_owned(), "it needs 8 processors".to_owned())].into();
     assert_eq!(judged(Effort::Full, &lacking), "it needs 8 processors");
+}
+
+#[test]
+fn a_bound_is_kept_to_by_an_interval() {
+    let check =
+        |values: &[f64], (least, most): (Option<f64>, Option<f64>), expect: ClaimVerdict, words: &str| {
+            let mut all = cells("off", &[(50.0, &vec![1.0; values.len()])]);
+            all.extend(cells("traced", &[(50.0, values)]));
+            let of_ratio = ratio(spot("traced", 50.0), spot("off", 50.0), (least, most));
+            let of_figure = Check::Within { metric: "m".into(), of: spot("traced", 50.0), least, most };
+            for check in [of_ratio, of_figure] {
+                let claims = [Claim { bound: true, ..claim("one", check) }];
+                let result = judge(&claims, Effort::Full, Cells(&all), &BTreeMap::new()).remove(0);
+                assert_eq!(result.verdict, expect, "{result:?}");
+                assert!(result.reason.contains(words), "{result:?}");
+            }
+        };
+    // The median of 0.995 keeps to it, and says nothing.
+    let wide = [0.93, 1.05, 0.99, 1.04, 0.97, 1.00];
+    let beyond = "by chance reaches beyond what is claimed";
+    check(&wide, (None, Some(1.002)), ClaimVerdict::NotMeasurable, beyond);
+    check(&wide, (Some(0.96), Some(1.1)), ClaimVerdict::NotMeasurable, beyond);
+    check(&wide, (None, Some(1.06)), ClaimVerdict::Reproduced, "");
+    check(
+        &[0.99, 1.0, 1.0],
+        (None, Some(1.002)),
+        ClaimVerdict::NotMeasurable,
+        "3 repeats are too few for an interval",
+    );
+    check(&[1.02, 1.05, 1.03, 1.04, 1.03, 1.04], (None, Some(1.002)), ClaimVerdict::Differs, "");
+}
+
+#[test]
+fn what_was_lost_counts_where_the_figure_says_how_much() {
+    let lost = |values: &[f64], metric: &str| {
+        let mut all = cells("a", &[(50.0, values)]);
+        for cell in &mut all {
+            let value = cell.metrics["m"];
+            cell.metrics.insert(metric.into(), value);
+            if value < 1.0 {
+                cell.verdict = Verdict::Invalid {
+                    reasons: vec![Invalid { reason: Reason::SpansLost, detail: "some".into() }],
+                };
+            }
+        }
+        let of = spot("a", 50.0);
+        judged(Check::Within { metric: metric.into(), of, least: Some(1.0), most: Some(1.0) }, &all)
+    };
+    let one_whole = [0.9, 0.9, 0.9, 1.0, 0.9, 0.9];
+    let result = lost(&one_whole, "trace_joined_share");
+    assert_eq!(result.verdict, ClaimVerdict::NotMeasurable, "it is missed, but by five blocks: {result:?}");
+    assert!(
+        result.measured.contains("0.9 (0.9 to") && result.reason.starts_with("it is missed"),
+        "{result:?}"
+    );
+    let result = lost(&[0.9, 0.9, 0.9, 1.0, 0.9, 0.9, 0.9, 0.9], "trace_joined_share");
+    assert_eq!(result.verdict, ClaimVerdict::Differs, "{result:?}");
+    // Any other figure of them is of the one that is left, which is too few.
+    let result = lost(&one_whole, "trace_share.browse.php");
+    assert_eq!(result.verdict, ClaimVerdict::NotMeasurable, "{result:?}");
+    assert!(
+        result.reason.starts_with("too few measurements are left") && !result.host_disturbed,
+        "{result:?}"
+    );
 }
