@@ -42,7 +42,7 @@ pub struct Movies {
     /// Users who are logged in when the load begins, whose reviews and rentals they are.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[serde(deserialize_with = "count::deserialize")]
-    #[schemars(extend("x-source" = "ours, because each pays for a few hundred rentals with what the data set gives, and logging so many in takes seconds"))]
+    #[schemars(extend("x-source" = "ours, because each pays for some 250 000 rentals with what the data set gives, and logging so many in takes seconds"))]
     pub logged_in: u32,
     /// Reviews of a film's page.
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
