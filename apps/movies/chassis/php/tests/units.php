@@ -301,11 +301,13 @@ if (function_exists('apcu_enabled') && apcu_enabled()) {
 } else {
     echo "skipped: APCu is off (php -d apc.enable_cli=1)\n";
 }
+$lost = ";keepalives='1';keepalives_idle='1';keepalives_interval='1';keepalives_count='2';tcp_user_timeout='2000'";
 foreach ([
-    'postgresql://users@/users?host=/run/x&port=5432' => ["pgsql:host='/run/x';port='5432';dbname='users'", 'users', null],
-    'postgresql://u:p%40s@db.example:6432/movies' => ["pgsql:host='db.example';port='6432';dbname='movies'", 'u', 'p@s'],
-    'postgres://[::1]/d' => ["pgsql:host='::1';dbname='d'", null, null],
-    'postgresql://u@/d?host=/a%20b%27c' => ["pgsql:host='/a b\\'c';dbname='d'", 'u', null],
+    'postgresql://users@/users?host=/run/x&port=5432' => ["pgsql:host='/run/x';port='5432';dbname='users'$lost", 'users', null],
+    'postgresql://u:p%40s@db.example:6432/movies' => ["pgsql:host='db.example';port='6432';dbname='movies'$lost", 'u', 'p@s'],
+    'postgres://[::1]/d' => ["pgsql:host='::1';dbname='d'$lost", null, null],
+    'postgresql://u@/d?host=/a%20b%27c' => ["pgsql:host='/a b\\'c';dbname='d'$lost", 'u', null],
+    'postgresql://u@h/d?tcp_user_timeout=500' => ["pgsql:host='h';dbname='d';tcp_user_timeout='500'" . substr($lost, 0, -24), 'u', null],
 ] as $uri => $expect) {
     $parsed = StoreAddress::parse($uri);
     same([$parsed->dsn(), $parsed->user, $parsed->password], $expect, $uri);
