@@ -34,6 +34,7 @@ FAULTS = {
     "all are traced": "writes no span for a request",
     "counts twice": "counts what it does",
     "another refusal": "answers while a service that it calls fails",
+    "wraps overload": "hands on that a service",
     "never asks again": "asks once more",
     "asks often": "asks once more",
     "asks again in time-outs": "gives up at the deadline while a service",

@@ -255,6 +255,8 @@ class StandIn:
         kind, *value = self.call(service, method, arguments, end, trace, span)
         if kind == "refused":
             raise self.idl.types.Refused(self.idl.enums[value[0]["code"]], value[0]["what"])
+        if kind == "exception" and value[1].startswith("overloaded: ") and FAULT != "wraps overload":
+            raise Refuse(f"overloaded: {service}: {value[1].removeprefix('overloaded: ')}")
         if kind != "result":
             raise Refuse("broken" if FAULT == "another refusal" else f"unavailable: {service} answered {value}")
         return value[0]
