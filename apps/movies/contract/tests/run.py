@@ -29,6 +29,7 @@ FAULTS = {
     "no queue limit": "refuses what is beyond its queue",
     "no server span": "writes a span for every",
     "no client span": "writes a span for every",
+    "forgets who is gone": "writes the span of a request whose caller breaks",
     "parent": "writes a span for every",
     "stamps": "writes a span for every",
     "all are traced": "writes no span for a request",

@@ -218,7 +218,13 @@ class StandIn:
             out = {} if FAULT == "no times" else {"s": f"{b - a},{10**15 if FAULT == 'long times' else d - c},0"}
         e = time.monotonic_ns()
         data = wire.encode(wire.Frame(message, out, 0 if FAULT == "sequence" else frame.sequence))
-        connection.sendall(data)
+        gone = None
+        try:
+            connection.sendall(data)
+        except OSError as error:
+            gone = error
+        if gone and FAULT == "forgets who is gone":
+            raise gone
         if name == "page":
             self.count("queue_ns", b - a)
             self.count("application_ns", d - c)
@@ -227,6 +233,8 @@ class StandIn:
                 parent = 1 if FAULT == "parent" else int(trace[36:52], 16)
                 stamps = (a, b, c, d, e, time.monotonic_ns())
                 self.span(0, 0, 0, outcome, 0, trace, span, parent, stamps[::-1] if FAULT == "stamps" else stamps, frame.size, len(data))
+        if gone:
+            raise gone
         return True
 
     def span(self, peer, method, kind, outcome, flags, trace, span, parent, stamps, size_in, size_out) -> None:
