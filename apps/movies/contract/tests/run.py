@@ -30,6 +30,7 @@ FAULTS = {
     "no server span": "writes a span for every",
     "no client span": "writes a span for every",
     "forgets who is gone": "writes the span of a request whose caller breaks",
+    "room for what is claimed": "takes no memory",
     "parent": "writes a span for every",
     "stamps": "writes a span for every",
     "all are traced": "writes no span for a request",
