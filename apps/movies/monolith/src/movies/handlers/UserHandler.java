@@ -6,11 +6,12 @@ import java.time.Instant;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import movies.chassis.Checks;
+import movies.chassis.ConfigError;
 import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
+import movies.chassis.Service;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.ComposeReview;
 import movies.idl.Part;
@@ -31,10 +32,11 @@ public final class UserHandler extends Handler implements User.Iface {
     private final Store store;
     private final ComposeReview.Iface reviews;
     private final Tokens tokens;
-    private final Passwords passwords = new Passwords();
+    private final Passwords passwords;
 
-    public UserHandler(Chassis.Iface process, Store store, ComposeReview.Iface reviews, Tokens tokens) {
-        super(process);
+    public UserHandler(Service service, Store store, ComposeReview.Iface reviews, Tokens tokens) throws ConfigError {
+        super(service);
+        this.passwords = new Passwords(service.config());
         this.store = store;
         this.reviews = reviews;
         this.tokens = tokens;
