@@ -233,7 +233,7 @@ fn judge(
         MovieQuery::Browse => page(known, visit, wire, counts),
         MovieQuery::Search => hits(known, visit, wire, counts),
         MovieQuery::Review => from(wire).filter(|stored: &Stored| stored.review > 0).map(drop),
-        MovieQuery::Rent => from(wire).and_then(|ticket: Ticket| rented(visit, ticket)),
+        MovieQuery::Rent => from(wire).and_then(|ticket: Ticket| rented(visit, ticket, counts)),
         MovieQuery::Login => from(wire)
             .filter(|member: &LoggedIn| member.user == visit.user && !member.token.is_empty())
             .map(drop),
@@ -329,12 +329,15 @@ fn hits(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Opti
     Some(())
 }
 
-/// A ticket is for something that costs, at an address below that of films.
-fn rented(visit: &mut Visit, ticket: Ticket) -> Option<()> {
+/// A ticket is for something that costs, at an address below that of films. One that is repeated is right, too: the key is this
+/// visit's alone, so that it was the site which asked twice, as it does where a process ends after it has charged.
+fn rented(visit: &mut Visit, ticket: Ticket, counts: &mut Answers) -> Option<()> {
     let is_plain = ticket.url.bytes().all(|byte| byte.is_ascii_graphic());
-    if ticket.cents <= 0 || ticket.repeated || !ticket.url.starts_with("/hls/") || !is_plain {
+    if ticket.cents <= 0 || !ticket.url.starts_with("/hls/") || !is_plain {
         return None;
     }
+    counts.rented += 1;
+    counts.repeated += u64::from(ticket.repeated);
     visit.path = ticket.url.into_bytes();
     Some(())
 }

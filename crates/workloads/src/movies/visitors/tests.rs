@@ -185,12 +185,26 @@ fn other_queries_are_checked_by_what_they_ask_for() {
         "{\"key\":\"r1-5\",\"movie\":1}",
         &[
             (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":false}"#, "right"),
-            (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":true}"#, "wrong answer"),
             (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":0,"repeated":false}"#, "wrong answer"),
             (r#"{"url":"http://elsewhere/hls/","cents":299,"repeated":false}"#, "wrong answer"),
             (r#"{"url":"/hls/a b","cents":299,"repeated":false}"#, "wrong answer"),
         ],
     );
+}
+
+/// A site asks for a charge again where a process ended after it; the ticket is right.
+#[test]
+fn a_ticket_of_a_rental_that_the_site_repeated_is_right_and_counted() {
+    let mut movies = movies("rent:100");
+    let (mut job, ..) = visit(&mut movies, 5);
+    for repeated in [true, false, false] {
+        let body = format!(r#"{{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":{repeated}}}"#);
+        assert_eq!(answered(&mut movies, &mut job, 200, body.as_bytes(), 7), Ok(()));
+    }
+    let next = movies.step_ended(&mut job, &ended(0, 80, Outcome::Completed));
+    assert!(matches!(next, Next::Send(_)), "the film is watched: {next:?}");
+    assert_eq!(movies.counts.answers.wrong, 0);
+    assert!(movies.counters().contains(&("rent_repeated".into(), 1, 3)), "{:?}", movies.counters());
 }
 
 /// A rental whose ticket has come, and the playlist asked for.
