@@ -55,8 +55,8 @@ pub struct Movies {
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because three segments of 6 s are asked for at once and tell the start-up delay; longer films only lengthen the warm-up"))]
     pub watch: Nanos,
-    /// The titles of the films, by which pages are checked: catalogue.tsv of the data set [default: as the site says before the
-    /// load].
+    /// The titles of the films, by which pages are checked, and tickets by the data set that it is a file of: files/catalogue.tsv
+    /// [default: as the site says before the load].
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because a site that was filled with something else must show as such"))]
     pub catalogue: Option<PathBuf>,
