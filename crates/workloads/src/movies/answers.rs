@@ -232,7 +232,9 @@ fn judge(
     let right = match query {
         MovieQuery::Browse => page(known, visit, wire, counts),
         MovieQuery::Search => hits(known, visit, wire, counts),
-        MovieQuery::Review => from(wire).filter(|stored: &Stored| stored.review > 0).map(drop),
+        MovieQuery::Review => {
+            from(wire).filter(|stored: &Stored| known.expected.is_new(stored.review)).map(drop)
+        }
         MovieQuery::Rent => from(wire).and_then(|ticket: Ticket| rented(known, visit, ticket, counts)),
         MovieQuery::Login => from(wire)
             .filter(|member: &LoggedIn| member.user == visit.user && !member.token.is_empty())

@@ -51,7 +51,7 @@ pub struct Known {
     titles: Vec<String>,
     /// Who writes reviews and rents.
     pub(super) members: Vec<Member>,
-    /// What is sold.
+    /// What is sold, and which reviews were stored.
     pub(super) expected: Expected,
     pub(super) films: KeySampler,
     pub(super) streams: Streams,

@@ -160,6 +160,8 @@ fn other_queries_are_checked_by_what_they_ask_for() {
             .trim_start_matches("Content-Length: 86\r\n\r\n"),
         &[
             (r#"{"review":17}"#, "right"),
+            (r#"{"review":17}"#, "wrong answer"),
+            (r#"{"review":18}"#, "right"),
             (r#"{"review":0}"#, "wrong answer"),
             (r#"{}"#, "wrong answer"),
         ],
