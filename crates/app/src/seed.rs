@@ -51,6 +51,18 @@ const DATA: u64 = 5;
 pub struct Seed {
     folder: PathBuf,
     marker: Marker,
+    origin: Origin,
+}
+
+/// What data that are gone on with at each start must have begun with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Origin {
+    /// The rows that they began with, as a hash of what those follow from.
+    rows: String,
+    /// The first number of the version of the service that wrote them.
+    version: String,
+    /// How many instances share the rows.
+    instances: usize,
 }
 
 /// What is known of a seed.
@@ -121,10 +133,10 @@ impl Seed {
     }
 
     /// The seed in `folder`, where it is whole and follows from `key`.
-    fn there(folder: &Path, key: &str) -> Option<Seed> {
+    fn there(folder: &Path, key: &str, origin: &Origin) -> Option<Seed> {
         let text = fs::read_to_string(folder.join(MARKER)).ok()?;
         let marker: Marker = serde_json::from_str(&text).ok()?;
-        (marker.key == key).then(|| Seed { folder: folder.into(), marker })
+        (marker.key == key).then(|| Seed { folder: folder.into(), marker, origin: origin.clone() })
     }
 
     /// Makes the data in the folder of an instance, `own`, those of the seed.
@@ -146,7 +158,7 @@ impl Seed {
     /// Has the data in the folder of an instance, `own`, be those in `kept`, which begin with those of the seed: a link leads
     /// there. Returns whether they begin now.
     ///
-    /// Errors: as those of [`Seed::restore`].
+    /// Errors: as those of [`Seed::restore`]; those in `kept` began otherwise, and are left as they are.
     pub(crate) fn restore_once(
         &self,
         service: &Service,
@@ -159,14 +171,25 @@ impl Seed {
             move |source| Error::from(launch::Error::Os { name, doing, source })
         };
         let (data, link, marker) = (kept.join(&seeded.folder), own.join(&seeded.folder), kept.join(MARKER));
-        let is_there = fs::read_to_string(&marker).is_ok_and(|key| key == self.marker.key);
+        let is_there = match fs::read_to_string(&marker) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            text => {
+                self.origin.must_be(
+                    &text.map_err(os(&marker, "cannot read what its data began with"))?,
+                    service,
+                    kept,
+                )?;
+                true
+            }
+        };
         if !is_there {
-            // What follows from other data is not gone on with.
-            copy::remove(kept).map_err(os(kept, "cannot remove older data"))?;
+            // What an interrupted start has left is not whole, and no service has written to it.
+            copy::remove(kept).map_err(os(kept, "cannot remove what is not whole"))?;
             fs::create_dir_all(data.parent().unwrap_or(kept))
                 .map_err(os(kept, "cannot keep its data there"))?;
             self.restore(service, seeded, kept)?;
-            fs::write(&marker, &self.marker.key).map_err(os(&marker, "cannot keep its data there"))?;
+            let origin = serde_json::to_string(&self.origin).expect("it is plain data");
+            fs::write(&marker, origin).map_err(os(&marker, "cannot keep its data there"))?;
         }
         match fs::remove_file(&link) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -191,6 +214,32 @@ impl Seed {
             problem: format!(
                 "its check says '{now}' and not '{made}', as when the data were made; remove {}, so that they are made again",
                 self.folder.display()
+            ),
+        })
+    }
+}
+
+impl Origin {
+    /// Errors: `text`, which lies beside data in `kept`, says that they began otherwise.
+    fn must_be(&self, text: &str, service: &Service, kept: &Path) -> Result<(), Error> {
+        let began: Option<Origin> = serde_json::from_str(text).ok();
+        if began.as_ref() == Some(self) {
+            return Ok(());
+        }
+        let differs = match began {
+            Some(began) if began.instances != self.instances => {
+                format!("it had {} instances, and has {} now", began.instances, self.instances)
+            }
+            Some(began) if began.version != self.version => {
+                format!("version {} wrote them, and this is {}", began.version, self.version)
+            }
+            _ => "they began with another data set, or with other settings".into(),
+        };
+        Err(Error::Answer {
+            service: service.name.clone(),
+            doing: format!("go on with the data in {}", kept.display()),
+            problem: format!(
+                "{differs}; start it as it was then, or anew (`--fresh`), which removes what was written since"
             ),
         })
     }
@@ -240,19 +289,20 @@ impl Plan {
         let found = self.find(service)?;
         let people = self.people.filter(|_| seeded.needs_people());
         let key = self.key(store, seeded, service, people, &found);
+        let origin = self.origin(seeded, service, people, &found);
         let of = people.map_or_else(String::new, |people| format!("{}-{}-", people.users, people.seed));
         let name = format!("{}-{}-{of}{}", self.app().made_as(), store.name, &key[..16]);
         let cache = self.cache.clone().unwrap_or_else(cache_folder).join("seeds");
         let folder = cache.join(name);
         let in_folder = |path: &Path, e: io::Error| error(format!("{}: {e}", path.display()));
-        if let Some(seed) = Seed::there(&folder, &key) {
+        if let Some(seed) = Seed::there(&folder, &key, &origin) {
             return Ok(seed);
         }
         fs::create_dir_all(&cache).map_err(|e| in_folder(&cache, e))?;
         let lock = beside(&folder, LOCK);
         let _locked = locked(&lock, tell).map_err(|e| in_folder(&lock, e))?.ok_or(Error::Stopped)?;
         // Another process may have made it meanwhile.
-        if let Some(seed) = Seed::there(&folder, &key) {
+        if let Some(seed) = Seed::there(&folder, &key, &origin) {
             return Ok(seed);
         }
         let partial = beside(&folder, PARTIAL);
@@ -285,7 +335,7 @@ impl Plan {
             fs::write(&file, serde_json::to_vec_pretty(&marker)?)?;
             File::open(&file)?.sync_all()?;
             fs::rename(&partial, &folder)?;
-            Ok(Some(Seed { folder: folder.clone(), marker }))
+            Ok(Some(Seed { folder: folder.clone(), marker, origin }))
         })();
         drop(running);
         match kept {
@@ -351,18 +401,36 @@ impl Plan {
         let people = people.map_or_else(String::new, |people| format!("{people:?}"));
         let mut text = format!("{FORMAT}\n{people}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
         text += &format!("{:?}\n{:?}\n", service.args, service.files);
+        text += &self.rows_follow_from(seeded, service);
+        let templates = service.files.iter().filter_map(|file| file.template.as_ref());
+        for name in templates {
+            text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
+        }
+        format!("{:032x}", xxh3_128(text.as_bytes()))
+    }
+
+    /// What data that are gone on with must have begun with: less than what a copy follows from, as another version or
+    /// configuration of its service reads them, too.
+    fn origin(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>, found: &Found) -> Origin {
+        let text = format!("{FORMAT}\n{people:?}\n{}", self.rows_follow_from(seeded, service));
+        let placement = self.placement(&service.name).expect("it has one");
+        Origin {
+            rows: format!("{:032x}", xxh3_128(text.as_bytes())),
+            version: found.version.split('.').next().unwrap_or_default().into(),
+            instances: placement.instances.max(1),
+        }
+    }
+
+    /// The account, settings and files that the rows of a store follow from.
+    fn rows_follow_from(&self, seeded: &Seeded, service: &Service) -> String {
         // Databases know the account that they were made by.
         let account =
             crate::context::account(service).map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
-        text += &format!("{account}\n");
+        let mut text = format!("{account}\n");
         let values = self.values(&service.name).expect("it has some for each");
         for name in &seeded.settings {
             let value = self.shared().get(name).or_else(|| values.get(name));
             text += &format!("{name}={value:?}\n");
-        }
-        let templates = service.files.iter().filter_map(|file| file.template.as_ref());
-        for name in templates {
-            text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
         }
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
             // Its name is a hash of what it follows from; one that a user names is told apart by what marks it as whole.
@@ -375,7 +443,7 @@ impl Plan {
             let hash = self.app().read_file(name).map(|bytes| xxh3_128(&bytes)).unwrap_or_default();
             text += &format!("{name}: {hash:032x}\n");
         }
-        format!("{:032x}", xxh3_128(text.as_bytes()))
+        text
     }
 }
 

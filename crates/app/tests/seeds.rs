@@ -173,6 +173,50 @@ fn what_the_data_depend_on_makes_others_and_nothing_else_does() {
 }
 
 #[test]
+fn data_that_are_gone_on_with_are_never_replaced() {
+    let fixture = Fixture::new(FILES);
+    let kept = fixture.root.path().join("databases");
+    let plan = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = fixture.plan();
+        plan.kept = Some(kept.clone());
+        change(&mut plan);
+        plan
+    };
+    let written = kept.join("keeper-0/data/written");
+    drop(plan(&|_| ()).start().unwrap());
+    fs::write(&written, "by a user").unwrap();
+    let goes_on = |change: &dyn Fn(&mut Plan)| {
+        let running = plan(change).start().unwrap();
+        assert_eq!(read(own(&running, "keeper").join("data/written")), "by a user");
+    };
+    let refused = |change: &dyn Fn(&mut Plan), says: &str| {
+        let error = plan(change).start().err().unwrap().to_string();
+        let all =
+            format!("keeper: cannot go on with the data in {}: {says}", kept.join("keeper-0").display());
+        assert!(error.contains(&all) && error.contains("`--fresh`"), "{error}");
+        assert_eq!(read(written.clone()), "by a user");
+    };
+    goes_on(&|_| ());
+    refused(&|plan| plan.people.as_mut().unwrap().users = 21, "they began with another data set");
+    refused(&|plan| plan.set(&["size=8"]).unwrap(), "they began with another data set");
+    let two = |plan: &mut Plan| plan.set(&["keeper.instances=2"]).unwrap();
+    refused(&two, "it had 1 instances, and has 2 now");
+    goes_on(&|_| ());
+    // The service is prepared and started otherwise; its data are those of before.
+    let description = fixture.root.path().join("kept/app.toml");
+    fs::write(
+        &description,
+        read(description.clone()).replace("echo up; exec sleep 600", "echo up; exec sleep 601"),
+    )
+    .unwrap();
+    goes_on(&|_| ());
+    // A start that was killed while it copied.
+    fs::remove_file(kept.join("keeper-0/seed.json")).unwrap();
+    let running = plan(&|_| ()).start().unwrap();
+    assert!(!own(&running, "keeper").join("data/written").exists());
+}
+
+#[test]
 fn what_was_stopped_half_way_is_no_seed() {
     let fixture = Fixture::new(FILES);
     for stop in ["users", "chats", "kept"] {

@@ -27,7 +27,8 @@ use crate::INTERRUPTED;
 pub(super) struct UpArgs {
     #[command(flatten)]
     source: Source,
-    /// Databases begin with the data set as it was made; without it with what they had at the end of the last time.
+    /// Databases begin with the data set as it was made, and what was written since is lost; without it with what they had at the
+    /// end of the last time, which must fit the settings.
     #[arg(long)]
     fresh: bool,
     /// The port of the site on loopback [default: a free one].
