@@ -109,6 +109,11 @@ same(Feed::cursor([$post(9, 99_000), $post(7, 98_000)], 100_000), 6, 'the cursor
 same($post(1, 1_700_000_000_123)->time(), '2023-11-14T22:13:20Z', 'a time');
 same([$post(1, time() * 1000)->ago(), $post(1, (time() - 7300) * 1000)->ago()], ['just now', '2 h'], 'how long ago');
 
+// What is old where the cache has failed for a moment is not for longer than the newest posts and messages.
+foreach ([Friends::class, Users::class, Wall::class, Chat::class] as $class) {
+    same((new \ReflectionClassConstant($class, 'KEEP'))->getValue(), 600, "seconds in the cache: $class");
+}
+
 // Pictures.
 $image = static function (int $width, int $height, callable $encode): string {
     $image = imagecreatetruecolor($width, $height);
@@ -133,6 +138,32 @@ same(status(fn () => Avatar::encoded($bomb)), 422, 'a picture that is larger tha
 same(Timing::queue('1736.123', 1736.125), 'queue;dur=1.500, ', 'a wait, of which half a millisecond was cut off');
 same(Timing::queue('1736.123', 1736.1232), 'queue;dur=0.000, ', 'none');
 same([Timing::queue('', 1.0), Timing::queue('soon', 1.0), Timing::queue("1.000\n", 1.0)], ['', '', ''], 'not known');
+
+// The counters of PHP's processes, asked of one who answers as PHP does; `ss` is where `$path` says.
+$counters = static function (string $path): array {
+    $file = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8)) . '.sock';
+    $server = stream_socket_server("unix://$file");
+    $command = [PHP_BINARY, '-n', dirname(__DIR__) . '/site/bin/status.php', "unix:$file"];
+    $process = proc_open($command, [1 => ['pipe', 'w']], $pipes, null, ['PATH' => $path]);
+    $client = stream_socket_accept($server, 60.0);
+    $text = "Content-Type: application/json\r\n\r\n"
+        . '{"accepted conn":7,"listen queue":0,"max listen queue":0,"listen queue len":0}';
+    fwrite($client, pack('CCnnCx', 1, 6, 1, strlen($text), 0) . $text);
+    fclose($client);
+    $said = (string) stream_get_contents($pipes[1]);
+    proc_close($process);
+    unlink($file);
+    return json_decode($said, true, 4, JSON_THROW_ON_ERROR);
+};
+same($counters('/nowhere'), ['accepted conn' => 7], 'counters where the kernel is not asked how many wait');
+$tools = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8));
+mkdir($tools);
+file_put_contents("$tools/ss", "#!/bin/sh\necho 'u_str LISTEN 3 511 x.sock 1 * 0'\n");
+chmod("$tools/ss", 0o755);
+$expect = ['accepted conn' => 7, 'listen queue' => 3, 'listen queue len' => 511];
+same($counters($tools), $expect, 'counters with those who wait');
+unlink("$tools/ss");
+rmdir($tools);
 
 // What templates put out is escaped.
 $folder = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8));

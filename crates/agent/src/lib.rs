@@ -32,5 +32,5 @@ pub use error::Error;
 pub use generators::Generators;
 pub use message::{Generate, Serve, Serving, Tune, Watch};
 pub use servers::{Served, Servers};
-pub use service::{Agent, Settings};
+pub use service::{Agent, LEASES, Settings};
 pub use tenant::Tenant;

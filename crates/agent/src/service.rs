@@ -44,7 +44,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 const SERVERS: usize = 64;
 /// The leases that are given: a busy machine would break shorter ones; longer ones keep load running
 /// without a coordinator.
-const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
+pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
 /// What an agent is to be.
 pub struct Settings {

@@ -99,7 +99,7 @@ impl Figures {
         let common = common.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let mut figures = Figures { common, metrics: Metrics::default() };
         let rate = [alone(trial.offered_rps)];
-        if trial.sessions.is_some() {
+        if trial.offers_sessions() {
             figures.gauge("offered_sessions_per_second", "Sessions that were asked for.", "", rate);
         } else {
             figures.gauge("offered_requests_per_second", "The load that was asked for.", "", rate);

@@ -10,9 +10,13 @@ pub fn trials(experiment: &Experiment) -> Table {
     Table::of(&columns(), experiment.trials.iter().map(|trial| (experiment, trial)))
 }
 
-/// `open` or `closed`, which is in every table.
+/// `open`, `closed` or `closed within sessions`, which is in every table.
 pub(crate) fn loop_words(trial: &Trial) -> &'static str {
-    if trial.is_closed_loop() { "closed" } else { "open" }
+    match trial.is_closed_loop() {
+        true => "closed",
+        false if trial.is_closed_within_sessions() => "closed within sessions",
+        false => "open",
+    }
 }
 
 /// The columns; their names are stable.
@@ -35,7 +39,7 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("load_share", Type::Number, |(_, trial)| trial.load_share.into()),
         // Sessions are offered in a unit of their own, in the columns at the end.
         ("offered_rps", Type::Number, |(_, trial)| {
-            trial.sessions.is_none().then_some(trial.offered_rps).into()
+            (!trial.offers_sessions()).then_some(trial.offered_rps).into()
         }),
         ("achieved_rps", Type::Number, |(_, trial)| trial.achieved_rps.into()),
         ("window_s", Type::Number, |(_, trial)| trial.window_s.into()),
@@ -119,7 +123,7 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
             (!trial.gates.is_empty()).then_some(failed).into()
         }),
         ("offered_sessions_per_s", Type::Number, |(_, trial)| {
-            trial.sessions.as_ref().map(|_| trial.offered_rps).into()
+            trial.offers_sessions().then_some(trial.offered_rps).into()
         }),
         ("sessions_begun", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.begun).into()),
         ("sessions_underway", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.underway).into()),

@@ -88,6 +88,10 @@ impl Applied {
         self.made.iter().map(|made| &made.action)
     }
 
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.made
+    }
+
     pub(crate) fn made_in_reverse(&self) -> impl Iterator<Item = (&Action, &State)> {
         self.made.iter().rev().map(|made| (&made.action, &made.before))
     }

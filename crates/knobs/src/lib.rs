@@ -23,6 +23,7 @@ mod knob;
 mod moved;
 mod namespace;
 pub mod overhead;
+mod overlap;
 mod pacing;
 mod plan;
 mod profile;

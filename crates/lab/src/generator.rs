@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process};
-use results::Trial;
+use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
 use spec::workload::{Cache, SiteCache, Workload};
 use spec::{Spec, TargetName};
-use units::Rate;
+use units::{Nanos, Rate, Time};
 
+use crate::server::Readings;
 use crate::{Error, Interrupt, Server, Span};
 
 /// How often a running generator is looked after; between, this process sleeps and disturbs no measurement.
@@ -24,8 +25,9 @@ const GRACE: Duration = Duration::from_millis(500);
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
-/// For each user that has to log in first. Source: four times what bcrypt of cost 10 takes here (63 ms), one at a time.
-const ALLOWANCE_PER_LOGIN: Duration = Duration::from_millis(250);
+/// For each user that has to log in first. Source: what the generator gives each at most, 30 s, four at a time: how costly the hashes
+/// of a site are is not known here, and a site that does not answer is found by the bound of one.
+const ALLOWANCE_PER_LOGIN: Duration = Duration::from_millis(7_500);
 /// For each user whose data are read into the cache first. Source: five times what it takes here (5 ms), one at a time.
 const ALLOWANCE_PER_PRIMED: Duration = Duration::from_millis(25);
 /// How a line of a generator begins that asks what the other machines of the server did in its window, which is answered on
@@ -112,7 +114,7 @@ impl Generator {
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
     /// the lines that the generator printed since.
     ///
-    /// The trial's histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
+    /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
     /// in time, or the run was interrupted; the generator has ended then and its files are removed.
     pub fn run(
         &self,
@@ -130,7 +132,12 @@ impl Generator {
         };
         let (id, target) = about();
         let process = self.trial(server, load, file)?;
-        let done = self.watch(process, server, load, interrupt, &mut tick, (&id, &target));
+        let mut readings = Readings::beside(Nanos(load.span.window.as_nanos() as u64));
+        let mut look = |lines: &[String], server: &Server| {
+            readings.look(server);
+            tick(lines);
+        };
+        let done = self.watch(process, server, load, interrupt, &mut look, (&id, &target));
         let trial = done.and_then(|()| {
             let failed = |message: String| Error::Trial { id: id.clone(), target: target.clone(), message };
             let text = std::fs::read(file).map_err(|e| {
@@ -142,6 +149,11 @@ impl Generator {
                 // It was told an address, which is another at the next start.
                 spec.target.server = server.name().clone();
             }
+            let opened = trial.window_opened_monotonic_ns.map(Time);
+            let used = opened.map_or_else(Default::default, |opened| readings.within(opened));
+            let of_window =
+                |(name, window_cpu_s)| ServiceUsage { name, window_cpu_s, ..ServiceUsage::default() };
+            trial.services = used.into_iter().map(of_window).collect();
             Ok(trial)
         });
         let _ = std::fs::remove_file(file);
@@ -161,7 +173,7 @@ impl Generator {
         server: &Server,
         load: Load,
         interrupt: &Interrupt,
-        tick: &mut impl FnMut(&[String]),
+        look: &mut impl FnMut(&[String], &Server),
         (id, target): (&str, &str),
     ) -> Result<(), Error> {
         if let Some(cause) = interrupt.cause() {
@@ -203,7 +215,7 @@ impl Generator {
                 // One that has ended meanwhile says so by its exit.
                 let _ = process.write_line(&server.noise_elsewhere(opened_ns, length_ns));
             }
-            tick(&lines);
+            look(&lines, server);
         };
         if status.success() {
             return Ok(());
@@ -311,7 +323,7 @@ pub fn connections(spec: &Spec) -> usize {
     }
 }
 
-/// About how long those who are there at the beginning of a load take to log in.
+/// How long those who are there at the beginning of a load may take to log in.
 fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &spec::Generator) -> Duration {
     let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
     let users = match rate_rps {

@@ -24,7 +24,7 @@ pub use files::{Files, SetFiles};
 use managed::ManagedServer;
 pub use options::{ServerOptions, data_settings, is_traced, people_of};
 pub use spec::FilesPlace;
-pub(crate) use usage::Usage;
+pub(crate) use usage::{Readings, Usage};
 pub use watching::Looks;
 
 use crate::{Error, TargetName, target};
@@ -180,6 +180,11 @@ impl Server {
     /// What its services have used so far; `None` where they already ran.
     pub(crate) fn usage(&self) -> Option<Usage> {
         if let Keeper::Managed(own) = &self.keeper { Some(own.usage()) } else { None }
+    }
+
+    /// What its services have used of processors so far; `None` where they already ran.
+    fn processors_used(&self) -> Option<Usage> {
+        if let Keeper::Managed(own) = &self.keeper { Some(own.processors_used()) } else { None }
     }
 
     /// That it ended without being asked to; `None` while it runs or where that is not known here.

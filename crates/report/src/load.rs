@@ -37,9 +37,7 @@ impl LoadUnit {
 
     /// A trial that failed before its first session has none, and is beside others that have.
     fn of_all<'a>(mut trials: impl Iterator<Item = &'a Trial>) -> LoadUnit {
-        // A closed loop offers nothing: what it achieved is told in steps.
-        let in_sessions = |trial: &Trial| trial.sessions.is_some() && !trial.is_closed_loop();
-        if trials.any(in_sessions) { LoadUnit::Sessions } else { LoadUnit::Requests }
+        if trials.any(Trial::offers_sessions) { LoadUnit::Sessions } else { LoadUnit::Requests }
     }
 
     /// An offered load: `14.2 krps`, `2.50 sessions/s`.

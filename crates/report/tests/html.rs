@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use report::{Found, IndexEntry, Sides, comparison_html, experiment_html, index_html, study_html};
 use results::{
-    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Service,
+    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, LoopKind, Reason, ServerFigures, Service,
     ServiceUsage, Verdict,
 };
+use spec::workload::{Pacing, Video};
+use spec::{Spec, Workload};
 
 const SECTIONS: [&str; 10] = [
     "summary",
@@ -290,6 +292,7 @@ fn two_services() -> Experiment {
                 cpu_s: Some(cpu_s),
                 resident_bytes: Some(5_000_000),
                 counters: BTreeMap::from([("requests".into(), 7.0)]),
+                ..ServiceUsage::default()
             })
             .into();
     }
@@ -575,9 +578,43 @@ fn a_closed_loop_is_named_wherever_it_is_seen() {
         .split("<table")
         .filter(|table| table.contains("<caption>Closed loop, uncorrected beside corrected"));
     assert_eq!(tables.count(), 1);
-    assert!(!page.contains("Load is open-loop"));
+    assert!(!page.contains("Load is open-loop") && page.contains("The corrected column adds"));
     let open = experiment_html(&sample::load());
     assert!(!open.contains("closed loop") && open.contains("Load is open-loop"));
+}
+
+#[test]
+fn sessions_that_are_closed_loops_are_not_called_open() {
+    let page = |workload: Workload, kind: LoopKind| {
+        let mut viewed = sample::viewed();
+        for trial in &mut viewed.trials {
+            trial.spec = Some(Spec { workload: workload.clone(), ..Spec::default() });
+            trial.loop_kind = kind;
+        }
+        experiment_html(&viewed)
+    };
+    let viewers =
+        |pacing| page(Workload::Video(Box::new(Video { pacing, ..Video::default() })), LoopKind::Open);
+    let open = ["Load is open-loop: sessions", "at times that were fixed", "at a time that was fixed"];
+    let check = |page: &str, says: &[&str]| {
+        for words in says {
+            assert!(page.contains(words), "{words}");
+        }
+        for words in open.iter().filter(|words| !says.contains(words)) {
+            assert!(!page.contains(words), "{words}");
+        }
+    };
+    check(&viewers(Pacing::Open), &open);
+    let within = [
+        "Closed loop within each session",
+        "each is a closed loop: it asks for a step after the answers before",
+        "due at a time that depends on the answers before.",
+    ];
+    check(&viewers(Pacing::Closed), &within);
+    check(&viewers(Pacing::Player), &within);
+    let users = page(Workload::Social(Box::default()), LoopKind::Closed);
+    check(&users, &["so many users are there at once", "due at a time that depends on the answers before."]);
+    assert!(!users.contains("The corrected column"));
 }
 
 #[test]

@@ -120,10 +120,13 @@ fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
     })
 }
 
-/// How many processors a service kept busy, from the start of the generator to its end.
+/// How many processors a service kept busy in the window; of results that do not tell, from the start of the generator to its end.
 fn processors(service: &Service, trial: &Trial) -> Option<f64> {
-    let used = trial.services.iter().find(|one| one.name == service.name)?.cpu_s?;
-    let time = trial.warmup_s + trial.window_s + trial.drain_s;
+    let used = trial.services.iter().find(|one| one.name == service.name)?;
+    let (used, time) = match used.window_cpu_s {
+        Some(used) => (used, trial.window_s),
+        None => (used.cpu_s?, trial.warmup_s + trial.window_s + trial.drain_s),
+    };
     (time > 0.0).then(|| used / time)
 }
 

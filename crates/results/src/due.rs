@@ -55,7 +55,12 @@ impl Trial {
         let due = self.due();
         let Some(p99) = due.times.p99_us else { return due.at_us(99.0, us) };
         let of_all = due.at_us(99.0, Some(p99))?;
-        if of_all.is_infinite() { Some(of_all) } else { us.map(|us| us * (of_all / p99)) }
+        match of_all.is_infinite() {
+            true => Some(of_all),
+            // Also where both are 0.
+            false if of_all <= p99 => us,
+            false => us.map(|us| us * (of_all / p99)),
+        }
     }
 }
 
@@ -144,6 +149,27 @@ mod tests {
         check(&some, false);
         some.arrivals.errors = 200;
         check(&some, true);
+    }
+
+    #[test]
+    fn words_tell_of_errors_that_moved_the_figure() {
+        let words = |trial: &Trial, gate: &str| gate.parse::<Gate>().unwrap().evaluate(trial).words;
+        let gate = "home.p95<500ms";
+        let told = words(&trial(4, 4, true), gate);
+        assert!(told.ends_with(" (4000 errors of 100000 count as slower)"), "{told}");
+        let mut few = trial(0, 4, true);
+        let before = words(&few, gate);
+        few.operations[0].outcomes.as_mut().unwrap().errors = 1;
+        assert_eq!(words(&few, gate), before);
+    }
+
+    #[test]
+    fn a_time_of_zero_stays_one() {
+        let mut zeros = trial(0, 0, true);
+        zeros.windowed_p99_us = Some(0.0);
+        (zeros.all.response_time.p99_us, zeros.curve) = (Some(0.0), vec![(100.0, 0.0)]);
+        zeros.arrivals.errors = 5;
+        assert_eq!(zeros.windowed_of_due(zeros.windowed_p99_us), Some(0.0));
     }
 
     #[test]

@@ -47,6 +47,10 @@ pub struct ServiceUsage {
     pub name: String,
     /// Processor time of all its processes, in user mode and in the kernel; `None` where one of them ended meanwhile.
     pub cpu_s: Option<f64>,
+    /// The same of the window alone: without what was done before the load, such as filling a cache or logging users in. `None` where
+    /// it is not known, and in results of versions that did not look.
+    #[serde(default)]
+    pub window_cpu_s: Option<f64>,
     /// Resident memory of all its processes at the end; pages that they share count for each.
     pub resident_bytes: Option<u64>,
     /// By how much its own counters grew; empty where it has none, or did not answer.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use spec::Spec;
+use spec::{Spec, Workload};
 
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
@@ -138,6 +138,18 @@ impl Trial {
     /// Whether it was a closed loop, which every output has to name.
     pub fn is_closed_loop(&self) -> bool {
         self.loop_kind == LoopKind::Closed
+    }
+
+    /// Whether its sessions arrived in an open loop and each of them was a closed one: steps that are due after answers, as viewers
+    /// have with `--pacing closed` and `player`.
+    pub fn is_closed_within_sessions(&self) -> bool {
+        let workload = self.spec.as_ref().map(|spec| &spec.workload);
+        !self.is_closed_loop() && matches!(workload, Some(Workload::Video(video)) if video.pacing.is_closed())
+    }
+
+    /// Whether its offered load is one of sessions: a closed loop offers nothing, and what it achieved is told in steps.
+    pub fn offers_sessions(&self) -> bool {
+        self.sessions.is_some() && !self.is_closed_loop()
     }
 
     /// Its configuration as names and values, to be printed or compared as a whole: of schema 1 and 2 with the names of

@@ -1,5 +1,6 @@
 //! How the load is generated.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -118,6 +119,32 @@ impl Default for Generator {
     }
 }
 
+impl Agents {
+    /// The leases that there are: a busy machine would break shorter ones; longer ones keep load running without a coordinator.
+    pub const LEASES: RangeInclusive<Nanos> = Nanos::from_millis(200)..=Nanos::from_secs(60);
+
+    /// Checks the lease.
+    ///
+    /// Errors: there is none such, with the limits.
+    pub fn check_lease(&self) -> Result<(), String> {
+        if Agents::LEASES.contains(&self.agents_lease) {
+            return Ok(());
+        }
+        let (least, most) = (Agents::LEASES.start(), Agents::LEASES.end());
+        Err(format!(
+            "--agents-lease {}: it must be between {least} and {most}; use --agents-lease 5s, or leave it out",
+            self.agents_lease
+        ))
+    }
+}
+
+/// The lease of agents, as it is written on a command line.
+fn lease(text: &str) -> Result<Nanos, String> {
+    let lease: Nanos = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let agents = Agents { agents_lease: lease, ..Agents::default() };
+    agents.check_lease().map(|()| lease)
+}
+
 impl Generator {
     /// Threads that generate.
     pub fn threads(&self) -> u32 {
@@ -199,8 +226,8 @@ pub struct Agents {
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_tls_ca: Option<PathBuf>,
-    /// How long an agent may be silent before it counts as lost.
-    #[arg(long, default_value = "5s", value_name = "TIME")]
+    /// How long an agent may be silent before it counts as lost, 200ms to 60s.
+    #[arg(long, default_value = "5s", value_name = "TIME", value_parser = lease)]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because it is several times what a loaded machine keeps a thread waiting"))]
@@ -269,5 +296,22 @@ mod tests {
         }
         let error = "iocp".parse::<Io>().unwrap_err();
         assert!(error.to_string().contains("auto, epoll or uring"), "{error}");
+    }
+
+    #[test]
+    fn a_lease_that_agents_do_not_give_is_refused() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            agents: Agents,
+        }
+        let parse = |given: &str| Line::try_parse_from(["x", "--agents-lease", given]);
+        assert_eq!(parse("2s").unwrap().agents.agents_lease, Nanos::from_secs(2));
+        for given in ["0s", "40ms", "5m"] {
+            let error = parse(given).map(|_| ()).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains("between 200 ms and 60 s"), "{error}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use dist::{ArrivalSpec, Arrivals, Process, Trace};
 use openloop::{Endpoint, Load, Plan};
 use proto_http::Url;
@@ -45,7 +45,7 @@ pub enum Sent {
     Null,
 }
 
-/// About how long those who have to log in before a load take to; nothing of most workloads.
+/// How long those who have to log in before a load may take to; nothing of most workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     social::logins(spec) + movies::logins(spec)
 }
@@ -96,6 +96,9 @@ pub fn check(spec: &Spec) -> Result<()> {
         bail!(
             "{clients} clients for {threads} threads: each thread needs at least one; use --clients {threads} or more, or fewer --threads"
         );
+    }
+    if !load.agents.agents.is_empty() {
+        load.agents.check_lease().map_err(Error::msg)?;
     }
     if load.timeout == Nanos::ZERO {
         bail!("time-out 0: every request would fail; use --timeout 2s");

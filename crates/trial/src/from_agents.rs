@@ -11,11 +11,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agent::{Coordinator, Load, Outcome, Part, Tune};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
-use spec::Spec;
-use units::Time;
+use spec::{Spec, Workload};
+use units::{Nanos, Time};
 use workloads::web::FileSet;
 
 pub use options::agent_config;
@@ -53,7 +53,7 @@ impl Agents {
 
     /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
     ///
-    /// Errors: nothing was recorded, or what cannot be merged.
+    /// Errors: nothing was recorded, or what cannot be merged; [`NotOffered`].
     pub(crate) fn gather(
         &mut self,
         task: &Task,
@@ -62,17 +62,14 @@ impl Agents {
         stop: &AtomicBool,
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
-        let timing = [spec.time.warmup, spec.time.window, spec.generator.drain, spec.generator.timeout];
-        // Users of a site log in before the load.
-        let prepare_within = ALLOWANCE.saturating_add(logins(spec).into());
-        let takes = timing.iter().fold(prepare_within, |sum, part| sum.saturating_add((*part).into()));
+        let (prepare_within, end_within) = within(spec);
         let part = |share| part::of(task, files, share, shares).to_json().to_string();
-        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within: takes };
+        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
         // What ends a load early ends the sessions, too, with which the agents revert all.
-        let outcome = self.coordinator.run(&load, stop, look_on)?;
+        let outcome = self.coordinator.run(&load, stop, look_on).map_err(not_offered)?;
         self.undo(spec, &outcome);
         self.opened = Some(Time(outcome.start_ns) + spec.time.warmup);
         let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
@@ -148,6 +145,48 @@ impl Agents {
     }
 }
 
+/// The load cannot be offered, whatever the server does: a trial of it is invalid.
+#[derive(Debug)]
+pub(crate) struct NotOffered(pub(crate) Invalid);
+
+impl NotOffered {
+    /// What stands before the reason, as a generator says it to the agent that has started it.
+    const WORDS: &str = "this load cannot be offered: ";
+}
+
+impl std::fmt::Display for NotOffered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", NotOffered::WORDS, self.0.detail)
+    }
+}
+
+impl std::error::Error for NotOffered {}
+
+/// An error of agents, and whether one of their generators has said that the load cannot be offered.
+fn not_offered(error: agent::Error) -> Error {
+    if let agent::Error::Failed { agent, why } = &error
+        && let Some((_, why)) = why.split_once(NotOffered::WORDS)
+    {
+        let detail = format!("{agent}: {}", why.trim());
+        return NotOffered(Invalid { reason: Reason::RateMissed, detail }).into();
+    }
+    error.into()
+}
+
+/// How long the agents may take until they are ready, and from then on until they have recorded all.
+fn within(spec: &Spec) -> (Duration, Duration) {
+    // Users of a site log in before the load.
+    let ready = ALLOWANCE.saturating_add(logins(spec).into());
+    // What was due last is followed to its end.
+    let last = match &spec.workload {
+        Workload::Video(video) => video.longest_chunk(),
+        Workload::Social(social) => social.limits.longest(),
+        Workload::Cache(_) | Workload::Web(_) | Workload::Movies(_) | Workload::Null(_) => Nanos::ZERO,
+    };
+    let parts = [spec.time.warmup, spec.time.window, spec.generator.drain.max(last), spec.generator.timeout];
+    (ready, parts.into_iter().fold(ready, |sum, part| sum.saturating_add(part.into())))
+}
+
 /// What is asked of the generators' machines.
 fn tune(action: &str, spec: &Spec) -> Tune {
     let cpus = spec.generator.agents.agents_cpus.as_ref();
@@ -213,4 +252,30 @@ fn show(gathered: &mut Gathered, line: &str) {
     let Ok(Line { live }) = serde_json::from_str::<Line>(line) else { return };
     gathered.add(live);
     gathered.whole().iter().for_each(live::print);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_to_be_due_may_take_as_long_as_they_are_followed() {
+        let longer = |workload: Workload| {
+            let usual = Spec { workload: Workload::Web(Box::default()), ..Spec::default() };
+            let ((ready, end), (_, least)) = (within(&Spec { workload, ..usual.clone() }), within(&usual));
+            assert!(ready >= ALLOWANCE);
+            (end - ready) - (least - ALLOWANCE)
+        };
+        let drain = Duration::from(Spec::default().generator.drain);
+        let video = spec::workload::Video {
+            chunk_timeout: Some(Nanos::from_secs(20)),
+            ..spec::workload::Video::default()
+        };
+        assert_eq!(longer(Workload::Video(Box::new(video))), Duration::from_secs(6 * 20) - drain);
+        let social = spec::workload::Social::default();
+        let limit = Duration::from(social.limits.longest());
+        assert!(limit > drain);
+        assert_eq!(longer(Workload::Social(Box::new(social))), limit - drain);
+        assert_eq!(longer(Workload::Movies(Box::default())), Duration::ZERO);
+    }
 }

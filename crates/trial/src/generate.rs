@@ -32,8 +32,10 @@ use workloads::cache::{
 use workloads::movies::Movies;
 use workloads::null::Null;
 
+pub(crate) use self::ask::LOGIN_MOST;
+pub(crate) use self::several::AT_ONCE;
 use crate::config::{self, Sent};
-use crate::from_agents::Agents;
+use crate::from_agents::{Agents, NotOffered};
 use crate::live;
 use crate::noise::{self, Watch};
 use crate::record::{self, Circumstances};
@@ -155,15 +157,12 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             let version = video::probe(task, &config, tls.as_ref(), stop)?;
             let watch = watch(task, &generator.cpus);
             let recording = match (&mut agents, video::too_many(task, &config, &known, most_sessions)) {
-                (Some(agents), _) => agents.gather(task, None, &load, stop),
+                (_, Some(invalid)) => Err(NotOffered(invalid).into()),
+                (Some(agents), None) => agents.gather(task, None, &load, stop),
                 (None, None) => video::generate(task, &known, &generator),
-                // Who starts it waits for it to be ready.
-                (None, Some(invalid)) if task.start_on_stdin => bail!("{}", invalid.detail),
-                (None, Some(invalid)) => {
-                    others.push(invalid);
-                    Ok(generator.nothing(video::workload(task, &known, 0)))
-                }
             };
+            let nothing = || generator.nothing(video::workload(task, &known, 0));
+            let recording = or_nothing(recording, task, &mut others, nothing);
             let watched = watched(watch, recording, task, stop)?;
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
             found.server_version = version;
@@ -182,15 +181,12 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             };
             let watch = watch(task, &generator.cpus);
             let recording = match (&mut agents, too_many) {
-                (Some(agents), _) => agents.gather(task, None, &load, stop),
+                (_, Some(invalid)) => Err(NotOffered(invalid).into()),
+                (Some(agents), None) => agents.gather(task, None, &load, stop),
                 (None, None) => social::generate(task, &known, ready, &generator),
-                // Who starts it waits for it to be ready.
-                (None, Some(invalid)) if task.start_on_stdin => bail!("{}", invalid.detail),
-                (None, Some(invalid)) => {
-                    others.push(invalid);
-                    Ok(generator.nothing(social::workload(task, &known, 0, Vec::new())))
-                }
             };
+            let nothing = || generator.nothing(social::workload(task, &known, 0, Vec::new()));
+            let recording = or_nothing(recording, task, &mut others, nothing);
             let mut watched = watched(watch, recording, task, stop)?;
             watched.0.limit(|name| SocialOperation::named(name).map(|known| config.limits.of(known)));
             watched
@@ -270,6 +266,26 @@ fn watch(task: &Task, cpus: &[usize]) -> Watch {
     match task.spec.generator.agents.agents.is_empty() {
         true => Watch::on(&task.server_pids, cpus),
         false => Watch::of_server(&task.server_pids),
+    }
+}
+
+/// What was recorded; of a load that cannot be offered it is nothing, with the reason, so that a search goes on with a lower rate.
+///
+/// Errors: another one; likewise where an agent has started this, which waits for it to be ready.
+fn or_nothing(
+    recording: Result<Recording>,
+    task: &Task,
+    others: &mut Vec<Invalid>,
+    nothing: impl FnOnce() -> Recording,
+) -> Result<Recording> {
+    match recording.map_err(Error::downcast::<NotOffered>) {
+        Err(Ok(NotOffered(invalid))) if !task.start_on_stdin => {
+            others.push(invalid);
+            Ok(nothing())
+        }
+        Err(Ok(refused)) => Err(refused.into()),
+        Err(Err(error)) => Err(error),
+        Ok(recording) => Ok(recording),
     }
 }
 

@@ -37,12 +37,13 @@ if ($body === false) {
     exit(1);
 }
 $counters = json_decode(substr($text, $body + 4), true, 4, JSON_THROW_ON_ERROR);
-// How many requests wait is known to the kernel alone, where they come by a socket of the file system.
+// How many requests wait is known to the kernel alone, where they come by a socket of the file system: PHP says 0, and where the
+// kernel cannot be asked, nothing is said.
 if (str_starts_with($argv[1], 'unix:')) {
+    unset($counters['listen queue'], $counters['listen queue len'], $counters['max listen queue']);
     $line = (string) shell_exec('ss -xlH src ' . escapeshellarg(substr($argv[1], 5)) . ' 2>/dev/null');
     if (preg_match('/LISTEN\s+(\d+)\s+(\d+)/', $line, $found) === 1) {
         [, $counters['listen queue'], $counters['listen queue len']] = array_map(intval(...), $found);
-        unset($counters['max listen queue']);
     }
 }
 echo json_encode($counters, JSON_THROW_ON_ERROR), "\n";

@@ -89,7 +89,9 @@ final class Cache
     /** Says that what is under this key has changed; for some seconds it is then read from the database. */
     public function changed(string $key): void
     {
-        $this->set($key, self::CHANGED, self::CHANGED_FOR);
+        if (!$this->set($key, self::CHANGED, self::CHANGED_FOR) && $this->isThere()) {
+            error_log("cache: $key was not marked as changed; the old is there until it is no longer kept");
+        }
     }
 
     /** Raises a number; one that is as high already stays. */

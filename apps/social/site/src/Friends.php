@@ -7,8 +7,8 @@ namespace Social;
 /** Friendships, and requests for them. Key of the cache: `fr:ID`, the friends of a user in order. */
 final class Friends
 {
-    /** Seconds that a list of friends stays in the cache. */
-    private const KEEP = 3600;
+    /** Seconds that a list of friends stays in the cache: as long as the old one may be there where the mark could not be set. */
+    private const KEEP = 600;
 
     public function __construct(private readonly Db $db, private readonly Cache $cache)
     {

@@ -10,8 +10,10 @@ namespace Social;
  */
 final class Users
 {
-    /** Seconds that a user stays in the cache. */
-    private const KEEP = 3600;
+    /** Seconds that a user stays in the cache: as long as the old one may be there where the mark could not be set. */
+    private const KEEP = 600;
+    /** Seconds that the number of a name does, which never changes. */
+    private const KEEP_NAME = 3600;
     /** MariaDB's number for a value that must be there once only. */
     private const DUPLICATE = 1062;
     /** bcrypt looks at no more bytes of a password. */
@@ -80,7 +82,7 @@ final class Users
         }
         $id = $this->db->value('SELECT id FROM users WHERE name = ?', [$name]);
         if ($id !== null) {
-            $this->cache->add("n:$name", (string) $id, self::KEEP);
+            $this->cache->add("n:$name", (string) $id, self::KEEP_NAME);
         }
         return (int) $id;
     }

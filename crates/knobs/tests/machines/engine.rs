@@ -34,6 +34,33 @@ fn knobs_are_in_force_until_the_guard_is_dropped() {
 }
 
 #[test]
+fn what_two_change_and_could_not_revert_in_any_order_is_known_before() {
+    let machine = Machine::thunderx();
+    machine.plant("sys/fs/cgroup/cgroup.subtree_control", "memory pids");
+    let before = machine.snapshot();
+    let engine = engine(&machine);
+    let plan_of = |name: &str, words: &[&str]| {
+        let subject = knobs::Subject { name: name.into(), ..machine.subject() };
+        plan(&knobs(words), &machine.host(), &subject).unwrap()
+    };
+    let first = engine.apply(&plan_of("a", &["aslr=off", "cpu.quota=50%"])).unwrap();
+    let overlap = |words: &[&str]| first.overlap(&plan_of("b", words));
+    assert_eq!(overlap(&["aslr=on"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
+    // It would go with the first who changed it, and be wrong for the other from then on.
+    assert_eq!(overlap(&["aslr=off"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
+    // The second does not hand the controller down, as it is there, and would lose it with the first.
+    assert_eq!(overlap(&["cpu.quota=20%"]).unwrap(), "cpu in /sys/fs/cgroup/cgroup.subtree_control");
+    assert_eq!(overlap(&["rps=0"]), None);
+    first.revert().unwrap();
+    // What changes nothing is in nobody's way.
+    let first = engine.apply(&plan_of("a", &["aslr=on"])).unwrap();
+    assert_eq!(first.overlap(&plan_of("b", &["aslr=on"])), None);
+    assert!(first.overlap(&plan_of("b", &["aslr=off"])).is_some());
+    drop(first);
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
 fn a_panic_puts_everything_back() {
     let machine = Machine::thunderx();
     let before = machine.snapshot();

@@ -98,10 +98,11 @@ fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
     seen
 }
 
-/// Of each service, where there are several: its share of the processor time of all of them; none where that of one is not known.
+/// Of each service, where there are several: its share of the processor time of all of them in the window; none where that of one is
+/// not known.
 fn by_service(trial: &Trial) -> Vec<(String, f64)> {
     let times: Option<Vec<(&str, f64)>> =
-        trial.services.iter().map(|service| Some((service.name.as_str(), service.cpu_s?))).collect();
+        trial.services.iter().map(|service| Some((service.name.as_str(), service.window_cpu_s?))).collect();
     let times = times.filter(|times| times.len() > 1).unwrap_or_default();
     let all: f64 = times.iter().map(|(_, cpu_s)| cpu_s).sum();
     times.into_iter().map(|(name, cpu_s)| (format!("cpu_share_{name}"), cpu_s / all)).collect()
@@ -317,12 +318,19 @@ mod tests {
 
     #[test]
     fn services_have_shares_of_the_processor_time_of_all() {
-        let usage = |name: &str, cpu_s| ServiceUsage { name: name.into(), cpu_s, ..ServiceUsage::default() };
+        // All of them used as much before the load.
+        let usage = |name: &str, window_cpu_s: Option<f64>| ServiceUsage {
+            name: name.into(),
+            cpu_s: window_cpu_s.map(|cpu_s| cpu_s + 5.0),
+            window_cpu_s,
+            ..ServiceUsage::default()
+        };
         let check = |services: Vec<ServiceUsage>, expect: Option<f64>| {
             let trial = Trial { services, ..sample::trial("nginx", 4.0) };
             assert_eq!(of_trial(&trial).get("cpu_share_php").copied(), expect);
         };
         check(vec![usage("php", Some(3.0)), usage("mariadb", Some(1.0))], Some(0.75));
+        check(vec![usage("php", Some(0.0)), usage("mariadb", Some(1.0))], Some(0.0));
         check(vec![usage("php", Some(3.0)), usage("mariadb", None)], None);
         check(vec![usage("php", Some(3.0))], None);
         check(vec![usage("php", Some(0.0)), usage("mariadb", Some(0.0))], None);

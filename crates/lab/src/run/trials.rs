@@ -285,7 +285,11 @@ impl Trials {
         if is_search {
             (trial.probes, trial.traces) = (None, None);
         }
-        used.iter_mut().for_each(|service| service.counters.retain(|counter, _| !is_cell(counter)));
+        for service in &mut used {
+            service.counters.retain(|counter, _| !is_cell(counter));
+            let of_window = trial.services.iter().find(|one| one.name == service.name);
+            service.window_cpu_s = of_window.and_then(|one| one.window_cpu_s);
+        }
         trial.services = used;
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         if let Some(host) = host_beside(&trial) {

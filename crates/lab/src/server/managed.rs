@@ -221,6 +221,11 @@ impl ManagedServer {
         Usage::of(&self.running)
     }
 
+    /// What they have used of processors so far.
+    pub(super) fn processors_used(&self) -> Usage {
+        Usage::of_processors(&self.running)
+    }
+
     /// Where the service `name` listens.
     pub(super) fn addresses(&self, name: &str) -> Vec<String> {
         let listening = self.running.listening();

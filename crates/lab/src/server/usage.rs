@@ -6,10 +6,19 @@ use std::path::Path;
 
 use app::{Running, RunningPart, RunningService};
 use host::cpu_time::{ProcessTicks, ticks_per_second};
+use reactor::monotonic_now;
 use results::ServiceUsage;
 use serde::{Deserialize, Serialize};
+use units::{Nanos, Time};
 
+use super::Server;
 use super::calls::is_cell;
+
+/// Between two readings of processor time while a load runs pass at least so many times what one takes. Source: as the samples
+/// beside a generator (`crates/trial/src/noise.rs`): one reading of a site of 90 processes takes 2 ms, of which 2 s pass at least...
+const REST: u64 = 1000;
+/// ...but no more than this part of the window, so that some lie within it.
+const OF_WINDOW: u64 = 5;
 
 /// A reading of all services. As JSON it is what an agent says of its own.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -28,6 +37,16 @@ impl Usage {
     /// Reads what the services have used so far. Cost: about 20 µs a process, one request to each service that has
     /// counters, and one to each other machine.
     pub(super) fn of(running: &Running) -> Usage {
+        // A service that does not answer is found out by the trial.
+        Usage::read(running, |name| running.counters(name).ok().flatten().unwrap_or_default())
+    }
+
+    /// The same without the counters of services of this machine, which are asked nothing.
+    pub(super) fn of_processors(running: &Running) -> Usage {
+        Usage::read(running, |_| BTreeMap::new())
+    }
+
+    fn read(running: &Running, counters: impl Fn(&str) -> BTreeMap<String, f64>) -> Usage {
         let reading = |one: RunningService<'_>| {
             let pids = one.pids();
             let ticks = pids.iter().filter_map(|pid| Some((*pid, ticks(*pid)?)));
@@ -35,8 +54,7 @@ impl Usage {
                 name: one.service.name.clone(),
                 ticks: ticks.collect(),
                 resident_bytes: pids.iter().map(|pid| resident_bytes(*pid)).sum(),
-                // A service that does not answer is found out by the trial.
-                counters: running.counters(&one.service.name).ok().flatten().unwrap_or_default(),
+                counters: counters(&one.service.name),
             }
         };
         let readings = |part: RunningPart<'_>| match part {
@@ -71,11 +89,51 @@ impl Usage {
             ServiceUsage {
                 name: now.name,
                 cpu_s: all_run.then(|| sum as f64 / ticks_per_second()),
+                window_cpu_s: None,
                 resident_bytes: now.resident_bytes,
                 counters: grown.collect(),
             }
         };
         self.0.into_iter().map(used).collect()
+    }
+}
+
+/// What services have used, read again and again beside a load: when its window opened is known once it is over.
+pub(crate) struct Readings {
+    all: Vec<(Time, Usage)>,
+    due: Time,
+    window: Nanos,
+}
+
+impl Readings {
+    /// Beside a load with a window of this length; nothing is read yet.
+    pub(crate) fn beside(window: Nanos) -> Readings {
+        Readings { all: Vec::new(), due: Time(0), window }
+    }
+
+    /// Reads where it is time to. Cost: about 20 µs a process, and one request to each other machine.
+    pub(crate) fn look(&mut self, server: &Server) {
+        let begun = monotonic_now();
+        if begun < self.due {
+            return;
+        }
+        let Some(usage) = server.processors_used() else { return };
+        let read = monotonic_now();
+        self.due = read + Nanos((read.since(begun).0 * REST).min(self.window.0 / OF_WINDOW));
+        self.all.push((begun, usage));
+    }
+
+    /// What each service used in the window that `opened` then, by the pace between the first and the last reading within; `None` of
+    /// fewer than two, or where one of its processes ended meanwhile.
+    pub(crate) fn within(self, opened: Time) -> BTreeMap<String, Option<f64>> {
+        let end = opened + self.window;
+        let mut within = self.all.into_iter().filter(|(at, _)| (opened..=end).contains(at));
+        let (Some((from, first)), Some((to, last))) = (within.next(), within.last()) else {
+            return BTreeMap::new();
+        };
+        let times = self.window.as_secs_f64() / to.since(from).as_secs_f64();
+        let whole = |used: ServiceUsage| (used.name, used.cpu_s.map(|cpu_s| cpu_s * times));
+        last.since(&first).into_iter().map(whole).collect()
     }
 }
 
@@ -128,6 +186,35 @@ mod tests {
         let [used] = &now.since(&before)[..] else { panic!("one service") };
         let grown = |name: &str| used.counters.get(name).copied();
         assert_eq!((grown("edge.a.b.wall.9"), grown("new"), grown("hits")), (Some(3.0), None, Some(0.0)));
+    }
+
+    #[test]
+    fn what_was_used_before_the_load_is_not_of_its_window() {
+        let at = |ms: u64, php: u64, db: u64| {
+            let one = |name: &str, ticks: u64| Reading {
+                name: name.into(),
+                ticks: BTreeMap::from([(7, ticks)]),
+                resident_bytes: None,
+                counters: BTreeMap::new(),
+            };
+            (Time(ms * 1_000_000), Usage(vec![one("php", php), one("db", db)]))
+        };
+        let check = |all: Vec<(Time, Usage)>, expect: &[(&str, f64)]| {
+            let readings = Readings { all, ..Readings::beside(Nanos::from_secs(10)) };
+            let used = readings.within(Time(20_000_000_000));
+            let expect: BTreeMap<String, Option<f64>> = expect
+                .iter()
+                .map(|(name, ticks)| ((*name).into(), Some(ticks / ticks_per_second())))
+                .collect();
+            assert_eq!(used, expect);
+        };
+        // Users log in up to 19 s; what is seen of the window are 8 of its 10 s; it is drained from 30 s on.
+        let before = || vec![at(1_000, 0, 0), at(10_000, 900, 0), at(19_000, 1_800, 10)];
+        let window = || vec![at(21_000, 1_800, 20), at(25_000, 1_800, 60), at(29_000, 1_800, 100)];
+        let after = vec![at(31_000, 1_900, 110)];
+        check(before().into_iter().chain(window()).chain(after).collect(), &[("php", 0.0), ("db", 100.0)]);
+        check(before(), &[]);
+        check(before().into_iter().chain([at(21_000, 1_800, 20)]).collect(), &[]);
     }
 
     #[test]

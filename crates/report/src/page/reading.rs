@@ -8,13 +8,22 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
     let trial = experiments.iter().flat_map(|experiment| &experiment.trials).next_back();
     let closed = trial.is_some_and(results::Trial::is_closed_loop);
     let of_sessions = trial.is_some_and(|trial| trial.sessions.is_some());
+    let within = trial.is_some_and(results::Trial::is_closed_within_sessions);
+    let is_corrected =
+        trial.and_then(|trial| trial.closed_loop.as_ref()).is_some_and(|found| found.corrected.is_some());
     html! {
         @if let Some(trial) = trial {
             p {
-                @if closed {
+                @if closed && of_sessions {
+                    "Load is a closed loop: so many users are there at once, each of whom thinks after an answer, asks again, and begins "
+                    "another session when one has ended, so that a slow server slows its own measurement down. "
+                } @else if closed {
                     "Load is a closed loop: a client asks again when it was answered, so that a slow server slows its "
-                    "own measurement down. The corrected column adds the requests that a client would have sent at "
-                    "the expected interval while it waited. "
+                    "own measurement down. "
+                } @else if within {
+                    "Sessions arrive at times drawn beforehand, and each is a closed loop: it asks for a step after the answers before, so "
+                    "that a slow server slows its own measurement down, but for sessions that arrive. Loads are in sessions a second, what "
+                    "is achieved in requests. "
                 } @else if of_sessions {
                     "Load is open-loop: sessions arrive at times drawn beforehand, and each sends its steps at times that were "
                     "fixed when it arrived. A step that is late delays the steps behind it, which shows in their response "
@@ -22,6 +31,9 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
                 } @else {
                     "Load is open-loop: requests are due at times drawn beforehand and never wait for earlier "
                     "answers, so that a slow server cannot slow its own measurement down. "
+                }
+                @if is_corrected {
+                    "The corrected column adds the requests that a client would have sent at the expected interval while it waited. "
                 }
                 "In the last trial the load ran for " (number::micros(Some(1e6 * trial.warmup_s))) " before a window of "
                 (number::micros(Some(1e6 * trial.window_s))) " opened; after it the drain waited for what was still "
@@ -32,7 +44,10 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
         dl.reading {
             @if of_sessions {
                 dt { "step" }
-                dd { "A request of a session, such as a chunk of a video, due at a time that was fixed when the session arrived." }
+                dd {
+                    "A request of a session, such as a chunk of a video, due at a time that "
+                    @if closed || within { "depends on the answers before." } @else { "was fixed when the session arrived." }
+                }
                 dt { "start-up delay" }
                 dd { "From the arrival of a session until it plays." }
                 dt { "stalls/h" }

@@ -118,6 +118,7 @@ mod tests {
             cpu_s,
             resident_bytes: Some(resident),
             counters: BTreeMap::from([("requests".into(), 10.0)]),
+            ..ServiceUsage::default()
         };
         let trial = |services| Trial { services, ..Trial::default() };
         let trials = [

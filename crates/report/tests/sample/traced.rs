@@ -287,7 +287,7 @@ pub fn traced() -> Experiment {
                     // Shrunk to one processor, as if most of the work were waiting.
                     cpu_s: Some(0.22 * (work + 200.0) * 1e-6 * rps * 10.5),
                     resident_bytes: Some(20_000_000),
-                    counters: BTreeMap::new(),
+                    ..ServiceUsage::default()
                 })
                 .collect();
             trial.traces = Some(traces);

@@ -1,7 +1,7 @@
 //! Knobs of the agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
@@ -16,6 +16,8 @@ use units::CpuList;
 pub(super) struct HostKnobs {
     /// Of the journals.
     folder: PathBuf,
+    /// Of the machine's files.
+    root: PathBuf,
     in_force: Mutex<InForce>,
 }
 
@@ -42,7 +44,7 @@ pub(super) struct Running {
 impl HostKnobs {
     /// None yet; journals go to `folder`.
     pub(super) fn new(folder: PathBuf) -> HostKnobs {
-        HostKnobs { folder, in_force: Mutex::default() }
+        HostKnobs { folder, root: "/".into(), in_force: Mutex::default() }
     }
 
     /// Does what `tune` asks, for this server; returns the actions, one in a line.
@@ -55,9 +57,16 @@ impl HostKnobs {
                     return Err("its knobs are in force already; undo them first".into());
                 }
                 let plan = plan(session, tune, running)?;
+                if let Some(object) = in_force.applied.values().find_map(|other| other.overlap(&plan.actions))
+                {
+                    return Err(format!(
+                        "{object} is in force for another session, and one machine has one value of it; ask again once that \
+                         session has undone its knobs"
+                    ));
+                }
                 let engine = match &in_force.engine {
                     Some(engine) => Ok(engine.clone()),
-                    None => Engine::open(&self.folder, LocalKernel::new(Path::new("/"))),
+                    None => Engine::open(&self.folder, LocalKernel::new(&self.root)),
                 };
                 let engine = engine.map_err(|error| error.to_string())?;
                 let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
@@ -225,6 +234,30 @@ mod tests {
         assert!(said.lines().any(|line| !line.starts_with('#')), "{said}");
         let error = knobs.tune(1, &tune("x"), &Running::default()).unwrap_err();
         assert!(error.contains('x'), "{error}");
+    }
+
+    #[test]
+    fn what_is_in_force_for_one_session_is_refused_to_another() {
+        let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = root.path().join("proc/sys/net/core/somaxconn");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "4096\n").unwrap();
+        let text = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        let knobs = HostKnobs { root: root.path().into(), ..HostKnobs::new(folder.path().into()) };
+        let ask = |session, action: &str, value: u32| {
+            let knob = format!("sysctl.net.core.somaxconn={value}");
+            knobs.tune(session, &tune(action, &knob), &Running::default())
+        };
+        ask(1, "apply", 100).unwrap();
+        for value in [200, 100, 4096] {
+            let error = ask(2, "apply", value).unwrap_err();
+            assert!(error.contains("somaxconn is in force for another session"), "{error}");
+        }
+        assert_eq!((text().as_str(), ask(2, "undo", 200)), ("100", Ok(String::new())));
+        assert_eq!((ask(1, "undo", 100), text().as_str()), (Ok(String::new()), "4096"));
+        ask(2, "apply", 200).unwrap();
+        assert_eq!((text().as_str(), ask(2, "undo", 200)), ("200", Ok(String::new())));
+        assert_eq!((text().as_str(), knobs::status(folder.path()).unwrap().journals.len()), ("4096", 0));
     }
 
     #[test]

@@ -181,6 +181,39 @@ fn viewers_are_shared_by_machines_as_arrivals_are() {
     }
 }
 
+/// A trial of agents that was not run, with the reason.
+fn not_run(workload: &str, target: &str, agents: &[&str], words: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut load = coordinator_of(workload, folder.path(), target, agents, words);
+    load.wait_success(LONG).unwrap();
+    let trial = trial(folder.path());
+    let (reason, detail) = fault(&trial);
+    assert_eq!((reason, trial.arrivals.intended), (Reason::RateMissed, 0), "{detail}");
+    detail
+}
+
+#[test]
+fn more_live_users_than_there_are_make_a_trial_of_agents_invalid() {
+    let [(_a, at_a), (_b, at_b)] = ["a", "b"].map(|name| agent(&[], "127.0.0.1", name));
+    // Nothing is asked of it.
+    let target = "http://127.0.0.1:9";
+    let detail = not_run("social", target, &[&at_a, &at_b], "--rate 30 --users 1k --window 1s --warmup 0s");
+    let says = "30 sessions a second: 2340 on average";
+    assert!(detail.contains(says) && detail.contains("on each of 2 threads 500"), "{detail}");
+}
+
+#[test]
+fn more_viewers_than_an_agent_has_room_for_make_a_trial_invalid() {
+    let few: Vec<String> = ["prlimit", "--nofile=200"].map(Into::into).into();
+    let Some(lab) = Lab::new(&few) else { return };
+    let target = videos(&lab);
+    let addresses: Vec<&str> = lab.addresses.iter().map(String::as_str).collect();
+    let words = format!("{VIEWERS} --window 1s").replace("--rate 20", "--rate 200");
+    let detail = not_run("video", &target, &addresses, &words);
+    assert!(detail.starts_with(&format!("b ({}): ", lab.addresses[1])), "{detail}");
+    assert!(detail.contains("descriptors and ports for 72"), "{detail}");
+}
+
 #[test]
 fn an_agent_that_is_lost_takes_its_viewers_along() {
     let Some(lab) = Lab::new(&[]) else { return };

@@ -4,6 +4,8 @@ use spec::{Spec, workload};
 use units::Nanos;
 use workloads::movies::MoviesConfig;
 
+use crate::config::social::LOGIN;
+
 /// The workload of a specification on these servers; none where they are not known yet.
 ///
 /// Errors: parameters that do not go together.
@@ -42,10 +44,7 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
-/// For each user that has to log in before a load. Source: as for the users of a social network.
-const LOGIN: Nanos = Nanos::from_millis(250);
-
-/// About how long those who write and rent take to log in; nothing of other workloads.
+/// How long those who write and rent may take to log in; nothing of other workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     let workload::Workload::Movies(movies) = &spec.workload else { return Nanos::ZERO };
     Nanos(LOGIN.0 * u64::from(movies.logged_in))

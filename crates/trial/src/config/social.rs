@@ -7,6 +7,8 @@ use spec::{Load, Spec, Workload};
 use units::Nanos;
 use workloads::social::{Site, SocialConfig};
 
+use crate::generate::{AT_ONCE, LOGIN_MOST};
+
 /// The workload of a specification on these servers; none where they are not known yet.
 ///
 /// Errors: a description of a site that is broken; parameters that do not go together; a closed loop of more users than there are.
@@ -50,10 +52,11 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
-/// For each user that has to log in before a load. Source: four times what bcrypt of cost 10 takes here (63 ms), one at a time.
-const LOGIN: Nanos = Nanos::from_millis(250);
+/// For each user that has to log in before a load. Source: what each may take at most, some at once. What a login takes is the
+/// site's doing, whose hashes may be costly: a site that does not answer is found by the bound of one.
+pub(super) const LOGIN: Nanos = Nanos(LOGIN_MOST.as_nanos() as u64 / AT_ONCE as u64);
 
-/// About how long those who are there at the beginning of a load take to log in; nothing of other workloads.
+/// How long those who are there at the beginning of a load may take to log in; nothing of other workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     let Workload::Social(social) = &spec.workload else { return Nanos::ZERO };
     let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
@@ -140,5 +143,16 @@ mod tests {
         let config =
             of(Social { operations: Some(10), ..Social::default() }, Load::Rate("1".parse().unwrap()), &[]);
         assert!((config.unwrap().mix.operations() - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn logins_may_take_as_long_as_each_of_them() {
+        // The greatest cost of bcrypt that the site has: 2 s each, so that four at once take 8 s where there is one core.
+        let costliest = Nanos::from_secs(2);
+        let social = Social { users: Users(300), ..Social::default() };
+        let workload = Workload::Social(Box::new(social));
+        let spec = Spec { workload, load: Load::Rate("20".parse().unwrap()), ..Spec::default() };
+        assert!(logins(&spec) >= Nanos(300 * costliest.0), "{}", logins(&spec));
+        assert_eq!(logins(&spec).0 / 300, Nanos::from(LOGIN_MOST).0 / AT_ONCE as u64);
     }
 }

@@ -1,5 +1,5 @@
 use agent::{AgentConfig, CredentialFiles, Credentials, TOKEN};
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use reactor::Address;
 use spec::Agents;
 
@@ -10,8 +10,9 @@ pub(super) fn config(asked: &Agents) -> Result<AgentConfig> {
 
 /// How these agents are spoken to.
 ///
-/// Errors: certificates or a token that cannot be read.
+/// Errors: certificates or a token that cannot be read; a lease that agents do not give.
 pub fn agent_config(asked: &Agents, agents: Vec<String>) -> Result<AgentConfig> {
+    asked.check_lease().map_err(Error::msg)?;
     let files = CredentialFiles {
         cert: asked.agents_tls_cert.clone(),
         key: asked.agents_tls_key.clone(),
@@ -60,6 +61,8 @@ pub(super) fn check(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use units::Nanos;
 
@@ -85,7 +88,24 @@ mod tests {
     }
 
     #[test]
-    fn the_lease_is_five_seconds() {
+    fn the_lease_is_five_seconds_and_one_that_agents_give() {
         assert_eq!(Agents::default().agents_lease, Nanos::from(agent::LEASE));
+        let bounds = [Agents::LEASES.start(), Agents::LEASES.end()].map(|bound| Duration::from(*bound));
+        assert_eq!(bounds, [*agent::LEASES.start(), *agent::LEASES.end()]);
+        let check = |ms: u64, is_given: bool| {
+            let asked = Agents { agents_lease: Nanos::from_millis(ms), ..Agents::default() };
+            match config(&asked) {
+                Ok(config) => assert!(is_given && config.lease == Duration::from_millis(ms), "{ms}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!is_given && error.contains("between 200 ms and 60 s"), "{ms}: {error}");
+                }
+            }
+        };
+        check(0, false);
+        check(40, false);
+        check(200, true);
+        check(60_000, true);
+        check(300_000, false);
     }
 }

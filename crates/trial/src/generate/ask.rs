@@ -2,8 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, bail};
@@ -15,6 +15,9 @@ use crate::tls::{TlsClient, encrypted};
 
 /// How often a request to stop is checked for while a server is waited for.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long one login before a load may take. Source: four times what four at once take on one core with bcrypt's greatest cost that
+/// a site of ours may have, 15: 2 s each.
+pub(crate) const LOGIN_MOST: Duration = Duration::from_secs(30);
 
 /// Asks the server at `address` over a connection of its own; all of it takes at most 5 s.
 ///
@@ -25,7 +28,7 @@ pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     stop: &Arc<AtomicBool>,
     ask: impl FnOnce(&mut Box<dyn Stream>) -> Result<T, E>,
 ) -> Result<T> {
-    let mut stream = Bounded::connect(address, tls, stop).map_err(|error| {
+    let mut stream = connect(address, PATIENCE, tls, stop).map_err(|error| {
         let what = refused(address, &error);
         Error::new(error).context(what)
     })?;
@@ -36,43 +39,98 @@ pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     Ok(answer?)
 }
 
-/// Connects to the server at `address` for what takes at most 5 s in all.
+/// Connects to the server at `address` for what takes so long at most in all.
 ///
 /// Errors: it cannot be reached; afterwards, its time is over or `stop` is set.
 pub(super) fn connect(
     address: &Address,
+    within: Duration,
     tls: Option<&TlsClient>,
     stop: &Arc<AtomicBool>,
 ) -> io::Result<Box<dyn Stream>> {
-    Bounded::connect(address, tls, stop)
+    Bounded::connect(address, &Deadline::after(within), tls, stop)
+}
+
+/// Connects to the server at `address` for request after request, each of which takes at most 5 s.
+///
+/// Errors: as those of [`connect`].
+pub(super) fn keep(address: &Address, tls: Option<&TlsClient>, stop: &Arc<AtomicBool>) -> io::Result<Kept> {
+    let deadline = Deadline::after(PATIENCE);
+    Ok(Kept { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
+}
+
+/// A connection that is asked again and again.
+pub(super) struct Kept {
+    stream: Box<dyn Stream>,
+    deadline: Deadline,
+    /// Whether something was read since the last was written: what is written next is another request.
+    has_read: bool,
+}
+
+impl Read for Kept {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.has_read = true;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if std::mem::take(&mut self.has_read) {
+            self.deadline.renew(PATIENCE);
+        }
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// When a socket's time is over, also of one that lies below TLS.
+#[derive(Clone)]
+struct Deadline(Arc<Mutex<Instant>>);
+
+impl Deadline {
+    fn after(within: Duration) -> Deadline {
+        Deadline(Arc::new(Mutex::new(Instant::now() + within)))
+    }
+
+    fn renew(&self, within: Duration) {
+        *self.0.lock().expect("no thread panics with it") = Instant::now() + within;
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= *self.0.lock().expect("no thread panics with it")
+    }
 }
 
 /// A socket that fails once its time is over, however it was used, or a stop is requested.
 struct Bounded {
     socket: TcpStream,
-    deadline: Instant,
+    deadline: Deadline,
     stop: Arc<AtomicBool>,
 }
 
 impl Bounded {
-    /// Connects to `address`; all that is read and written is bounded by 5 s from now. TLS lies over it, so that its
+    /// Connects to `address`; all that is read and written is bounded by the deadline. TLS lies over it, so that its
     /// handshake is as well.
     fn connect(
         address: &Address,
+        deadline: &Deadline,
         tls: Option<&TlsClient>,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Box<dyn Stream>> {
-        let deadline = Instant::now() + PATIENCE;
         let to = address.socket().ok_or_else(|| io::Error::other("web servers are asked over TCP"))?;
         let socket = TcpStream::connect_timeout(&to, PATIENCE)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(LOOK))?;
         socket.set_write_timeout(Some(LOOK))?;
-        encrypted(Bounded { socket, deadline, stop: Arc::clone(stop) }, tls)
+        encrypted(Bounded { socket, deadline: deadline.clone(), stop: Arc::clone(stop) }, tls)
     }
 
     fn until<T>(&mut self, mut work: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
-        while Instant::now() < self.deadline {
+        while !self.deadline.is_over() {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(io::Error::other("interrupted"));
             }

@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use openloop::Plan;
 use spec::Workload;
+use workloads::cache::PATIENCE;
 use workloads::movies::{Known, Member, MoviesConfig, ask_titles, log_in, titles_of};
 
 use crate::config::most_of;
-use crate::generate::ask::connect;
+use crate::generate::ask::{LOGIN_MOST, connect};
 use crate::generate::several::several;
 use crate::task::Task;
 use crate::tls::TlsClient;
@@ -39,7 +40,7 @@ pub(super) fn known(
     tls: Option<&TlsClient>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Arc<Known>> {
-    let mut connect = || connect(&task.addresses[0], tls, stop);
+    let mut connect = || connect(&task.addresses[0], PATIENCE, tls, stop);
     let titles = match &config.catalogue {
         Some(file) => titles_of(file)?,
         None => ask_titles(config, &mut connect)?,
@@ -60,7 +61,9 @@ fn logged_in(
     let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
         .step_by(shares.max(1) as usize)
         .collect();
-    let one = |user: &u32| log_in(config, *user, &mut || connect(&task.addresses[0], tls, stop));
+    let one = |_: &mut (), user: &u32| {
+        log_in(config, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))
+    };
     let mut members = several(&wanted, stop, one)?;
     // The same draws give the same users.
     members.sort_by_key(|member: &Member| member.user);

@@ -7,24 +7,26 @@ use crate::generate::Interrupted;
 
 /// Users who log in, or are asked for, at once before a load. Source: ours; as many as keep the processors of a small server busy
 /// with their passwords, and far fewer than it has programs for.
-const AT_ONCE: usize = 4;
+pub(crate) const AT_ONCE: usize = 4;
 
-/// What `work` makes of each of `items`, some at a time, in the order in which they are done.
+/// What `work` makes of each of `items`, some at a time, in the order in which they are done. Each who works keeps what it needs
+/// from one item to the next.
 ///
 /// Errors: the first of `work`, after which none is begun; `stop` is set.
-pub(super) fn several<I: Sync, T: Send, E: std::error::Error + Send + Sync + 'static>(
+pub(super) fn several<I: Sync, K: Default, T: Send, E: std::error::Error + Send + Sync + 'static>(
     items: &[I],
     stop: &AtomicBool,
-    work: impl Fn(&I) -> Result<T, E> + Sync,
+    work: impl Fn(&mut K, &I) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     let failed = Mutex::new(None::<E>);
     let turns = || {
+        let mut kept = K::default();
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            match work(item) {
+            match work(&mut kept, item) {
                 Ok(made) => found.lock().expect("no thread panics with it").push(made),
                 Err(error) => {
                     failed.lock().expect("no thread panics with it").get_or_insert(error);

@@ -10,10 +10,11 @@ use openloop::{Generator, Load, Plan, Recording};
 use results::{Invalid, Reason};
 use spec::Workload;
 use spec::workload::SiteCache;
+use units::ParseError;
 use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
 use crate::config::most_of;
-use crate::generate::ask::connect;
+use crate::generate::ask::{Kept, LOGIN_MOST, connect, keep};
 use crate::generate::several::several;
 use crate::live;
 use crate::task::Task;
@@ -45,16 +46,29 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
         }
     }
     if plan.clients.is_some() {
-        config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads())?;
+        check_users(task, config)??;
     }
     Ok(())
+}
+
+/// Whether there are users enough for the threads of all generators: this one and those beside it, or those of agents.
+fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseError>> {
+    let asked = &task.spec.generator;
+    let draw = config.draw()?;
+    let agents = asked.agents.agents.len() as u32;
+    if agents == 0 {
+        return Ok(config.check_users(&draw, task.share.1, asked.threads()));
+    }
+    let threads = spec::Generator { cpus: asked.agents.agents_cpus.clone(), ..asked.clone() }.threads();
+    // The part of the first, which is the largest.
+    let population = config.population.map(|users| users.div_ceil(agents));
+    Ok(SocialConfig { population, ..config.clone() }.check_users(&draw, agents, threads))
 }
 
 /// Why this load cannot be offered to a site of so many users; such a trial is invalid without being run, so that a search goes
 /// on with a lower rate.
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
-    let checked = config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads());
-    Ok(checked.err().map(|error| {
+    Ok(check_users(task, config)?.err().map(|error| {
         // Of a rate that was computed, no more digits than say something.
         let rate = (1e3 * config.users_per_s).round() / 1e3;
         let detail = format!("{rate} sessions a second: {}; {}", error.problem, error.hint);
@@ -93,11 +107,12 @@ pub(super) fn primed(
         return Ok(Vec::new());
     }
     let begun = Instant::now();
-    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], tls, stop))?;
+    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
     let (done, of) = (AtomicUsize::new(0), users.len());
-    let one = |user: &u32| {
-        let requests = prime(known, &reader, *user, &mut || connect(&task.addresses[0], tls, stop));
+    // One connection for all that each asks for: this machine has no ports for as many as there may be users.
+    let one = |open: &mut Option<Kept>, user: &u32| {
+        let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         // A hundred times at most.
         if task.live && done.is_multiple_of(of.div_ceil(100)) {
@@ -129,8 +144,8 @@ pub(super) fn logged_in(
         // One at least shows whether the site is there and holds these users.
         wanted.push((0, 0));
     }
-    let one = |(thread, user): &(u32, u32)| {
-        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop));
+    let one = |_: &mut (), (thread, user): &(u32, u32)| {
+        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop));
         ready.map(|ready| (*thread, ready))
     };
     let mut found = BTreeMap::<u32, Vec<Ready>>::new();
@@ -162,6 +177,11 @@ pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use reactor::Address;
     use spec::Spec;
 
     use super::*;
@@ -209,5 +229,93 @@ mod tests {
         // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
         check("10", 1, &[]);
         check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
+        // Of agents as well, whose generators share them out.
+        let (mut task, config) = task("10", 1);
+        task.spec.generator.agents.agents = ["a:1", "b:1"].map(String::from).into();
+        assert_eq!(too_many(&task, &config).unwrap(), None);
+        task.spec.generator.agents.agents_cpus = Some("0-19".parse().unwrap());
+        let detail = too_many(&task, &config).unwrap().unwrap().detail;
+        assert!(detail.contains("on each of 40 threads 25"), "{detail}");
+    }
+
+    /// A site in this process, which keeps connections open for so many answers and takes so long for a login; its connections
+    /// are counted.
+    fn site(answers: usize, login: Duration) -> (Address, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::Relaxed);
+                // Without a word: who is asked must not take a closed connection for an answer.
+                std::thread::spawn(move || (0..answers).all(|_| answer(&stream, login).is_some()));
+            }
+        });
+        (address, accepted)
+    }
+
+    fn answer(mut stream: &TcpStream, login: Duration) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        let mut first = String::new();
+        reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).ok()?;
+            length =
+                line.strip_prefix("Content-Length: ").map_or(length, |value| value.trim().parse().unwrap());
+        }
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        let page = "<meta name=\"csrf\" content=\"t\"><main id=";
+        let (fields, text) = match first.split(" HTTP").next()? {
+            "GET /login" => ("200 OK", format!("{page}\"login\">")),
+            "GET /" => ("200 OK", format!("{page}\"home\" data-post=\"1\" data-message=\"2\">")),
+            "POST /login" => {
+                std::thread::sleep(login);
+                ("303 See Other\r\nLocation: /", String::new())
+            }
+            prime if prime.starts_with("GET /.prime/") => ("200 OK", "primed".into()),
+            // What belongs to pages.
+            _ => ("200 OK", String::new()),
+        };
+        let head = format!("HTTP/1.1 {fields}\r\nContent-Length: {}\r\n\r\n", text.len());
+        stream.write_all(format!("{head}{text}").as_bytes()).ok()
+    }
+
+    /// A task of so many users of that site, whose cache is primed, and what all threads know.
+    fn at(address: &Address, users: u32) -> (Task, Arc<Known>) {
+        let (mut task, mut config) = task("0.01", 1);
+        let Workload::Social(social) = &mut task.spec.workload else { panic!() };
+        (social.users.0, social.cache) = (users, SiteCache::Primed);
+        (config.users, config.url) = (users, Some(format!("http://{address}").parse().unwrap()));
+        task.addresses = vec![address.clone()];
+        let known = known(&task, &config).unwrap();
+        (task, known)
+    }
+
+    #[test]
+    fn a_cache_is_primed_over_a_few_connections() {
+        let check = |answers: usize, most: usize| {
+            let (address, accepted) = site(answers, Duration::ZERO);
+            let (task, known) = at(&address, 50);
+            let counters = primed(&task, &known, None, &Arc::default()).unwrap();
+            assert_eq!(counters[1], ("primed_requests".into(), 50.0));
+            let accepted = accepted.load(Ordering::Relaxed);
+            assert!(accepted <= most, "{accepted} connections of {answers} answers");
+        };
+        // One for each of those who ask, and one for the login.
+        check(usize::MAX, 4 + 1);
+        // The site closes them now and then: what it has answered fills at most eight, and each who asks has one that is not full.
+        check(6, 8 + 4 + 1);
+    }
+
+    #[test]
+    fn a_login_may_take_longer_than_another_request() {
+        let slow = workloads::cache::PATIENCE + Duration::from_millis(200);
+        let (address, _) = site(usize::MAX, slow);
+        let (task, known) = at(&address, 50);
+        let ready = logged_in(&task, &known, None, &Arc::default()).unwrap();
+        assert!(ready.iter().flatten().count() > 0);
     }
 }

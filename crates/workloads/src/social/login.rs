@@ -56,21 +56,24 @@ pub fn log_in<S: Read + Write>(
 ) -> Result<Ready, LoginError> {
     let rng = known.streams.stream(UNDERWAY, u64::from(user));
     let mut session = Session::new(user, 0, rng, known).before_login(known);
-    match carry_out(known, &mut session, connect) {
+    match carry_out(known, &mut session, &mut None, connect) {
         Ok(_) => Ok(Ready { user, jar: session.jar, taken: session.taken }),
         Err(problem) => Err(LoginError { user: known.people.name(user), problem }),
     }
 }
 
-/// Does what a session is at, to the last of its requests; returns how many it took.
+/// Does what a session is at, to the last of its requests, over the stream that is open, and leaves open what the site lets;
+/// returns how many it took. Where the site has closed the stream since its last answer, another is opened.
 ///
 /// Errors: as those of [`log_in`].
 pub(super) fn carry_out<S: Read + Write>(
     known: &Known,
     session: &mut Session,
+    open: &mut Option<S>,
     connect: &mut dyn FnMut() -> io::Result<S>,
 ) -> Result<u64, String> {
-    let mut stream = connect().map_err(|error| error.to_string())?;
+    let mut connect = || connect().map_err(|error| error.to_string());
+    let mut is_idle = open.is_some();
     let (mut scratch, mut out) = ([Vec::new(), Vec::new()], Vec::new());
     // An operation has a bounded number of requests, of which each is redirected a bounded number of times.
     let mut requests = 0;
@@ -78,21 +81,63 @@ pub(super) fn carry_out<S: Read + Write>(
         requests += 1;
         out.clear();
         pages::write(known, session, false, &mut scratch, &mut out);
-        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| error.to_string())?;
-        let (outcome, then) = answer(known, session, &mut stream)?;
+        let mut stream = open.take().map_or_else(&mut connect, Ok)?;
+        let mut answered = ask(known, session, &mut stream, &out);
+        if std::mem::take(&mut is_idle) && matches!(answered, Err(Problem::Closed(_))) {
+            stream = connect()?;
+            answered = ask(known, session, &mut stream, &out);
+        }
+        let (outcome, then) =
+            answered.map_err(|(Problem::Closed(problem) | Problem::Other(problem))| problem)?;
         outcome.map_err(|Fault { kind, detail }| format!("{kind}: {detail}"))?;
         match then {
-            Then::Again { .. } => {}
-            Then::Anew { .. } => stream = connect().map_err(|error| error.to_string())?,
-            Then::End | Then::Close | Then::Also { .. } => return Ok(requests),
+            Then::Again { .. } => *open = Some(stream),
+            Then::Anew { .. } => {}
+            Then::End => {
+                *open = Some(stream);
+                return Ok(requests);
+            }
+            Then::Close | Then::Also { .. } => return Ok(requests),
         }
     }
 }
 
+/// Why a request has no answer.
+enum Problem {
+    /// The connection was closed before the answer had begun.
+    Closed(String),
+    Other(String),
+}
+
+impl Problem {
+    fn of(error: &io::Error, has_begun: bool) -> Problem {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof if !has_begun => {
+                Problem::Closed(error.to_string())
+            }
+            _ => Problem::Other(error.to_string()),
+        }
+    }
+}
+
+/// Sends a request and reads its answer.
+fn ask(
+    known: &Known,
+    session: &mut Session,
+    stream: &mut (impl Read + Write),
+    request: &[u8],
+) -> Result<Ended, Problem> {
+    let sent = stream.write_all(request).and_then(|()| stream.flush());
+    sent.map_err(|error| Problem::of(&error, false))?;
+    answer(known, session, stream)
+}
+
 type Ended = (Result<(), Fault>, Then<crate::social::user::Job>);
 
-fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<Ended, String> {
+fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<Ended, Problem> {
     let (mut wire, mut counts) = (Wire::default(), Answers::default());
+    let mut has_begun = false;
     let (mut received, mut piece) = (Vec::new(), [0; 16 * 1024]);
     loop {
         if !received.is_empty() {
@@ -100,18 +145,26 @@ fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Resul
                 Parsed::Done { outcome, then, .. } => return Ok((outcome, then)),
                 Parsed::Used(used) => drop(received.drain(..used)),
                 Parsed::Partial => {}
-                Parsed::Garbage(problem) => return Err(problem),
-                Parsed::Refused(fault) => return Err(fault.detail),
+                Parsed::Garbage(problem) => return Err(Problem::Other(problem)),
+                Parsed::Refused(fault) => return Err(Problem::Other(fault.detail)),
             }
         }
         match stream.read(&mut piece) {
             Ok(0) => {
                 let closed = pages::closed(known, session, &mut wire, &mut counts);
-                return closed.ok_or_else(|| "the site closed the connection without an answer".into());
+                let problem = "the site closed the connection without an answer".to_owned();
+                return closed.ok_or(if has_begun {
+                    Problem::Other(problem)
+                } else {
+                    Problem::Closed(problem)
+                });
             }
-            Ok(length) => received.extend_from_slice(&piece[..length]),
+            Ok(length) => {
+                has_begun = true;
+                received.extend_from_slice(&piece[..length]);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(Problem::of(&error, has_begun)),
         }
     }
 }

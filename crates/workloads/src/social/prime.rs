@@ -27,13 +27,14 @@ impl fmt::Display for PrimeError {
 impl std::error::Error for PrimeError {}
 
 /// Has the site read what it keeps of `user` into its cache, asked by one who is logged in; returns how many requests that took,
-/// redirects among them, each of which is over a stream that `connect` opens.
+/// redirects among them: over the stream that is `open`, or one that `connect` opens and which stays open where the site lets it.
 ///
 /// Errors: the site cannot be reached, or says something else than it should; with what.
 pub fn prime<S: Read + Write>(
     known: &Known,
     ready: &Ready,
     user: u32,
+    open: &mut Option<S>,
     connect: &mut dyn FnMut() -> io::Result<S>,
 ) -> Result<u64, PrimeError> {
     let rng = known.streams.stream(UNDERWAY, u64::from(user));
@@ -43,7 +44,7 @@ pub fn prime<S: Read + Write>(
     let mut requests = 0;
     for place in known.config.site.prime.clone() {
         session.at = At::Request(place);
-        requests += carry_out(known, &mut session, connect)
+        requests += carry_out(known, &mut session, open, connect)
             .map_err(|problem| PrimeError { user: known.people.name(user), problem })?;
     }
     Ok(requests)

@@ -26,7 +26,8 @@ fn primed(
     let ready = log_in(&known, 0, &mut connect).unwrap();
     logic.borrow_mut().fault = fault;
     logic.borrow_mut().log.clear();
-    let each = users.map(|user| prime(&known, &ready, user, &mut connect));
+    let mut open = None;
+    let each = users.map(|user| prime(&known, &ready, user, &mut open, &mut connect));
     let requests = each.sum::<Result<u64, PrimeError>>();
     (requests, logic)
 }
