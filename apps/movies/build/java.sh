@@ -88,7 +88,7 @@ if [ -n "$test" ]; then
 elif ! fresh "$java/movies.jar"; then
     package "$java" -DskipTests -Dmaven.test.skip=true
 fi
-# -Xmx64m: documents are small, and the cache is elsewhere. Serial: threads that collect in parallel compete with requests for few
+# -Xmx64m: documents are small, the cache is elsewhere, and factors are mapped. Serial: threads that collect in parallel compete with requests for few
 # processors. Native memory kept for each thread's reads and writes: as large as the parts that the chassis makes.
 flags='-Xmx64m -XX:+UseSerialGC -Xshare:auto -Xss512k -XX:ReservedCodeCacheSize=48m -Djdk.nio.maxCachedBufferSize=65536'
 for name in movie-info cast-info rent-movie movie-review user-review movie-recommender; do

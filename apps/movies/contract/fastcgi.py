@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import children
 import jinja2
+import records
 import wire
 from service import PATIENCE, START, Answer, Process
 from together import together
@@ -42,13 +43,19 @@ def _size(number: int) -> bytes:
     return bytes([number]) if number < 128 else struct.pack(">I", number | 1 << 31)
 
 
-def request(port: int, line: str, headers: dict, body: bytes, limit: float):
+def clock(ago=0.0) -> str:
+    """What NGINX says of when it handed a request on."""
+    ms = int((time.time() - ago) * 1000)
+    return f"{ms // 1000}.{ms % 1000:03}"
+
+
+def request(port: int, line: str, headers: dict, body: bytes, limit: float, handed_on=None):
     """Status, headers with names in small letters, body."""
     method, _, target = line.partition(" ")
     parameters = {
         "GATEWAY_INTERFACE": "CGI/1.1", "SERVER_PROTOCOL": "HTTP/1.1", "REQUEST_METHOD": method, "REQUEST_URI": target,
         "QUERY_STRING": urlsplit(target).query, "SCRIPT_NAME": "/index.php", "SCRIPT_FILENAME": "/index.php", "DOCUMENT_URI": "/index.php",
-        "REMOTE_ADDR": "127.0.0.1", "SERVER_NAME": "localhost",
+        "REMOTE_ADDR": "127.0.0.1", "SERVER_NAME": "localhost", "HANDED_ON": clock() if handed_on is None else handed_on,
         "CONTENT_TYPE": "application/json" if body else "", "CONTENT_LENGTH": str(len(body)) if body else "",
     }
     parameters |= {"HTTP_" + name.upper().replace("-", "_"): value for name, value in headers.items()}
@@ -105,14 +112,14 @@ class Fpm(Process):
         return json_or(self._status("/api/.counters")[2]) or {}
 
 
-def ask(subject, process, step: dict) -> Answer:
+def ask(subject, process, step: dict, handed_on=None) -> Answer:
     trace, span = random.randbytes(16), random.getrandbits(64) or 1
     headers = {name: "".join(make(value, subject.env)) for name, value in step.get("headers", {}).items()}
     headers["traceparent"] = wire.traceparent(trace, span)
     body = make(step.get("body", ""), subject.env)
     data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     sent = time.monotonic_ns()
-    status, answered, text = request(process.port, step["request"], headers, data, 2 + PATIENCE)
+    status, answered, text = request(process.port, step["request"], headers, data, 2 + PATIENCE, handed_on)
     read = time.monotonic_ns()
     return Answer("http", {"status": status, "headers": answered, "text": text}, None, sent, read, 0, 0, trace, span)
 
@@ -174,6 +181,69 @@ def _(s):
         counts[call.service, call.method] = counts.get((call.service, call.method), 0) + 1
     return wrong + [f"`edge.{service}.{method}.calls` grew by {grew.get(f'edge.{service}.{method}.calls')}; {count} were seen"
                     for (service, method), count in counts.items() if grew.get(f"edge.{service}.{method}.calls") != count]
+
+
+def _late(s, seconds: float):
+    """The answer to a probe that the web server handed on so long ago, and the queue in its span. Units: s, ns."""
+    answer = ask(s, s.main, s.probe, clock(ago=seconds))
+    # So it was sent then, but for what a clock of whole milliseconds does not say.
+    answer.sent -= int((seconds + 0.01) * 1e9)
+    s.keep_traces([(answer, method_of(s.probe["request"]))])
+
+    def look():
+        spans, _ = records.read(s.main.folder / "spans", s.entry["id"], 0)
+        return [span.stamps[1] - span.stamps[0] for span in spans if span.kind == records.SERVER and span.trace == answer.trace]
+    return answer, (children.until(look, PATIENCE, 0.05) or [0])[0]
+
+
+@case("answers what waited for a process for its whole time, and asks nothing for it")
+def _(s):
+    before = s.main.counters()
+    answer, queue = _late(s, 3)
+    wrong = expect(s, {"status": 504, "json": {"error": {"code": "DEADLINE"}}}, answer)
+    if s.fakes.seen({answer.trace.hex()}):
+        wrong.append("others were asked")
+    grew = {name: value - before.get(name, 0) for name, value in s.main.counters().items()}
+    if grew["deadline"] != 1 or grew["queue_ns"] < 2.99e9 or queue < 2.99e9:
+        wrong.append(f"3 s were waited: `deadline` grew by {grew['deadline']}, `queue_ns` by {grew['queue_ns']}; the queue of the span has {queue} ns")
+    return wrong
+
+
+@case("gives others what is left after the wait for a process")
+def _(s):
+    answer, queue = _late(s, 1)
+    wrong, left = _good(s, answer), [int(call.headers["d"]) for call in s.fakes.seen({answer.trace.hex()})]
+    if not left or max(left) > 1001 or queue < 0.99e9:
+        wrong.append(f"of 2 s one was waited: others were given {left} ms; the queue of the span has {queue} ns")
+    return wrong
+
+
+@case("asks nothing for what waits behind requests that take their whole time")
+def _(s):
+    process, number = s.start(threads=1), 6
+    try:
+        ask(s, process, s.probe)
+        s.fakes.reset(s.fakes.rules, s.env)
+        for service in s.upstreams:
+            s.fakes.faults[service] = ("hang", True)
+        answers = together(number, lambda _: ask(s, process, s.probe))
+        wrong = [line for answer in answers for line in expect(s, {"status": 504, "json": {"error": {"code": "DEADLINE"}}}, answer)]
+        # Those that came a little later than the first have a little time left.
+        asked = sum(bool(s.fakes.seen({answer.trace.hex()})) for answer in answers)
+        return wrong if asked <= number // 2 else [*wrong, f"with one process, others were asked for {asked} of {number} requests at once that are never answered"]
+    finally:
+        s.fakes.reset(s.fakes.rules, s.env)
+        process.close()
+
+
+@case("does not believe a clock of the web server that is wrong")
+def _(s):
+    wrong = []
+    for handed_on in (clock(ago=-100), clock(ago=100), "", "x", "1"):
+        answer = ask(s, s.main, s.probe, handed_on)
+        s.keep_traces([(answer, method_of(s.probe["request"]))])
+        wrong += [f"handed on `{handed_on}`: {line}" for line in _good(s, answer)]
+    return wrong
 
 
 @case("writes spans that fit, whatever happened")

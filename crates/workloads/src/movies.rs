@@ -2,11 +2,12 @@
 //!
 //! [`MoviesConfig`] is who asks for what; each generator thread has a [`Movies`] that draws visitors. A visitor asks for one thing over
 //! a connection of their own; who rents a film goes on to watch it, by requests at the times at which a player makes them. Every
-//! answer is compared with what the site was filled with.
+//! answer is compared with what the site was filled with, as far as that is known.
 
 mod answers;
 mod config;
 mod counts;
+mod expected;
 mod login;
 mod visit;
 mod visitors;

@@ -152,13 +152,20 @@ static bool await_answer(struct call *call, struct connection *connection, const
   }
 }
 
+static bool begins(struct slice text, const char *with) {
+  return text.size >= strlen(with) && !memcmp(text.data, with, strlen(with));
+}
+
 /** An application exception, as the callee said it. */
 static bool read_exception(struct slice message, struct failure *failure) {
   struct slice text = message_exception_text(message.data, message.size);
+  static const char overloaded[] = "overloaded: ";
   const int size = (int)MIN(text.size, sizeof failure->what);
-  static const char spent[] = "deadline: ";
-  if (text.size >= strlen(spent) && !memcmp(text.data, spent, strlen(spent)))
-    return fail_deadline(failure, "%.*s", size, text.data);
+  if (begins(text, "deadline: ")) return fail_deadline(failure, "%.*s", size, text.data);
+  // Whoever asked knows by it that a later try may succeed.
+  if (begins(text, overloaded)) {
+    return fail_overloaded(failure, "%.*s", size - (int)strlen(overloaded), text.data + strlen(overloaded));
+  }
   return fail_unavailable(failure, "%.*s", size, text.data);
 }
 

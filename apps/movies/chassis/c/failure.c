@@ -5,22 +5,23 @@
 
 #include "mv_movies_types.h"
 
-#define FILL(kind, number, lost)                                                         \
-  do {                                                                                   \
-    va_list arguments;                                                                   \
-    va_start(arguments, format);                                                         \
-    char what[sizeof failure->what];                                                     \
-    vsnprintf(what, sizeof what, format, arguments);                                     \
-    va_end(arguments);                                                                   \
-    *failure = (struct failure){.outcome = (kind), .code = (number), .is_lost = (lost)}; \
-    snprintf(failure->what, sizeof failure->what, "%s", what);                           \
-    return false;                                                                        \
+#define FILL(kind, ...)                                                    \
+  do {                                                                     \
+    va_list arguments;                                                     \
+    va_start(arguments, format);                                           \
+    char what[sizeof failure->what];                                       \
+    vsnprintf(what, sizeof what, format, arguments);                       \
+    va_end(arguments);                                                     \
+    *failure = (struct failure){.outcome = (kind), __VA_ARGS__};           \
+    snprintf(failure->what, sizeof failure->what, "%s", what);             \
+    return false;                                                          \
   } while (0)
 
-bool refuse(struct failure *failure, int code, const char *format, ...) { FILL(OUTCOME_REFUSED, code, false); }
-bool fail_unavailable(struct failure *failure, const char *format, ...) { FILL(OUTCOME_FAILED, 0, false); }
-bool fail_lost(struct failure *failure, const char *format, ...) { FILL(OUTCOME_FAILED, 0, true); }
-bool fail_deadline(struct failure *failure, const char *format, ...) { FILL(OUTCOME_DEADLINE, 0, false); }
+bool refuse(struct failure *failure, int code, const char *format, ...) { FILL(OUTCOME_REFUSED, .code = code); }
+bool fail_unavailable(struct failure *failure, const char *format, ...) { FILL(OUTCOME_FAILED, .is_lost = false); }
+bool fail_lost(struct failure *failure, const char *format, ...) { FILL(OUTCOME_FAILED, .is_lost = true); }
+bool fail_overloaded(struct failure *failure, const char *format, ...) { FILL(OUTCOME_FAILED, .is_overload = true); }
+bool fail_deadline(struct failure *failure, const char *format, ...) { FILL(OUTCOME_DEADLINE, .is_lost = false); }
 
 bool check_range(struct failure *failure, const char *name, long given, long least, long most) {
   if (given >= least && given <= most) return true;

@@ -12,6 +12,8 @@ struct failure {
   int code;
   /** A connection that is of no more use; the same question may be asked on another. */
   bool is_lost;
+  /** A service that is called, or one behind it, takes no more. */
+  bool is_overload;
   char what[256];
 };
 
@@ -20,6 +22,8 @@ bool refuse(struct failure *failure, int code, const char *format, ...) __attrib
 /** `what` begins `unavailable: ` when it is answered. */
 bool fail_unavailable(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_lost(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** `what` begins `overloaded: ` when it is answered. */
+bool fail_overloaded(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** `what` begins `deadline: ` when it is answered. */
 bool fail_deadline(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -138,7 +138,7 @@ static void answer_failure(struct exchange *exchange, const struct failure *fail
       answer_exception(exchange, THRIFT_APPLICATION_EXCEPTION_ERROR_INTERNAL_ERROR, OUTCOME_DEADLINE, what);
       break;
     default:
-      snprintf(what, sizeof what, "unavailable: %s", failure->what);
+      snprintf(what, sizeof what, "%s: %s", failure->is_overload ? "overloaded" : "unavailable", failure->what);
       answer_exception(exchange, THRIFT_APPLICATION_EXCEPTION_ERROR_INTERNAL_ERROR, OUTCOME_FAILED, what);
   }
 }

@@ -103,6 +103,11 @@ void Call::answered_by_exception(const std::string& what) {
   if (what.rfind("deadline: ", 0) == 0) {
     return end(Outcome::kDeadline, std::make_exception_ptr(DeadlineSpent(name + ": " + what)));
   }
+  // Whoever asked knows by it that a later try may succeed.
+  static constexpr std::string_view kOverloaded = "overloaded: ";
+  if (what.rfind(kOverloaded, 0) == 0) {
+    return end(Outcome::kFailed, std::make_exception_ptr(Overloaded(name + ": " + what.substr(kOverloaded.size()))));
+  }
   end(Outcome::kFailed, std::make_exception_ptr(Unavailable(name + ": " + what)));
 }
 

@@ -36,7 +36,7 @@ class Call {
   void give_up();
 
   bool has_ended() const { return ended_; }
-  /** Null where it succeeded: `Refused`, `Unavailable` or `DeadlineSpent`. */
+  /** Null where it succeeded: `Refused`, `Unavailable`, `Overloaded` or `DeadlineSpent`. */
   const std::exception_ptr& error() const { return error_; }
   int descriptor() const { return connection_->socket.descriptor(); }
   int64_t until_ns() const { return until_ns_; }

@@ -53,7 +53,7 @@ class Calls {
   std::deque<Call> calls_;
 };
 
-/** One call and its end. Errors: `Refused`, `Unavailable`, `DeadlineSpent`. */
+/** One call and its end. Errors: `Refused`, `Unavailable`, `Overloaded`, `DeadlineSpent`. */
 template <class Client, class Send, class Receive>
 void call(Records& records, const To<Client>& to, Send send, Receive receive, std::optional<uint64_t> hash = std::nullopt) {
   Calls calls(records);

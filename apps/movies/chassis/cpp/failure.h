@@ -17,6 +17,11 @@ struct Unavailable : std::runtime_error {
   explicit Unavailable(const std::string& what) : std::runtime_error("unavailable: " + what) {}
 };
 
+/** A service that is called, or one behind it, takes no more; its name is in the text, which begins `overloaded: `. */
+struct Overloaded : std::runtime_error {
+  explicit Overloaded(const std::string& what) : std::runtime_error("overloaded: " + what) {}
+};
+
 /** A connection that is of no more use; the same question may be asked on another. */
 struct ConnectionLost : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -265,6 +265,8 @@ void Server::process(Exchange& exchange) {
     exchange.refuse(Outcome::kDeadline, spent.what());
   } catch (const Unavailable& unavailable) {
     exchange.refuse(Outcome::kFailed, unavailable.what());
+  } catch (const Overloaded& overloaded) {
+    exchange.refuse(Outcome::kFailed, overloaded.what());
   } catch (const std::exception& other) {
     log_error("a handler failed", {{"method", std::string(exchange.request.head.name)}, {"error", other.what()}});
     exchange.refuse(Outcome::kFailed, std::string("internal: ") + other.what());

@@ -20,6 +20,11 @@ type Unavailable string
 
 func (e Unavailable) Error() string { return "unavailable: " + string(e) }
 
+// Overloaded says that a service which is called, or one behind it, takes no more; it begins with that one's name.
+type Overloaded string
+
+func (e Overloaded) Error() string { return "overloaded: " + string(e) }
+
 // connectionLost allows the same question on another connection.
 type connectionLost struct{ error }
 
@@ -60,6 +65,10 @@ func isTimeout(err error) bool {
 func answeredBy(callee, what string) error {
 	if strings.HasPrefix(what, "deadline: ") {
 		return DeadlineSpent(callee + ": " + what)
+	}
+	// Whoever asked knows by it that a later try may succeed.
+	if why, is := strings.CutPrefix(what, "overloaded: "); is {
+		return Overloaded(callee + ": " + why)
 	}
 	return Unavailable(callee + ": " + what)
 }

@@ -253,9 +253,14 @@ func (x *exchange) handle() (result outcome, sound bool) {
 		}
 		x.refuse(said.Error())
 	case result == failed:
-		var said Unavailable
-		if errors.As(err, &said) {
-			x.refuse(said.Error())
+		var unavailable Unavailable
+		var overloaded Overloaded
+		if errors.As(err, &unavailable) {
+			x.refuse(unavailable.Error())
+			break
+		}
+		if errors.As(err, &overloaded) {
+			x.refuse(overloaded.Error())
 			break
 		}
 		x.server.service.Log.Error("a handler failed", "method", x.head.name, "error", err.Error())

@@ -76,7 +76,7 @@ func (u *Upstream) appendTo(all map[string]int64) {
 
 // Call asks and waits for the answer; generated clients use it.
 //
-// Errors: DeadlineSpent, Unavailable. What the method refused is in the result.
+// Errors: DeadlineSpent, Unavailable, Overloaded. What the method refused is in the result.
 func (u *Upstream) Call(ctx context.Context, method string, args, result thrift.TStruct) (thrift.ResponseMeta, error) {
 	e, known := u.edges[method]
 	if !known {
@@ -129,7 +129,8 @@ func (c *call) run(ctx context.Context) error {
 	}
 	var spent DeadlineSpent
 	var unavailable Unavailable
-	if err == nil || errors.As(err, &spent) || errors.As(err, &unavailable) {
+	var overloaded Overloaded
+	if err == nil || errors.As(err, &spent) || errors.As(err, &unavailable) || errors.As(err, &overloaded) {
 		return err
 	}
 	return Unavailable(name + ": " + err.Error())

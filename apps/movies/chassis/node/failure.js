@@ -16,6 +16,13 @@ export class Unavailable extends Error {
   }
 }
 
+/** A service that is called, or one behind it, takes no more; it begins with that one's name. */
+export class Overloaded extends Error {
+  constructor(what) {
+    super(`overloaded: ${what}`);
+  }
+}
+
 /** A connection that is of no more use; the same question may be asked on another. */
 export class ConnectionLost extends Error {}
 
@@ -35,5 +42,8 @@ export function outcomeOf(error) {
 
 /** The error that a callee's application exception stands for. */
 export function answeredBy(callee, what) {
-  return what.startsWith('deadline: ') ? new DeadlineSpent(`${callee}: ${what}`) : new Unavailable(`${callee}: ${what}`);
+  if (what.startsWith('deadline: ')) return new DeadlineSpent(`${callee}: ${what}`);
+  // Whoever asked knows by it that a later try may succeed.
+  if (what.startsWith('overloaded: ')) return new Overloaded(`${callee}: ${what.slice('overloaded: '.length)}`);
+  return new Unavailable(`${callee}: ${what}`);
 }

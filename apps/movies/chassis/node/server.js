@@ -177,7 +177,7 @@ export class Server {
     if (exchange.method < 0) return;
     const said = readException(message);
     if (said.startsWith('deadline: ')) return this.#refuse(exchange, Outcome.DEADLINE, said);
-    if (said.startsWith('unavailable: ')) return this.#refuse(exchange, Outcome.FAILED, said);
+    if (said.startsWith('unavailable: ') || said.startsWith('overloaded: ')) return this.#refuse(exchange, Outcome.FAILED, said);
     this.#service.log.error('a handler failed', { method: exchange.head.name, error: said });
     this.#refuse(exchange, Outcome.FAILED, `internal: ${said}`);
   }

@@ -1,7 +1,7 @@
 import { Budget } from './budget.js';
 import { NS_PER_MS, now } from './clock.js';
 import { newSpanId, parseTimes, traceText } from './context.js';
-import { answeredBy, ConnectionLost, DeadlineSpent, Outcome, outcomeOf, Refused, Unavailable } from './failure.js';
+import { answeredBy, ConnectionLost, DeadlineSpent, Outcome, outcomeOf, Overloaded, Refused, Unavailable } from './failure.js';
 import { BadFrame, headerBefore, parseFrame, parseHead, Type } from './frame.js';
 import { Histogram } from './histogram.js';
 import { shardOf } from './jump.js';
@@ -73,7 +73,7 @@ export class Upstream {
     for (const replica of this.#replicas) replica.close();
   }
 
-  /** Asks a replica, the next one or that of the key. Errors: `Refused`, `DeadlineSpent`, `Unavailable`. */
+  /** Asks a replica, the next one or that of the key. Errors: `Refused`, `DeadlineSpent`, `Unavailable`, `Overloaded`. */
   async call(context, method, args, { key } = {}) {
     const edge = this.#edges.get(method);
     const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0, took: undefined };
@@ -120,7 +120,7 @@ export class Upstream {
   }
 
   #known(error) {
-    if (error instanceof Refused || error instanceof DeadlineSpent || error instanceof Unavailable) return error;
+    if ([Refused, DeadlineSpent, Unavailable, Overloaded].some((known) => error instanceof known)) return error;
     if (error instanceof BadFrame) this.#service.counters.bad_frames++;
     return new Unavailable(`${this.#name}: ${error.message}`);
   }

@@ -135,6 +135,11 @@ final class Call
             $address = $replicas[Budget::turn($this->callee, count($replicas))];
             $this->connection = Connection::persistent($address, min($left, self::CONNECT_NS));
             $this->stamps[1] = hrtime(true);
+            $left = $this->end - $this->stamps[1];
+            if ($left <= 0) {
+                $this->fail(Failure::deadline("nothing is left to ask $this->callee once it is connected"));
+                return;
+            }
             // Another one each time: what is left of an earlier request on the connection is told by it.
             $this->sequence = $this->protocol->sequence = random_int(1, 0x7fffffff);
             $this->client->{"send_$this->method"}(...$this->arguments);

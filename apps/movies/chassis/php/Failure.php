@@ -7,6 +7,8 @@ namespace Movies\Chassis;
 /** Why a request was not served. Its message begins with the word that callers in every language know it by. */
 final class Failure extends \RuntimeException
 {
+    private const OVERLOADED = 'overloaded: ';
+
     private function __construct(public readonly Outcome $outcome, string $message, ?\Throwable $previous)
     {
         parent::__construct($message, 0, $previous);
@@ -24,12 +26,14 @@ final class Failure extends \RuntimeException
         return new self(Outcome::Failed, "unavailable: $name: $why", $previous);
     }
 
-    /** What another service said of itself. */
+    /** What another service said of itself, or of one that it called. */
     public static function told(string $name, string $message): self
     {
         return match (true) {
             str_starts_with($message, 'deadline: ') => new self(Outcome::Deadline, $message, null),
-            str_starts_with($message, 'overloaded: ') => new self(Outcome::Failed, $message, null),
+            // Whoever asked knows by it that a later try may succeed.
+            str_starts_with($message, self::OVERLOADED)
+                => new self(Outcome::Failed, self::OVERLOADED . "$name: " . substr($message, strlen(self::OVERLOADED)), null),
             str_starts_with($message, 'unavailable: ') => new self(Outcome::Failed, $message, null),
             default => self::unavailable($name, $message),
         };
@@ -37,6 +41,6 @@ final class Failure extends \RuntimeException
 
     public function isOverload(): bool
     {
-        return str_starts_with($this->getMessage(), 'overloaded: ');
+        return str_starts_with($this->getMessage(), self::OVERLOADED);
     }
 }

@@ -18,8 +18,8 @@ final class Store
     private const UPDATE = 3;
     /** The statement ran out of its time. */
     private const CANCELED = '57014';
-    /** Whole seconds; libpq takes no less than 2. */
-    private const CONNECT_SECONDS = 2;
+    /** libpq takes no less. Units: s. */
+    private const LEAST_CONNECT = 2;
 
     /** @var array<int, PDO> by shard */
     private array $connections = [];
@@ -181,7 +181,7 @@ final class Store
         return new PDO($parts->dsn(), $parts->user, $parts->password, [
             PDO::ATTR_EMULATE_PREPARES => false,
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
-            PDO::ATTR_TIMEOUT => self::CONNECT_SECONDS,
+            PDO::ATTR_TIMEOUT => max(self::LEAST_CONNECT, intdiv($this->context->left(), 1_000_000_000)),
         ]);
     }
 

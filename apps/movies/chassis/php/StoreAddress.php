@@ -9,6 +9,13 @@ final class StoreAddress
 {
     private const URI = '#^postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?(\[[^\]]*\]|[^:/?]*)(?::([0-9]*))?(?:/([^?]*))?(?:\?(.*))?$#D';
 
+    /**
+     * A machine that is gone says nothing: libpq, which waits without an end, is told by the kernel where it answers neither what was sent
+     * nor a question each second. Meanings: libpq's, of which an address may say other values. Units: s, and ms of the last.
+     */
+    private const LOST = ['keepalives' => '1', 'keepalives_idle' => '1', 'keepalives_interval' => '1', 'keepalives_count' => '2',
+        'tcp_user_timeout' => '2000'];
+
     /** @param array<string, string> $words */
     private function __construct(
         public readonly ?string $user,
@@ -41,7 +48,7 @@ final class StoreAddress
     public function dsn(): string
     {
         $quoted = [];
-        foreach ($this->words as $key => $value) {
+        foreach ($this->words + self::LOST as $key => $value) {
             $quoted[] = "$key='" . addcslashes($value, "'\\") . "'";
         }
         return 'pgsql:' . implode(';', $quoted);

@@ -19,17 +19,18 @@ REST_OF_FRAME = 10.0
 REFUSAL = 0.1
 # Connections that wait to be refused; beyond, they are closed without an answer.
 REFUSALS = 256
+# Room for a frame is made as it comes, so that those who only claim large ones take no memory. Units: bytes.
+STEP = 64 * 2**10
 
 
 def receive(connection: socket.socket, size: int) -> bytes | None:
     """`size` bytes; None where the connection ends before."""
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        got = connection.recv_into(view)
-        if got == 0:
+    data = bytearray()
+    while len(data) < size:
+        got = connection.recv(min(STEP, size - len(data)))
+        if not got:
             return None
-        view = view[got:]
+        data += got
     return bytes(data)
 
 

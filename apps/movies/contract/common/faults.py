@@ -68,6 +68,19 @@ def _(s):
     return wrong + recovers(s)
 
 
+@case("hands on that a service which it calls is overloaded")
+def _(s):
+    wrong = []
+    for service, _ in _called(s):
+        answer, calls, grew = _fault(s, service, "exception", "overloaded: other: 64 requests wait already")
+        wrong += _judge(s, service, answer, grew, ("overloaded: ",))
+        if answer.kind == "exception" and answer.value[1] != f"overloaded: {service}: other: 64 requests wait already":
+            wrong.append(f"{service}: got {answer}")
+        if len(calls) > 1:
+            wrong.append(f"{service}: asked {len(calls)} times; one that is overloaded is not helped by that")
+    return wrong + recovers(s)
+
+
 IDEMPOTENT = {"page", "like", "find", "titles", "pick", "check", "charge", "apply", "append", "store", "compose", "read", "readMany"}
 
 

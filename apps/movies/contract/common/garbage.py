@@ -13,6 +13,9 @@ from common.probe import any_arguments, case, method_of
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 # What a connection with garbage may live on. Units: s.
 CLOSED_WITHIN = 3.0
+# Connections that announce frames of 16 MiB, and what they all may take. Units of the latter: bytes.
+CLAIMS = 16
+CLAIMED = 32 * 2**20
 
 
 @case("closes connections with garbage, and lives")
@@ -62,6 +65,30 @@ def _(s):
                        ("half of 16 MiB", struct.pack(">I", wire.LIMIT) + b"\x80" * 2**20)):
         wrong += [f"{name}: {line}" for line in _garbage(s, data, False, half=True)]
     return wrong
+
+
+@case("takes no memory for large frames that are announced and do not come")
+def _(s):
+    process, open_ones = s.start(threads=CLAIMS), []
+    try:
+        # What it makes for its first connections is not of these.
+        for _ in range(2):
+            open_ones += [process.connect() for _ in range(CLAIMS)]
+            for one in open_ones:
+                one.call("ping", [])
+            while open_ones:
+                open_ones.pop().socket.close()
+        before = children.resident(process.process)
+        for _ in range(CLAIMS):
+            open_ones.append(process.connect())
+            open_ones[-1].socket.sendall(struct.pack(">I", wire.LIMIT))
+        children.until(lambda: children.resident(process.process) - before > CLAIMED, 1.0, 0.1)
+        grew = children.resident(process.process) - before
+        return [] if grew <= CLAIMED else [f"{CLAIMS} connections that each announced 16 MiB took {grew / 2**20:.0f} MiB"]
+    finally:
+        for one in open_ones:
+            one.socket.close()
+        process.close()
 
 
 @case("survives structures in structures, a million deep")

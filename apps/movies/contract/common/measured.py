@@ -1,5 +1,7 @@
 """Spans and counters."""
 
+import socket
+import struct
 import time
 
 import children
@@ -7,7 +9,12 @@ import records
 import vectors
 import wire
 from cases import steps_of
-from common.probe import case, good, method_of, probe
+from common.probe import case, flush, good, method_of, prepared, probe, Skip
+
+# What anything that is waited for may take at most. Units: s.
+PATIENCE = 5.0
+# For a service to notice that a connection broke. Units: s.
+NOTICED = 0.1
 
 
 @case("writes a span for every sampled request and call")
@@ -21,6 +28,43 @@ def _(s):
         stores = [span for span in spans if span.kind == records.STORE]
         wrong += [] if stores else ["there is not one span of kind store"]
     return wrong
+
+
+@case("writes the span of a request whose caller breaks the connection")
+def _(s):
+    if not s.upstreams and not s.stores:
+        raise Skip("nothing keeps it from answering")
+    process, locks = s.start(), []
+    try:
+        method, arguments = prepared(s, process)
+        seen = len(s.fakes.seen())
+        if s.upstreams:
+            s.fakes.gate.clear()
+        else:
+            flush(s)
+            locks = [s.world.postgres.lock(domain) for domain in s.stores]
+        connection = process.connect()
+        _, (trace, _) = connection.send(method, arguments, sampled=True)
+        if not children.until(lambda: len(s.fakes.seen()) > seen or any(s.world.postgres.waits(domain) for domain in s.stores), PATIENCE / 5):
+            raise Skip("the probe asks nothing")
+        # Closed so, the kernel says to the other side that it broke.
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.socket.close()
+        time.sleep(NOTICED)
+        s.fakes.gate.set()
+        for lock in locks:
+            lock.close()
+        locks = []
+
+        def look():
+            spans, _ = records.read(process.folder / "spans", s.entry["id"], 0)
+            return [span for span in spans if span.kind == records.SERVER and span.trace == trace]
+        return [] if children.until(look, PATIENCE, 0.05) else ["there is no span of it"]
+    finally:
+        s.fakes.gate.set()
+        for lock in locks:
+            lock.close()
+        process.close()
 
 
 @case("writes no span for a request that is not sampled")

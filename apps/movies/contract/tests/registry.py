@@ -12,6 +12,7 @@ APP = CONTRACT.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(CONTRACT))
 
+import jinja2  # noqa: E402
 import stores  # noqa: E402
 import subject  # noqa: E402
 
@@ -36,6 +37,16 @@ class Registry(unittest.TestCase):
         self.assertEqual(subject.STORE_IDS, {store["name"]: ROWS[store["service"]]["number"] for store in REGISTRY["store"]})
         # The first of those that a cache may be has the number; whatever is started in its place has it, too.
         self.assertEqual(subject.CACHE_IDS, {cache["name"]: ROWS[cache["services"][0]]["number"] for cache in REGISTRY["cache"]})
+
+    def test_all_passwords_have_one_cost(self):
+        args = REGISTRY["data"]["args"]
+        self.assertEqual(args[args.index("--hash-cost") + 1], "{{ settings.hash_cost }}")
+        templates = jinja2.Environment(loader=jinja2.FileSystemLoader(str(APP)), trim_blocks=True, lstrip_blocks=True)
+        told = {}
+        for name in ("user", "monolith", "user-auth"):
+            text = templates.get_template("service.conf.j2").render(service=name, settings={"hash_cost": 7}, callers=[], calls=[], caches={}, stores={}, threads=1)
+            told[name] = re.findall(r"^hash_cost=(.*)$", text, re.MULTILINE)
+        self.assertEqual(told, {"user": ["7"], "monolith": ["7"], "user-auth": []})
 
     def test_tables(self):
         for domain, tables in stores.TABLES.items():

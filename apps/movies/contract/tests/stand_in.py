@@ -145,6 +145,12 @@ class StandIn:
             if size > 2**20:
                 raise ValueError(size)
             return wire.decode(wire.receive(connection, size))
+        if FAULT == "room for what is claimed":
+            (size,) = struct.unpack(">I", wire.receive(connection, 4))
+            body = bytearray(min(size, wire.LIMIT))
+            if size > len(body) or connection.recv_into(body, flags=socket.MSG_WAITALL) < size:
+                raise ValueError(size)
+            return wire.decode(bytes(body))
         return wire.read(connection)
 
     def one(self, connection) -> bool:
@@ -218,7 +224,13 @@ class StandIn:
             out = {} if FAULT == "no times" else {"s": f"{b - a},{10**15 if FAULT == 'long times' else d - c},0"}
         e = time.monotonic_ns()
         data = wire.encode(wire.Frame(message, out, 0 if FAULT == "sequence" else frame.sequence))
-        connection.sendall(data)
+        gone = None
+        try:
+            connection.sendall(data)
+        except OSError as error:
+            gone = error
+        if gone and FAULT == "forgets who is gone":
+            raise gone
         if name == "page":
             self.count("queue_ns", b - a)
             self.count("application_ns", d - c)
@@ -227,6 +239,8 @@ class StandIn:
                 parent = 1 if FAULT == "parent" else int(trace[36:52], 16)
                 stamps = (a, b, c, d, e, time.monotonic_ns())
                 self.span(0, 0, 0, outcome, 0, trace, span, parent, stamps[::-1] if FAULT == "stamps" else stamps, frame.size, len(data))
+        if gone:
+            raise gone
         return True
 
     def span(self, peer, method, kind, outcome, flags, trace, span, parent, stamps, size_in, size_out) -> None:
@@ -255,6 +269,8 @@ class StandIn:
         kind, *value = self.call(service, method, arguments, end, trace, span)
         if kind == "refused":
             raise self.idl.types.Refused(self.idl.enums[value[0]["code"]], value[0]["what"])
+        if kind == "exception" and value[1].startswith("overloaded: ") and FAULT != "wraps overload":
+            raise Refuse(f"overloaded: {service}: {value[1].removeprefix('overloaded: ')}")
         if kind != "result":
             raise Refuse("broken" if FAULT == "another refusal" else f"unavailable: {service} answered {value}")
         return value[0]

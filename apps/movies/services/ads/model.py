@@ -1,6 +1,7 @@
 """What is known of advertisements, users and films: files of the data set, as arrays."""
 
 import json
+import os
 import pathlib
 import struct
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ LARGEST_FILE = 2**30
 # What films and users may have; the analytics make 8 to 64.
 MOST_RANK = 1024
 FACTORS = struct.Struct("<4sIII")
+# Rows that are looked at at once, as that takes a byte for each number.
+CHECKED = 65536
 
 
 def _bytes(file: pathlib.Path) -> bytes:
@@ -31,14 +34,18 @@ class Factors:
 
     @classmethod
     def read(cls, file: pathlib.Path) -> "Factors":
-        data = _bytes(file)
-        if len(data) < FACTORS.size:
-            raise ValueError(f"{len(data)} bytes are no factors")
-        magic, rank, users, movies = FACTORS.unpack_from(data)
-        if magic != b"ALS1" or not 1 <= rank <= MOST_RANK or len(data) != FACTORS.size + 4 * rank * (users + movies):
-            raise ValueError(f"{len(data)} bytes are not factors of rank {rank}, {users} users and {movies} films")
-        values = np.frombuffer(data, dtype="<f4", offset=FACTORS.size).reshape(users + movies, rank)
-        if not np.isfinite(values).all():
+        with file.open("rb") as data:
+            size = os.fstat(data.fileno()).st_size
+            if size < FACTORS.size:
+                raise ValueError(f"{size} bytes are no factors")
+            magic, rank, users, movies = FACTORS.unpack(data.read(FACTORS.size))
+            rows = users + movies
+            if magic != b"ALS1" or not 1 <= rank <= MOST_RANK or size != FACTORS.size + 4 * rank * rows or size > LARGEST_FILE:
+                raise ValueError(f"{size} bytes are not factors of rank {rank}, {users} users and {movies} films")
+            # Mapped, as those of a million users have as much as the service is given: the kernel takes pages back. A file is never changed.
+            mapped = np.memmap(data, dtype="<f4", mode="r", offset=FACTORS.size, shape=(rows, rank)) if rows else np.empty((0, rank))
+            values = np.asarray(mapped)
+        if not all(np.isfinite(values[at : at + CHECKED]).all() for at in range(0, rows, CHECKED)):
             raise ValueError("factors that are not finite")
         return cls(values[:users], values[users:])
 

@@ -1,11 +1,13 @@
 package movies.movierecommender
 
 import java.io.IOException
-import java.nio.{ByteBuffer, ByteOrder}
-import java.nio.file.{Files, Path}
+import java.nio.channels.FileChannel
+import java.nio.file.{Path, StandardOpenOption}
+import java.nio.{ByteBuffer, ByteOrder, FloatBuffer}
+import scala.util.Using
 
 /** What is known of users and films: `rank` numbers each, made by analytics or the data set. Rows begin at 1. */
-final class Factors private (val rank: Int, val users: Int, val movies: Int, values: Array[Float]) {
+final class Factors private (val rank: Int, val users: Int, val movies: Int, values: FloatBuffer) {
   import Factors.Score
 
   /** Films that the user would like best, without `without`; those that are like it where the user is not known. */
@@ -20,9 +22,11 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
 
   /** The numbers of the user, else those of the film; none where neither is known. */
   def row(user: Long, movie: Long): Array[Float] =
-    if (user >= 1 && user <= users) values.slice((user.toInt - 1) * rank, user.toInt * rank)
-    else if (movie >= 1 && movie <= movies) values.slice(at(movie.toInt), at(movie.toInt) + rank)
+    if (user >= 1 && user <= users) copy((user.toInt - 1) * rank)
+    else if (movie >= 1 && movie <= movies) copy(at(movie.toInt))
     else Array.empty
+
+  private def copy(row: Int): Array[Float] = Array.tabulate(rank)(k => values.get(row + k))
 
   /** The `n` highest scores, the highest first, and of equal ones the lower number. */
   private def top(n: Int, without: Int, scoreOf: Int => Double): Seq[Int] = {
@@ -41,7 +45,7 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
     var sum = 0.0
     var k = 0
     while (k < rank) {
-      sum += values(a + k).toDouble * values(b + k)
+      sum += values.get(a + k).toDouble * values.get(b + k)
       k += 1
     }
     sum
@@ -53,13 +57,13 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
 object Factors {
 
   /** Nothing is known. */
-  val none = new Factors(0, 0, 0, Array.empty)
+  val none = new Factors(0, 0, 0, FloatBuffer.allocate(0))
 
   /** Source of the format: the contract of the application. */
   private val Magic = "ALS1"
   private val Head = 16
-  /** More than the data set may have, so that a broken file does not take the memory. Units: bytes. */
-  private val LargestFile = 32L * 1024 * 1024
+  /** Twice what the registry allows, 1 000 000 users and 1000 films, has of rank 16; users who sign up come beside. Units: bytes. */
+  private val LargestFile = 128L * 1024 * 1024
   private val MostRank = 1024
 
   private final case class Score(value: Double, movie: Int) extends Comparable[Score] {
@@ -70,24 +74,33 @@ object Factors {
     }
   }
 
-  /** Errors: `IOException`. */
-  def read(file: Path): Factors = {
-    val size = Files.size(file)
-    if (size > LargestFile) throw new IOException(s"$file has $size bytes; the limit is $LargestFile")
-    parse(Files.readAllBytes(file))
-  }
+  /**
+   * The file is mapped, and not read into the heap, which has less room than the largest: its pages are the kernel's, which takes them back
+   * where memory is short. It may be removed, and is never changed.
+   *
+   * Errors: `IOException`.
+   */
+  def read(file: Path): Factors =
+    Using.resource(FileChannel.open(file, StandardOpenOption.READ)) { channel =>
+      val size = channel.size
+      if (size > LargestFile) throw new IOException(s"$file has $size bytes; the limit is $LargestFile")
+      parse(channel.map(FileChannel.MapMode.READ_ONLY, 0, size))
+    }
 
   /** Errors: `IOException`. */
-  def parse(bytes: Array[Byte]): Factors = {
-    val in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    if (bytes.length < Head || new String(bytes, 0, 4, "ISO-8859-1") != Magic) throw new IOException(s"it does not begin with $Magic")
+  def parse(bytes: ByteBuffer): Factors = {
+    val (in, size) = (bytes.order(ByteOrder.LITTLE_ENDIAN), bytes.limit())
+    if (size < Head || !Magic.indices.forall(at => in.get(at) == Magic(at))) throw new IOException(s"it does not begin with $Magic")
     val Seq(rank, users, movies) = Seq(4, 8, 12).map(in.getInt): @unchecked
-    val values = (users.toLong + movies) * rank
-    if (rank < 1 || rank > MostRank || users < 0 || movies < 0 || Head + 4 * values != bytes.length)
-      throw new IOException(s"it has ${bytes.length} bytes for $users users and $movies films of rank $rank")
-    val all = new Array[Float](values.toInt)
-    in.position(Head).asFloatBuffer.get(all): Unit
-    if (all.exists(value => !java.lang.Float.isFinite(value))) throw new IOException("a factor is not a finite number")
-    new Factors(rank, users, movies, all)
+    val numbers = (users.toLong + movies) * rank
+    if (rank < 1 || rank > MostRank || users < 0 || movies < 0 || Head + 4 * numbers != size)
+      throw new IOException(s"it has $size bytes for $users users and $movies films of rank $rank")
+    val values = in.position(Head).slice.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer
+    var at = 0
+    while (at < values.limit()) {
+      if (!java.lang.Float.isFinite(values.get(at))) throw new IOException("a factor is not a finite number")
+      at += 1
+    }
+    new Factors(rank, users, movies, values)
   }
 }

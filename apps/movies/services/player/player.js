@@ -14,10 +14,13 @@ export class Player {
   #recoveries = 0;
   #stats = { startUpMs: null, stalls: 0, stalledMs: 0, height: 0 };
 
-  /** `changed(stats)` gets `{startUpMs, stalls, stalledMs, height}`, `failed(words)` why it does not go on. */
-  constructor(video, { changed, failed }) {
+  /**
+   * `changed(stats)` gets `{startUpMs, stalls, stalledMs, height}`, `failed(words)` why it does not go on, and `refused(seconds)` where it was
+   * when the address was refused: `play` with another goes on from there.
+   */
+  constructor(video, { changed, failed, refused }) {
     this.#video = video;
-    this.#tell = { changed, failed };
+    this.#tell = { changed, failed, refused };
     video.addEventListener('playing', () => this.#plays());
     video.addEventListener('waiting', () => this.#waits());
     video.addEventListener('resize', () => this.#change({ height: video.videoHeight }));
@@ -30,12 +33,12 @@ export class Player {
     return { ...this.#stats };
   }
 
-  /** Plays the stream whose master playlist is at `url`. */
-  play(url) {
+  /** Plays the stream whose master playlist is at `url`, from its begin or so many seconds on. */
+  play(url, from = 0) {
     const { Hls } = window;
     this.#asked = performance.now();
     if (Hls?.isSupported()) {
-      this.#hls = new Hls({ workerPath: '/assets/hls.worker.js' });
+      this.#hls = new Hls({ workerPath: '/assets/hls.worker.js', startPosition: from || -1 });
       this.#hls.on(Hls.Events.ERROR, (_event, data) => this.#wrong(Hls, data));
       this.#hls.loadSource(url);
       this.#hls.attachMedia(this.#video);
@@ -77,8 +80,9 @@ export class Player {
   #wrong(Hls, { fatal, type, response }) {
     if (!fatal) return;
     if (response?.code === 403 || response?.code === 410) {
-      this.#tell.failed('Your ticket has expired. Please rent the film again.');
+      const at = this.#video.currentTime;
       this.stop();
+      this.#tell.refused(at);
     } else if (++this.#recoveries > RECOVERIES) {
       this.#tell.failed('The film cannot be loaded right now. Please load the page again in a moment.');
       this.stop();

@@ -17,7 +17,7 @@ const (
 	mostPassword  = 72 // What bcrypt looks at.
 )
 
-// startBalance is that of the users of the data set. Units: cents.
+// startBalance pays for some 250 rentals. Users of the data set begin with a thousand times as much, which no load spends. Units: cents.
 const startBalance = 100_000
 
 // name is what may be one: ASCII, so that two names never look the same, and lower case decides whether one is taken.

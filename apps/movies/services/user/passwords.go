@@ -6,13 +6,13 @@ import (
 	chassis "movies/chassis/go"
 )
 
-// usualCost is bcrypt's own default: about 50 ms of a processor.
+// usualCost, where the configuration says none, is bcrypt's own default: about 50 ms of a processor.
 const usualCost = bcrypt.DefaultCost
 
 // passwords hashes them, and takes as long for users that do not exist.
 type passwords struct {
 	cost int
-	// Of no password; of the configured cost, as are the hashes that are made here.
+	// Of no password; of the configured cost, which is that of the data set and of the hashes that are made here.
 	dummy []byte
 }
 

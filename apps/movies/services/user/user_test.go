@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/bcrypt"
+
 	chassis "movies/chassis/go"
 )
 
@@ -40,8 +42,15 @@ func TestPasswords(t *testing.T) {
 	if !p.check(hash, "password-1") || p.check(hash, "password-2") || p.check("", "password-1") || p.check("no hash", "password-1") {
 		t.Error("a password is taken or refused wrongly")
 	}
-	if p, err := newPasswords(configWith(t, "")); err != nil || p.cost != 10 {
-		t.Errorf("%v, %v", p, err)
+	// What is looked at for a name that is none has the cost of all others.
+	for line, want := range map[string]int{"hash_cost=4": 4, "hash_cost=6": 6, "": 10} {
+		p, err := newPasswords(configWith(t, line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost, err := bcrypt.Cost(p.dummy); err != nil || cost != want || p.cost != want {
+			t.Errorf("%s: %d, %d, %v", line, cost, p.cost, err)
+		}
 	}
 	if _, err := newPasswords(configWith(t, "hash_cost=99")); err == nil || !strings.Contains(err.Error(), "`hash_cost` is `99`, and takes 4 to 31") {
 		t.Error(err)

@@ -42,7 +42,7 @@ pub struct Movies {
     /// Users who are logged in when the load begins, whose reviews and rentals they are.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[serde(deserialize_with = "count::deserialize")]
-    #[schemars(extend("x-source" = "ours, because each pays for a few hundred rentals with what the data set gives, and logging so many in takes seconds"))]
+    #[schemars(extend("x-source" = "ours, because each pays for some 250 000 rentals with what the data set gives, and logging so many in takes seconds"))]
     pub logged_in: u32,
     /// Reviews of a film's page.
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -55,8 +55,8 @@ pub struct Movies {
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because three segments of 6 s are asked for at once and tell the start-up delay; longer films only lengthen the warm-up"))]
     pub watch: Nanos,
-    /// The titles of the films, by which pages are checked: catalogue.tsv of the data set [default: as the site says before the
-    /// load].
+    /// The titles of the films, by which pages are checked, and tickets by the data set that it is a file of: files/catalogue.tsv
+    /// [default: as the site says before the load].
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because a site that was filled with something else must show as such"))]
     pub catalogue: Option<PathBuf>,

@@ -32,9 +32,12 @@ A rented film is watched
 
 What is checked
 
-  Every answer is compared with what the site was filled with: a page is of the film that was asked for and has its title, hits
-  have the titles of their films, who logs in is who asked. The titles are those of --catalogue, or as the site says them before
-  the load. One wrong answer makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded).
+  Answers are compared with what the site was filled with: a page is of the film that was asked for and has its title, hits
+  have the titles of their films, who logs in is who asked, a ticket is for who rents and for clip and price of the film, and no
+  review has the number of another. The titles are those of --catalogue, or as the site says them before the load; clips and
+  prices those of the data set that the catalogue is a file of, or as the first ticket for the film says them. One wrong answer
+  makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded), as is a ticket that the
+  site asked for twice within itself (rent_repeated).
 
 Where the time goes
 

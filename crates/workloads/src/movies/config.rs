@@ -7,6 +7,7 @@ use spec::workload::{MovieMix, Sampling};
 use thiserror::Error;
 use units::{Nanos, ParseError};
 
+use crate::movies::expected::{Expected, sold_in};
 use crate::movies::login::Member;
 
 /// The purpose of streams: visitors by their number.
@@ -31,7 +32,8 @@ pub struct MoviesConfig {
     pub reviews: u32,
     /// How much of a rented film is watched.
     pub watch: Nanos,
-    /// The file with the titles of the films; `None`: the site is asked for them.
+    /// The file with the titles of the films; `None`: the site is asked for them. Where a whole data set lies around it, clips and
+    /// prices are those of the data set, too.
     pub catalogue: Option<PathBuf>,
     /// Which queries are traced.
     pub trace: Sampling,
@@ -49,13 +51,15 @@ pub struct Known {
     titles: Vec<String>,
     /// Who writes reviews and rents.
     pub(super) members: Vec<Member>,
+    /// What is sold, and which reviews were stored.
+    pub(super) expected: Expected,
     pub(super) films: KeySampler,
     pub(super) streams: Streams,
     /// What tells this run's rentals and reviews from those of all others.
     pub(super) run: String,
 }
 
-/// Why the titles of the films are not known.
+/// Why it is not known what the site must answer.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TitlesError {
@@ -63,6 +67,8 @@ pub enum TitlesError {
     Unread { file: PathBuf, source: std::io::Error },
     #[error("{}, line {line}: it is not NUMBER, TITLE and more with tabs between them, from film 1 on", file.display())]
     Broken { file: PathBuf, line: usize },
+    #[error("{}, line {line}: it is not NUMBER and a document with its clip and cents, from film 1 on, as in the data set", file.display())]
+    Unsold { file: PathBuf, line: usize },
     #[error(
         "{found} films have titles, and --films asks for {wanted}; use --films {found}, or another data set"
     )]
@@ -77,9 +83,9 @@ pub enum TitlesError {
 
 impl Known {
     /// Of a configuration whose site is known, with the titles of its films and those who are logged in. `run` tells the rentals
-    /// of this run from those of all others.
+    /// of this run from those of all others. Of a catalogue with a whole data set around it, clips and prices are read, too.
     ///
-    /// Errors: fewer titles than films; no user; no address.
+    /// Errors: fewer titles than films; no user; no address; films of the data set that cannot be read.
     pub fn new(
         config: &MoviesConfig,
         titles: Vec<String>,
@@ -93,6 +99,10 @@ impl Known {
         if members.is_empty() {
             return Err(TitlesError::NoMember);
         }
+        let expected = Expected::new(config.films);
+        if let Some(file) = config.catalogue.as_deref() {
+            sold_in(file, config.films, &expected)?;
+        }
         let films = KeySampler::new(config.popularity, config.films.into())
             .map_err(|source| TitlesError::Draw { films: config.films, source })?;
         Ok(Known {
@@ -100,6 +110,7 @@ impl Known {
             host_line: format!("Host: {}\r\n", url.host_field()).into_bytes(),
             titles,
             members,
+            expected,
             films,
             streams: Streams::new(config.seed),
             run: run.into(),

@@ -27,6 +27,9 @@ pub(super) struct Answers {
     /// Searches, and those that found the film whose title was asked for among the first.
     pub(super) searches: u64,
     pub(super) found: u64,
+    /// Right tickets, and those of rentals that were asked for twice within the site.
+    pub(super) rented: u64,
+    pub(super) repeated: u64,
     /// Answers that were compared with what the site was filled with, and those that were something else.
     pub(super) verified: u64,
     pub(super) wrong: u64,
@@ -67,13 +70,25 @@ impl Counts {
 
     /// Name, count, and of how many; the same names in every thread.
     pub(super) fn list(&self) -> Vec<(String, u64, u64)> {
-        let Answers { answered, pages, page_bytes, degraded, searches, found, verified, wrong, ended } =
-            self.answers;
+        let Answers {
+            answered,
+            pages,
+            page_bytes,
+            degraded,
+            searches,
+            found,
+            rented,
+            repeated,
+            verified,
+            wrong,
+            ended,
+        } = self.answers;
         let all: u64 = self.queries.iter().sum();
         let whole = [
             ("degraded", degraded, pages),
             ("page_bytes", page_bytes, pages),
             ("search_found", found, searches),
+            ("rent_repeated", repeated, rented),
             ("verify_failures", wrong, verified),
             ("misses", self.segments.missed, self.segments.due),
             ("closed_by_server", ended, answered),

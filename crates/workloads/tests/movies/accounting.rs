@@ -124,6 +124,8 @@ fn visitors_ask_what_the_mix_says_and_all_of_it_is_right() {
     let (pages, bytes) = (counter(&recording, "degraded").1, counter(&recording, "page_bytes").0);
     assert!(bytes > 20_000 * pages && bytes < 21_000 * pages, "{bytes} of {pages}");
     assert_eq!(counter(&recording, "search_found").0, counter(&recording, "search_found").1);
+    let (repeated, tickets) = counter(&recording, "rent_repeated");
+    assert!(repeated == 0 && tickets > 50, "{repeated} of {tickets}");
     // 18 s are three segments of each film.
     let rented = counter(&recording, "mix.rent").0;
     let segments = recording.operations[6].tally.intended;

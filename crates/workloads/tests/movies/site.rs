@@ -34,6 +34,8 @@ pub(crate) struct Logic {
     /// The keys of rentals, each charged once.
     pub(crate) charged: BTreeSet<String>,
     asked: u64,
+    /// The number of the last review.
+    reviews: u64,
     /// Each so-many-th request to the interface gets this.
     pub(crate) fault: Option<(u64, Fault)>,
     /// Requests by their kind.
@@ -99,7 +101,7 @@ impl Logic {
     fn right(&mut self, target: &str, head: &str, body: &str) -> Answer {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let json: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let is_member = head.contains("Authorization: Bearer t");
+        let member = head.split_once("Authorization: Bearer t").map(|(_, rest)| rest.lines().next().unwrap());
         let mut count = |what: &'static str| *self.log.entry(what).or_default() += 1;
         if let Some(film) = path.strip_prefix("/api/movie/") {
             count("browse");
@@ -127,27 +129,32 @@ impl Logic {
             }
             "/api/review" => {
                 count("review");
-                assert!(is_member && json["stars"].as_u64().is_some_and(|stars| (1..=10).contains(&stars)));
-                page(200, "", r#"{"review":77}"#)
+                assert!(
+                    member.is_some() && json["stars"].as_u64().is_some_and(|stars| (1..=10).contains(&stars))
+                );
+                self.reviews += 1;
+                page(200, "", &format!(r#"{{"review":{}}}"#, self.reviews))
             }
             "/api/rent" => {
                 count("rent");
-                assert!(is_member);
                 assert!(self.charged.insert(json["key"].as_str().unwrap().into()), "no key comes twice");
-                page(
-                    200,
-                    "",
-                    r#"{"url":"/hls/s/9/1/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#,
-                )
+                let (user, film) = (member.unwrap(), json["movie"].as_u64().unwrap());
+                let (clip, cents) = (1 + film % 4, 199 + 100 * (film % 5));
+                let ticket = format!(
+                    r#"{{"url":"/hls/s/9/{user}/clip-{clip}/master.m3u8","expires_s":9,"cents":{cents},"balance_cents":1,"repeated":false}}"#
+                );
+                page(200, "", &ticket)
             }
-            "/hls/s/9/1/c/master.m3u8" => {
+            _ if path.starts_with("/hls/s/9/") && path.ends_with("/master.m3u8") => {
                 page(200, "", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n240p/i.m3u8\n")
             }
-            "/hls/s/9/1/c/240p/i.m3u8" => {
+            _ if path.starts_with("/hls/s/9/") && path.ends_with("/240p/i.m3u8") => {
                 let lines: String = (0..SEGMENTS).map(|i| format!("#EXTINF:6,\n{i}.ts\n")).collect();
                 page(200, "", &format!("#EXTM3U\n{lines}#EXT-X-ENDLIST\n"))
             }
-            _ if path.starts_with("/hls/s/9/1/c/240p/") => page(200, "", &"s".repeat(50_000)),
+            _ if path.starts_with("/hls/s/9/") && path.contains("/240p/") => {
+                page(200, "", &"s".repeat(50_000))
+            }
             _ => page(404, "", r#"{"error":{"code":"NOT_FOUND","what":"no such path"}}"#),
         }
     }

@@ -81,6 +81,7 @@ TEST(Calls, PassOnWhatTheCalleeSaid) {
   PlotServer server([](int64_t movie) -> std::string {
     if (movie == 1) refuse(movies::Code::NOT_FOUND, "no plot");
     if (movie == 2) throw Unavailable("movies-db: gone");
+    if (movie == 4) throw Overloaded("other: 64 requests wait already");
     throw DeadlineSpent("late");
   });
   Caller caller({server.service.config.listen});
@@ -88,7 +89,8 @@ TEST(Calls, PassOnWhatTheCalleeSaid) {
   EXPECT_EQ(caller.edge.errors, 0);
   EXPECT_EQ(caller.read(2), "unavailable: plot: unavailable: movies-db: gone");
   EXPECT_EQ(caller.read(3), "deadline: plot: deadline: late");
-  EXPECT_EQ(caller.edge.errors, 2);
+  EXPECT_EQ(caller.read(4), "overloaded: plot: other: 64 requests wait already");
+  EXPECT_EQ(caller.edge.errors, 3);
   EXPECT_EQ(server.service.records.counters.connections, 1);
 }
 

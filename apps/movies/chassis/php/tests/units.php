@@ -6,12 +6,13 @@ declare(strict_types=1);
 
 namespace Movies\Tests;
 
-use Movies\Chassis\{BadFrame, Backlog, Budget, Buffer, Config, Context, Counts, Failure, Frame, Handler, Jump, Outcome, Protocol};
-use Movies\Chassis\{Histogram, Requests, SharedCounts, SlotCounts, Spans, StoreAddress, Token};
+use Movies\Chassis\{BadFrame, Backlog, Budget, Buffer, Caller, Config, Connection, Context, Counts, Failure, Frame, Handler, Histogram, Jump};
+use Movies\Chassis\{Outcome, Protocol, Requests, SharedCounts, SlotCounts, SlowNetwork, Spans, StoreAddress, Token};
 use Movies\Idl\{Refused, UserAuthClient, UserAuthProcessor};
 use Thrift\Exception\{TApplicationException, TException};
 
 require __DIR__ . '/same.php';
+require __DIR__ . '/slow.php';
 
 const SECRET = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 
@@ -298,14 +299,31 @@ if (function_exists('apcu_enabled') && apcu_enabled()) {
     $shared->flush();
     $shared->add(['requests' => 1]);
     same([$shared->all()['requests'], $shared->all()['edge.a.b.calls'], $shared->all()['errors']], [3, 1, 0], 'counters in APCu');
+
+    // A connection that takes 300 ms is part of a call's time, and what is left after it is what the other is told.
+    $listener = stream_socket_server('tcp://127.0.0.1:0');
+    $address = stream_socket_get_name($listener, false);
+    $context->begin('', '1000', hrtime(true));
+    $caller = new Caller(config("upstream.search=$address\nupstream.ads=$address\ncall.ads.deadline_ms=200"), $context, $shared, $spans);
+    SlowNetwork::$us = 300_000;
+    $caller->start('search', 'titles', [1]);
+    $asked = Frame::parse(Connection::accepted(stream_socket_accept($listener, 0))->receive());
+    $ms = (int) $asked->headers['d'];
+    same($ms > 0 && $ms <= 700, true, "what is left after a slow connection: $ms ms");
+    $call = $caller->start('ads', 'pick', 1, 1, 3);
+    same([$call->hasEnded(), stream_get_contents(stream_socket_accept($listener, 0))], [true, ''], 'nothing is asked where nothing is left');
+    same(thrown(fn () => $call->result()), Failure::class, 'a connection that took too long');
+    SlowNetwork::$us = 0;
 } else {
     echo "skipped: APCu is off (php -d apc.enable_cli=1)\n";
 }
+$lost = ";keepalives='1';keepalives_idle='1';keepalives_interval='1';keepalives_count='2';tcp_user_timeout='2000'";
 foreach ([
-    'postgresql://users@/users?host=/run/x&port=5432' => ["pgsql:host='/run/x';port='5432';dbname='users'", 'users', null],
-    'postgresql://u:p%40s@db.example:6432/movies' => ["pgsql:host='db.example';port='6432';dbname='movies'", 'u', 'p@s'],
-    'postgres://[::1]/d' => ["pgsql:host='::1';dbname='d'", null, null],
-    'postgresql://u@/d?host=/a%20b%27c' => ["pgsql:host='/a b\\'c';dbname='d'", 'u', null],
+    'postgresql://users@/users?host=/run/x&port=5432' => ["pgsql:host='/run/x';port='5432';dbname='users'$lost", 'users', null],
+    'postgresql://u:p%40s@db.example:6432/movies' => ["pgsql:host='db.example';port='6432';dbname='movies'$lost", 'u', 'p@s'],
+    'postgres://[::1]/d' => ["pgsql:host='::1';dbname='d'$lost", null, null],
+    'postgresql://u@/d?host=/a%20b%27c' => ["pgsql:host='/a b\\'c';dbname='d'$lost", 'u', null],
+    'postgresql://u@h/d?tcp_user_timeout=500' => ["pgsql:host='h';dbname='d';tcp_user_timeout='500'" . substr($lost, 0, -24), 'u', null],
 ] as $uri => $expect) {
     $parsed = StoreAddress::parse($uri);
     same([$parsed->dsn(), $parsed->user, $parsed->password], $expect, $uri);

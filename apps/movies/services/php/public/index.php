@@ -11,7 +11,7 @@ use Movies\Chassis\Config;
 $begun = hrtime(true);
 
 require dirname(__DIR__, 3) . '/chassis/php/load.php';
-foreach (['Problem', 'Request', 'Answer', 'Api', 'Front'] as $class) {
+foreach (['Problem', 'Request', 'Answer', 'Arrival', 'Api', 'Front'] as $class) {
     require dirname(__DIR__) . "/src/$class.php";
 }
 

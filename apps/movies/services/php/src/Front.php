@@ -28,9 +28,10 @@ final class Front
         $this->context = new Context();
         $this->counts = new SharedCounts();
         $this->spans = new Spans($config, $this->counts);
-        // PHP says by the wall clock when it got the request.
-        $waited = (int) ((microtime(true) - (float) $_SERVER['REQUEST_TIME_FLOAT']) * 1e9) - (hrtime(true) - $begun);
-        $this->arrived = $begun - max(0, $waited);
+        // Both say by the wall clock when they had it: the web server, and PHP, which takes it only when a process is free.
+        $wall = microtime(true) - (hrtime(true) - $begun) / 1e9;
+        $taken = (int) (($wall - (float) $_SERVER['REQUEST_TIME_FLOAT']) * 1e9);
+        $this->arrived = $begun - max(0, $taken, Arrival::waited((string) ($_SERVER['HANDED_ON'] ?? ''), $wall));
     }
 
     /** @param list<array{string, string, string, string|null}> $routes method, path, what answers it, its name */
@@ -68,8 +69,13 @@ final class Front
         $decoded = hrtime(true);
         try {
             [$method, $this->name, $arguments] = $this->find($routes);
-            // Those without a name are no work that is traced.
-            $this->context->begin($this->name === null ? '' : $this->request->header('TRACEPARENT'), null, $this->arrived);
+            // Those without a name are no work that is traced, and tell of the service also where others wait for too long.
+            if ($this->name === null) {
+                $this->context->begin('', null, $this->begun);
+            } else {
+                $this->context->begin($this->request->header('TRACEPARENT'), null, $this->arrived);
+                $this->context->check('the request waited ' . intdiv($this->begun - $this->arrived, 1_000_000) . ' ms for a process of PHP');
+            }
             $caller = new Caller($this->config, $this->context, $this->counts, $this->spans);
             $api = new Api($caller, $this->counts, $this->config->secretBytes(), $this->request);
             $decoded = hrtime(true);

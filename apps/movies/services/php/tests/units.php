@@ -8,10 +8,10 @@ namespace Movies\Tests;
 
 use Movies\Chassis\Failure;
 use Movies\Idl\{Code, Refused};
-use Movies\Php\{Answer, Problem, Request};
+use Movies\Php\{Answer, Arrival, Problem, Request};
 
 require dirname(__DIR__, 3) . '/chassis/php/tests/same.php';
-foreach (['Problem', 'Request', 'Answer'] as $class) {
+foreach (['Problem', 'Request', 'Answer', 'Arrival'] as $class) {
     require dirname(__DIR__) . "/src/$class.php";
 }
 
@@ -93,6 +93,12 @@ same($get([], [], ['token' => $token])->user($secret, 1000), 7, 'a page with a c
 same([$get([])->user($secret, 1000), $get([], [], ['token' => $old])->user($secret, 1000)], [0, 0], 'visitors');
 same(status(fn () => $get([], $bearer($old))->user($secret, 1000)), 401, 'a program is told that its token has expired');
 same(status(fn () => $post('', [], ['token' => $token])->token()), 401, 'no other site logs anyone out');
+
+// Waits for a process, in ms: by the web server's clock, which is cut off to 1 ms, and never one that was none.
+foreach ([['1000.000', 1000.0005, 0], ['1000.000', 1000.001, 0], ['1000.000', 1002.5, 2_499], ['1000.250', 1060.25, 59_999], ['1000.000', 1061.5, 0],
+    ['1003.000', 1000.0, 0], ['', 1000.0, 0], ['1000', 1001.0, 0], ['-1.000', 1001.0, 0], ["999.000\n", 1000.0, 0], ['1e2.000', 1000.0, 0]] as [$handedOn, $begun, $ms]) {
+    same(intdiv(Arrival::waited($handedOn, $begun) + 1_000, 1_000_000), $ms, "a wait from '$handedOn' to $begun");
+}
 
 // Problems.
 $refused = static fn (int $code): Refused => new Refused(['code' => $code, 'what' => 'what']);

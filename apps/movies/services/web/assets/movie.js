@@ -1,5 +1,5 @@
 // The page of a film: what is known of it, its reviews, and what a viewer does with it.
-import { ask, card, dollars, el, filmOf, loginPath, rent, tell, ticketOf, viewer } from './site.js';
+import { ask, card, dollars, el, filmOf, isRented, loginPath, rent, tell, viewer } from './site.js';
 
 const REVIEWS = 10;
 const MOST_STARS = 10;
@@ -49,7 +49,7 @@ function head({ info, plot, thumbnail, rating, video }) {
 function action(video) {
   const who = viewer();
   if (!who) return el('p', {}, el('a', { className: 'button', href: loginPath() }, `Log in to rent for ${dollars(video.cents)}`));
-  if (ticketOf(who.user, movie)) return el('p', {}, el('a', { className: 'button', href: `/watch?id=${movie}` }, '▶ Watch'));
+  if (isRented(who.user, movie)) return el('p', {}, el('a', { className: 'button', href: `/watch?id=${movie}` }, '▶ Watch'));
   const button = el('button', { type: 'button' }, `▶ Rent for ${dollars(video.cents)}`);
   const said = el('small', { className: 'said' });
   button.addEventListener('click', async () => {

@@ -126,28 +126,63 @@ export function filmOf(search) {
   return /^[1-9]\d{0,14}$/.test(id) ? Number(id) : null;
 }
 
-/** The ticket of this viewer for a film, while it is valid. */
-export function ticketOf(user, movie) {
+function kept(place) {
   try {
-    const ticket = JSON.parse(localStorage.getItem(`ticket:${user}:${movie}`));
-    return ticket && ticket.expires_s * 1000 > Date.now() ? ticket : null;
+    return JSON.parse(localStorage.getItem(place));
   } catch {
     return null;
   }
 }
 
-/** Rents a film. Its key is kept until there is a ticket, so that a second try pays for nothing twice. */
-export async function rent(user, movie) {
-  const place = `key:${user}:${movie}`;
-  let key = localStorage.getItem(place);
-  if (!key) {
-    key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-    localStorage.setItem(place, key);
-  }
-  const ticket = await ask('/api/rent', { movie, key });
-  localStorage.setItem(`ticket:${user}:${movie}`, JSON.stringify(ticket));
-  localStorage.removeItem(place);
-  return ticket;
+const isValid = (until) => until * 1000 > Date.now();
+const ticketPlace = (user, movie) => `ticket:${user}:${movie}`;
+/** Of a rental: its key, and until when it is paid for, once it is. */
+const rentalPlace = (user, movie) => `rental:${user}:${movie}`;
+
+/** The ticket of this viewer for a film, while it is valid. */
+function ticketOf(user, movie) {
+  const ticket = kept(ticketPlace(user, movie));
+  return isValid(ticket?.expires_s) ? ticket : null;
+}
+
+/** Whether this viewer has paid for a film, so that `rent` costs nothing. */
+export function isRented(user, movie) {
+  return ticketOf(user, movie) !== null || isValid(kept(rentalPlace(user, movie))?.expires_s);
+}
+
+/** Where browsers can, one page of the site at a time: two of the same film must not pay twice. */
+function alone(name, work) {
+  return navigator.locks ? navigator.locks.request(name, work) : work();
+}
+
+/** Rents a film, unless there is a ticket. The key is kept as long as the rental is, so that asking once more pays for nothing twice. */
+export function rent(user, movie) {
+  return alone(`rent:${user}:${movie}`, async () => {
+    const there = ticketOf(user, movie);
+    if (there) return there;
+    const place = rentalPlace(user, movie);
+    const before = kept(place);
+    // One that is not paid for yet may have been, by an answer that was lost.
+    const isGood = before?.key && (before.expires_s === undefined || isValid(before.expires_s));
+    const key = isGood ? before.key : [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    if (!isGood) localStorage.setItem(place, JSON.stringify({ key }));
+    const ticket = await ask('/api/rent', { movie, key });
+    localStorage.setItem(place, JSON.stringify({ key, expires_s: ticket.expires_s }));
+    localStorage.setItem(ticketPlace(user, movie), JSON.stringify(ticket));
+    return ticket;
+  });
+}
+
+/** A new ticket in place of one that is refused although it is valid, as by a site that was started again and signs otherwise. */
+export function renew(user, movie) {
+  localStorage.removeItem(ticketPlace(user, movie));
+  return rent(user, movie);
+}
+
+/** So that the film can be rented again. */
+export function forgetRental(user, movie) {
+  localStorage.removeItem(ticketPlace(user, movie));
+  localStorage.removeItem(rentalPlace(user, movie));
 }
 
 showViewer();

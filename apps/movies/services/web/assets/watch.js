@@ -1,5 +1,5 @@
 // Watching: the ticket that was rented is played, and what the network does to it is shown below.
-import { ask, el, filmOf, loginPath, tell, ticketOf, viewer } from './site.js';
+import { ask, dollars, el, filmOf, forgetRental, isRented, loginPath, renew, rent, tell, viewer } from './site.js';
 import { Player } from './player.js';
 
 const $ = (id) => document.getElementById(id);
@@ -21,17 +21,53 @@ function offer(words, path, name) {
   $('more').replaceChildren(el('a', { className: 'button', href: path }, name));
 }
 
+function loggedOut() {
+  offer('Please log in to watch.', loginPath(), 'Log in');
+}
+
+/** What a rental that cannot be watched now means for the viewer. */
+function failed(problem, back) {
+  if (problem.code === 'UNAUTHORIZED') return loggedOut();
+  return offer(problem.message, back, 'To the film');
+}
+
+function showTicket({ expires_s: expires, repeated, cents }, back) {
+  const until = new Date(expires * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit' });
+  $('more').replaceChildren(el('a', { href: back }, 'To the film'), ` · Your ticket is valid until ${until}.`);
+  // A site that began anew knows nothing of what was paid.
+  if (!repeated) $('more').append(` You paid ${dollars(cents)}.`);
+}
+
 async function show() {
   if (movie === null) return offer('This address names no film.', '/', 'All films');
   const who = viewer();
-  if (!who) return offer('Please log in to watch.', loginPath(), 'Log in');
+  if (!who) return loggedOut();
   const back = `/movie?id=${movie}`;
-  const ticket = ticketOf(who.user, movie);
-  if (!ticket) return offer('You have no ticket for this film, or it has expired.', back, 'To the film');
+  if (!isRented(who.user, movie)) return offer('You have no ticket for this film, or it has expired.', back, 'To the film');
+  let ticket;
+  try {
+    ticket = await rent(who.user, movie);
+  } catch (problem) {
+    return failed(problem, back);
+  }
   $('video').hidden = false;
-  const until = new Date(ticket.expires_s * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit' });
-  $('more').replaceChildren(el('a', { href: back }, 'To the film'), ` · Your ticket is valid until ${until}.`);
-  const player = new Player($('video'), { changed: showStats, failed: (words) => tell(new Error(words)) });
+  showTicket(ticket, back);
+  let isRenewed = false;
+  const refused = async (from) => {
+    if (isRenewed || !isRented(who.user, movie)) {
+      forgetRental(who.user, movie);
+      return offer('Your ticket has expired. Please rent the film again.', back, 'To the film');
+    }
+    isRenewed = true;
+    try {
+      ticket = await renew(who.user, movie);
+      showTicket(ticket, back);
+      return player.play(ticket.url, from);
+    } catch (problem) {
+      return failed(problem, back);
+    }
+  };
+  const player = new Player($('video'), { changed: showStats, failed: (words) => tell(new Error(words)), refused });
   player.play(ticket.url);
   window.addEventListener('pagehide', () => player.stop());
   try {

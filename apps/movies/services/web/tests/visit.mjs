@@ -5,6 +5,62 @@ import assert from "node:assert/strict";
 
 const { SCREENSHOTS } = process.env;
 
+const watches = (page) => page.waitForFunction(() => document.querySelector("#stats")?.textContent.startsWith("Started after"));
+
+/** A site that is started again signs otherwise, so that a ticket is refused. What was paid for still plays, for nothing. Returns its ticket. */
+async function signOtherwise(page) {
+  const spoil = (ticket) => {
+    const place = Object.keys(localStorage).find((name) => name.startsWith("ticket:"));
+    const before = JSON.parse(localStorage.getItem(place));
+    if (ticket) localStorage.setItem(place, JSON.stringify({ ...before, url: before.url.replace(/^\/hls\/./, (from) => (from === "/hls/A" ? "/hls/B" : "/hls/A")) }));
+    else localStorage.removeItem(place);
+    return before;
+  };
+  let paid;
+  for (const ticket of [true, false]) {
+    paid = await page.evaluate(spoil, ticket);
+    const renewal = page.waitForResponse((answer) => answer.url().endsWith("/api/rent"));
+    await page.reload();
+    await page.click('.head .button[href^="/watch"]');
+    const renewed = await (await renewal).json();
+    await watches(page);
+    assert.deepEqual(renewed, { ...paid, repeated: true });
+    await page.goBack();
+    await page.waitForSelector('.head .button[href^="/watch"]');
+  }
+  return paid;
+}
+
+/** Who has a film open twice and rents it in both, one after the other or at once, pays once. */
+async function twoPages(page, url, balance) {
+  const other = await page.context().newPage();
+  for (const [film, atOnce] of [[2, false], [3, true]]) {
+    const rent = async (one) => {
+      await one.click(".action button");
+      await watches(one);
+    };
+    for (const one of [page, other]) {
+      await one.goto(`${url}/movie?id=${film}`);
+      await one.waitForSelector(".action button");
+    }
+    if (atOnce) {
+      await Promise.all([rent(page), rent(other)]);
+    } else {
+      await rent(page);
+      await rent(other);
+    }
+    const now = await page.evaluate(async (film) => {
+      const { ask, viewer } = await import("/assets/site.js");
+      const { key } = JSON.parse(localStorage.getItem(`rental:${viewer().user}:${film}`));
+      return ask("/api/rent", { movie: film, key });
+    }, film);
+    assert.deepEqual([now.repeated, now.balance_cents], [true, balance - now.cents]);
+    balance = now.balance_cents;
+  }
+  await other.close();
+  await page.goto(`${url}/movie?id=1`);
+}
+
 export default async ({ page, url, words: [seconds = "20", speed = "4"] }) => {
   const text = (selector) => page.textContent(selector);
   const shown = (check, argument) => page.waitForFunction(check, argument);
@@ -74,6 +130,8 @@ export default async ({ page, url, words: [seconds = "20", speed = "4"] }) => {
   await step("watch");
   await page.goto(`${url}/movie?id=1`);
   await page.waitForSelector('.head .button[href^="/watch"]');
+  const paid = await signOtherwise(page);
+  await twoPages(page, url, paid.balance_cents);
 
   await page.click("#viewer button");
   await page.waitForSelector("#viewer .button");

@@ -158,7 +158,13 @@ fn other_queries_are_checked_by_what_they_ask_for() {
         "review:100",
         "Content-Length: 86\r\n\r\n{\"stars\":4,\"text\":\"Visit 5 of run r1 gave it 4 of 10.\",\"title\":\"Rear Window\"}"
             .trim_start_matches("Content-Length: 86\r\n\r\n"),
-        &[(r#"{"review":17}"#, "right"), (r#"{"review":0}"#, "wrong answer"), (r#"{}"#, "wrong answer")],
+        &[
+            (r#"{"review":17}"#, "right"),
+            (r#"{"review":17}"#, "wrong answer"),
+            (r#"{"review":18}"#, "right"),
+            (r#"{"review":0}"#, "wrong answer"),
+            (r#"{}"#, "wrong answer"),
+        ],
     );
     check("review:100", "Authorization: Bearer 4.99.ab\r\n", &[]);
     check(
@@ -184,13 +190,55 @@ fn other_queries_are_checked_by_what_they_ask_for() {
         "rent:100",
         "{\"key\":\"r1-5\",\"movie\":1}",
         &[
-            (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":false}"#, "right"),
-            (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":true}"#, "wrong answer"),
             (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":0,"repeated":false}"#, "wrong answer"),
             (r#"{"url":"http://elsewhere/hls/","cents":299,"repeated":false}"#, "wrong answer"),
             (r#"{"url":"/hls/a b","cents":299,"repeated":false}"#, "wrong answer"),
+            (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299}"#, "wrong answer"),
+            (r#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":false}"#, "right"),
         ],
     );
+}
+
+#[test]
+fn a_ticket_is_of_who_rents_and_of_the_clip_and_price_of_the_film() {
+    let mut movies = movies("rent:100");
+    let (mut job, ..) = visit(&mut movies, 5);
+    let mut check = |film: u32, url: &str, cents: u32, expect: &str| {
+        movies.visits[job.visit as usize].film = film;
+        let body = format!(r#"{{"url":"{url}","cents":{cents},"repeated":false}}"#);
+        let outcome = answered(&mut movies, &mut job, 200, body.as_bytes(), 7);
+        assert_eq!(kind_of(outcome), expect, "{film} {body}");
+    };
+    check(1, "/hls/s_1-A/9/4/clip-1/master.m3u8", 299, "right");
+    check(2, "/hls/s_1-A/9/4/clip-2/master.m3u8", 399, "right");
+    check(1, "/hls/s_1-A/9/5/clip-1/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/9/44/clip-1/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/clip-2/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/clip-1/master.m3u8", 399, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/clip-2/master.m3u8", 399, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/clip-1/../clip-2/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/master.m3u8", 299, "wrong answer");
+    check(1, "/hls//9/4/clip-1/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/x/4/clip-1/master.m3u8", 299, "wrong answer");
+    check(1, "/hls/s_1-A/9/4/clip-1/page.html", 299, "wrong answer");
+    check(1, "/hls/t/10/4/clip-1/master.m3u8", 299, "right");
+    let answers = movies.counts.answers;
+    assert_eq!((answers.verified, answers.wrong, answers.rented), (13, 10, 3));
+}
+
+/// A site asks for a charge again where a process ended after it; the ticket is right.
+#[test]
+fn a_ticket_of_a_rental_that_the_site_repeated_is_right_and_counted() {
+    let mut movies = movies("rent:100");
+    let (mut job, ..) = visit(&mut movies, 5);
+    for repeated in [true, false, false] {
+        let body = format!(r#"{{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":{repeated}}}"#);
+        assert_eq!(answered(&mut movies, &mut job, 200, body.as_bytes(), 7), Ok(()));
+    }
+    let next = movies.step_ended(&mut job, &ended(0, 80, Outcome::Completed));
+    assert!(matches!(next, Next::Send(_)), "the film is watched: {next:?}");
+    assert_eq!(movies.counts.answers.wrong, 0);
+    assert!(movies.counters().contains(&("rent_repeated".into(), 1, 3)), "{:?}", movies.counters());
 }
 
 /// A rental whose ticket has come, and the playlist asked for.
@@ -348,7 +396,7 @@ fn a_traced_query_is_kept_and_its_stream_is_not() {
     let mut movies = traced("rent:100", "1/1");
     let (mut job, _, text) = visit(&mut movies, 0);
     let ticket =
-        r#"{"url":"/hls/s/9/1/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#;
+        r#"{"url":"/hls/s/9/4/c/master.m3u8","expires_s":9,"cents":299,"balance_cents":1,"repeated":false}"#;
     answered(&mut movies, &mut job, 200, ticket.as_bytes(), 40).unwrap();
     movies.step_ended(&mut job, &ended(0, 80, Outcome::Completed));
     assert!(!asked(&mut movies, &mut job).contains("traceparent"), "a playlist is not traced");

@@ -4,24 +4,28 @@ import at.favre.lib.crypto.bcrypt.BCrypt;
 import at.favre.lib.crypto.bcrypt.LongPasswordStrategies;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
+import movies.chassis.Config;
+import movies.chassis.ConfigError;
 
 /** Hashes passwords, and takes as long for users that do not exist. */
 final class Passwords {
     /** What bcrypt looks at. Units: bytes. */
     static final int LONGEST = 72;
-    /** That of the service in Go, bcrypt's own default there: about 50 ms of a processor. */
-    private static final int COST = 10;
+    /** Where the configuration has no `hash_cost`: that of the service in Go, bcrypt's own default there, about 50 ms of a processor. */
+    private static final int USUAL_COST = 10;
+    private static final int LEAST_COST = 4;
+    private static final int MOST_COST = 31;
     private static final BCrypt.Version VERSION = BCrypt.Version.VERSION_2A;
 
     // All 72 bytes count, as elsewhere, and longer ones are refused before.
     private final BCrypt.Hasher hasher = BCrypt.with(VERSION, new SecureRandom(), LongPasswordStrategies.none());
     private final BCrypt.Verifyer verifyer = BCrypt.verifyer(VERSION, LongPasswordStrategies.none());
     private final int cost;
-    /** Of no password; of the same cost as the hashes that are made here. */
-    private final byte[] dummy;
+    /** Of no password; of the configured cost, which is that of the data set and of the hashes that are made here. */
+    final byte[] dummy;
 
-    Passwords() {
-        this(COST);
+    Passwords(Config config) throws ConfigError {
+        this(config.number("hash_cost", USUAL_COST, LEAST_COST, MOST_COST));
     }
 
     Passwords(int cost) {

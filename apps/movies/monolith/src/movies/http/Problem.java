@@ -46,9 +46,7 @@ final class Problem extends TException {
             return new Problem(504, "DEADLINE", error.getMessage(), Map.of(), error);
         }
         if (error instanceof Failure) {
-            // A service says it of itself, and its caller names it.
-            String name = error.getMessage().contains("overloaded: ") ? "OVERLOADED" : "UNAVAILABLE";
-            return unavailable(name, error.getMessage(), error);
+            return unavailable(error instanceof Failure.Overloaded ? "OVERLOADED" : "UNAVAILABLE", error.getMessage(), error);
         }
         return new Problem(500, "INTERNAL", "something went wrong here, and is in the log", Map.of(), error);
     }

@@ -8,6 +8,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import movies.idl.Code;
@@ -40,6 +41,11 @@ final class TokensTest {
         Passwords passwords = new Passwords(4);
         String hash = passwords.hash("password-1");
         assertTrue(hash.startsWith("$2a$04$"), hash);
+        // What is looked at for a name that is none.
+        for (int cost : new int[] {4, 5}) {
+            String dummy = new String(new Passwords(cost).dummy, StandardCharsets.US_ASCII);
+            assertTrue(dummy.startsWith("$2a$0" + cost + "$"), dummy);
+        }
         assertEquals("true false false false", passwords.check(hash, "password-1") + " " + passwords.check(hash, "password-2") + " "
                 + passwords.check("", "password-1") + " " + passwords.check("no hash", "password-1"));
         // Of Python's bcrypt, which the data set is made with; and all of 72 bytes count.

@@ -19,6 +19,8 @@ public final class Config {
             List.of("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data");
     private static final Pattern FAMILIES =
             Pattern.compile("upstream\\.[a-z-]+|cache\\.[a-z]+|store\\.[a-z]+|call\\.[a-z-]+\\.deadline_ms");
+    /** Those of single services, which need not be there: of user. */
+    private static final Set<String> OWN = Set.of("hash_cost");
     private static final Pattern SECRET = Pattern.compile("([0-9a-f]{64})?");
     private static final int MOST_NUMBER = 0xffff;
     private static final int MOST_THREADS = 1024;
@@ -78,7 +80,7 @@ public final class Config {
             throw new ConfigError(place + ": `" + line + "` is not key=value");
         }
         String key = line.substring(0, equals).strip();
-        if (!NEEDED.contains(key) && !key.equals("optional") && !FAMILIES.matcher(key).matches()) {
+        if (!NEEDED.contains(key) && !OWN.contains(key) && !key.equals("optional") && !FAMILIES.matcher(key).matches()) {
             throw new ConfigError(place + ": `" + key + "` is not a key");
         }
         if (!seen.add(key)) {
@@ -185,6 +187,11 @@ public final class Config {
             throw new ConfigError(file + ": `" + key + "` is missing");
         }
         return value;
+    }
+
+    /** A key of the service's own; `usual` where it is not there. */
+    public int number(String key, int usual, int least, int most) throws ConfigError {
+        return values.containsKey(key) ? number(key, least, most) : usual;
     }
 
     private int number(String key, int least, int most) throws ConfigError {

@@ -5,6 +5,7 @@ import org.apache.thrift.TApplicationException;
 /** An application exception that a request is answered with. Generated code passes it on as it is. */
 public abstract sealed class Failure extends TApplicationException permits Failure.DeadlineSpent, Failure.Unavailable, Failure.Overloaded {
     private static final long serialVersionUID = 1;
+    private static final String OVERLOADED = "overloaded: ";
 
     private Failure(String what) {
         super(INTERNAL_ERROR, what);
@@ -28,18 +29,24 @@ public abstract sealed class Failure extends TApplicationException permits Failu
         }
     }
 
-    /** More requests wait than the service takes. */
-    static final class Overloaded extends Failure {
+    /** More requests wait than the service takes, or one that it needs, whose name is in front then. */
+    public static final class Overloaded extends Failure {
         private static final long serialVersionUID = 1;
 
-        Overloaded(String what) {
-            super("overloaded: " + what);
+        public Overloaded(String what) {
+            super(OVERLOADED + what);
         }
     }
 
     /** What a callee's application exception stands for. */
     static Failure answeredBy(String callee, String what) {
         String said = callee + ": " + what;
-        return what != null && what.startsWith("deadline: ") ? new DeadlineSpent(said) : new Unavailable(said);
+        if (what != null && what.startsWith("deadline: ")) {
+            return new DeadlineSpent(said);
+        }
+        // Whoever asked knows by it that a later try may succeed.
+        return what != null && what.startsWith(OVERLOADED)
+                ? new Overloaded(callee + ": " + what.substring(OVERLOADED.length()))
+                : new Unavailable(said);
     }
 }

@@ -78,8 +78,13 @@ final class Peer {
         }
     }
 
-    /** Writes an answer; `done` is called when the kernel has it all. */
+    /** Writes an answer; `done` is called when the kernel has it all, or the caller is gone. */
     synchronized void write(ByteBuffer answer, Runnable done) {
+        if (!channel.isOpen()) {
+            // The connection broke while the request was at work.
+            done.run();
+            return;
+        }
         rest = answer;
         written = done;
         try {

@@ -126,6 +126,9 @@ final class PartsTest {
         assertEquals(java.util.Set.of("videos"), config.neededUpstreams());
         assertEquals(20, config.limitOf("ads"));
         assertEquals(0, config.limitOf("videos"));
+        assertEquals(10, config.number("hash_cost", 10, 4, 31));
+        assertEquals(4, new Config("x.conf", CONFIG + "hash_cost=4\n").number("hash_cost", 10, 4, 31));
+        assertThrows(ConfigError.class, () -> new Config("x.conf", CONFIG + "hash_cost=3\n").number("hash_cost", 10, 4, 31));
     }
 
     @Test

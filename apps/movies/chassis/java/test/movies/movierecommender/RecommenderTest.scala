@@ -1,7 +1,10 @@
 package movies.movierecommender
 
 import java.io.IOException
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, StandardOpenOption}
 import java.nio.{ByteBuffer, ByteOrder}
+import scala.util.Using
 
 import org.junit.jupiter.api.Assertions.{assertEquals, assertThrows}
 import org.junit.jupiter.api.Test
@@ -19,7 +22,7 @@ final class RecommenderTest {
     val random = new scala.util.Random(1)
     def rows(n: Int) = Seq.fill(n)(Seq.fill(4)(random.nextInt(5).toFloat - 2))
     val (users, movies) = (rows(10), rows(50))
-    val factors = Factors.parse(file(users, movies))
+    val factors = Factors.parse(ByteBuffer.wrap(file(users, movies)))
     for (user <- 1 to 10; n <- Seq(1, 7, 100) if users(user - 1).exists(_ != 0)) {
       val scores = movies.map(_.zip(users(user - 1)).map { case (a, b) => a * b }.sum)
       val expected = (1 to 50).filter(_ != 3).sortBy(movie => (-scores(movie - 1), movie)).take(n)
@@ -27,18 +30,40 @@ final class RecommenderTest {
     }
   }
 
+  @Test def theLargestDataSetIsTaken(): Unit = {
+    val (rank, users, movies) = (16, 1000000, 1000)
+    val file = Files.createTempFile("movies", ".factors")
+    def write(at: Long, bytes: ByteBuffer): Unit =
+      Using.resource(FileChannel.open(file, StandardOpenOption.WRITE))(_.write(bytes, at): Unit)
+    def number(row: Int, k: Int, value: Float): Unit =
+      write(16 + 4L * (row.toLong * rank + k), ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putFloat(value).flip)
+    try {
+      // What is not written is 0, and takes no room on the disk.
+      val head = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).put("ALS1".getBytes).putInt(rank).putInt(users).putInt(movies)
+      write(0, head.flip)
+      number(users - 1, 3, 2f)
+      for (movie <- Seq(7, 1000)) number(users + movie - 1, 3, movie.toFloat)
+      number(users + movies - 1, rank - 1, 1f)
+      val factors = Factors.read(file)
+      assertEquals(Seq(1000, 7, 1), factors.best(users.toLong, 2, 3))
+      assertEquals((2f, 1f), (factors.row(users.toLong, 1)(3), factors.row(0, movies.toLong)(rank - 1)))
+      write(128L * 1024 * 1024, ByteBuffer.allocate(1))
+      assertThrows(classOf[IOException], () => { Factors.read(file); () })
+    } finally Files.delete(file)
+  }
+
   @Test def brokenFilesAreRefused(): Unit = {
     val good = file(Seq(Seq(1f, 2f)), Seq(Seq(1f, 2f)))
     val random = new scala.util.Random(1)
     for (_ <- 1 to 1000) {
       val size = random.nextInt(good.length)
-      assertThrows(classOf[IOException], () => { Factors.parse(good.take(size)); () })
+      assertThrows(classOf[IOException], () => { Factors.parse(ByteBuffer.wrap(good.take(size))); () })
     }
     for (at <- 0 until 16) {
       val bad = good.clone
       bad(at) = (bad(at) ^ 0x55).toByte
-      assertThrows(classOf[IOException], () => { Factors.parse(bad); () })
+      assertThrows(classOf[IOException], () => { Factors.parse(ByteBuffer.wrap(bad)); () })
     }
-    assertThrows(classOf[IOException], () => { Factors.parse(file(Seq(Seq(Float.NaN)), Seq(Seq(1f)))); () })
+    assertThrows(classOf[IOException], () => { Factors.parse(ByteBuffer.wrap(file(Seq(Seq(Float.NaN)), Seq(Seq(1f))))); () })
   }
 }
