@@ -139,7 +139,7 @@ impl Readings {
     pub(crate) fn within(self, opened: Time) -> BTreeMap<String, Option<f64>> {
         let end = opened + self.window;
         let mut within = self.all.into_iter().filter(|(at, _)| (opened..=end).contains(at));
-        let (Some((from, first)), Some((to, last))) = (within.next(), within.last()) else {
+        let (Some((from, first)), Some((to, last))) = (within.next(), within.next_back()) else {
             return BTreeMap::new();
         };
         let times = self.window.as_secs_f64() / to.since(from).as_secs_f64();
