@@ -402,6 +402,10 @@ impl Plan {
         let mut text = format!("{FORMAT}\n{people}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
         text += &format!("{:?}\n{:?}\n", service.args, service.files);
         text += &self.rows_follow_from(seeded, service);
+        if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
+            // Its name is a hash of what it follows from, also of how its script is written.
+            text += &format!("{:?}\n", folder.file_name());
+        }
         let templates = service.files.iter().filter_map(|file| file.template.as_ref());
         for name in templates {
             text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
@@ -433,10 +437,8 @@ impl Plan {
             text += &format!("{name}={value:?}\n");
         }
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
-            // Its name is a hash of what it follows from; one that a user names is told apart by what marks it as whole.
-            let whole = self.app().data.as_ref().map_or("", |data| &data.whole);
-            let hash = fs::read(folder.join(whole)).map(|bytes| xxh3_128(&bytes)).unwrap_or_default();
-            text += &format!("{:?} {hash:032x}\n", folder.file_name());
+            // What marks it as whole tells it apart from others, wherever it lies.
+            text += &format!("{:032x}\n", self.data_hash(&folder));
         }
         let inputs = seeded.steps.iter().filter_map(|step| step.input.as_ref());
         for name in seeded.files.iter().chain(inputs) {
