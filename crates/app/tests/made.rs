@@ -382,7 +382,8 @@ fn databases_go_on_with_what_was_written() {
     fs::write(data.join("films/movies.tsv"), "9\n").unwrap();
     fs::write(data.join("manifest"), "other").unwrap();
     let error = plan().start().err().unwrap().to_string();
-    assert!(error.contains("they began with another data set"), "{error}");
+    let says = format!("began with another data set in {}, or belong to another account;", data.display());
+    assert!(error.contains(&says), "{error}");
     let kept = fixture.root.path().join("kept");
     assert_eq!(fs::read_to_string(kept.join("films-db-0/data/table-movies")).unwrap(), "written");
     // As `up --fresh` does.
