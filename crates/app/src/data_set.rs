@@ -128,6 +128,21 @@ impl Plan {
         Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(text.as_bytes()))[..16].to_owned())
     }
 
+    /// The hash of what marks the data set in `folder` as whole; 0 where nothing does.
+    pub(crate) fn data_hash(&self, folder: &Path) -> u128 {
+        let whole = self.app().data.as_ref().map_or("", |data| &data.whole);
+        fs::read(folder.join(whole)).map(|bytes| xxhash_rust::xxh3::xxh3_128(&bytes)).unwrap_or_default()
+    }
+
+    /// The data set in the words of who asked for it: its folder where they named one, or else the arguments of its script.
+    pub(crate) fn data_told(&self) -> String {
+        let args = || self.data_args(self.app().data.as_ref()?).ok();
+        match &self.data {
+            Some(folder) => format!("data set in {}", folder.display()),
+            None => format!("data set {}", args().unwrap_or_default().join(" ")),
+        }
+    }
+
     fn data_args(&self, data: &DataSet) -> Result<Vec<String>, String> {
         let environment = template::environment(&Found::default());
         let context = BTreeMap::from([("settings", self.shared().map())]);

@@ -55,7 +55,7 @@ pub struct Seed {
 }
 
 /// What data that are gone on with at each start must have begun with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Origin {
     /// The rows that they began with, as a hash of what those follow from.
     rows: String,
@@ -63,6 +63,9 @@ struct Origin {
     version: String,
     /// How many instances share the rows.
     instances: usize,
+    /// What the rows follow from, in words.
+    #[serde(default)]
+    of: String,
 }
 
 /// What is known of a seed.
@@ -188,8 +191,12 @@ impl Seed {
             fs::create_dir_all(data.parent().unwrap_or(kept))
                 .map_err(os(kept, "cannot keep its data there"))?;
             self.restore(service, seeded, kept)?;
-            let origin = serde_json::to_string(&self.origin).expect("it is plain data");
-            fs::write(&marker, origin).map_err(os(&marker, "cannot keep its data there"))?;
+            let origin = serde_json::to_vec_pretty(&self.origin).expect("it is plain data");
+            // Whole or not there, as all that is neither this nor missing is refused.
+            let partial = beside(&marker, PARTIAL);
+            fs::write(&partial, origin)
+                .and_then(|()| fs::rename(&partial, &marker))
+                .map_err(os(&marker, "cannot keep its data there"))?;
         }
         match fs::remove_file(&link) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -220,26 +227,41 @@ impl Seed {
 }
 
 impl Origin {
+    /// The number of its instances, with a verb behind it where that is wanted.
+    fn counted(&self, verb: [&str; 2]) -> String {
+        match self.instances {
+            1 => format!("1 instance{}", verb[0]),
+            many => format!("{many} instances{}", verb[1]),
+        }
+    }
+
     /// Errors: `text`, which lies beside data in `kept`, says that they began otherwise.
     fn must_be(&self, text: &str, service: &Service, kept: &Path) -> Result<(), Error> {
-        let began: Option<Origin> = serde_json::from_str(text).ok();
-        if began.as_ref() == Some(self) {
-            return Ok(());
-        }
-        let differs = match began {
-            Some(began) if began.instances != self.instances => {
-                format!("it had {} instances, and has {} now", began.instances, self.instances)
+        let differs = match serde_json::from_str::<Origin>(text) {
+            Err(_) => {
+                format!("an earlier Taillight kept them, and did not note of what; asked for is {}", self.of)
             }
-            Some(began) if began.version != self.version => {
+            Ok(began) if began.instances != self.instances => {
+                format!(
+                    "{} asked for, and {} shared them",
+                    self.counted([" is", " are"]),
+                    began.counted([""; 2])
+                )
+            }
+            Ok(began) if began.version != self.version => {
                 format!("version {} wrote them, and this is {}", began.version, self.version)
             }
-            _ => "they began with another data set, or with other settings".into(),
+            Ok(began) if began.rows == self.rows => return Ok(()),
+            Ok(began) if began.of == self.of => {
+                format!("they began with another {}, or belong to another account", began.of)
+            }
+            Ok(began) => format!("they began with {}, and asked for is {}", began.of, self.of),
         };
         Err(Error::Answer {
             service: service.name.clone(),
             doing: format!("go on with the data in {}", kept.display()),
             problem: format!(
-                "{differs}; start it as it was then, or anew (`--fresh`), which removes what was written since"
+                "{differs}; start it as it was then, or replace them by `up --fresh`, which removes what was written since"
             ),
         })
     }
@@ -402,6 +424,10 @@ impl Plan {
         let mut text = format!("{FORMAT}\n{people}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
         text += &format!("{:?}\n{:?}\n", service.args, service.files);
         text += &self.rows_follow_from(seeded, service);
+        if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
+            // Its name is a hash of what it follows from, also of how its script is written.
+            text += &format!("{:?}\n", folder.file_name());
+        }
         let templates = service.files.iter().filter_map(|file| file.template.as_ref());
         for name in templates {
             text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
@@ -418,7 +444,19 @@ impl Plan {
             rows: format!("{:032x}", xxh3_128(text.as_bytes())),
             version: found.version.split('.').next().unwrap_or_default().into(),
             instances: placement.instances.max(1),
+            of: self.told(seeded, service, people),
         }
+    }
+
+    /// What the rows of a store follow from, in the words that ask for it.
+    fn told(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>) -> String {
+        let values = self.values(&service.name).expect("it has some for each");
+        let value = |name| self.shared().get(name).or_else(|| values.get(name));
+        let people = people.map(|people| format!("{} users of seed {}", people.users, people.seed));
+        let data = seeded.needs_data().then(|| self.data_told());
+        let settings = seeded.settings.iter().filter_map(|name| Some(format!("{name}={}", value(name)?)));
+        let all: Vec<String> = people.into_iter().chain(data).chain(settings).collect();
+        if all.is_empty() { "nothing that is set".into() } else { all.join(", ") }
     }
 
     /// The account, settings and files that the rows of a store follow from.
@@ -433,10 +471,8 @@ impl Plan {
             text += &format!("{name}={value:?}\n");
         }
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
-            // Its name is a hash of what it follows from; one that a user names is told apart by what marks it as whole.
-            let whole = self.app().data.as_ref().map_or("", |data| &data.whole);
-            let hash = fs::read(folder.join(whole)).map(|bytes| xxh3_128(&bytes)).unwrap_or_default();
-            text += &format!("{:?} {hash:032x}\n", folder.file_name());
+            // What marks it as whole tells it apart from others, wherever it lies.
+            text += &format!("{:032x}\n", self.data_hash(&folder));
         }
         let inputs = seeded.steps.iter().filter_map(|step| step.input.as_ref());
         for name in seeded.files.iter().chain(inputs) {

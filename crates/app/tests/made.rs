@@ -381,10 +381,40 @@ fn databases_go_on_with_what_was_written() {
     assert_ne!(movies(&running), written, "another folder, which leads to the same data");
     assert_eq!(fs::read_to_string(movies(&running)).unwrap(), "written");
     drop(running);
-    fs::write(fixture.root.path().join("data/films/movies.tsv"), "9\n").unwrap();
-    fs::write(fixture.root.path().join("data/manifest"), "other").unwrap();
+    let data = fixture.root.path().join("data");
+    fs::write(data.join("films/movies.tsv"), "9\n").unwrap();
+    fs::write(data.join("manifest"), "other").unwrap();
+    let error = plan().start().err().unwrap().to_string();
+    let says = format!("began with another data set in {}, or belong to another account;", data.display());
+    assert!(error.contains(&says), "{error}");
+    let kept = fixture.root.path().join("kept");
+    assert_eq!(fs::read_to_string(kept.join("films-db-0/data/table-movies")).unwrap(), "written");
+    // As `up --fresh` does.
+    fs::remove_dir_all(&kept).unwrap();
     let running = plan().start().unwrap();
-    assert_eq!(fs::read_to_string(movies(&running)).unwrap(), "9\n", "other data begin anew");
+    assert_eq!(fs::read_to_string(movies(&running)).unwrap(), "9\n");
+}
+
+#[test]
+fn databases_go_on_with_a_data_set_that_was_moved() {
+    if !has_python() {
+        return;
+    }
+    let fixture = Fixture::new();
+    fixture.build("python");
+    let plan = |data: &str| {
+        let mut plan = fixture.plan();
+        plan.kept = Some(fixture.root.path().join("kept"));
+        plan.data = Some(fixture.root.path().join(data));
+        plan
+    };
+    let movies = |running: &Running| folder_of(running, "films-db").join("data/table-movies");
+    let running = plan("data").start().unwrap();
+    fs::write(movies(&running), "written").unwrap();
+    drop(running);
+    fs::rename(fixture.root.path().join("data"), fixture.root.path().join("moved")).unwrap();
+    let running = plan("moved").start().unwrap();
+    assert_eq!(fs::read_to_string(movies(&running)).unwrap(), "written");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Data that stores begin with: made once, copied before each start, and whole or not there.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,7 +72,6 @@ impl Fixture {
         let log = root.path().join("log/prepared");
         fs::write(&log, "").unwrap();
         for path in [&log, root.path()] {
-            use std::os::unix::fs::PermissionsExt;
             fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
         }
         let text = text.replace("LOG", &log.display().to_string());
@@ -174,46 +174,101 @@ fn what_the_data_depend_on_makes_others_and_nothing_else_does() {
 
 #[test]
 fn data_that_are_gone_on_with_are_never_replaced() {
-    let fixture = Fixture::new(FILES);
-    let kept = fixture.root.path().join("databases");
+    // The first of the two services is the keeper of the data.
+    let fixture = Fixture::new(&FILES.replacen(
+        "program = { name = \"sh\" }",
+        "file = [{ path = \"conf\", template = \"conf.j2\" }]\n\
+         program = { name = \"sh\", version = { args = [\"--version\"], pattern = '^keeper (\\S+)' } }",
+        1,
+    ));
+    let root = fixture.root.path();
+    let binary = root.join("keeper");
+    // A shell that has a version.
+    let upgrade = |version: &str| {
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo keeper {version} && exit\nexec /bin/sh \"$@\"\n"
+        );
+        fs::write(&binary, script).unwrap();
+        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let configure = |text: &str| fs::write(root.join("kept/conf.j2"), text).unwrap();
+    upgrade("15.14");
+    configure("one\n");
+    let kept = root.join("databases");
     let plan = |change: &dyn Fn(&mut Plan)| {
         let mut plan = fixture.plan();
         plan.kept = Some(kept.clone());
+        plan.placement_mut("keeper").unwrap().binary = Some(binary.clone());
         change(&mut plan);
         plan
     };
     let written = kept.join("keeper-0/data/written");
     drop(plan(&|_| ()).start().unwrap());
     fs::write(&written, "by a user").unwrap();
-    let goes_on = |change: &dyn Fn(&mut Plan)| {
-        let running = plan(change).start().unwrap();
+    let goes_on = || {
+        let running = plan(&|_| ()).start().unwrap();
         assert_eq!(read(own(&running, "keeper").join("data/written")), "by a user");
     };
     let refused = |change: &dyn Fn(&mut Plan), says: &str| {
         let error = plan(change).start().err().unwrap().to_string();
-        let all =
-            format!("keeper: cannot go on with the data in {}: {says}", kept.join("keeper-0").display());
-        assert!(error.contains(&all) && error.contains("`--fresh`"), "{error}");
+        let all = format!(
+            "keeper: cannot go on with the data in {}: {says}; start it as it was then, or replace them by `up --fresh`, which \
+             removes what was written since",
+            kept.join("keeper-0").display()
+        );
+        assert_eq!(error, all);
         assert_eq!(read(written.clone()), "by a user");
     };
-    goes_on(&|_| ());
-    refused(&|plan| plan.people.as_mut().unwrap().users = 21, "they began with another data set");
-    refused(&|plan| plan.set(&["size=8"]).unwrap(), "they began with another data set");
-    let two = |plan: &mut Plan| plan.set(&["keeper.instances=2"]).unwrap();
-    refused(&two, "it had 1 instances, and has 2 now");
-    goes_on(&|_| ());
-    // The service is prepared and started otherwise; its data are those of before.
-    let description = fixture.root.path().join("kept/app.toml");
-    fs::write(
-        &description,
-        read(description.clone()).replace("echo up; exec sleep 600", "echo up; exec sleep 601"),
-    )
-    .unwrap();
-    goes_on(&|_| ());
+    goes_on();
+    refused(
+        &|plan| plan.people.as_mut().unwrap().users = 21,
+        "they began with 20 users of seed 1, size=7, and asked for is 21 users of seed 1, size=7",
+    );
+    refused(
+        &|plan| plan.set(&["size=8"]).unwrap(),
+        "they began with 20 users of seed 1, size=7, and asked for is 20 users of seed 1, size=8",
+    );
+    refused(
+        &|plan| plan.set(&["keeper.instances=2"]).unwrap(),
+        "2 instances are asked for, and 1 instance shared them",
+    );
+    assert!(!kept.join("keeper-1").exists(), "nothing is made of the others");
+    goes_on();
+    // What reads them is another, and not what they are.
+    let made = fixture.made();
+    configure("one\n# and a remark\n");
+    goes_on();
+    upgrade("15.15");
+    goes_on();
+    let description = root.join("kept/app.toml");
+    let other = read(description.clone()).replace("echo up; exec sleep 600", "echo up; exec sleep 601");
+    fs::write(&description, other).unwrap();
+    goes_on();
+    assert_eq!(fixture.made(), made + 3, "the seed follows from all of these");
+    upgrade("16.0");
+    refused(&|_| (), "version 15 wrote them, and this is 16");
+    upgrade("15.15");
+    // As they were marked before: by the key of the seed alone.
+    let marker = kept.join("keeper-0/seed.json");
+    fs::write(&marker, "0123456789abcdef0123456789abcdef").unwrap();
+    refused(
+        &|_| (),
+        "an earlier Taillight kept them, and did not note of what; asked for is 20 users of seed 1, size=7",
+    );
     // A start that was killed while it copied.
-    fs::remove_file(kept.join("keeper-0/seed.json")).unwrap();
+    fs::remove_file(&marker).unwrap();
     let running = plan(&|_| ()).start().unwrap();
     assert!(!own(&running, "keeper").join("data/written").exists());
+    drop(running);
+    // Two of them go on with two.
+    fs::remove_dir_all(&kept).unwrap();
+    let two = |plan: &mut Plan| plan.set(&["keeper.instances=2"]).unwrap();
+    drop(plan(&two).start().unwrap());
+    fs::write(kept.join("keeper-1/data/written"), "by a user").unwrap();
+    drop(plan(&two).start().unwrap());
+    let error = plan(&|_| ()).start().err().unwrap().to_string();
+    assert!(error.contains("1 instance is asked for, and 2 instances shared them"), "{error}");
+    assert_eq!(read(kept.join("keeper-1/data/written")), "by a user");
 }
 
 #[test]
