@@ -52,7 +52,7 @@ fn what_two_change_and_could_not_revert_in_any_order_is_known_before() {
     assert_eq!(overlap(&["cpu.quota=20%"]).unwrap(), "cpu in /sys/fs/cgroup/cgroup.subtree_control");
     assert_eq!(overlap(&["rps=0"]), None);
     first.revert().unwrap();
-    // What changes nothing is in nobody's way.
+    // What changes nothing is refused to none.
     let first = engine.apply(&plan_of("a", &["aslr=on"])).unwrap();
     assert_eq!(first.overlap(&plan_of("b", &["aslr=on"])), None);
     assert!(first.overlap(&plan_of("b", &["aslr=off"])).is_some());
