@@ -114,8 +114,10 @@ impl Generator {
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
     /// the lines that the generator printed since.
     ///
-    /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
-    /// in time, or the run was interrupted; the generator has ended then and its files are removed.
+    /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`.
+    ///
+    /// Errors: no trial was possible, it did not end in time, or the run was interrupted; the generator has ended then and its files
+    /// are removed.
     pub fn run(
         &self,
         server: &mut Server,

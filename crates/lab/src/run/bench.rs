@@ -1,5 +1,6 @@
 //! A generator with its servers, kept running from block to block.
 
+mod against;
 mod search;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use crate::{
     data_settings, is_traced, people_of,
 };
 
-pub(super) use search::is_overloaded_by_host;
+pub(super) use against::is_overloaded_by_host;
 
 /// What all benches of a study have in common.
 pub struct Setup {
@@ -220,7 +221,7 @@ impl Bench {
             let searched = experiment.trials_of(&target.name);
             let searched =
                 searched.filter(|trial| trial.purpose == Purpose::MaxSearch && trial.block == maximum.block);
-            search::not_offered(searched, maximum.low_rps)
+            against::not_offered(searched, maximum.low_rps)
         };
         experiment.targets.iter().zip(&self.maxima).find_map(of)
     }
@@ -290,7 +291,7 @@ impl Bench {
         let (before, again) = experiment.trials.split_at_mut(from);
         for trial in again.iter().filter(|trial| trial.verdict == Verdict::Valid) {
             let first = before.iter_mut().find(|first| Some(&first.id) == trial.instead_of.as_ref());
-            if let Some(first) = first.filter(|first| search::is_overloaded_by_host(first)) {
+            if let Some(first) = first.filter(|first| against::is_overloaded_by_host(first)) {
                 let detail = format!("{}; trial {} sustained the same load", first.verdict, trial.id);
                 let host = Invalid { reason: Reason::HostDisturbed, detail };
                 first.verdict = std::mem::take(&mut first.verdict).against(host);

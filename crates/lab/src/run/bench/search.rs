@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use results::{Invalid, MaxThroughput, Peak, Purpose, Reason, Trial, Verdict};
+use results::{Invalid, MaxThroughput, Peak, Purpose, Reason, Trial};
 use spec::Spec;
 use units::{Qos, QosBasis};
 
 use super::super::agenda::OVERHEAD;
 use super::super::progress::{Event, Tracker};
 use super::super::quiet::{self, Waited};
-use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
 use super::Bench;
+use super::against::{disturbance, invalid_because, last_reason, not_offered};
 use crate::{
     Bracket, ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained,
 };
@@ -29,11 +29,6 @@ const WAIT_TRIALS: u32 = 10;
 /// Source: what machines drift from block to block stays within ten times the tolerance of 3 % that is usual; a compiler beside the
 /// server left a tenth and less.
 const FAR: f64 = 0.3;
-/// From this share of the windows on, the host may have moved a maximum. Source: a trial that sustains its rate in the other
-/// half shows it in the medians.
-const WINDOWS: f64 = 0.5;
-/// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
-const WELL_BELOW: f64 = 0.95;
 
 /// So many times as long as it was asked for a window may be at most, where few sessions arrive. Source: ours; of a window of
 /// 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
@@ -510,30 +505,6 @@ fn take_turns<S: Search>(
     Ok(true)
 }
 
-/// Why what a search found is no end of the server's: all that was above it was not offered, for want of what the load is made of,
-/// such as users who are not logged in yet.
-pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
-    let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
-        Some(spec::Load::Rate(rate)) => rate.rps(),
-        _ => trial.offered_rps,
-    };
-    let above = trials.into_iter().filter(|trial| asked(trial) > low_rps * (1.0 + f64::EPSILON));
-    let mut missed = None;
-    for trial in above {
-        match &trial.verdict {
-            Verdict::Invalid { reasons }
-                if trial.verdict.is_invalid_only_by(|one| one == Reason::RateMissed) =>
-            {
-                missed = reasons.first().cloned();
-            }
-            Verdict::Invalid { .. } => {}
-            Verdict::Valid | Verdict::Overloaded { .. } => return None,
-        }
-    }
-    let Invalid { reason, detail } = missed?;
-    Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
-}
-
 fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     let bracket = search.bracket();
     let low_rps = bracket.low.unwrap_or(0.0) * reference;
@@ -554,66 +525,9 @@ fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     }
 }
 
-/// What made the invalid trials of a search for the maximum invalid, and what that means for the maximum.
-fn invalid_because(trials: &[Trial], target: &str) -> String {
-    let mut reasons: Vec<&str> = Vec::new();
-    let mut generators = false;
-    for trial in trials.iter().filter(|trial| trial.target == target) {
-        let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
-        let of_generator =
-            [Reason::GeneratorLag, Reason::ReceiveLag, Reason::GeneratorSaturated, Reason::RateMissed];
-        let own = !trial.verdict.is_of_host();
-        generators |= own && found.iter().any(|invalid| of_generator.contains(&invalid.reason));
-        if !reasons.contains(&trial.verdict.label()) {
-            reasons.push(trial.verdict.label());
-        }
-    }
-    let meaning =
-        if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
-    if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
-}
-
-/// The first reason of the last invalid trial of a target.
-fn last_reason(trials: &[Trial], target: &str) -> Option<Reason> {
-    trials.iter().rev().filter(|trial| trial.target == target).find_map(|trial| match &trial.verdict {
-        Verdict::Invalid { reasons } => reasons.first().map(|invalid| invalid.reason),
-        _ => None,
-    })
-}
-
 /// Whether `rps` lies below `other` by far more than the tolerance of both.
 fn is_far_below(rps: f64, other: f64, tolerance: f64) -> bool {
     rps * (1.0 + tolerance) * (1.0 + FAR) < other
-}
-
-/// What the host did during `trials`, in words, where it was enough to lower what they found.
-fn disturbance<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<String> {
-    let (mut all, mut disturbed, mut windows, mut disturbed_windows) = (0, 0, 0, 0);
-    let mut taken = Vec::new();
-    for trial in trials {
-        (all, disturbed) = (all + 1, disturbed + u32::from(trial.verdict.is_of_host()));
-        windows += trial.windows.len() as u64;
-        disturbed_windows += trial.noise.disturbed_windows;
-        taken.extend(trial.noise.taken_share());
-    }
-    let taken = stats::median(&taken).unwrap_or(0.0);
-    if disturbed > 0 {
-        Some(format!("the host disturbed {disturbed} of {all} trials"))
-    } else if taken >= TAKEN {
-        Some(format!("others took {:.0} % of the processors", 100.0 * taken))
-    } else if windows > 0 && disturbed_windows as f64 >= WINDOWS * windows as f64 {
-        Some(format!("the host disturbed {disturbed_windows} of {windows} windows of 100 ms"))
-    } else {
-        None
-    }
-}
-
-/// Whether a trial found the server overloaded at a load that it had sustained in its search for the maximum, and the host
-/// may have done that.
-pub(in crate::run) fn is_overloaded_by_host(trial: &Trial) -> bool {
-    let overloaded = matches!(trial.verdict, Verdict::Overloaded { .. });
-    let sustained = trial.load_share.is_some_and(|share| share < WELL_BELOW);
-    overloaded && sustained && disturbance(std::iter::once(trial)).is_some()
 }
 
 /// An offered load in words.
@@ -628,7 +542,6 @@ fn rate(per_s: f64, of_sessions: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
 
     #[test]
     fn a_window_lasts_until_enough_sessions_came() {
@@ -647,26 +560,6 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_offered_is_no_end_of_a_server() {
-        let trial = |rps: f64, verdict: Verdict| Trial { verdict, ..sample::trial("social", rps) };
-        let missed = || {
-            let detail = "too few users".to_owned();
-            Verdict::Invalid { reasons: vec![Invalid { reason: Reason::RateMissed, detail }] }
-        };
-        let overloaded =
-            Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1.0, timed_out_share: 0.0 };
-        let check = |trials: &[Trial], expect: bool| {
-            let found = not_offered(trials, 10.0);
-            assert_eq!(found.is_some(), expect, "{found:?}");
-            assert!(found.is_none_or(|found| found.detail.ends_with("could not be offered: too few users")));
-        };
-        check(&[trial(5.0, Verdict::Valid), trial(10.0, Verdict::Valid), trial(11.0, missed())], true);
-        // The server gave way there, too.
-        check(&[trial(10.0, Verdict::Valid), trial(20.0, missed()), trial(11.0, overloaded)], false);
-        check(&[trial(5.0, missed()), trial(10.0, Verdict::Valid)], false);
-    }
-
-    #[test]
     fn a_maximum_is_far_below_beyond_the_tolerance_and_what_machines_drift() {
         let check = |rps: f64, other: f64, expect: bool| {
             assert_eq!(is_far_below(rps, other, 0.03), expect, "{rps} {other}");
@@ -678,31 +571,5 @@ mod tests {
         check(45_000.0, 56_000.0, false);
         check(56_000.0, 5_500.0, false);
         check(100.0, 0.0, false);
-    }
-
-    #[test]
-    fn a_disturbance_is_told_by_verdicts_others_and_windows() {
-        let trial = || sample::trial("sphinx", 10_000.0);
-        let check = |change: &dyn Fn(&mut Trial), expect: Option<&str>| {
-            let mut trials = [trial(), trial(), trial()];
-            trials.iter_mut().for_each(change);
-            assert_eq!(disturbance(trials.iter()).as_deref(), expect);
-        };
-        check(&|_| {}, None);
-        let disturbed = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
-        check(
-            &|trial| trial.verdict = Verdict::Valid.against(disturbed.clone()),
-            Some("the host disturbed 3 of 3 trials"),
-        );
-        check(&|trial| trial.noise.foreign_cpu_share = Some(0.09), None);
-        check(
-            &|trial| (trial.noise.foreign_cpu_share, trial.noise.steal_share) = (Some(0.4), Some(0.1)),
-            Some("others took 50 % of the processors"),
-        );
-        check(&|trial| trial.noise.disturbed_windows = 9, None);
-        check(
-            &|trial| trial.noise.disturbed_windows = 10,
-            Some("the host disturbed 30 of 60 windows of 100 ms"),
-        );
     }
 }

@@ -1,0 +1,144 @@
+//! What speaks against what a search found: loads that were not offered, invalid trials, and the host.
+
+use results::{Invalid, Reason, Trial, Verdict};
+
+use super::super::trials::TAKEN;
+
+/// From this share of the windows on, the host may have moved a maximum. Source: a trial that sustains its rate in the other
+/// half shows it in the medians.
+const WINDOWS: f64 = 0.5;
+/// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
+const WELL_BELOW: f64 = 0.95;
+
+/// Why what a search found is no end of the server's: all that was above it was not offered, for want of what the load is made of,
+/// such as users who are not logged in yet.
+pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
+    let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
+        Some(spec::Load::Rate(rate)) => rate.rps(),
+        _ => trial.offered_rps,
+    };
+    let above = trials.into_iter().filter(|trial| asked(trial) > low_rps * (1.0 + f64::EPSILON));
+    let mut missed = None;
+    for trial in above {
+        match &trial.verdict {
+            Verdict::Invalid { reasons }
+                if trial.verdict.is_invalid_only_by(|one| one == Reason::RateMissed) =>
+            {
+                missed = reasons.first().cloned();
+            }
+            Verdict::Invalid { .. } => {}
+            Verdict::Valid | Verdict::Overloaded { .. } => return None,
+        }
+    }
+    let Invalid { reason, detail } = missed?;
+    Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
+}
+
+/// What made the invalid trials of a search for the maximum invalid, and what that means for the maximum.
+pub(super) fn invalid_because(trials: &[Trial], target: &str) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut generators = false;
+    for trial in trials.iter().filter(|trial| trial.target == target) {
+        let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
+        let of_generator =
+            [Reason::GeneratorLag, Reason::ReceiveLag, Reason::GeneratorSaturated, Reason::RateMissed];
+        let own = !trial.verdict.is_of_host();
+        generators |= own && found.iter().any(|invalid| of_generator.contains(&invalid.reason));
+        if !reasons.contains(&trial.verdict.label()) {
+            reasons.push(trial.verdict.label());
+        }
+    }
+    let meaning =
+        if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
+    if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
+}
+
+/// The first reason of the last invalid trial of a target.
+pub(super) fn last_reason(trials: &[Trial], target: &str) -> Option<Reason> {
+    trials.iter().rev().filter(|trial| trial.target == target).find_map(|trial| match &trial.verdict {
+        Verdict::Invalid { reasons } => reasons.first().map(|invalid| invalid.reason),
+        _ => None,
+    })
+}
+
+/// What the host did during `trials`, in words, where it was enough to lower what they found.
+pub(super) fn disturbance<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<String> {
+    let (mut all, mut disturbed, mut windows, mut disturbed_windows) = (0, 0, 0, 0);
+    let mut taken = Vec::new();
+    for trial in trials {
+        (all, disturbed) = (all + 1, disturbed + u32::from(trial.verdict.is_of_host()));
+        windows += trial.windows.len() as u64;
+        disturbed_windows += trial.noise.disturbed_windows;
+        taken.extend(trial.noise.taken_share());
+    }
+    let taken = stats::median(&taken).unwrap_or(0.0);
+    if disturbed > 0 {
+        Some(format!("the host disturbed {disturbed} of {all} trials"))
+    } else if taken >= TAKEN {
+        Some(format!("others took {:.0} % of the processors", 100.0 * taken))
+    } else if windows > 0 && disturbed_windows as f64 >= WINDOWS * windows as f64 {
+        Some(format!("the host disturbed {disturbed_windows} of {windows} windows of 100 ms"))
+    } else {
+        None
+    }
+}
+
+/// Whether a trial found the server overloaded at a load that it had sustained in its search for the maximum, and the host
+/// may have done that.
+pub(in crate::run) fn is_overloaded_by_host(trial: &Trial) -> bool {
+    let overloaded = matches!(trial.verdict, Verdict::Overloaded { .. });
+    let sustained = trial.load_share.is_some_and(|share| share < WELL_BELOW);
+    overloaded && sustained && disturbance(std::iter::once(trial)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_could_not_be_offered_is_no_end_of_a_server() {
+        let trial = |rps: f64, verdict: Verdict| Trial { verdict, ..sample::trial("social", rps) };
+        let missed = || {
+            let detail = "too few users".to_owned();
+            Verdict::Invalid { reasons: vec![Invalid { reason: Reason::RateMissed, detail }] }
+        };
+        let overloaded =
+            Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1.0, timed_out_share: 0.0 };
+        let check = |trials: &[Trial], expect: bool| {
+            let found = not_offered(trials, 10.0);
+            assert_eq!(found.is_some(), expect, "{found:?}");
+            assert!(found.is_none_or(|found| found.detail.ends_with("could not be offered: too few users")));
+        };
+        check(&[trial(5.0, Verdict::Valid), trial(10.0, Verdict::Valid), trial(11.0, missed())], true);
+        // The server gave way there, too.
+        check(&[trial(10.0, Verdict::Valid), trial(20.0, missed()), trial(11.0, overloaded)], false);
+        check(&[trial(5.0, missed()), trial(10.0, Verdict::Valid)], false);
+    }
+
+    #[test]
+    fn a_disturbance_is_told_by_verdicts_others_and_windows() {
+        let trial = || sample::trial("sphinx", 10_000.0);
+        let check = |change: &dyn Fn(&mut Trial), expect: Option<&str>| {
+            let mut trials = [trial(), trial(), trial()];
+            trials.iter_mut().for_each(change);
+            assert_eq!(disturbance(trials.iter()).as_deref(), expect);
+        };
+        check(&|_| {}, None);
+        let disturbed = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
+        check(
+            &|trial| trial.verdict = Verdict::Valid.against(disturbed.clone()),
+            Some("the host disturbed 3 of 3 trials"),
+        );
+        check(&|trial| trial.noise.foreign_cpu_share = Some(0.09), None);
+        check(
+            &|trial| (trial.noise.foreign_cpu_share, trial.noise.steal_share) = (Some(0.4), Some(0.1)),
+            Some("others took 50 % of the processors"),
+        );
+        check(&|trial| trial.noise.disturbed_windows = 9, None);
+        check(
+            &|trial| trial.noise.disturbed_windows = 10,
+            Some("the host disturbed 30 of 60 windows of 100 ms"),
+        );
+    }
+}
