@@ -25,6 +25,7 @@ use crate::description::{Seeded, Service, Store};
 use crate::filling::{self, Filling};
 use crate::plan::{PeopleSet, Placement, Plan};
 use crate::program::Found;
+use crate::settings::Value;
 use crate::{Error, Running, copy};
 
 /// Changes when this program makes other data of the same description.
@@ -450,13 +451,18 @@ impl Plan {
 
     /// What the rows of a store follow from, in the words that ask for it.
     fn told(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>) -> String {
-        let values = self.values(&service.name).expect("it has some for each");
-        let value = |name| self.shared().get(name).or_else(|| values.get(name));
         let people = people.map(|people| format!("{} users of seed {}", people.users, people.seed));
         let data = seeded.needs_data().then(|| self.data_told());
-        let settings = seeded.settings.iter().filter_map(|name| Some(format!("{name}={}", value(name)?)));
+        let settings =
+            seeded.settings.iter().filter_map(|name| Some(format!("{name}={}", self.value(service, name)?)));
         let all: Vec<String> = people.into_iter().chain(data).chain(settings).collect();
         if all.is_empty() { "nothing that is set".into() } else { all.join(", ") }
+    }
+
+    /// The value of a setting of the application or of a service.
+    fn value(&self, service: &Service, name: &str) -> Option<&Value> {
+        let own = || self.values(&service.name)?.get(name);
+        self.shared().get(name).or_else(own)
     }
 
     /// The account, settings and files that the rows of a store follow from.
@@ -465,10 +471,8 @@ impl Plan {
         let account =
             crate::context::account(service).map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
         let mut text = format!("{account}\n");
-        let values = self.values(&service.name).expect("it has some for each");
         for name in &seeded.settings {
-            let value = self.shared().get(name).or_else(|| values.get(name));
-            text += &format!("{name}={value:?}\n");
+            text += &format!("{name}={:?}\n", self.value(service, name));
         }
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
             // What marks it as whole tells it apart from others, wherever it lies.
