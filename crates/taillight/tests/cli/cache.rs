@@ -114,7 +114,7 @@ fn a_unix_socket() {
 }
 
 /// A certificate for 127.0.0.1 that signs itself, and its key, in PEM files.
-fn certificate(folder: &Path) -> [String; 2] {
+pub(crate) fn certificate(folder: &Path) -> [String; 2] {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.join(name));
     std::fs::write(&cert, made.cert.pem()).unwrap();
