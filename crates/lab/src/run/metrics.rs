@@ -56,7 +56,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
 /// What is known of its sessions.
 fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let figures = [
-        ("offered_sessions_per_s", Some(trial.offered_rps)),
+        ("offered_sessions_per_s", trial.offers_sessions().then_some(trial.offered_rps)),
         ("sessions_live_mean", Some(found.live_mean)),
         ("sessions_live_max", Some(found.live_max as f64)),
         ("misses", trial.ratio("misses")),
@@ -290,6 +290,8 @@ mod tests {
         check("startup_us_p99", None);
         check("misses", Some(0.02));
         check("rebuffer_ratio", Some(0.01));
+        trial.loop_kind = results::LoopKind::Closed;
+        assert!(!of_trial(&trial).contains_key("offered_sessions_per_s"), "a closed loop offers nothing");
     }
 
     #[test]
