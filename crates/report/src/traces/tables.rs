@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::{Among, LatencySummary, Part, ServiceTime, TracedOperation, Traces, Trial};
+use results::{Among, LatencySummary, Part, ServiceTime, ServiceUsage, TracedOperation, Traces, Trial};
 
 use super::Traced;
 use super::words::difference_words;
@@ -107,10 +107,13 @@ fn each(ns: u64, of: u64) -> String {
     number::micros((of > 0 && ns > 0).then(|| ns as f64 / of as f64 / 1e3))
 }
 
-/// The share of a service in the processor time of all, traced or not.
+/// The share of a service in the processor time of all in the window, traced or not; of results that do not tell, over the whole
+/// trial.
 fn cpu_share(trial: &Trial, name: &str) -> Option<f64> {
-    let all: f64 = trial.services.iter().filter_map(|service| service.cpu_s).sum();
-    let own = trial.services.iter().find(|service| service.name == name)?.cpu_s?;
+    let windows = trial.services.iter().all(|service| service.window_cpu_s.is_some());
+    let time = |service: &ServiceUsage| if windows { service.window_cpu_s } else { service.cpu_s };
+    let all: f64 = trial.services.iter().filter_map(time).sum();
+    let own = trial.services.iter().find(|service| service.name == name).and_then(time)?;
     (all > 0.0).then(|| own / all)
 }
 
