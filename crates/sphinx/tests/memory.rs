@@ -319,6 +319,29 @@ fn parts_of_requests_go_when_others_wait_for_memory() {
     }
 }
 
+/// Most peers that send datagrams are heard once and never leave: what stays is who they are, not what they were answered.
+#[test]
+fn peers_that_were_answered_keep_no_buffer() {
+    const PEERS: u64 = 2000;
+    const VALUE: usize = 3000;
+    for io in ["epoll", "auto"] {
+        let server = sphinxd(&format!("-t 2 -m 64 -U tcp --io {io}"));
+        Client::connect(server.address).set("k", &"v".repeat(VALUE));
+        let ask_from_others = |peers: u64| {
+            for _ in 0..peers {
+                let said = Datagrams::to(server.address).ask("get k\r\n");
+                assert!(said.len() > VALUE, "{said}");
+            }
+        };
+        // What the threads take once.
+        ask_from_others(200);
+        let before = resident(&server);
+        ask_from_others(PEERS);
+        let grown = resident(&server).saturating_sub(before);
+        assert!(grown < PEERS * VALUE as u64 / 2, "{io}: {grown} bytes for {PEERS} peers");
+    }
+}
+
 /// Waits until a figure of `stats` is as it should be.
 fn await_stat(client: &mut Client, name: &str, is_right: impl Fn(u64) -> bool) {
     let deadline = Instant::now() + PATIENCE;

@@ -41,6 +41,10 @@ impl<R: Reactor> Core<R> {
         if !is_binary && !protocol.has_text() {
             return;
         }
+        let output = reactor.output(client.conn);
+        if output.capacity() == 0 {
+            *output = self.buffers.take();
+        }
         client.binary = is_binary.then(|| Box::new(Binary::new(&self.common.config)));
         let used = self.requests(reactor, client, text);
         // What is not a whole request gets no answer, unless it only had to stop for a while.
@@ -120,6 +124,11 @@ impl<R: Reactor> Core<R> {
             at = reactor.flush(conn);
         }
         self.buffers.give(text);
+        // There are many peers, most of which are never heard again: none keeps a buffer.
+        let output = reactor.output(conn);
+        if output.is_empty() {
+            self.buffers.give(std::mem::take(output));
+        }
         self.note_times(reactor, client, Some(at));
     }
 }
