@@ -177,6 +177,8 @@ fn fill(mut filler: Filler, stop: &AtomicBool) -> u64 {
             break;
         }
         hits += filler.round(number);
+        // A pace at which others have the processors as well.
+        thread::park_timeout(Duration::from_millis(5));
     }
     hits
 }
@@ -188,6 +190,15 @@ enum Way {
     Ascii,
     Tls,
     Udp,
+}
+
+/// Ends what runs beside a round, also where that fails: a scope waits for its threads.
+struct AtEnd<'s>(&'s AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Where the server is found.
@@ -295,6 +306,7 @@ fn nothing_leaks_and_nothing_is_wrong() {
         thread::scope(|scope| {
             let churning = scope.spawn(|| churn(address, &stop));
             let filling = scope.spawn(|| fill(filler, &stop));
+            let ends = AtEnd(&stop);
             for (number, way) in [Way::Meta, Way::Tls, Way::Udp, Way::Ascii].into_iter().cycle().enumerate() {
                 check(way, &round(&targets, way));
                 if number % 20 == 3 {
@@ -308,7 +320,7 @@ fn nothing_leaks_and_nothing_is_wrong() {
                     break;
                 }
             }
-            stop.store(true, Ordering::Relaxed);
+            drop(ends);
             assert!(churning.join().unwrap() > 10);
             assert!(filling.join().unwrap() > 100);
         });
