@@ -326,7 +326,7 @@ fn peers_that_were_answered_keep_no_buffer() {
     const VALUE: usize = 3000;
     for io in ["epoll", "auto"] {
         let server = sphinxd(&format!("-t 2 -m 64 -U tcp --io {io}"));
-        Client::connect(server.address).set("k", &"v".repeat(VALUE));
+        Client::connect(server.address).set("k", "v".repeat(VALUE));
         let ask_from_others = |peers: u64| {
             for _ in 0..peers {
                 let said = Datagrams::to(server.address).ask("get k\r\n");
