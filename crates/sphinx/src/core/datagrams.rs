@@ -91,6 +91,11 @@ impl<R: Reactor> Core<R> {
                 }
             }
             self.send_datagrams(reactor, &mut client);
+            // There are many peers, most of which are never heard again: none keeps a buffer, answered or not.
+            let output = reactor.output(conn);
+            if output.is_empty() {
+                self.buffers.give(std::mem::take(output));
+            }
             // `quit` and lines that are too long end nothing here: there is no connection.
             self.forget_text(&mut client);
             let Some(text) = client.frames.as_mut().and_then(|frames| frames.next()) else { break };
@@ -124,11 +129,6 @@ impl<R: Reactor> Core<R> {
             at = reactor.flush(conn);
         }
         self.buffers.give(text);
-        // There are many peers, most of which are never heard again: none keeps a buffer.
-        let output = reactor.output(conn);
-        if output.is_empty() {
-            self.buffers.give(std::mem::take(output));
-        }
         self.note_times(reactor, client, Some(at));
     }
 }
