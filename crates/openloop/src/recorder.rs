@@ -324,7 +324,9 @@ impl Recording {
 
     /// Arrivals answered within the window, per second; of sessions, their steps.
     pub fn achieved_rps(&self) -> f64 {
-        self.answered_in_window as f64 / self.window.as_secs_f64()
+        let window = self.window.as_secs_f64();
+        // One that was stopped before its window opened has none.
+        if window > 0.0 { self.answered_in_window as f64 / window } else { 0.0 }
     }
 
     /// Share of the threads' time that was spent working, 0 to 1.

@@ -8,6 +8,8 @@ impl Recording {
     pub fn rebase(&mut self) {
         let start = std::mem::take(&mut self.window_start);
         for stall in &mut self.stalls {
+            // What of it lies before the window stays out of it.
+            stall.span = stall.span - start.since(stall.from);
             stall.from = Time(stall.from.0.saturating_sub(start.0));
         }
         self.traced.iter_mut().for_each(|traced| traced.rebase(start));
@@ -15,7 +17,11 @@ impl Recording {
 
     /// Adds what another thread, or after [`Recording::rebase`] another machine, measured of the same run.
     pub fn merge(&mut self, other: &Recording) {
-        assert_eq!((self.window_start, self.window), (other.window_start, other.window), "of one run");
+        assert_eq!(self.window_start, other.window_start, "of one run");
+        // Those that were stopped did not all hear of it at the same moment; the longest window holds all arrivals.
+        let stopped = self.interrupted || other.interrupted;
+        assert!(stopped || self.window == other.window, "of one run");
+        self.window = self.window.max(other.window);
         for (mine, theirs) in self.operations.iter_mut().zip(&other.operations) {
             mine.merge(theirs);
         }
@@ -58,13 +64,70 @@ impl Recording {
         self.unsolicited += other.unsolicited;
         self.errors.merge(&other.errors);
         self.refusals.merge(&other.refusals);
-        for (mine, theirs) in self.counters.iter_mut().zip(&other.counters) {
-            mine.1 += theirs.1;
-            mine.2 += theirs.2;
+        // By name: a thread leaves out what it never did.
+        for (name, count, of) in &other.counters {
+            match self.counters.iter_mut().find(|(known, ..)| known == name) {
+                Some((_, mine, all)) => (*mine, *all) = (*mine + count, *all + of),
+                None => self.counters.push((name.clone(), *count, *of)),
+            }
         }
         Distribution::merge_all(&mut self.distributions, &other.distributions);
         self.traced.extend_from_slice(&other.traced);
         self.interrupted |= other.interrupted;
         self.threads += other.threads;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stall;
+    use units::Nanos;
+
+    fn recording(counters: &[(&str, u64, u64)]) -> Recording {
+        let mut recording = Recording::new(&["get".into()], 0, Vec::new(), Nanos::from_secs(1));
+        recording.counters = counters.iter().map(|&(name, count, of)| (name.into(), count, of)).collect();
+        recording
+    }
+
+    #[test]
+    fn counters_are_added_by_name_whichever_thread_lacks_one() {
+        let more = [("hit_ratio", 9, 10), ("sets_on_miss", 1, 1), ("verify_failures", 2, 9)];
+        let fewer = [("hit_ratio", 5, 5), ("verify_failures", 0, 5)];
+        for (a, b) in [(&more[..], &fewer[..]), (&fewer, &more)] {
+            let mut merged = recording(a);
+            merged.merge(&recording(b));
+            let mut counters = merged.counters;
+            counters.sort();
+            let expect = [("hit_ratio", 14, 15), ("sets_on_miss", 1, 1), ("verify_failures", 2, 14)];
+            assert_eq!(counters, expect.map(|(name, count, of)| (name.to_owned(), count, of)));
+        }
+    }
+
+    #[test]
+    fn threads_that_were_stopped_are_merged_over_the_longest_window() {
+        let stopped = |ms| Recording { window: Nanos::from_millis(ms), interrupted: true, ..recording(&[]) };
+        for (a, b) in [(310, 290), (290, 310)] {
+            let mut merged = stopped(a);
+            merged.merge(&stopped(b));
+            assert_eq!((merged.window, merged.interrupted), (Nanos::from_millis(310), true));
+        }
+    }
+
+    #[test]
+    fn of_a_stall_only_what_lies_in_the_window_is_kept() {
+        let stall = |from, span| Stall { from: Time(from), span: Nanos(span) };
+        let mut one = recording(&[]);
+        one.window_start = Time(1_000);
+        one.stalls = vec![stall(100, 50), stall(900, 250), stall(1_200, 30)];
+        one.rebase();
+        assert_eq!(one.stalls, [stall(0, 0), stall(0, 150), stall(200, 30)]);
+    }
+
+    #[test]
+    fn a_load_that_was_stopped_before_its_window_achieved_nothing() {
+        let mut one = recording(&[]);
+        (one.window, one.interrupted) = (Nanos(0), true);
+        assert_eq!((one.achieved_rps(), one.busy_share()), (0.0, 0.0));
     }
 }
