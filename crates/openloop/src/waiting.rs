@@ -97,6 +97,17 @@ impl<T> Waiting<T> {
         self.len += 1;
     }
 
+    /// Puts what was taken from a connection's line in front of it again.
+    pub(crate) fn push_front(&mut self, line: &mut Line, item: T) {
+        let mut alone = Line::default();
+        self.push(&mut alone, item);
+        self.nodes[alone.head as usize].next = line.head;
+        if line.is_empty() {
+            line.tail = alone.tail;
+        }
+        line.head = alone.head;
+    }
+
     /// Takes the oldest of a connection's line.
     pub(crate) fn pop(&mut self, line: &mut Line) -> Option<T> {
         if line.is_empty() {
@@ -126,15 +137,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_queue_per_connection(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..400)) {
+        fn behaves_as_a_queue_per_connection(steps in prop::collection::vec((0usize..4, 0u8..4), 0..400)) {
             let mut waiting = Waiting::with_room(16);
             let mut lines = [Line::default(); 4];
             let mut model: [VecDeque<usize>; 4] = Default::default();
-            for (seq, (connection, push)) in steps.into_iter().enumerate() {
-                if push && !waiting.is_full() {
+            for (seq, (connection, step)) in steps.into_iter().enumerate() {
+                if step == 0 && !waiting.is_full() {
                     waiting.push(&mut lines[connection], seq);
                     model[connection].push_back(seq);
-                } else if !push {
+                } else if step == 1 && !waiting.is_full() {
+                    waiting.push_front(&mut lines[connection], seq);
+                    model[connection].push_front(seq);
+                } else if step > 1 {
                     prop_assert_eq!(waiting.pop(&mut lines[connection]), model[connection].pop_front());
                 }
                 prop_assert_eq!(waiting.oldest(lines[connection]), model[connection].front());

@@ -117,14 +117,14 @@ impl<W: Workload> Engine<W> {
         true
     }
 
-    /// A connection has had its last answer: what was sent on it behind waits for the next socket.
+    /// A connection has had its last answer: what was sent on it behind waits for the next socket, in front of what was not.
     pub(super) fn end_link(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let Some(conn) = connection.up() else { return };
         connection.link = Link::Ending(conn);
-        while let Some(unanswered) = connection.in_flight.pop_front() {
+        while let Some(unanswered) = connection.in_flight.pop_back() {
             self.in_flight -= 1;
-            self.waiting.push(&mut connection.line, unanswered.request);
+            self.waiting.push_front(&mut connection.line, unanswered.request);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Connections that are closed cleanly: after so many requests, when the server says so, or by an answer that ends with
 //! them. What a new one takes is connection wait, and nothing is lost.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use dist::Gap;
 use null_server::Stalls;
@@ -190,6 +192,46 @@ fn a_server_may_end_a_connection_behind_an_answer() {
     let recording = polite(busy, 4, server(10, false));
     assert_accounted(&recording, 40_000);
     assert_eq!(recording.tally.completed, 40_000, "{:?}", recording.errors);
+}
+
+/// Lines to [`Polite`]; notes which arrivals are answered, in their order.
+struct Noted(Rc<RefCell<Vec<u64>>>);
+
+impl Workload for Noted {
+    type Job = u64;
+    type Wire = ();
+
+    fn operations(&self) -> Vec<String> {
+        vec!["line".into()]
+    }
+
+    fn draw(&mut self, seq: u64, parts: &mut Parts<u64>) -> usize {
+        parts.push(0, seq);
+        0
+    }
+
+    fn request(&mut self, _: &mut u64, _: u16, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"x\n");
+    }
+
+    fn response(&mut self, job: &mut u64, (): &mut (), bytes: &[u8]) -> Parsed<u64> {
+        let Some(text) = bytes.get(..3) else { return Parsed::Partial };
+        self.0.borrow_mut().push(*job);
+        let then = if text == b"by\n" { Then::Close } else { Then::End };
+        Parsed::Done { used: 3, outcome: Ok(()), then }
+    }
+}
+
+#[test]
+fn what_is_sent_again_keeps_its_place() {
+    let mut setup = setup(20_000.0, 1, None, 313);
+    (setup.plan.depth, setup.plan.window, setup.plan.drain) = (4, Nanos::from_millis(200), Nanos::from_secs(20));
+    let answered = Rc::default();
+    let endpoints = setup.plan.endpoints.clone();
+    let server = Polite { each: 10, answered: HashMap::new(), by_close: false, in_bytes: false };
+    let recording = setup.run_against(Noted(Rc::clone(&answered)), vec![(Box::new(server), endpoints)]);
+    assert_eq!(recording.tally.completed, 4_000, "{:?}", recording.errors);
+    assert!(answered.borrow().is_sorted(), "one connection is answered in the order of arrivals");
 }
 
 #[test]
