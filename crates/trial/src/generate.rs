@@ -72,7 +72,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut agents = Agents::open(task)?;
     let mut plan = config::plan(spec, endpoints)?;
     if apart.is_some() {
-        divide(&mut plan);
+        divide(&mut plan, spec.generator.threads() as usize);
     }
     (plan.share, plan.shares) = task.share;
     if let Sent::Web(config) = &sent {
@@ -376,12 +376,13 @@ fn partitions(task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
     Ok(Some(Task { addresses, names, ..task.clone() }))
 }
 
-/// Divides the connections to one server among its threads, at least one to each.
-fn divide(plan: &mut Plan) {
+/// Divides the connections to one server among its threads: at least one to each from each of the `generators`' threads, which
+/// may be more in all.
+fn divide(plan: &mut Plan, generators: usize) {
     let threads = plan.endpoints.len();
     for (thread, endpoint) in plan.endpoints.iter_mut().enumerate() {
         let share = endpoint.connections / threads + usize::from(thread < endpoint.connections % threads);
-        endpoint.connections = share.max(1);
+        endpoint.connections = share.max(generators);
     }
 }
 
@@ -486,4 +487,24 @@ pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
     }
     save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
     Ok(hlog)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_of_the_generator_reaches_each_of_the_server() {
+        let check = |connections: u32, servers: u16, threads: usize| {
+            let mut spec = spec::Spec { load: spec::Load::Rate("1k".parse().unwrap()), ..Default::default() };
+            spec.generator.connections = connections;
+            let at = |i| Address::Tcp(([127, 0, 0, 1], 7000 + i).into());
+            let mut plan = config::plan(&spec, (0..servers).map(at).collect()).unwrap();
+            divide(&mut plan, threads);
+            assert!(plan.endpoints.iter().all(|e| e.connections >= threads), "{:?}", plan.endpoints);
+        };
+        check(4, 4, 2);
+        check(64, 128, 8);
+        check(64, 4, 2);
+    }
 }
