@@ -317,8 +317,9 @@ impl<R: Reactor> Reactor for Tls<R> {
         let wait = if self.incoming.happened.is_empty() { wait } else { Wait::Spin(Time(0)) };
         let Tls { inner, role, plain, sessions, incoming, half_closes, .. } = self;
         let half_closes = *half_closes;
-        inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming, half_closes })?;
-        Ok(self.tell(handler))
+        let seen = inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming, half_closes })?;
+        // Parts of records, of which the handler is not told, too: a look that took all it could may have left something behind.
+        Ok(self.tell(handler).max(seen))
     }
 
     fn waker(&self) -> R::Waker {
