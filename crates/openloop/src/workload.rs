@@ -93,7 +93,8 @@ pub trait Workload {
     fn dropped(&mut self, _job: &mut Self::Job) {}
 
     /// Where arrivals are sessions: when the user of `job` leaves, after the session's start, unless the step that is under way has
-    /// ended by then. It is unfinished then, and [`Workload::step_ended`] says what follows. Units: noticed within 10 ms.
+    /// ended by then. It is unfinished then, and [`Workload::step_ended`] says what follows. Units: noticed within 10 ms
+    /// of one that was sent; who waits for a connection stays until that stands or fails.
     fn leaves(&self, _job: &Self::Job) -> Option<Nanos> {
         None
     }

@@ -44,7 +44,8 @@ impl Picker {
         })
     }
 
-    /// One key: of the data set, or one that this thread has inserted and the server has answered.
+    /// One key: of the data set, or one of this thread's first inserts, of as many as the server has answered. Where answers
+    /// overtake each other, or one is an error, a key may be among them that is not there.
     ///
     /// A thread does not know how far the others are, so the newest key of each draws what the newest of all would
     /// draw under one thread.
