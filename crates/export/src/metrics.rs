@@ -1,4 +1,6 @@
-use results::{DistributionSummary, LatencySummary, Trial};
+use std::collections::BTreeSet;
+
+use results::{AgentRecord, DistributionSummary, LatencySummary, Trial};
 
 /// The figures of one trial, named and labelled as monitoring systems want them.
 ///
@@ -69,7 +71,10 @@ impl Metrics {
         let mut figures = Figures::of(result, trial);
         let usable = (trial.verdict.label(), f64::from(trial.verdict.is_usable()));
         figures.gauge("usable", "Whether the figures describe the server: 0 or 1.", "verdict", [usable]);
-        let gates = trial.gates.iter().map(|gate| (&gate.gate, f64::from(gate.passed)));
+        // A series must not be there twice: one gate may be given twice, and agents may have one name.
+        let mut told = BTreeSet::new();
+        let gates = trial.gates.iter().filter(|gate| told.insert(&gate.gate));
+        let gates = gates.map(|gate| (&gate.gate, f64::from(gate.passed)));
         figures.gauge("gate_passed", "Whether a gate was met: 0 or 1.", "gate", gates);
         figures.metrics
     }
@@ -139,8 +144,12 @@ impl Figures {
         figures.counter("server_requests", "Requests that went to a server.", "server", servers);
         let counted = trial.counters.iter().map(|(name, value)| (name, *value));
         figures.gauge("workload", "Figures that the workload counts.", "figure", counted);
+        let is_alone = |name: &str| trial.agents.iter().filter(|agent| agent.name == name).count() == 1;
+        let label = |agent: &AgentRecord| {
+            if is_alone(&agent.name) { agent.name.clone() } else { format!("{} ({})", agent.name, agent.address) }
+        };
         let offsets =
-            trial.agents.iter().filter_map(|agent| Some((&agent.name, agent.clock_offset_us? / MICROS)));
+            trial.agents.iter().filter_map(|agent| Some((label(agent), agent.clock_offset_us? / MICROS)));
         let help = "An agent's clock less the coordinator's.";
         figures.gauge("agent_clock_offset_seconds", help, "agent", offsets);
         figures

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment, LatencySummary,
+    AgentRecord, Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment, LatencySummary,
     Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
 };
 
@@ -262,6 +262,18 @@ fn openmetrics_are_the_text_of_the_specification() {
     for old in &measured().trials {
         well_formed(&Metrics::of_trial("old", old).openmetrics());
     }
+    // No series stands twice where agents have one name, or one gate was given twice.
+    let agent = |address: &str| AgentRecord {
+        name: "vm".into(),
+        address: address.into(),
+        clock_offset_us: Some(1.0),
+        ..AgentRecord::default()
+    };
+    let gates = [trial().gates, trial().gates].concat();
+    let twice = Trial { agents: vec![agent("a:1"), agent("b:1")], gates, ..trial() };
+    let text = Metrics::of_trial("r", &twice).openmetrics();
+    well_formed(&text);
+    assert!(text.contains(r#"agent="vm (b:1)""#), "{text}");
     // A running trial has no verdict yet.
     let live = Metrics::of_live("r", &trial()).openmetrics();
     assert!(!live.contains("taillight_usable") && !live.contains("taillight_gate_passed"));
