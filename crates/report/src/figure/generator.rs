@@ -45,7 +45,8 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
     };
     let caption = html! {
         "How late the generator sent, by its own fault. A trial whose p99 lag passes the limit, the larger of "
-        "100 µs and 10 % of the p99 response time, is invalid."
+        "100 µs and 10 % of the p99 response time, is invalid, unless its figures rest on windows that nothing "
+        "disturbed, or operations have limits of their own."
         @if subjects.len() > 1 { " Solid: " (subjects[0].name) "; dotted: the others." }
     };
     super::half("The generator’s own lag", any_closed(subjects), caption, chart.draw(Size::Half))

@@ -63,12 +63,12 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
         diagonal: (!of_sessions).then_some("achieved = offered"),
     };
     let caption = html! {
-        "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate that was "
+        "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate of a block that was "
         @if of_sessions {
-            "sustained (at least 99 % of the steps completed, as many ended as fell due) to the lowest that was not. "
+            "sustained (at least 99 % of the steps completed, as many ended as fell due) to the lowest that was not, over all blocks. "
             "Each session sends many requests, which are what is achieved."
         } @else {
-            "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not."
+            "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not, over all blocks."
         }
         @if !beyond.is_empty() {
             " " (number::plural(beyond.len(), "trial")) " of a search, which offered up to "

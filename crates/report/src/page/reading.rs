@@ -66,7 +66,7 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
             dt { "connection wait" }
             dd { "From the time a request was due until its connection could take it (eligible − intended): the server’s doing, part of the response time." }
             dt { "generator lag" }
-            dd { "From then to the send (sent − eligible): the generator’s own fault, which alone decides whether it was too slow." }
+            dd { "From then to the send (sent − eligible): the generator’s own fault. It, and how long answers may have lain unread, decide whether the generator was too slow." }
             dt { "windowed p99" }
             dd { "The median over windows of 100 ms (longer in trials of more than 100 s) of each window’s p99. A stall of the host invalidates one window, not the figure." }
             dt { "within" }
