@@ -62,7 +62,7 @@ impl Default for Spec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QosTarget {
-    /// The quality-of-service target: `p99<1ms`; of viewers `startup<2s,rebuffer<1%,misses<1%`; of users of a social network `within>=95%`.
+    /// The quality-of-service target: `p99<1ms`; of viewers `startup<2s,rebuffer<1%,misses<1%`; of users of a social network `within>=95%`; of visitors of movies the p99 of each query.
     #[serde(with = "exact")]
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "IISWC'17 §III-B: 1 ms for the 99th percentile of Memcached, 20 ms for NGINX's; ISPASS'16 §IV-C.1: 1 to 2 ms; of sessions, from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12), and 1 % is ours, because a p99 leaves as much; of users, ISPASS'16 §IV-B3 has 95 % of all operations within their limits"))]

@@ -10,13 +10,13 @@ use crate::text::exact;
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Time {
-    /// Load before the window, not recorded; of video 10s at real speed, of social 6s, unless given.
+    /// Load before the window, not recorded; of video 10s at real speed, of social 6s, of movies 2s and --watch, unless given.
     #[arg(long, default_value = "500ms", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because connections and data set are there before it, and caches and clocks settle sooner; a window that has not settled is judged 'not steady'. IISWC'17 §III-C leaves a warm-up out without its length"))]
     pub warmup: Nanos,
-    /// Time in which arrivals are recorded; of video 60s at real speed, of social 30s, unless given.
+    /// Time in which arrivals are recorded; of video 60s at real speed, of social and movies 30s, unless given.
     #[arg(short = 'd', long, visible_alias = "duration", default_value = "5s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]

@@ -13,7 +13,7 @@ use report::Sides;
 use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder, Study, write_whole};
 
-use crate::args::{AnyWorkload, LoadOptions, Typed};
+use crate::args::{AnyWorkload, Typed};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
@@ -107,18 +107,29 @@ pub(crate) fn tell_of_one(
 /// Prints `comparison`, and writes its page and, beside it, its record.
 fn tell(comparison: &Comparison, sides: Sides<'_>, page: &Path) -> Result<()> {
     say(&format!("\n{}", report::comparison_table(comparison, table_width(), uses_color())))?;
+    let record = page.with_extension("json");
+    let of_a_result = ["result.json", "study.json", "tables.json"];
+    if record == page || record.file_name().is_some_and(|name| of_a_result.iter().any(|own| name == *own)) {
+        bail!(
+            "--html {}: the comparison's record would be {}, which is another file; name the page compare.html",
+            page.display(),
+            record.display()
+        );
+    }
     let write = |file: &Path, bytes: &[u8]| {
         write_whole(file, bytes)
             .with_context(|| format!("choose another file than {} with --html", page.display()))
     };
     write(page, report::comparison_html(comparison, sides).as_bytes())?;
-    let record = write(&page.with_extension("json"), &serde_json::to_vec_pretty(comparison)?)?;
+    let record = write(&record, &serde_json::to_vec_pretty(comparison)?)?;
     say(&format!("\nComparison: {}, its record: {}\n", page.display(), record.display()))
 }
 
 fn folders(args: &CompareArgs) -> Result<ExitCode> {
-    let of_a_load = AnyWorkload::augment_args(LoadOptions::augment_args(Command::new("load")));
-    if let Some(option) = args.typed.first_of(&of_a_load) {
+    let of_live = AnyWorkload::augment_args(Setting::augment_args(Command::new("load")));
+    let of_live = ProbeArgs::augment_args(of_live);
+    let own = || ["loads", "repeats", "tolerance"].into_iter().find(|name| args.typed.has(name));
+    if let Some(option) = args.typed.first_of(&of_live).or_else(own) {
         bail!(
             "--{option} says how to measure, but results that exist are compared; add --live to measure two targets"
         );

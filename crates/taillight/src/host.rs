@@ -7,6 +7,8 @@ use ::host::{Host, Screen};
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::terminal::say;
+
 /// Print what this machine can show, what it cannot, and what would change that. Reads only.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
@@ -31,11 +33,11 @@ pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
     if args.json {
         let mut record = serde_json::to_value(&host)?;
         record["abilities"] = serde_json::to_value(host.abilities())?;
-        println!("{}", serde_json::to_string_pretty(&record)?);
+        say(&format!("{}\n", serde_json::to_string_pretty(&record)?))?;
     } else if args.line {
-        println!("{host}");
+        say(&format!("{host}\n"))?;
     } else {
-        print!("{}", Screen(&host));
+        say(&Screen(&host).to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

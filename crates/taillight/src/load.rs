@@ -18,6 +18,7 @@ use units::{Nanos, Rate};
 use crate::args::{On, Typed};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
+use crate::terminal::say;
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -54,11 +55,12 @@ pub(crate) struct LoadArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded); of social: social.
+    /// between. Where none is named, of videos: video (NGINX) where it is found, else video-server (embedded); of social:
+    /// social; of movies: movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
-    /// Offered load in requests per second: 150000, 150k, 1.5M; of video and social in sessions per second, of which each has
-    /// many requests: 0.5, 2.
+    /// Offered load in requests per second: 150000, 150k, 1.5M; of video, social and movies in sessions per second, of which
+    /// each has many requests: 0.5, 2.
     #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
@@ -224,7 +226,7 @@ fn of_spec(one: One) -> Result<ExitCode> {
         }
         None if process.json => {
             holds_nothing(&one.spec);
-            println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?);
+            say(&format!("{}\n", serde_json::to_string_pretty(&trial(one)?.trial)?))?;
         }
         None => usage(
             ErrorKind::MissingRequiredArgument,
@@ -250,7 +252,7 @@ fn resolve(spec: Spec) -> Result<ExitCode> {
     trial::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
     let sent = trial::sent(&spec, None, Vec::new(), None)?;
-    println!("{:#}", trial::resolve(spec, &sent).to_json());
+    say(&format!("{:#}\n", trial::resolve(spec, &sent).to_json()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -29,6 +29,25 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether it can be written or sent at all, as far as that is known before anything is measured.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(to) = &self.openmetrics else { return Ok(()) };
+        if is_address(to) {
+            anyhow::ensure!(
+                cfg!(feature = "push"),
+                "--openmetrics {to}: this build cannot push; build it with --features push, or give a file"
+            );
+        } else if let Some(folder) =
+            Path::new(to).parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        {
+            anyhow::bail!(
+                "--openmetrics {to}: there is no folder {}; make it, or give another file",
+                folder.display()
+            );
+        }
+        Ok(())
+    }
+
     /// Writes what was asked for.
     pub(crate) fn write(&self, experiment: &Experiment, folder: &ResultFolder) -> Result<()> {
         if self.csv {
@@ -55,16 +74,17 @@ impl OutputArgs {
 }
 
 fn openmetrics(metrics: &Metrics, to: &str) -> Result<()> {
-    if to.starts_with("http://") || to.starts_with("https://") {
-        #[cfg(feature = "push")]
+    #[cfg(feature = "push")]
+    if is_address(to) {
         return Ok(metrics.push_openmetrics(to)?);
-        #[cfg(not(feature = "push"))]
-        anyhow::bail!(
-            "--openmetrics {to}: this build cannot push; build it with --features push, or give a file"
-        );
     }
     fs::write(Path::new(to), metrics.openmetrics())
         .with_context(|| format!("cannot write {to}; choose a file in a folder that you may write to"))
+}
+
+/// Whether metrics are pushed there, rather than written to a file of this name.
+fn is_address(to: &str) -> bool {
+    to.starts_with("http://") || to.starts_with("https://")
 }
 
 /// From the start of the experiment to now, in ns since the Unix epoch.

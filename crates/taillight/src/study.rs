@@ -30,7 +30,7 @@ enum Command {
     List,
     Show(list::ShowArgs),
     Run(run::StudyRunArgs),
-    /// Judge the claims of a result again, and draw its figures anew.
+    /// Judge the claims of a result again, and print them with its figures; nothing is written.
     Check(check::CheckArgs),
     /// Compare two runs of a study: how many ratios of the second lie in the intervals of the first.
     Compare(compare::CompareArgs),

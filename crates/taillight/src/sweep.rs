@@ -24,7 +24,8 @@ pub(crate) struct SweepArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded); of social: social.
+    /// between. Where none is named, of videos: video (NGINX) where it is found, else video-server (embedded); of social:
+    /// social; of movies: movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Loads in per cent of the maximum throughput.

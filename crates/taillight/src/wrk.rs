@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::units::{CpuList, Nanos, ParseError, Rate};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{ArgAction, Args};
 use proto_http::{Header, Url};
 use spec::workload::Web;
 use spec::{ArrivalSpec, Generator, Load, Pace, Spec, Target, TargetName, Time, Tls, Workload};
 
+use crate::job::misused;
 use crate::load::{self, One};
 use crate::targets::ServerArgs;
 use crate::terminal::say;
@@ -109,17 +110,17 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
 impl WrkArgs {
     fn check(&self) -> Result<()> {
         if let Some(script) = &self.script {
-            bail!(
+            return Err(misused(format!(
                 "-s {script}: a script in the generator's loop would delay the requests that it measures; give paths by 'taillight load web --urls FILE', headers by -H"
-            );
+            )));
         }
         if self.batch_latency {
-            bail!("-B: every request is measured here; leave it out");
+            return Err(misused("-B: every request is measured here; leave it out"));
         }
         if self.rate.is_none() && !self.closed {
-            bail!(
-                "no rate: give it with -R, such as -R 2000. Without one, a load follows the server: a slow server is asked less, and its stalls are not seen (coordinated omission). If that is what you want, as wrk without -R does it, say --closed"
-            );
+            return Err(misused(
+                "no rate: give it with -R, such as -R 2000. Without one, a load follows the server: a slow server is asked less, and its stalls are not seen (coordinated omission). If that is what you want, as wrk without -R does it, say --closed",
+            ));
         }
         Ok(())
     }

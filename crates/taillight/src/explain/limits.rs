@@ -17,7 +17,7 @@ const fn limit(constant: &'static str, unit: Unit, source: &'static str) -> Limi
     Limit { constant, unit, source }
 }
 
-const JUDGE: [Limit; 8] = [
+const JUDGE: [Limit; 11] = [
     limit(
         "LAG_SHARE",
         Unit::Share,
@@ -27,6 +27,21 @@ const JUDGE: [Limit; 8] = [
         "LAG_ALLOWED",
         Unit::Span,
         "ours, because a generator that sleeps wakes up 10 to 60 µs late, and a tenth of a short response time is less than that",
+    ),
+    limit(
+        "MOVED_SHARE",
+        Unit::Share,
+        "ours, because it is as much as the generator's lag may be of the p99 that is claimed",
+    ),
+    limit(
+        "MOVED_ALLOWED",
+        Unit::Span,
+        "ours, because wires and event loops add as much to known times (docs/reference/accuracy.md)",
+    ),
+    limit(
+        "TAKEN_NAMED",
+        Unit::Share,
+        "ours, because a p99 is decided by 1 % of the requests, which as much of the time can hold up",
     ),
     limit(
         "SATURATED",
@@ -311,11 +326,17 @@ fn entry(prefix: &str, path: &str, limits: &[Limit], constant: Constant) -> Entr
     };
     Entry {
         name: format!("{prefix}.{}", name.to_lowercase().replace('_', "-")),
-        value: Some(known.and_then(|limit| limit.unit.shown(value)).unwrap_or_else(|| value.to_owned())),
+        value: Some(known.and_then(|limit| limit.unit.shown(value)).unwrap_or_else(|| plain_value(value))),
         option: None,
         meaning: plain(meaning.trim()),
         source,
     }
+}
+
+/// A value that no table has a unit for: spans and lists as people write them.
+fn plain_value(value: &str) -> String {
+    let list = value.strip_prefix('[').and_then(|value| value.strip_suffix(']'));
+    Unit::Span.shown(value).unwrap_or_else(|| list.unwrap_or(value).replace(".0", "").replace(" / ", "/"))
 }
 
 /// A comment without links and backticks.
@@ -389,6 +410,13 @@ mod tests {
         check("qos.window", &hist::WINDOW.to_string());
         check("qos.min-beyond", "10");
         check("verdicts.faults", "5 %");
+        check("verdicts.moved-share", "10 %");
+        check("verdicts.lately", "1/3");
+        check("verdicts.judged", "99, 95, 90, 50");
+        let values = all.iter().flat_map(|section| &section.entries).filter_map(|entry| entry.value.as_deref());
+        for value in values {
+            assert!(!value.contains("::") && !value.contains('['), "{value} is as its source writes it");
+        }
         check("qos.session-percentile", "p95");
 
         check("probes.p99-limit", "5 %");

@@ -46,7 +46,7 @@ pub(crate) struct StudyRunArgs {
     /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if the host kept one from being judged.
     #[arg(long)]
     gate: bool,
-    /// Have the servers started on another machine, where 'taillight agent --role server' runs. Settings of
+    /// Have the servers started on another machine, where 'taillight agent --role server' runs. Knobs of
     /// that machine are applied and reverted by its agent, which must allow it; other forms than bare take its --serve-range.
     #[arg(long, value_name = "HOST:PORT")]
     server_agent: Option<String>,

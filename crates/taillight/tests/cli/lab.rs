@@ -250,6 +250,10 @@ fn what_is_not_a_result_is_refused() {
     let folder = TempDir::new().unwrap();
     refuses(taillight(&["report"]).arg(folder.path()), 1, &["cannot read", "result.json"]);
     refuses(&mut taillight(&["compare", "/no/such/a", "/no/such/b"]), 1, &["cannot read", "/no/such/a"]);
+    // Nothing is measured, so that nothing is left out in silence.
+    for option in [["--qos", "p99<1ms"], ["--loads", "30"], ["--server-threads", "2"], ["--probe", "cpu"]] {
+        refuses(taillight(&["compare", "/no/a", "/no/b"]).args(option), 1, &[option[0], "add --live"]);
+    }
     fs::write(folder.path().join("result.json"), "{}").unwrap();
     refuses(taillight(&["report"]).arg(folder.path()), 1, &["no schema number"]);
     fs::write(folder.path().join("result.json"), "{ \"schema\": 999 }").unwrap();

@@ -1,7 +1,8 @@
 use results::{Trial, Verdict};
 use spec::Workload;
+use tempfile::TempDir;
 
-use crate::run::{Served, finish, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text};
 
 fn trial(address: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", address, "--warmup", "100ms", "--json"]);
@@ -52,4 +53,32 @@ fn an_overload_is_never_valid() {
     assert_ne!(trial.verdict, Verdict::Valid);
     assert!(trial.achieved_rps < 1_200.0, "the server cannot do more than 1 krps: {}", trial.achieved_rps);
     assert!(trial.arrivals.unfinished + trial.arrivals.timeouts > 0 || trial.drain_s > 0.5);
+}
+
+#[test]
+fn a_file_for_metrics_that_cannot_be_written_takes_no_answer_away() {
+    let (server, out) = (Served::canned(), TempDir::new().unwrap());
+    let load = |options: &[&str]| {
+        let mut command = taillight(&["load", "cache", "--target", &server.address, "--fill", "never", "--rate", "200"]);
+        command.args(["--warmup", "100ms", "--window", "300ms", "--pace", "sleep", "--no-live", "--out"]);
+        command.arg(out.path()).args(options);
+        command
+    };
+    // What is known to fail is said before anything is measured...
+    refuses(&mut load(&["--openmetrics", "/no/dir/metrics"]), 1, &["there is no folder /no/dir"]);
+    assert_eq!(out.path().read_dir().unwrap().count(), 0, "nothing was measured");
+    // ...and what fails later leaves the gate its exit code, and the report where it is told.
+    let missed = load(&["--gate", "max<1ns", "--openmetrics", "/dev/full"]).output().unwrap();
+    let said = text(&missed);
+    assert_eq!(missed.status.code(), Some(99), "{said}");
+    assert!(said.contains("Report: ") && said.contains("cannot write /dev/full"), "{said}");
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_fault() {
+    // Nothing reads from this pipe any more.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = taillight(&["host", "--json"]).stdout(writer).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output));
 }

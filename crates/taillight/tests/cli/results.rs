@@ -114,4 +114,9 @@ fn two_results_of_one_study_are_compared() {
     let record: Value = serde_json::from_slice(&fs::read(page.with_extension("json")).unwrap()).unwrap();
     assert_eq!((&record["a"]["label"], &record["b"]["label"]), (&"xeon".into(), &"arm".into()));
     refuses(taillight(&["compare"]).arg(&a).arg(&a), 1, &["the same result"]);
+    // The record lies beside the page, which must not be what is compared.
+    let before = fs::read(a.join("study.json")).unwrap();
+    let over = a.join("study.html");
+    refuses(taillight(&["compare"]).arg(&a).arg(&b).arg("--html").arg(&over), 1, &["study.json", "compare.html"]);
+    assert_eq!(fs::read(a.join("study.json")).unwrap(), before);
 }

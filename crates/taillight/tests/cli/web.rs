@@ -333,8 +333,8 @@ fn wrk_prints_what_its_users_know() {
         assert!(said.contains(part), "it does not say '{part}': {said}");
     }
     assert!(!said.contains("Socket errors") && !said.contains("Non-2xx"), "{said}");
-    refuses(&mut taillight(&["wrk", "-c8", &url]), 1, &["-R 2000", "coordinated omission", "--closed"]);
-    refuses(&mut taillight(&["wrk", "-R1", "-s", "x.lua", &url]), 1, &["x.lua", "--urls"]);
+    refuses(&mut taillight(&["wrk", "-c8", &url]), 2, &["-R 2000", "coordinated omission", "--closed"]);
+    refuses(&mut taillight(&["wrk", "-R1", "-s", "x.lua", &url]), 2, &["x.lua", "--urls"]);
     let closed = finish(&mut taillight(&["wrk", "-t1", "-c4", "-d1s", "--closed", &url]));
     assert_eq!(closed.status.code(), Some(0), "{}", text(&closed));
     assert!(text(&closed).contains("Requests/sec: "), "{}", text(&closed));
