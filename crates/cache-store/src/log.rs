@@ -239,6 +239,16 @@ impl Log {
         dead
     }
 
+    /// Segments that only wait for their readers to leave.
+    pub(crate) fn leaving(&self) -> usize {
+        self.supply.leaving()
+    }
+
+    /// Whether any segment waits for its readers to leave.
+    pub(crate) fn awaits_readers(&self) -> bool {
+        self.supply.awaits_readers()
+    }
+
     /// Starts an empty segment, if there is one.
     pub(crate) fn advance(&mut self, index_bytes: usize) -> bool {
         let next = self.supply.take(index_bytes, true);

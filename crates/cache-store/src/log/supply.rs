@@ -197,13 +197,21 @@ impl Supply {
         self.held() + self.provided.saturating_sub(self.taken)
     }
 
+    /// Segments that only wait for their readers to leave.
+    pub(super) fn leaving(&self) -> usize {
+        let window = self.window.as_ref().map_or(Run { first: 0, count: 0 }, |window| window.run);
+        self.leaving.iter().map(|(gone, _)| gone.run.count - gone.run.overlap(window)).sum()
+    }
+
+    /// Whether any segment waits for its readers to leave.
+    pub(super) fn awaits_readers(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
     /// Segments that are available without taking one back, though readers may still look at some. Not those that are
     /// pinned: a reply may wait for others before it.
     pub(super) fn spare(&self, index_bytes: usize) -> usize {
-        let window = self.window.as_ref().map_or(Run { first: 0, count: 0 }, |window| window.run);
-        let leaving: usize =
-            self.leaving.iter().map(|(gone, _)| gone.run.count - gone.run.overlap(window)).sum();
-        self.free.len() + leaving + self.growth(index_bytes)
+        self.free.len() + self.leaving() + self.growth(index_bytes)
     }
 
     /// Segments that the memory has room for beside the index.

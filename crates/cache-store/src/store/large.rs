@@ -13,8 +13,9 @@
 use proto_memcache::{StoreVerb, limits};
 
 use super::meta::Fields;
-use super::reclaim::Sweep;
+use super::reclaim::{Sweep, WAITS_MAX};
 use super::reservation::{Place, Reservation};
+use super::tend::LOOK_AT_MOST;
 use super::{MetaStore, Store, Stored};
 use crate::expiry::Expiry;
 use crate::extent::{Extent, Run};
@@ -280,7 +281,7 @@ impl Store {
                 Claimed::NotYet(again) => claim = again,
                 Claimed::Refused => return None,
             }
-            if !self.log.wait_for_window(self.index.bytes()) {
+            if !(0..WAITS_MAX).any(|_| self.log.wait_for_window(self.index.bytes())) {
                 break;
             }
         }
@@ -321,10 +322,10 @@ impl Store {
             let Some(position) = self.large_to_go(spared) else { return false };
             self.evict_large(position, now);
         }
-        let run = self.window(count, spared).or_else(|| {
-            let more = !may_lose && self.drop_ended(now);
-            if more { self.window(count, spared) } else { None }
-        });
+        let (mut run, mut left) = (self.window(count, spared), LOOK_AT_MOST);
+        while run.is_none() && !may_lose && self.drop_ended(&mut left, now) {
+            run = self.window(count, spared);
+        }
         let Some(run) = run else { return false };
         self.log.begin_window(run);
         self.gathering = Some(Gathering { number: claim.number, taken_out: Vec::new(), spared });
@@ -359,7 +360,7 @@ impl Store {
                 self.effort.next(self.log.segment_len());
             }
             if !is_out {
-                return may_lose && self.sweep(STEP, now);
+                return may_lose && self.sweep_or_wait(now);
             }
             if may_lose && self.next_to_empty() {
                 self.sweep(STEP, now);
@@ -371,7 +372,7 @@ impl Store {
             }
             match self.log.back_window(self.index.bytes()) {
                 Backed::Whole => {}
-                Backed::Short => return may_lose && self.sweep(STEP, now),
+                Backed::Short => return may_lose && self.sweep_or_wait(now),
                 Backed::Refused => return false,
             }
             if self.log.is_window_pinned() {
@@ -381,6 +382,11 @@ impl Store {
             }
             return true;
         }
+    }
+
+    /// Goes on with a sweep; returns whether there is hope: also where all that could go is left by its readers soon.
+    fn sweep_or_wait(&mut self, now: u32) -> bool {
+        self.sweep(STEP, now) || self.log.awaits_readers()
     }
 
     /// Begins to empty the next of the segments that are gathered, if there is one; or goes on with what is being emptied.

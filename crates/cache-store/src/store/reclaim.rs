@@ -15,6 +15,7 @@ use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use super::Store;
+use super::tend::LOOK_AT_MOST;
 use crate::expiry::Expiry;
 use crate::hash::KeyHash;
 use crate::index::Slot;
@@ -109,6 +110,12 @@ const KEPT_TURN: u32 = 8;
 /// A record that is moved carries its unique number along, which may make it so much longer. Units: bytes.
 const NUMBER: usize = 8;
 
+/// As many segments may wait for their readers to leave before a write waits, too, rather than take another one back.
+const LEAVING_MAX: usize = 2;
+/// So often a write waits for them before it takes another one all the same. Source: some 50 ms, longer than a reader loses its
+/// processor to another process as a rule; each wait gives it the writer's.
+pub(super) const WAITS_MAX: u32 = 300;
+
 impl Store {
     /// Makes the active segment have room for a record; fails where readers look at all that was empty.
     #[inline]
@@ -133,7 +140,14 @@ impl Store {
         if self.log.restart() {
             return true;
         }
+        let mut waits = 0;
         while !self.log.advance(self.index.bytes()) {
+            if waits < WAITS_MAX && self.log.leaving() >= LEAVING_MAX {
+                // Another one would be there no sooner.
+                waits += 1;
+                continue;
+            }
+            waits = 0;
             // Nothing is kept now, so that each segment that goes is one that can be written, as soon as its readers
             // have left.
             if !self.sweep(usize::MAX, now) {
@@ -363,11 +377,12 @@ impl Store {
     /// Bounds: memory counts as full once seven eighths of every segment live, so that nothing is written more than
     /// eight times. Cost: about 0.5 ms, once for each segment that is filled.
     pub(super) fn start_segment_without_loss(&mut self, size: usize, now: u32) -> bool {
+        let mut left = LOOK_AT_MOST;
         loop {
             if self.log.restart() || self.log.advance(self.index.bytes()) || self.compact(size, now) {
                 return true;
             }
-            if !self.drop_ended(now) {
+            if !self.drop_ended(&mut left, now) {
                 return false;
             }
         }

@@ -34,6 +34,8 @@ const STEP: usize = 16 << 10;
 /// What a call looks at while there is to be less memory: some 550 records of 236 B, about 35 µs. 1 000 calls a second give
 /// 128 MiB back. Units: bytes.
 const STEP_TO_LESS: usize = 128 << 10;
+/// What a write that finds no room looks at, at most: about 1 ms. Units: bytes.
+pub(super) const LOOK_AT_MOST: usize = 4 << 20;
 /// Segments that a call looks for the next one in, of which each takes about 1 ns.
 const SEGMENTS: usize = 64;
 
@@ -100,17 +102,23 @@ impl Store {
         }
     }
 
-    /// Takes out all that has ended, in one go; returns whether a segment looked as if it held any.
+    /// Takes out what has ended in one more segment, as long as `left` bytes may be looked at; returns whether it looked at any.
     #[cold]
-    pub(super) fn drop_ended(&mut self, now: u32) -> bool {
+    pub(super) fn drop_ended(&mut self, left: &mut usize, now: u32) -> bool {
         let may_hold_ended = |store: &Store| {
             store.log.segments.iter().any(|segment| segment.live > 0 && segment.soonest <= now)
         };
-        let found = may_hold_ended(self);
-        while may_hold_ended(self) {
+        let mut looked = false;
+        while *left > 0 && may_hold_ended(self) {
+            let before = self.walk.at;
             self.tend(now);
+            (looked, *left) = (true, left.saturating_sub(STEP));
+            if before > 0 && self.walk.at == 0 {
+                // A segment is done with: the caller sees whether that is enough.
+                break;
+            }
         }
-        found
+        looked
     }
 
     /// Takes the next record of the walk out of the index, if it has ended.

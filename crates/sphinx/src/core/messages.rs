@@ -64,6 +64,8 @@ impl<R: Reactor> Core<R> {
 
     fn do_work(&mut self, reactor: &R, peer: usize, ask: Ask) -> Answer {
         let Ask { ticket, work, buffer: question } = ask;
+        // As before every write.
+        self.partitions.leave();
         let mut buffer = self.buffers.take();
         let extra = match work {
             Work::Key { hash, key_len, operation } => {
