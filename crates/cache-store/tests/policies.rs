@@ -316,3 +316,47 @@ fn without_evictions_only_a_set_that_finds_no_room_costs_the_old_item() {
         store.audit();
     }
 }
+
+/// Without eviction, a write looks at a bounded part of what has ended.
+#[test]
+fn a_write_that_finds_no_room_does_not_take_out_all_that_has_ended() {
+    let mut store = small(512, Policy::Never);
+    let value = "v".repeat(1000);
+    let store_one = |store: &mut Store, number: usize, now: u32| {
+        let name = format!("key-{number}");
+        let key = store.hasher().key(name.as_bytes());
+        store.store(StoreVerb::Set, key, 0, Expiry::NEVER, value.as_bytes(), now)
+    };
+    let stored = (0..).take_while(|number| store_one(&mut store, *number, NOW) == Stored::Stored).count();
+    assert!(stored > 14_000, "{stored}");
+    store.flush_all(0, NOW);
+    // What of 4 MiB is looked at for room, and a step of 16 KiB now and then.
+    let mut before = store.stats().tended;
+    for number in 0..stored {
+        assert_eq!(store_one(&mut store, number, NOW + 1), Stored::Stored, "{number}");
+        let tended = store.stats().tended;
+        assert!(tended - before < 4_400, "{} at once", tended - before);
+        before = tended;
+    }
+    store.audit();
+}
+
+/// What is renewed is in use, also where it was never read.
+#[test]
+fn a_touch_does_not_evict_what_it_touches() {
+    let mut store = small(12, Policy::TwoQueues);
+    let value = "v".repeat(1000);
+    let mut stored = 0;
+    while store.stats().evictions == 0 {
+        set(&mut store, &format!("key-{stored}"), &value, Expiry::NEVER, NOW);
+        stored += 1;
+    }
+    for number in 0..stored {
+        let name = format!("key-{number}");
+        let key = store.hasher().key(name.as_bytes());
+        if store.peek(key, NOW).is_some() {
+            assert!(store.touch(key, Expiry::NEVER, NOW), "key-{number} went by its own touch");
+        }
+    }
+    store.audit();
+}

@@ -138,6 +138,8 @@ impl Store {
         change: impl Fn(Header) -> Header,
     ) -> bool {
         let Ok(found) = self.live(key, now) else { return false };
+        // It is being used: its turn must not come by this very write.
+        self.index.mark(found.slot);
         let changed =
             |log: &Log, at, header: &Header| change(Header { cas: Some(log.cas(at, header)), ..*header });
         if !self.make_room(changed(&self.log, found.at, &found.header).size(), now) {
