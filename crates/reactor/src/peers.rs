@@ -1,7 +1,14 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use units::{Nanos, Time};
+
 use crate::Conn;
+use crate::udp::PEERS;
+
+/// A peer that was silent for this long may go once another one writes: clients that take a port for each request would
+/// otherwise fill the table with ports that are never heard again.
+const SILENT: Nanos = Nanos::from_secs(60);
 
 /// No peer: the end of the list.
 const NONE: u32 = u32::MAX;
@@ -9,6 +16,7 @@ const NONE: u32 = u32::MAX;
 struct Peer<K> {
     key: K,
     conn: Conn,
+    heard: Time,
     newer: u32,
     older: u32,
 }
@@ -16,7 +24,7 @@ struct Peer<K> {
 /// The peers of a datagram server, each with its pseudo-connection, in the order in which they were last heard.
 ///
 /// A datagram server is never told that a peer has ended, so that the number of peers is bounded and the longest
-/// idle makes room.
+/// idle makes room, also before there are too many if it has been silent for long.
 ///
 /// Cost: constant in the number of peers; one hash per datagram.
 pub(crate) struct Peers<K> {
@@ -32,13 +40,14 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         Peers { by_key: HashMap::new(), peers: Vec::new(), free: Vec::new(), newest: NONE, oldest: NONE }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.by_key.len()
     }
 
     /// The pseudo-connection of a peer that was just heard, if it is known.
-    pub(crate) fn heard(&mut self, key: &K) -> Option<Conn> {
+    pub(crate) fn heard(&mut self, key: &K, now: Time) -> Option<Conn> {
         let index = *self.by_key.get(key)?;
+        self.peers[index as usize].heard = now;
         if self.newest != index {
             self.unlink(index);
             self.link(index);
@@ -47,8 +56,8 @@ impl<K: Copy + Eq + Hash> Peers<K> {
     }
 
     /// Adds a peer that was just heard for the first time; the index names it until it is removed.
-    pub(crate) fn insert(&mut self, key: K, conn: Conn) -> u32 {
-        let peer = Peer { key, conn, newer: NONE, older: NONE };
+    pub(crate) fn insert(&mut self, key: K, conn: Conn, now: Time) -> u32 {
+        let peer = Peer { key, conn, heard: now, newer: NONE, older: NONE };
         let index = match self.free.pop() {
             Some(index) => {
                 self.peers[index as usize] = peer;
@@ -69,9 +78,11 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         self.peers[index as usize].key
     }
 
-    /// The pseudo-connection of the peer that has been silent for longest.
-    pub(crate) fn longest_idle(&self) -> Option<Conn> {
-        self.peers.get(self.oldest as usize).map(|peer| peer.conn)
+    /// The pseudo-connection that ends to make room for another: of the peer that has been silent for longest, where there are
+    /// as many as there may be, or where that is long.
+    pub(crate) fn to_end(&self, now: Time) -> Option<Conn> {
+        let oldest = self.peers.get(self.oldest as usize)?;
+        (self.len() >= PEERS || now.since(oldest.heard) >= SILENT).then_some(oldest.conn)
     }
 
     /// Forgets a peer.
@@ -121,7 +132,8 @@ mod tests {
         #[test]
         fn the_longest_idle_is_the_one_heard_longest_ago(steps in prop::collection::vec((0u8..12, any::<bool>()), 0..200)) {
             let (mut peers, mut model, mut indices) = (Peers::new(), Vec::<u8>::new(), HashMap::new());
-            for (key, remove) in steps {
+            for (step, (key, remove)) in steps.into_iter().enumerate() {
+                let now = Time(step as u64);
                 let known = model.contains(&key);
                 model.retain(|k| *k != key);
                 if remove {
@@ -129,14 +141,15 @@ mod tests {
                         peers.remove(index);
                     }
                 } else {
-                    prop_assert_eq!(peers.heard(&key), known.then(|| conn(key)));
+                    prop_assert_eq!(peers.heard(&key, now), known.then(|| conn(key)));
                     if !known {
-                        indices.insert(key, peers.insert(key, conn(key)));
+                        indices.insert(key, peers.insert(key, conn(key), now));
                     }
                     model.push(key);
                     prop_assert_eq!(peers.key(indices[&key]), key);
                 }
-                prop_assert_eq!(peers.longest_idle(), model.first().map(|k| conn(*k)));
+                prop_assert_eq!(peers.to_end(now), None, "none was silent for long");
+                prop_assert_eq!(peers.to_end(now + SILENT + Nanos(1_000)), model.first().map(|k| conn(*k)));
                 prop_assert_eq!(peers.len(), model.len());
             }
         }

@@ -134,7 +134,7 @@ pub trait Reactor: Sized {
     /// A Unix socket is shared by the reactors of this process only; its file goes with the last of them, and
     /// one that a dead server left behind is taken over. On UDP each peer's address is a connection of its own:
     /// [`Event::Accepted`] comes with its first datagram, [`Reactor::close`] forgets it, and the longest idle is
-    /// closed when there are too many (16 384).
+    /// closed when there are too many (16 384), or when another one writes and it was silent for a minute.
     ///
     /// Errors: the port or path is taken.
     fn listen(&mut self, addr: &Address) -> io::Result<Address>;

@@ -67,6 +67,6 @@ impl Datagrams {
 
 /// Why a pseudo-connection ended that made room for another.
 pub(crate) fn evicted() -> io::Error {
-    let text = format!("it was the longest idle of {PEERS} UDP peers, and another one wrote");
+    let text = "it was silent for longest of the UDP peers, and another one wrote";
     io::Error::new(io::ErrorKind::ConnectionAborted, text)
 }

@@ -8,6 +8,8 @@ use rustix::event::epoll::{EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
 
+use units::Time;
+
 use crate::epoll::table::State;
 use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
 use crate::peers::Peers;
@@ -102,9 +104,9 @@ impl Epoll {
             if n == 0 {
                 continue;
             }
-            let conn = match self.servers[index].peers.heard(&from) {
+            let conn = match self.servers[index].peers.heard(&from, at) {
                 Some(conn) => conn,
-                None => self.add_peer(index, from, handler),
+                None => self.add_peer(index, from, at, handler),
             };
             match self.table.get(conn) {
                 None => {}
@@ -119,16 +121,22 @@ impl Epoll {
     }
 
     /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
-    fn add_peer(&mut self, index: usize, from: SocketAddr, handler: &mut impl Handler<Self>) -> Conn {
-        let peers = &self.servers[index].peers;
-        if peers.len() >= udp::PEERS
-            && let Some(idle) = peers.longest_idle()
-        {
-            self.closed(idle, Some(udp::evicted()), handler);
+    fn add_peer(
+        &mut self,
+        index: usize,
+        from: SocketAddr,
+        at: Time,
+        handler: &mut impl Handler<Self>,
+    ) -> Conn {
+        // Two for one, so that a crowd that has gone leaves in time.
+        for _ in 0..2 {
+            if let Some(silent) = self.servers[index].peers.to_end(at) {
+                self.closed(silent, Some(udp::evicted()), handler);
+            }
         }
         let server = index as u32;
         let conn = self.table.insert(None, State::Peer { server, peer: u32::MAX });
-        let peer = self.servers[index].peers.insert(from, conn);
+        let peer = self.servers[index].peers.insert(from, conn, at);
         if let Some(entry) = self.table.get_mut(conn) {
             entry.state = State::Peer { server, peer };
         }

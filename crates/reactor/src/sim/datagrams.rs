@@ -84,7 +84,7 @@ impl SimReactor {
         handler: &mut impl Handler<Self>,
     ) {
         let arrived = self.now();
-        let conn = match self.peers.heard(&(at, from)) {
+        let conn = match self.peers.heard(&(at, from), arrived) {
             Some(conn) => conn,
             None => self.add_peer((at, from), handler),
         };
@@ -100,14 +100,15 @@ impl SimReactor {
 
     /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
     fn add_peer(&mut self, key: Key, handler: &mut impl Handler<Self>) -> Conn {
-        if self.peers.len() >= udp::PEERS
-            && let Some(idle) = self.peers.longest_idle()
-            && self.remove(idle).is_some()
-        {
-            handler.event(self, Event::Closed { conn: idle, error: Some(udp::evicted()) });
+        for _ in 0..2 {
+            if let Some(silent) = self.peers.to_end(self.now())
+                && self.remove(silent).is_some()
+            {
+                handler.event(self, Event::Closed { conn: silent, error: Some(udp::evicted()) });
+            }
         }
         let conn = self.insert(Link::default());
-        let index = self.peers.insert(key, conn);
+        let index = self.peers.insert(key, conn, self.now());
         if let Some(slot) = self.slot(conn) {
             slot.link = Link::Peer { index };
         }

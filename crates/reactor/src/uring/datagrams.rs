@@ -12,6 +12,8 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, getsockname, recv, recvfrom, send, sendto};
 
+use units::Time;
+
 use crate::peers::Peers;
 use crate::uring::Uring;
 use crate::uring::table::{Entry, Receive, State};
@@ -125,11 +127,11 @@ impl Uring {
             if n == 0 {
                 continue;
             }
-            let conn = match self.servers[index].peers.heard(&from) {
+            let conn = match self.servers[index].peers.heard(&from, at) {
                 Some(conn) => conn,
                 None => {
                     events += 1;
-                    self.add_peer(index, from, handler)
+                    self.add_peer(index, from, at, handler)
                 }
             };
             match self.table.get(conn) {
@@ -148,16 +150,22 @@ impl Uring {
     }
 
     /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
-    fn add_peer(&mut self, index: usize, from: SocketAddr, handler: &mut impl Handler<Self>) -> Conn {
-        let peers = &self.servers[index].peers;
-        if peers.len() >= udp::PEERS
-            && let Some(idle) = peers.longest_idle()
-        {
-            self.closed(idle, Some(udp::evicted()), handler);
+    fn add_peer(
+        &mut self,
+        index: usize,
+        from: SocketAddr,
+        at: Time,
+        handler: &mut impl Handler<Self>,
+    ) -> Conn {
+        // Two for one, so that a crowd that has gone leaves in time.
+        for _ in 0..2 {
+            if let Some(silent) = self.servers[index].peers.to_end(at) {
+                self.closed(silent, Some(udp::evicted()), handler);
+            }
         }
         let server = index as u32;
         let conn = self.table.insert(Entry::new(None, State::Peer { server, peer: u32::MAX }));
-        let peer = self.servers[index].peers.insert(from, conn);
+        let peer = self.servers[index].peers.insert(from, conn, at);
         if let Some(entry) = self.table.get_mut(conn) {
             entry.state = State::Peer { server, peer };
         }
