@@ -384,7 +384,9 @@ impl<R: Reactor> Core<R> {
             return self.put_back_datagrams(reactor, client);
         }
         let unsent = reactor.unsent(conn);
-        let left = (unsent > 0 && !client.gathers(unsent)).then(|| reactor.flush(conn));
+        // What is gathered waits for no event: where there may not be more of it, it leaves.
+        let gathers = client.gathers(unsent) && client.has_room(unsent, || self.account.may_grow());
+        let left = (unsent > 0 && !gathers).then(|| reactor.flush(conn));
         self.note_times(reactor, &mut client, left);
         client.offered = reactor.unsent(conn);
         self.rounds.note_slow(&mut client);

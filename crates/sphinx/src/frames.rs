@@ -35,7 +35,7 @@ struct Partial {
 impl Frames {
     /// Takes a datagram in the second `now`; returns the text of its request if it is whole, and to be served now.
     ///
-    /// Of the datagrams of a larger request those of the last number are kept, up to `limit` bytes: where a peer begins another
+    /// With a `limit` of 0 nothing is kept that is not served now. Of the datagrams of a larger request those of the last number are kept, up to `limit` bytes: where a peer begins another
     /// one, the first will not get whole.
     /// Errors: too many wait, or it can belong to no request that is taken; it is dropped.
     pub(crate) fn take<'b>(
@@ -57,7 +57,8 @@ impl Frames {
             self.answers = Some(header.request);
             return Ok(Some(text));
         }
-        if self.waiting.len() >= WAITING_MAX {
+        // What waits takes memory, as parts do.
+        if self.waiting.len() >= WAITING_MAX || limit == 0 {
             return Err(());
         }
         self.held += text.len();
@@ -149,6 +150,10 @@ mod tests {
         let mut take = |datagram: &[u8]| frames.take(datagram, 100, 1).map(|text| text.map(Cow::into_owned));
         assert_eq!(take(b"short"), Ok(None));
         assert_eq!(take(&datagram(1, 0, 0, "a part")), Ok(None));
+        assert_eq!(take(&datagram(7, 0, 1, "first")), Ok(Some(b"first".to_vec())));
+        assert_eq!(frames.take(&datagram(8, 0, 1, "later"), 0, 1), Err(()), "nothing is kept without memory");
+        assert_eq!((frames.next(), frames.held()), (None, 0));
+        let mut take = |datagram: &[u8]| frames.take(datagram, 100, 1).map(|text| text.map(Cow::into_owned));
         assert_eq!(take(&datagram(7, 0, 1, "first")), Ok(Some(b"first".to_vec())));
         for i in 0..WAITING_MAX as u16 {
             assert_eq!(take(&datagram(8 + i, 0, 1, "later")), Ok(None));

@@ -319,6 +319,44 @@ fn parts_of_requests_go_when_others_wait_for_memory() {
     }
 }
 
+/// What waits for memory goes on by an event, and there is none of some: a datagram's answer that is not whole, and a list that is
+/// gathered.
+#[test]
+fn what_nothing_would_wake_does_not_wait_for_memory() {
+    for io in ["epoll", "auto"] {
+        let port = support::free_udp_port();
+        let server = sphinxd(&format!(
+            "-t 1 -m 64 --connection-memory 4MiB -U {port} -o reader_timeout=1000 --io {io}"
+        ));
+        let mut client = Client::connect(server.address);
+        let keys: Vec<String> = (0..20).map(|i| format!("key-{i}")).collect();
+        keys.iter().for_each(|key| client.set(key, vec![b'v'; 3000]));
+        (0..2000).for_each(|i| client.set(&format!("a-key-of-some-30-bytes-{i:07}"), "v"));
+        let request = format!("get {}\r\n", keys.join(" "));
+        // All that may be held, of replies that are not read.
+        let mut slow = Vec::new();
+        while client.stat("connection_memory") < 4 * MIB {
+            let mut stream = lazy(server.address);
+            assert!(push(&mut stream, request.repeat(100).as_bytes()).is_empty());
+            slow.push(stream);
+            assert!(slow.len() < 1000, "{io}: no bound");
+        }
+        let answer = Datagrams::to(SocketAddr::new(server.address.ip(), port)).ask(&request);
+        assert!(answer.ends_with("END\r\n") || answer.starts_with("SERVER_ERROR"), "{io}: {answer}");
+        let mut list = TcpStream::connect(server.address).unwrap();
+        list.set_read_timeout(Some(PATIENCE)).unwrap();
+        list.write_all(b"stats cachedump 1 0\r\n").unwrap();
+        let (mut said, mut piece) = (Vec::new(), [0; 4096]);
+        while !said.ends_with(b"END\r\n") {
+            let length = list.read(&mut piece).unwrap();
+            assert!(length > 0, "{io}: closed after {} bytes", said.len());
+            said.extend_from_slice(&piece[..length]);
+        }
+        drop((slow, list));
+        await_stat(&mut client, "connection_memory", |held| held == 0);
+    }
+}
+
 /// Most peers that send datagrams are heard once and never leave: what stays is who they are, not what they were answered.
 #[test]
 fn peers_that_were_answered_keep_no_buffer() {

@@ -66,7 +66,16 @@ impl<R: Reactor> Core<R> {
     pub(super) fn put_back_datagrams(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
         loop {
-            let too_long = client.frames.as_ref().is_some_and(|frames| frames.too_long);
+            // Nothing leaves before the last reply is there, so that nothing would ever tell it of room.
+            let stuck = client.state == State::Held
+                && !client.waits
+                && !client.hungry
+                && client.replies.waiting() == 0
+                && !client.has_room(reactor.unsent(conn), || self.account.may_grow());
+            let too_long = client.frames.as_mut().is_some_and(|frames| {
+                frames.too_long |= stuck;
+                frames.too_long
+            });
             if too_long {
                 // The rest of the datagram is not looked at any more.
                 self.forget_text(&mut client);
