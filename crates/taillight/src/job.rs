@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use host::Host;
 use jiff::{Timestamp, Zoned};
 use lab::{
     Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept,
 };
 use probes::ProbeSet;
-use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
+use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial, machine};
 use spec::{Pace, QosTarget, Spec, Workload};
 use units::{Qos, Rate};
 
@@ -199,7 +200,8 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let placement = job.server.placement(spec.generator.cpus.as_ref());
     let mut teller = Teller::new(!job.result.no_live);
     let started = job.targets.iter().any(|target| !target.is_external());
-    if started && job.server.is_here(&job.targets) && placement.is_shared() {
+    let generated_here = spec.generator.agents.agents.is_empty();
+    if started && generated_here && job.server.is_here(&job.targets) && placement.is_shared() {
         // A generator that spins on a core that it shares would starve the server.
         spec.generator.pace.get_or_insert(Pace::Sleep);
     }
@@ -307,6 +309,12 @@ fn unfinished(job: &Job) -> Option<Begun> {
         let same = (experiment.kind, experiment.version.as_str(), asked(&experiment.command))
             == (job.kind, env!("CARGO_PKG_VERSION"), asked(&job.command));
         if experiment.complete || experiment.blocks == 0 || !same {
+            return None;
+        }
+        let here = serde_json::to_value(Host::here()).ok()?;
+        let [there, here] = [&experiment.host, &here].map(machine);
+        if there != here {
+            tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
             return None;
         }
         let lock = Lock::take(path).ok()??;
@@ -478,6 +486,11 @@ fn folder_name(job: &Job) -> String {
 
 fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut notes = job.server.notes(&job.targets, placement);
+    if !job.spec.generator.agents.agents.is_empty() {
+        // The generator's processors are the agents'.
+        notes.retain(|note| *note != placement.note());
+    }
     Experiment {
         schema: SCHEMA,
         kind: job.kind,
@@ -492,9 +505,9 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         qos: job.spec.qos.target.clone(),
         qos_basis: job.spec.qos.target.basis().unwrap_or(units::QosBasis::Raw),
         qos_basis_reason: String::new(),
-        host: serde_json::to_value(host::Host::here()).unwrap_or(serde_json::Value::Null),
+        host: serde_json::to_value(Host::here()).unwrap_or(serde_json::Value::Null),
         blocks: 0,
-        notes: job.server.notes(&job.targets, placement),
+        notes,
         targets: Vec::new(),
         trials: Vec::new(),
     }

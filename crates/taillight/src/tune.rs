@@ -135,7 +135,11 @@ fn apply(args: &ApplyArgs) -> Result<ExitCode> {
 fn undo(json: bool, dry_run: bool) -> Result<ExitCode> {
     if dry_run {
         let status = knobs::status(&knobs::state_folder())?;
-        say(&if json { format!("{}\n", serde_json::to_string_pretty(&status)?) } else { show::to_be_undone(&status) })?;
+        say(&if json {
+            format!("{}\n", serde_json::to_string_pretty(&status)?)
+        } else {
+            show::to_be_undone(&status)
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Engine::here()?.undo()?;

@@ -93,7 +93,8 @@ impl Bench {
         let remote_host = setup.remote_host.as_deref().filter(|_| !external);
         let cpus = processors::told(&target.cpus, remote_host.map(|there| there.host()))?;
         let placement = processors::placement(experiment, &cpus, &allowed_cores(), remote_host.is_none());
-        if remote_host.is_none() && placement.is_shared() {
+        let generated_here = spec.generator.agents.agents.is_empty();
+        if remote_host.is_none() && generated_here && placement.is_shared() {
             // A generator that spins on a core that it shares would starve the server.
             spec.generator.pace.get_or_insert(Pace::Sleep);
         }
@@ -134,7 +135,11 @@ impl Bench {
             }
         };
         let hold = hold.and_client(experiment, &plan.name, &agents, &placement, engine)?;
-        let mut notes = vec![remote_host.map_or_else(|| placement.note(), |there| there.note())];
+        let mut notes = vec![match remote_host {
+            Some(there) => there.note(),
+            None if generated_here => placement.note(),
+            None => "The load came from other machines: the server had its processors to itself.".into(),
+        }];
         notes.extend(server.network_note(&setup.host));
         notes.extend(hold.notes());
         let folder = ResultFolder::create(root, &plan.name)?;

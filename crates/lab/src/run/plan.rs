@@ -5,6 +5,7 @@ use std::time::Duration;
 use results::Purpose;
 use results::study::{Effort, Skipped, X};
 use spec::{Load, Spec};
+use units::Bytes;
 
 /// One load on one bench.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +106,16 @@ pub struct Sweep {
 }
 
 impl Plan {
+    /// What its Sphinx servers take: each touches all that it is given as it starts, and all run throughout.
+    pub fn memory(&self) -> Bytes {
+        let of = |bench: &BenchPlan| {
+            let target = &bench.experiment.target;
+            let is_sphinx = target.server.to_string() == "sphinx";
+            if is_sphinx { target.memory.0 * bench.targets as u64 } else { 0 }
+        };
+        Bytes(self.benches.iter().map(of).sum())
+    }
+
     /// Of a command that sweeps or searches, on so many `targets`.
     pub fn of_sweep(sweep: &Sweep, spec: &Spec, targets: usize) -> Plan {
         let point = |share: &f64| Point {

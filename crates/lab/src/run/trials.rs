@@ -219,9 +219,15 @@ impl Trials {
     /// Errors: as those of [`Trials::run`].
     pub(super) fn repeat(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         let target = &self.experiment.targets[request.target].name;
+        let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
+            Some(spec::Load::Rate(rate)) => rate.rps(),
+            _ => trial.offered_rps,
+        };
+        // Points of one bench may have one share of different maxima.
         let same = |trial: &&Trial| {
             (trial.block, trial.purpose, trial.load_share)
                 == (request.block, request.purpose, request.load_share)
+                && request.rate_rps.is_none_or(|rate| (asked(trial) / rate - 1.0).abs() < 1e-6)
         };
         let first = self.experiment.trials_of(target).filter(same).last().map(|trial| trial.id.clone());
         self.run_instead(request, first, track)
@@ -253,6 +259,7 @@ impl Trials {
         if observed && is_search {
             self.note(OBSERVED);
         }
+        let begun = Instant::now();
         if self.generator.spec().target.reset == Reset::Trial {
             self.reset(request.target)?;
         }
@@ -304,7 +311,7 @@ impl Trials {
         (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);
         self.learn_version(request.target, &trial);
         self.experiment.trials.push(trial);
-        track.agenda.finished(started.elapsed());
+        track.agenda.finished(begun.elapsed());
         self.save()?;
         let trial = self.experiment.trials.last().expect("it was pushed just now");
         track.tell(&Event::Ended(trial));

@@ -9,7 +9,7 @@ use results::{Invalid, Study};
 use super::Definition;
 use crate::Error;
 use crate::run::{
-    Bench, BenchPlan, Event, Plan, Progress, Record, Runner, Setup, Where, changes_this_machine,
+    Bench, BenchPlan, Event, Plan, Point, Progress, Record, Runner, Setup, Where, changes_this_machine,
 };
 
 /// Runs what is left of a study, after the whole blocks of `record`. What was measured is in `folder` after each step, and
@@ -73,6 +73,13 @@ impl Kept<'_> {
         setup: &Setup,
         progress: &mut dyn Progress,
     ) -> Result<(), Error> {
+        let generated_elsewhere = |point: &Point| {
+            !point.experiment.generator.agents.agents.is_empty() || !setup.agents.agents.is_empty()
+        };
+        if plan.pairs.iter().any(|pair| [&pair.first, &pair.second].into_iter().any(generated_elsewhere)) {
+            let message = "two services at once take two generators at once, and an agent serves one at a time; leave out --agents".into();
+            return Err(Error::Refused { message, usage: true });
+        }
         let root = self.folder.path().join("experiments");
         // Those of another machine are its agent's to apply.
         let elsewhere = setup.remote_host.is_some();

@@ -413,7 +413,8 @@ mod tests {
         check("verdicts.moved-share", "10 %");
         check("verdicts.lately", "1/3");
         check("verdicts.judged", "99, 95, 90, 50");
-        let values = all.iter().flat_map(|section| &section.entries).filter_map(|entry| entry.value.as_deref());
+        let values =
+            all.iter().flat_map(|section| &section.entries).filter_map(|entry| entry.value.as_deref());
         for value in values {
             assert!(!value.contains("::") && !value.contains('['), "{value} is as its source writes it");
         }

@@ -49,7 +49,10 @@ pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
     if faults.is_empty() {
         let how = match sample {
             None => "whole and as it was made".into(),
-            Some(share) => format!("whole, and as it was made where it was read: about {} %", (1e6 * share).round() / 1e4),
+            Some(share) => format!(
+                "whole, and as it was made where it was read: about {} %",
+                (1e6 * share).round() / 1e4
+            ),
         };
         return say(&format!("{} holds {about}, {how}\n", folder.display()));
     }

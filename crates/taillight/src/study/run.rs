@@ -11,8 +11,8 @@ use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
 use lab::study::{Definition, Facts, LoadFrom, Machine, Source, new_record};
 use lab::{Plan, Progress, RemoteHost, Setup};
-use results::Study;
 use results::study::{Effort, StudyFolder};
+use results::{Study, machine};
 use spec::Agents;
 
 use super::check::gate;
@@ -99,6 +99,13 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
+    if facts.memory.0 > 0 && plan.memory() > facts.memory {
+        bail!(
+            "its servers all run throughout and take {} of memory, of which {} are free; give each less by --set target.memory=SIZE",
+            plan.memory(),
+            facts.memory
+        );
+    }
     let mut setup = setup(args.seed, command, &here)?;
     setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
     setup.agents = args.agents.clone();
@@ -174,7 +181,15 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
         let study = folder.load().ok()?;
         let same = (&study.name, study.effort, study.seed, &study.version)
             == (&fresh.name, fresh.effort, fresh.seed, &fresh.version);
-        (same && study.has_plan_of(fresh)).then_some((folder, study))
+        if !same || !study.has_plan_of(fresh) {
+            return None;
+        }
+        let [there, here] = [&study.host, &fresh.host].map(machine);
+        if there != here {
+            tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
+            return None;
+        }
+        Some((folder, study))
     })
 }
 

@@ -59,7 +59,8 @@ fn an_overload_is_never_valid() {
 fn a_file_for_metrics_that_cannot_be_written_takes_no_answer_away() {
     let (server, out) = (Served::canned(), TempDir::new().unwrap());
     let load = |options: &[&str]| {
-        let mut command = taillight(&["load", "cache", "--target", &server.address, "--fill", "never", "--rate", "200"]);
+        let mut command =
+            taillight(&["load", "cache", "--target", &server.address, "--fill", "never", "--rate", "200"]);
         command.args(["--warmup", "100ms", "--window", "300ms", "--pace", "sleep", "--no-live", "--out"]);
         command.arg(out.path()).args(options);
         command

@@ -117,6 +117,10 @@ fn two_results_of_one_study_are_compared() {
     // The record lies beside the page, which must not be what is compared.
     let before = fs::read(a.join("study.json")).unwrap();
     let over = a.join("study.html");
-    refuses(taillight(&["compare"]).arg(&a).arg(&b).arg("--html").arg(&over), 1, &["study.json", "compare.html"]);
+    refuses(
+        taillight(&["compare"]).arg(&a).arg(&b).arg("--html").arg(&over),
+        1,
+        &["study.json", "compare.html"],
+    );
     assert_eq!(fs::read(a.join("study.json")).unwrap(), before);
 }

@@ -218,6 +218,21 @@ fn an_interrupted_study_goes_on_after_its_last_whole_block() {
 }
 
 #[test]
+fn a_claim_on_a_whole_axis_is_not_judged_by_the_places_that_are_left() {
+    let bench = bench(&[]);
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (mut study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+    outcome.unwrap();
+    study.cells.retain(|cell| cell.series != "A" || cell.x != 80.0.into());
+    super::super::conclude(&mut study, &bench.definition);
+    let rising = &study.claims[0];
+    assert_eq!(
+        (rising.verdict, &rising.reason[..]),
+        (ClaimVerdict::NotMeasurable, "A was not measured at 80")
+    );
+}
+
+#[test]
 fn a_spoiled_trial_is_measured_once_more() {
     let run = |behave: &str| {
         let bench = bench(&[("behave", behave)]);
