@@ -65,6 +65,16 @@ pub(super) enum Check {
     Within { metric: String, of: Spot, least: Option<f64>, most: Option<f64> },
 }
 
+impl Check {
+    /// The series of which it speaks along the whole axis.
+    pub(super) fn along(&self) -> Option<&str> {
+        match self {
+            Check::Monotone { series, .. } | Check::Flat { series, .. } => Some(series),
+            _ => None,
+        }
+    }
+}
+
 impl Claim {
     pub(super) fn read_all(table: Table, study: &Definition) -> Result<Vec<Claim>, DefinitionError> {
         let mut file = Section::new("", table);
@@ -77,6 +87,26 @@ impl Claim {
             return Err(DefinitionError(format!("claim[{n}]: the id '{}' is taken", twice.id)));
         }
         Ok(claims)
+    }
+
+    /// Whether it says that one figure is above another, which the median alone does half of the time without any difference.
+    #[cfg(test)]
+    pub(super) fn is_of_a_difference(&self) -> bool {
+        let (Check::Ratio { least, most, .. } | Check::Advised { least, most, .. }) = &self.check else {
+            return false;
+        };
+        let equal_will_do = [
+            "at least",
+            "at most",
+            "no more",
+            "no less",
+            "no higher",
+            "no shorter",
+            "no longer",
+            "or the same",
+        ];
+        matches!((least, most), (Some(1.0), None) | (None, Some(1.0)))
+            && !equal_will_do.iter().any(|words| self.text.contains(words))
     }
 
     fn read(mut section: Section, study: &Definition) -> Result<Claim, DefinitionError> {
@@ -101,9 +131,11 @@ impl Claim {
             bound: section.flag("bound")?,
             check,
         };
-        if claim.bound && !matches!(claim.check, Check::Ratio { .. } | Check::Within { .. }) {
+        if claim.bound
+            && !matches!(claim.check, Check::Ratio { .. } | Check::Within { .. } | Check::Advised { .. })
+        {
             return Err(DefinitionError(format!(
-                "{}: only a ratio and a metric within bounds have one",
+                "{}: only a ratio, an advice and a metric within bounds have one",
                 section.at("bound")
             )));
         }

@@ -232,6 +232,14 @@ mod tests {
         for study in STUDIES {
             let read = study.read(&Machine::two_cores(), &[]).unwrap_or_else(|error| panic!("{error}"));
             assert!(!read.claims.is_empty(), "{}: a study without a claim", study.folder);
+            for claim in &read.claims {
+                assert!(
+                    claim.bound || !claim.is_of_a_difference(),
+                    "{}: {}: bound = true",
+                    study.folder,
+                    claim.id
+                );
+            }
             for part in ["**Question.**", "**Method.**", "**The paper", "**Limits.**"] {
                 assert!(study.readme.contains(part), "{}: its README lacks {part}", study.folder);
             }

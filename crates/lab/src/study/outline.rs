@@ -192,6 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn the_servers_of_a_quick_run_fit_into_a_small_machine() {
+        for host in [small(2), record("xeon")] {
+            let (machine, facts) = (Machine::of(&host, LoadFrom::Here), Facts::of(&host));
+            for study in STUDIES {
+                let definition = study.read(&machine, &[]).unwrap();
+                let takes = crate::Plan::of_study(&definition, Effort::Quick, &facts).unwrap().memory();
+                assert!(takes.0 <= 12 << 30, "{}: its servers take {takes} at once", study.folder);
+            }
+        }
+    }
+
+    #[test]
     fn on_the_papers_xeon() {
         insta::assert_snapshot!(plans(&record("xeon"), LoadFrom::Elsewhere, Effort::Full));
     }

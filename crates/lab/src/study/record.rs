@@ -7,6 +7,7 @@ use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
 use spec::Spec;
 
+use super::claim::Claim;
 use super::facts::Facts;
 use super::judge::judge;
 use super::summary::Cells;
@@ -82,10 +83,27 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
     let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
     record.figures = definition.figures(cells);
     record.tables = definition.tables(cells);
-    record.claims = judge(&definition.claims, record.effort, cells, &record.claims_not_measurable);
+    let mut lacking = record.claims_not_measurable.clone();
+    for claim in &definition.claims {
+        if let Some(why) = unmeasured(record, claim, cells) {
+            lacking.entry(claim.id.clone()).or_insert(why);
+        }
+    }
+    record.claims = judge(&definition.claims, record.effort, cells, &lacking);
     let repeated = repeated(&record.cells);
     record.notes.retain(|note| !note.starts_with(REPEATED));
     record.notes.extend(repeated);
+}
+
+/// Why a claim on a whole axis cannot be judged: places of it were planned, and are not there.
+fn unmeasured(record: &Study, claim: &Claim, cells: Cells<'_>) -> Option<String> {
+    let series = claim.check.along()?;
+    let planned = record.plan.iter().flat_map(|plan| &plan.points).filter(|point| point.series == series);
+    let measured = cells.places(series);
+    let gone: Vec<String> =
+        planned.filter(|point| !measured.contains(&point.x)).map(|point| point.x.to_string()).collect();
+    (record.blocks > 0 && !gone.is_empty())
+        .then(|| format!("{series} was not measured at {}", gone.join(", ")))
 }
 
 const REPEATED: &str = "Measured once more in the same block";
