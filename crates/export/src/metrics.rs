@@ -146,7 +146,11 @@ impl Figures {
         figures.gauge("workload", "Figures that the workload counts.", "figure", counted);
         let is_alone = |name: &str| trial.agents.iter().filter(|agent| agent.name == name).count() == 1;
         let label = |agent: &AgentRecord| {
-            if is_alone(&agent.name) { agent.name.clone() } else { format!("{} ({})", agent.name, agent.address) }
+            if is_alone(&agent.name) {
+                agent.name.clone()
+            } else {
+                format!("{} ({})", agent.name, agent.address)
+            }
         };
         let offsets =
             trial.agents.iter().filter_map(|agent| Some((label(agent), agent.clock_offset_us? / MICROS)));

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    AgentRecord, Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment, LatencySummary,
-    Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
+    AgentRecord, Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment,
+    LatencySummary, Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
 };
 
 /// A result that was measured, of the first schema.

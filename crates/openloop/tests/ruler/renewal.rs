@@ -225,7 +225,8 @@ impl Workload for Noted {
 #[test]
 fn what_is_sent_again_keeps_its_place() {
     let mut setup = setup(20_000.0, 1, None, 313);
-    (setup.plan.depth, setup.plan.window, setup.plan.drain) = (4, Nanos::from_millis(200), Nanos::from_secs(20));
+    (setup.plan.depth, setup.plan.window, setup.plan.drain) =
+        (4, Nanos::from_millis(200), Nanos::from_secs(20));
     let answered = Rc::default();
     let endpoints = setup.plan.endpoints.clone();
     let server = Polite { each: 10, answered: HashMap::new(), by_close: false, in_bytes: false };
