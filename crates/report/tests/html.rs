@@ -112,6 +112,7 @@ fn a_page_of_sessions_says_what_they_felt() {
         "Sessions under way against offered load",
         "Start-up delay: share that took no longer",
         "Response time by operation at",
+        "Response time by operation against offered load",
         "Media buffered over time",
         "Sessions under way over time",
         "Requests answered against offered load",

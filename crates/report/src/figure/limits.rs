@@ -5,7 +5,7 @@ use results::{Operation, Trial};
 
 use super::Shape;
 use super::distribution::load_label;
-use super::sessions::{Vertical, against_load};
+use super::sessions::{LINES, Vertical, against_load};
 use super::stacked::{self, Bar, Look, look};
 use crate::measure::{Measure, Target};
 use crate::subject::Subject;
@@ -20,8 +20,6 @@ const TIERS: [Look<'static>; 5] = [
 ];
 /// The part of an operation that no tier explains.
 const REST: &str = "rest";
-/// The looks of lines; shapes tell them apart where there are more lines than these.
-const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
 
 /// The figures, of one subject; nothing where no operation has a limit.
 pub(crate) fn limits(subjects: &[Subject], target: &Target) -> Markup {

@@ -25,6 +25,8 @@ use crate::tips::Tips;
 const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
 /// The percentiles that are kept of an operation.
 const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+/// The looks of operations; shapes tell them apart where there are more than these.
+pub(super) const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
 
 /// How the vertical axis of a figure against the load is drawn.
 #[derive(Clone, Copy)]
@@ -82,6 +84,7 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
             "How many were under way at once, mean over the window.",
         )))
         (distributions(subjects, target, tips))
+        (operations_against_load(subjects))
         (operations(subjects, target))
         (super::limits(subjects, target))
     }
@@ -252,6 +255,41 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
         canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
     }
     canvas
+}
+
+/// The p95 of each operation, such as the queries of a site, against the load.
+fn operations_against_load(subjects: &[Subject]) -> Markup {
+    let [subject] = subjects else { return html! {} };
+    let p95 = |operation: &Operation| operation.response_time.percentile_us(SESSION_PERCENTILE).flatten();
+    let mut names: Vec<&str> = Vec::new();
+    let of_sessions = subject.trials.iter().map(|(_, trial)| trial).filter(|trial| trial.sessions.is_some());
+    for operation in of_sessions.flat_map(|trial| &trial.operations) {
+        if !operation.follow_up && p95(operation).is_some() && !names.contains(&&*operation.name) {
+            names.push(&operation.name);
+        }
+    }
+    if names.len() < 2 {
+        // It is the response time of all, which has a figure.
+        return html! {};
+    }
+    let measure = |(i, name): (usize, &str)| {
+        let (label, name) = (name.to_owned(), name.to_owned());
+        let read = move |trial: &Trial| {
+            p95(trial
+                .operations
+                .iter()
+                .find(|operation| operation.name == name)
+                .filter(|_| trial.sessions.is_some())?)
+        };
+        Measure::new(label, LINES[i % LINES.len()], Shape::of_slot(i), read)
+    };
+    let measures: Vec<Measure> = names.into_iter().enumerate().map(measure).collect();
+    let words = (
+        "Response time by operation against offered load",
+        "response time, p95",
+        "From when a step was due to its whole answer, p95 of each operation of which there are 200; time-outs count at their age.",
+    );
+    against_load(subjects, &measures, None, Vertical::Time, words)
 }
 
 /// The percentiles of each operation, such as the rungs of a video, at the highest load that met the target.
