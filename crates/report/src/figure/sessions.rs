@@ -257,37 +257,45 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
     canvas
 }
 
-/// The p95 of each operation, such as the queries of a site, against the load.
+/// Each operation, such as the queries of a site, against the load: the highest percentile that is told of every one of them.
 fn operations_against_load(subjects: &[Subject]) -> Markup {
     let [subject] = subjects else { return html! {} };
-    let p95 = |operation: &Operation| operation.response_time.percentile_us(SESSION_PERCENTILE).flatten();
-    let mut names: Vec<&str> = Vec::new();
+    let of =
+        |operation: &Operation, percentile: f64| operation.response_time.percentile_us(percentile).flatten();
     let of_sessions = subject.trials.iter().map(|(_, trial)| trial).filter(|trial| trial.sessions.is_some());
-    for operation in of_sessions.flat_map(|trial| &trial.operations) {
-        if !operation.follow_up && p95(operation).is_some() && !names.contains(&&*operation.name) {
-            names.push(&operation.name);
+    let operations: Vec<&Operation> =
+        of_sessions.flat_map(|trial| &trial.operations).filter(|operation| !operation.follow_up).collect();
+    let named = |percentile: f64| {
+        let mut names: Vec<&str> = Vec::new();
+        for operation in operations.iter().filter(|operation| of(operation, percentile).is_some()) {
+            if !names.contains(&&*operation.name) {
+                names.push(&operation.name);
+            }
         }
-    }
+        names
+    };
+    let names = named(50.0);
     if names.len() < 2 {
         // It is the response time of all, which has a figure.
         return html! {};
     }
+    let is_told = |percentile: &&f64| named(**percentile).len() == names.len();
+    let percentile = *OF_OPERATION.iter().rev().find(is_told).unwrap_or(&50.0);
     let measure = |(i, name): (usize, &str)| {
         let (label, name) = (name.to_owned(), name.to_owned());
         let read = move |trial: &Trial| {
-            p95(trial
-                .operations
-                .iter()
-                .find(|operation| operation.name == name)
-                .filter(|_| trial.sessions.is_some())?)
+            let operation = trial.operations.iter().find(|operation| operation.name == name);
+            of(operation.filter(|_| trial.sessions.is_some())?, percentile)
         };
         Measure::new(label, LINES[i % LINES.len()], Shape::of_slot(i), read)
     };
-    let measures: Vec<Measure> = names.into_iter().enumerate().map(measure).collect();
+    let measures: Vec<Measure> = names.iter().copied().enumerate().map(measure).collect();
+    let title = format!("Response time by operation against offered load: p{percentile}");
     let words = (
-        "Response time by operation against offered load",
-        "response time, p95",
-        "From when a step was due to its whole answer, p95 of each operation of which there are 200; time-outs count at their age.",
+        &title[..],
+        "response time",
+        "From when a step was due to its whole answer: the highest percentile that is told of every operation; time-outs count at \
+         their age.",
     );
     against_load(subjects, &measures, None, Vertical::Time, words)
 }
