@@ -1,13 +1,12 @@
 //! Operations with limits of their own: how much of each keeps to its limit under load, and in which tier its time goes.
 
 use maud::{Markup, html};
-use results::{Operation, Trial};
+use results::Operation;
 
-use super::Shape;
 use super::distribution::load_label;
-use super::sessions::{LINES, Vertical, against_load};
+use super::sessions::{Vertical, against_load, named, of_each};
 use super::stacked::{self, Bar, Look, look};
-use crate::measure::{Measure, Target};
+use crate::measure::Target;
 use crate::subject::Subject;
 
 /// The tiers of a site, and what none of them explains.
@@ -32,19 +31,8 @@ pub(crate) fn limits(subjects: &[Subject], target: &Target) -> Markup {
 
 /// The share of each operation that was within its limit, against the load.
 fn within(subjects: &[Subject], subject: &Subject) -> Markup {
-    let mut names: Vec<String> = Vec::new();
-    let operations = subject.trials.iter().flat_map(|(_, trial)| &trial.operations);
-    for operation in operations.filter(|operation| operation.within.is_some()) {
-        if !names.contains(&operation.name) {
-            names.push(operation.name.clone());
-        }
-    }
-    let measure = |(i, name): (usize, String)| {
-        Measure::new(name.clone(), LINES[i % LINES.len()], Shape::of_slot(i), move |trial: &Trial| {
-            trial.operations.iter().find(|operation| operation.name == name)?.within?.share()
-        })
-    };
-    let measures: Vec<Measure> = names.into_iter().enumerate().map(measure).collect();
+    let names = named(subject, |operation| operation.within.is_some());
+    let measures = of_each(names, |operation| operation.within?.share());
     let words = (
         "Operations within their limits against offered load",
         "share within the limit",

@@ -26,7 +26,7 @@ const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
 /// The percentiles that are kept of an operation.
 const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// The looks of operations; shapes tell them apart where there are more than these.
-pub(super) const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
+const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
 
 /// How the vertical axis of a figure against the load is drawn.
 #[derive(Clone, Copy)]
@@ -257,39 +257,46 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
     canvas
 }
 
+/// The names of the subject's operations of which this `has` something to draw, in their order.
+pub(super) fn named(subject: &Subject, has: impl Fn(&Operation) -> bool) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let operations = subject.trials.iter().flat_map(|(_, trial)| &trial.operations);
+    for operation in operations.filter(|operation| has(operation)) {
+        if !names.contains(&operation.name) {
+            names.push(operation.name.clone());
+        }
+    }
+    names
+}
+
+/// A figure of each of these operations, each in looks of its own.
+pub(super) fn of_each(
+    names: Vec<String>,
+    read: impl Fn(&Operation) -> Option<f64> + Copy + 'static,
+) -> Vec<Measure> {
+    let measure = |(i, name): (usize, String)| {
+        Measure::new(name.clone(), LINES[i % LINES.len()], Shape::of_slot(i), move |trial: &Trial| {
+            read(trial.operations.iter().find(|operation| operation.name == name)?)
+        })
+    };
+    names.into_iter().enumerate().map(measure).collect()
+}
+
 /// Each operation, such as the queries of a site, against the load: the highest percentile that is told of every one of them.
 fn operations_against_load(subjects: &[Subject]) -> Markup {
     let [subject] = subjects else { return html! {} };
-    let of =
-        |operation: &Operation, percentile: f64| operation.response_time.percentile_us(percentile).flatten();
-    let of_sessions = subject.trials.iter().map(|(_, trial)| trial).filter(|trial| trial.sessions.is_some());
-    let operations: Vec<&Operation> =
-        of_sessions.flat_map(|trial| &trial.operations).filter(|operation| !operation.follow_up).collect();
-    let named = |percentile: f64| {
-        let mut names: Vec<&str> = Vec::new();
-        for operation in operations.iter().filter(|operation| of(operation, percentile).is_some()) {
-            if !names.contains(&&*operation.name) {
-                names.push(&operation.name);
-            }
-        }
-        names
+    let of = |operation: &Operation, percentile: f64| {
+        operation.response_time.percentile_us(percentile).flatten().filter(|_| !operation.follow_up)
     };
-    let names = named(50.0);
-    if names.len() < 2 {
-        // It is the response time of all, which has a figure.
+    let told = |percentile: f64| named(subject, |operation| of(operation, percentile).is_some());
+    let names = told(50.0);
+    if names.len() < 2 || !subject.trials.iter().any(|(_, trial)| trial.sessions.is_some()) {
+        // Of one it is the response time of all, which has a figure.
         return html! {};
     }
-    let is_told = |percentile: &&f64| named(**percentile).len() == names.len();
-    let percentile = *OF_OPERATION.iter().rev().find(is_told).unwrap_or(&50.0);
-    let measure = |(i, name): (usize, &str)| {
-        let (label, name) = (name.to_owned(), name.to_owned());
-        let read = move |trial: &Trial| {
-            let operation = trial.operations.iter().find(|operation| operation.name == name);
-            of(operation.filter(|_| trial.sessions.is_some())?, percentile)
-        };
-        Measure::new(label, LINES[i % LINES.len()], Shape::of_slot(i), read)
-    };
-    let measures: Vec<Measure> = names.iter().copied().enumerate().map(measure).collect();
+    let of_all = OF_OPERATION.into_iter().rev().find(|percentile| told(*percentile).len() == names.len());
+    let percentile = of_all.unwrap_or(50.0);
+    let measures = of_each(names, move |operation| of(operation, percentile));
     let title = format!("Response time by operation against offered load: p{percentile}");
     let words = (
         &title[..],
