@@ -4,6 +4,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use results::machine;
+use serde_json::Value;
+
+use crate::terminal::tell;
 
 /// The file in the result's folder.
 const NAME: &str = "lock";
@@ -13,6 +17,16 @@ pub(crate) fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option
     let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
     folders.sort();
     folders.into_iter().rev().find_map(|path| open(&path))
+}
+
+/// Whether what lies in `path` was begun on the machine that this is, by their facts; where it was not, a line says so: half of its
+/// blocks would be those of another one.
+pub(crate) fn was_begun_here(path: &Path, there: &Value, here: &Value) -> bool {
+    let [there, here] = [there, here].map(machine);
+    if there != here {
+        tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
+    }
+    there == here
 }
 
 /// Held while a result is measured. The file of one that was interrupted stays, which tells it from a whole one.

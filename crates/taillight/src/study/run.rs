@@ -11,14 +11,14 @@ use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
 use lab::study::{Definition, Facts, LoadFrom, Machine, Source, new_record};
 use lab::{Plan, Progress, RemoteHost, Setup};
+use results::Study;
 use results::study::{Effort, StudyFolder};
-use results::{Study, machine};
 use spec::Agents;
 
 use super::check::gate;
 use super::remote_host::Agent;
 use super::{EffortArgs, OutArgs, SetArgs};
-use crate::lock::{Lock, newest};
+use crate::lock::{Lock, newest, was_begun_here};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
 use crate::targets::remote::FromAgents;
@@ -181,15 +181,8 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
         let study = folder.load().ok()?;
         let same = (&study.name, study.effort, study.seed, &study.version)
             == (&fresh.name, fresh.effort, fresh.seed, &fresh.version);
-        if !same || !study.has_plan_of(fresh) {
-            return None;
-        }
-        let [there, here] = [&study.host, &fresh.host].map(machine);
-        if there != here {
-            tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
-            return None;
-        }
-        Some((folder, study))
+        let goes_on = same && study.has_plan_of(fresh) && was_begun_here(path, &study.host, &fresh.host);
+        goes_on.then_some((folder, study))
     })
 }
 
