@@ -12,13 +12,13 @@ use lab::{
     Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept,
 };
 use probes::ProbeSet;
-use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial, machine};
+use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
 use spec::{Pace, QosTarget, Spec, Workload};
 use units::{Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
 use crate::gate;
-use crate::lock::{Lock, newest};
+use crate::lock::{Lock, newest, was_begun_here};
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::ServerArgs;
@@ -311,10 +311,7 @@ fn unfinished(job: &Job) -> Option<Begun> {
         if experiment.complete || experiment.blocks == 0 || !same {
             return None;
         }
-        let here = serde_json::to_value(Host::here()).ok()?;
-        let [there, here] = [&experiment.host, &here].map(machine);
-        if there != here {
-            tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
+        if !was_begun_here(path, &experiment.host, &serde_json::to_value(Host::here()).ok()?) {
             return None;
         }
         let lock = Lock::take(path).ok()??;
@@ -486,11 +483,6 @@ fn folder_name(job: &Job) -> String {
 
 fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut notes = job.server.notes(&job.targets, placement);
-    if !job.spec.generator.agents.agents.is_empty() {
-        // The generator's processors are the agents'.
-        notes.retain(|note| *note != placement.note());
-    }
     Experiment {
         schema: SCHEMA,
         kind: job.kind,
@@ -507,7 +499,7 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         qos_basis_reason: String::new(),
         host: serde_json::to_value(Host::here()).unwrap_or(serde_json::Value::Null),
         blocks: 0,
-        notes,
+        notes: job.server.notes(&job.targets, placement, job.spec.generator.agents.agents.is_empty()),
         targets: Vec::new(),
         trials: Vec::new(),
     }

@@ -237,11 +237,18 @@ impl ServerArgs {
         Ok(())
     }
 
-    /// What a reader must know of where the servers of these targets ran.
-    pub(crate) fn notes(&self, targets: &[TargetName], placement: &Placement) -> Vec<String> {
+    /// What a reader must know of where the servers of these targets ran; the load came from here, or from other machines.
+    pub(crate) fn notes(
+        &self,
+        targets: &[TargetName],
+        placement: &Placement,
+        generated_here: bool,
+    ) -> Vec<String> {
         let mut notes = notes(targets, placement);
         let services = self.services(targets);
-        if !services.is_empty() && services.iter().all(|(_, placement)| placement.agent.is_some()) {
+        let served_elsewhere =
+            !services.is_empty() && services.iter().all(|(_, placement)| placement.agent.is_some());
+        if served_elsewhere || !generated_here {
             // Whose processors are whose on one machine is beside the point.
             notes.retain(|note| *note != placement.note());
         }
