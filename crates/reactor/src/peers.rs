@@ -9,6 +9,8 @@ use crate::udp::PEERS;
 /// A peer that was silent for this long may go once another one writes: clients that take a port for each request would
 /// otherwise fill the table with ports that are never heard again.
 const SILENT: Nanos = Nanos::from_secs(60);
+/// So many may go for one that comes, so that a crowd that has gone leaves in time.
+pub(crate) const GO_FOR_ONE: usize = 2;
 
 /// No peer: the end of the list.
 const NONE: u32 = u32::MAX;

@@ -12,7 +12,7 @@ use units::Time;
 
 use crate::epoll::table::State;
 use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
-use crate::peers::Peers;
+use crate::peers::{GO_FOR_ONE, Peers};
 use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
 
 /// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
@@ -128,8 +128,7 @@ impl Epoll {
         at: Time,
         handler: &mut impl Handler<Self>,
     ) -> Conn {
-        // Two for one, so that a crowd that has gone leaves in time.
-        for _ in 0..2 {
+        for _ in 0..GO_FOR_ONE {
             if let Some(silent) = self.servers[index].peers.to_end(at) {
                 self.closed(silent, Some(udp::evicted()), handler);
             }

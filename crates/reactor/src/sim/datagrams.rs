@@ -1,6 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::peers::GO_FOR_ONE;
 use crate::sim::SimReactor;
 use crate::sim::world::Delivery;
 use crate::{Conn, Event, Handler, Reactor, udp};
@@ -100,7 +101,7 @@ impl SimReactor {
 
     /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
     fn add_peer(&mut self, key: Key, handler: &mut impl Handler<Self>) -> Conn {
-        for _ in 0..2 {
+        for _ in 0..GO_FOR_ONE {
             if let Some(silent) = self.peers.to_end(self.now())
                 && self.remove(silent).is_some()
             {

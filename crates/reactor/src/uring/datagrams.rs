@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags, getsockname, recv, recvfrom, send, sendt
 
 use units::Time;
 
-use crate::peers::Peers;
+use crate::peers::{GO_FOR_ONE, Peers};
 use crate::uring::Uring;
 use crate::uring::table::{Entry, Receive, State};
 use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
@@ -157,8 +157,7 @@ impl Uring {
         at: Time,
         handler: &mut impl Handler<Self>,
     ) -> Conn {
-        // Two for one, so that a crowd that has gone leaves in time.
-        for _ in 0..2 {
+        for _ in 0..GO_FOR_ONE {
             if let Some(silent) = self.servers[index].peers.to_end(at) {
                 self.closed(silent, Some(udp::evicted()), handler);
             }
