@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use results::Purpose;
 use results::study::{Effort, Skipped, X};
-use spec::{Load, Spec};
+use spec::{Load, Spec, TargetName};
 use units::Bytes;
 
 /// One load on one bench.
@@ -110,8 +110,11 @@ impl Plan {
     pub fn memory(&self) -> Bytes {
         let of = |bench: &BenchPlan| {
             let target = &bench.experiment.target;
-            let is_sphinx = target.server.to_string() == "sphinx";
-            if is_sphinx { target.memory.0 * bench.targets as u64 } else { 0 }
+            if target.server == TargetName::app("sphinx") {
+                target.memory.0 * bench.targets as u64
+            } else {
+                0
+            }
         };
         Bytes(self.benches.iter().map(of).sum())
     }
