@@ -35,8 +35,8 @@ struct Partial {
 impl Frames {
     /// Takes a datagram in the second `now`; returns the text of its request if it is whole, and to be served now.
     ///
-    /// With a `limit` of 0 nothing is kept that is not served now. Of the datagrams of a larger request those of the last number are kept, up to `limit` bytes: where a peer begins another
-    /// one, the first will not get whole.
+    /// With a `limit` of 0 nothing is kept that is not served now. Of the datagrams of a larger request those of the last
+    /// number are kept, up to `limit` bytes: where a peer begins another one, the first will not get whole.
     /// Errors: too many wait, or it can belong to no request that is taken; it is dropped.
     pub(crate) fn take<'b>(
         &mut self,
