@@ -474,7 +474,7 @@ impl<R: Reactor> Core<R> {
         self.get(reactor, client, keys, Lookup { with_cas, exptime: Some(exptime) })
     }
 
-    /// Goes on with a `get` that had to stop; returns whether none is left.
+    /// Goes on with a `get` that had to stop; returns whether none is left, and there is room for what comes behind it.
     #[inline]
     pub(super) fn finish_get(&mut self, reactor: &mut R, client: &mut Client) -> bool {
         let Some(mut get) = client.get.take() else { return true };
@@ -484,7 +484,8 @@ impl<R: Reactor> Core<R> {
             (get.at, get.count) = (get.words.len() - length, count);
             client.get = Some(get);
         }
-        rest.is_none()
+        // What it has just made may be all that there was room for.
+        rest.is_none() && self.may_go_on(reactor, client)
     }
 
     /// Looks up one key after the other; returns the rest where the connection has to wait.
