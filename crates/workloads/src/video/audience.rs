@@ -145,14 +145,16 @@ impl Audience {
     /// Chunks of hopeless viewers are there at once in an open loop: how far they are behind by then is nothing that a session can
     /// begin with.
     pub fn as_before<'a>(&'a self, viewer: &'a Viewer) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
-        let at_once = viewer.hopeless && self.pace.is_open();
+        let at_once = viewer.hopeless && self.pace.is_open() && !self.pace.loses(&self.library, viewer);
         let course = Course::new(self.pace, &self.library, viewer);
         course.map(move |(asked, came)| (asked, if at_once { asked } else { came }))
     }
 
-    /// How long a server has to do with a viewer: until the last chunk is asked for.
+    /// How long a server has to do with a viewer: until the last chunk is asked for, or the viewer leaves who cannot have seen anything
+    /// by then.
     pub fn length(&self, viewer: &Viewer) -> Nanos {
-        self.pace.last(&self.library, viewer)
+        let last = self.pace.last(&self.library, viewer);
+        if self.pace.loses(&self.library, viewer) { last.min(viewer.leaves) } else { last }
     }
 
     /// The mean of that over all viewers. Cost: 10 ms; in a closed loop 30 ms.

@@ -75,6 +75,18 @@ impl Pace {
         }
     }
 
+    /// When a viewer sees the first picture if the server takes no time, after the arrival.
+    pub(super) fn starts(&self, library: &Library, viewer: &Viewer) -> Nanos {
+        let first = Course::new(*self, library, viewer).take(self.resume_with.max(1) as usize).last();
+        first.map_or(Nanos::ZERO, |(_, came)| came)
+    }
+
+    /// Whether a viewer leaves before that, which no server can help.
+    #[inline]
+    pub(super) fn loses(&self, library: &Library, viewer: &Viewer) -> bool {
+        viewer.leaves < Nanos(u64::MAX) && self.starts(library, viewer) > viewer.leaves
+    }
+
     /// When the last chunk of a viewer is asked for. Cost: some 10 ns, in a closed loop for each chunk.
     pub(super) fn last(&self, library: &Library, viewer: &Viewer) -> Nanos {
         if self.is_open() {

@@ -130,6 +130,15 @@ impl Video {
         }
     }
 
+    /// What was counted, with the sessions that are asked for nothing any more since their next chunk is due after the load.
+    fn counts_at_the_end(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        for session in &self.sessions {
+            session.clone().over(&self.rules, &mut counts);
+        }
+        counts
+    }
+
     fn write(&self, job: Job, out: &mut Vec<u8>) {
         let session = &self.sessions[job.session as usize];
         let template = &self.templates[session.viewer.server];
@@ -255,16 +264,11 @@ impl Workload for Video {
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {
-        self.counts.list(self.judge.verify != Verify::None)
+        self.counts_at_the_end().list(self.judge.verify != Verify::None)
     }
 
     fn distributions(&self) -> Vec<Distribution> {
-        let mut counts = self.counts.clone();
-        // Those whose next chunk is due after the load are asked for nothing any more.
-        for session in &self.sessions {
-            session.clone().over(&self.rules, &mut counts);
-        }
-        counts.distributions()
+        self.counts_at_the_end().distributions()
     }
 
     fn leaves(&self, job: &Job) -> Option<Nanos> {

@@ -7,7 +7,7 @@ use units::Nanos;
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::Counts;
-use crate::video::course::{Course, Pace};
+use crate::video::course::Pace;
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
 
@@ -41,6 +41,8 @@ pub(super) struct Session {
     fate: Fate,
     /// Whether a request of it failed.
     failed: bool,
+    /// Whether the last request that ended was due in the window.
+    in_window: bool,
     /// Whether it counts among the sessions that are judged, and has failed there.
     judged: bool,
     bad: bool,
@@ -77,8 +79,7 @@ impl Rules {
     /// The longest start-up delay of a viewer that is no fault of the server: what the first chunks take at the bandwidth is not, nor
     /// that the last of them is due later than the first.
     fn good_start(&self, viewer: &Viewer) -> Nanos {
-        let first = Course::new(self.pace, &self.library, viewer).take(self.resume_with as usize).last();
-        self.good_start + first.map_or(Nanos::ZERO, |(_, came)| came)
+        self.good_start + self.pace.starts(&self.library, viewer)
     }
 
     /// The operation of a request: its quality, or the last one, which comes before the first chunk.
@@ -102,6 +103,7 @@ impl Session {
             arrived: None,
             fate: Fate::Watching,
             failed: false,
+            in_window: false,
             judged: false,
             bad: false,
         }
@@ -153,6 +155,7 @@ impl Session {
     /// A request has ended: what follows.
     pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut Counts) -> Next {
         let in_window = end.in_window.is_some();
+        self.in_window = in_window;
         if self.arrived.is_none() {
             self.arrived = Some(in_window);
             counts.sessions.arrived += u64::from(in_window);
@@ -164,7 +167,7 @@ impl Session {
         let failed = end.outcome != Outcome::Completed && !waits;
         let had_started = self.player.has_started();
         self.failed |= failed;
-        if in_window && !self.viewer.hopeless {
+        if in_window && !self.viewer.hopeless && !rules.pace.loses(&rules.library, &self.viewer) {
             counts.possible.due += 1;
             counts.possible.completed += u64::from(end.outcome == Outcome::Completed);
         }
@@ -183,6 +186,7 @@ impl Session {
                 self.shown(chunk, end, rules, counts);
                 if missed && !waits && rules.late == Late::Kill && self.fate == Fate::Watching {
                     self.fate = Fate::Killed;
+                    self.stands_still(end.ended, counts);
                 }
             }
             // Nothing can be shown without it.
@@ -205,16 +209,32 @@ impl Session {
         next
     }
 
-    /// No further request of it ends: where it failed before its start, that is known now.
+    /// No further request of it ends, since there is none or it would be due after the load: what its viewer waits for has lasted
+    /// so long.
     pub(super) fn over(&mut self, rules: &Rules, counts: &mut Counts) {
         let waits = matches!(self.fate, Fate::Watching | Fate::Killed) && !self.player.has_started();
-        if waits && self.failed && self.arrived == Some(true) {
-            // How long its viewer would have waited is not known. It must not be less than others waited, as failures would make
-            // the percentiles better.
-            counts.started(self.before.max(rules.give_up));
-            self.judge(true, counts);
+        if waits && self.arrived == Some(true) {
+            let lost = self.failed || self.fate == Fate::Killed;
+            // How long the viewer of one that failed would have waited is not known. It must not be less than others waited, as
+            // failures would make the percentiles better.
+            let waited = if lost { self.before.max(rules.give_up) } else { self.before };
+            counts.started(waited);
+            if lost || waited > rules.good_start(&self.viewer) {
+                self.judge(true, counts);
+            }
+        }
+        if self.fate == Fate::Watching {
+            self.stands_still(self.before, counts);
         }
         self.fate = Fate::Over;
+    }
+
+    /// The video goes on no more: if it stands still at `at`, that stall is known whole.
+    fn stands_still(&mut self, at: Nanos, counts: &mut Counts) {
+        if let Some(length) = self.player.stalled(at).filter(|_| self.in_window) {
+            counts.stalled(length);
+            self.judge(true, counts);
+        }
     }
 
     /// What a chunk meant to the viewer.
@@ -262,10 +282,7 @@ impl Session {
                 self.judge(true, counts);
             }
         }
-        if let (Some(length), Some(_)) = (self.player.stalled(end.ended), end.in_window) {
-            counts.stalled(length);
-            self.judge(true, counts);
-        }
+        self.stands_still(end.ended, counts);
     }
 
     /// Something is known of the session in the window: whether it speaks against it.

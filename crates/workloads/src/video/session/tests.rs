@@ -242,6 +242,69 @@ fn the_end_of_the_load_is_no_miss_unless_it_is_known() {
     check(s(11), (5, 5), Some(11), (0, 1));
 }
 
+/// What is known of a session whose next request is due after the load.
+fn at_the_end(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> Counts {
+    let rules = Rules::new(config);
+    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    let (mut offset, mut before) = (Nanos::ZERO, Nanos::ZERO);
+    for &(takes, outcome) in does {
+        let ended = offset.max(before) + takes;
+        let (in_window, moments) = (Some(s(100) + offset), Moments::default());
+        let next =
+            session.ended(&StepEnd { offset, ended, outcome, in_window, moments }, &rules, &mut counts);
+        before = ended;
+        let Next::Send(step) = next else { panic!("{next:?}") };
+        offset = step.offset;
+    }
+    session.over(&rules, &mut counts);
+    counts
+}
+
+#[test]
+fn a_stall_that_nothing_ends_is_known_until_the_last_answer() {
+    // Three chunks from 1 s on last until 31 s; the fourth is due at 10 s and fails at 60 s.
+    let (config, viewer) = setup(8, |_| ());
+    let does = [(s(1), GOOD), (s(1), GOOD), (s(1), GOOD), (s(50), Outcome::Timeout)];
+    let counts = at_the_end(&config, viewer, &does);
+    assert_eq!(figure(&counts, "rebuffer_ratio"), (29_000, 59_000));
+    assert_eq!(figure(&counts, "sessions_met"), (0, 1));
+    // None where it plays on.
+    let counts = at_the_end(&config, viewer, &does[..3]);
+    assert_eq!(figure(&counts, "stalls").0, 0);
+    // The viewer whose session is lost stood still until then: from 11 s on.
+    let (config, viewer) = setup(8, |config| (config.late, config.ahead) = (Late::Kill, 1));
+    let (_, counts) = played(&config, viewer, &[(s(1), GOOD), (s(10), Outcome::Timeout)]);
+    assert_eq!(figure(&counts, "rebuffer_ratio").0, 9_000);
+}
+
+#[test]
+fn who_has_seen_nothing_when_the_load_ends_has_waited_that_long() {
+    let (config, viewer) = setup(8, |config| (config.pacing, config.resume_with) = (Pacing::Closed, 2));
+    let counts = at_the_end(&config, viewer, &[(s(30), GOOD)]);
+    assert_eq!((starts(&counts), largest(&counts, "startup")), (1, Some(30)));
+    assert_eq!(figure(&counts, "sessions_met"), (0, 1));
+    let counts = at_the_end(&config, viewer, &[(s(1), GOOD)]);
+    assert_eq!((largest(&counts, "startup"), figure(&counts, "sessions_met")), (Some(1), (1, 1)));
+}
+
+#[test]
+fn who_leaves_before_any_server_could_have_shown_something_speaks_against_none() {
+    let (config, viewer) = setup(6, |config| config.bandwidth = Bandwidth::Pace);
+    let viewer = Viewer { bandwidth: 1e4, ..viewer };
+    let rules = Rules::new(&config);
+    let starts = rules.pace.starts(&rules.library, &viewer);
+    assert!(starts > s(1), "{starts}");
+    let possible = |leaves: Nanos| {
+        let viewer = Viewer { leaves, ..viewer };
+        let (_, counts) = played(&config, viewer, &[(leaves + Nanos(1), Outcome::Unfinished)]);
+        assert_eq!(figure(&counts, "abandoned"), (1, 1));
+        let audience = Audience::new(&config, 0, 1).unwrap();
+        (figure(&counts, "possible_steps_completed"), audience.length(&viewer) <= leaves)
+    };
+    assert_eq!(possible(starts - Nanos(1)), ((0, 0), true));
+    assert_eq!(possible(starts + Nanos(1)), ((0, 1), false), "one could have, in time");
+}
+
 #[test]
 fn without_its_playlist_nothing_of_a_session_is_left() {
     let (config, viewer) = setup(4, |config| {
