@@ -468,6 +468,10 @@ impl<W: Workload> Engine<W> {
         // What was due before an interruption, or all of the window.
         let planned_end = self.end;
         self.end = planned_end.min(now);
+        for (endpoint, _, request) in std::mem::take(&mut self.next) {
+            // What came up in the last turn.
+            self.never_sent(endpoint, request, now, Outcome::Unfinished);
+        }
         for index in 0..self.connections.len() {
             self.end_in_flight(index, now, |_| Outcome::Unfinished);
             let endpoint = self.connections[index].endpoint.into();
