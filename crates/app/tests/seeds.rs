@@ -380,3 +380,10 @@ fn settings_of_the_application_leave_services_out() {
     refused("knd=none", "did you mean 'kind'?; settings: kind=files|none; keeper.size=");
     refused("front.kind=none", "there is no setting 'kind'");
 }
+
+#[test]
+fn rows_follow_from_each_setting_that_the_cost_of_a_hash_is_made_of() {
+    let fixture = Fixture::new(&FILES.replace("settings = [\"size\"]", "settings = []"));
+    let error = app::of_folder(&fixture.root.path().join("kept")).err().unwrap().to_string();
+    assert!(error.contains("hash-cost: the rows follow from 'size': add it to settings"), "{error}");
+}
