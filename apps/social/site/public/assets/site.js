@@ -93,7 +93,9 @@
     const time = document.createElement('time');
     setTime(time, message.at);
     item.append(body, time);
-    messages.append(item);
+    // What came while an own one was on its way has its place above it.
+    const later = [...messages.children].find((other) => Number(other.dataset.id) > Number(message.id));
+    messages.insertBefore(item, later ?? null);
     messages.scrollTop = messages.scrollHeight;
   }
 
