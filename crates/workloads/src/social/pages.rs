@@ -377,7 +377,7 @@ fn redirect(
         return Err(Fault::new(ASTRAY, detail));
     }
     let is_expected = match (&request.location, is_first) {
-        (Some(Location::Any), true) => true,
+        (Some(Location::Any), true) => !known.config.site.is_lost_at(&session.location),
         (Some(Location::Path(path)), true) => {
             let mut expect = Vec::with_capacity(LOCATION_MAX.min(64));
             path.append(&Of { known, session }, &mut expect);
