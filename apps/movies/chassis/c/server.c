@@ -239,9 +239,9 @@ static bool serve(struct server *server, const struct work *work, struct codec *
   return answer(server, &exchange, longest_write_ns);
 }
 
-static bool refuse_overloaded(struct server *server, const struct work *work) {
+static bool refuse_overloaded(struct server *server, const struct work *work, struct codec *codec) {
   server->service->records.counters.overloaded++;
-  struct exchange exchange = begin(server, work, server->reader_codec);
+  struct exchange exchange = begin(server, work, codec);
   char what[64];
   snprintf(what, sizeof what, "overloaded: %d requests wait already", server->service->config->queue);
   answer_exception(&exchange, THRIFT_APPLICATION_EXCEPTION_ERROR_INTERNAL_ERROR, OUTCOME_FAILED, what);
@@ -304,7 +304,7 @@ static void advance(struct server *server, struct peer *peer, struct codec *code
       if (!serve(server, &work, codec, 0)) return;
     } else if (push(server, &work)) {
       return;
-    } else if (!refuse_overloaded(server, &work)) {
+    } else if (!refuse_overloaded(server, &work, codec)) {
       return;
     }
   }

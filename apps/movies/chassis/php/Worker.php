@@ -19,6 +19,8 @@ final class Worker
     private const SILENT_NS = 100_000_000;
     /** For a worker without a connection to take one that waits. Units: µs. */
     private const LEFT_TO_OTHERS_US = 1000;
+    /** What the caller of an answer may take to read it: as in the other chassis. */
+    private const LONGEST_WRITE_NS = 2_000_000_000;
 
     private bool $isDraining = false;
     /** @var array<int, Connection> by the number of their stream */
@@ -128,7 +130,11 @@ final class Worker
         $answer = $this->requests->answer(Frame::parse($body), $arrived);
         try {
             $connection->send($answer);
+            $until = hrtime(true) + self::LONGEST_WRITE_NS;
             while (!$connection->isFlushed()) {
+                if (hrtime(true) > $until) {
+                    throw new Closed('the answer was not read in time');
+                }
                 $none = null;
                 $write = [$connection->stream];
                 @stream_select($none, $write, $none, 1);
