@@ -122,7 +122,7 @@ struct Page {
 
 struct Charge {
   1: required UserId user,
-  /** What is left. */
+  /** What was left after it; where `repeated`, after the first time. */
   2: required i64 balance_cents,
   /** Whether this key had been charged before, so that nothing was taken now. */
   3: required bool repeated,

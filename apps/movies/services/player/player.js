@@ -12,6 +12,9 @@ export class Player {
   #asked = 0;
   #stalledSince = null;
   #recoveries = 0;
+  // Whether the browser plays by itself, and whether what it was given has failed before.
+  #isNative = false;
+  #hasFailed = false;
   #stats = { startUpMs: null, stalls: 0, stalledMs: 0, height: 0 };
 
   /**
@@ -23,6 +26,7 @@ export class Player {
     this.#tell = { changed, failed, refused };
     video.addEventListener('playing', () => this.#plays());
     video.addEventListener('waiting', () => this.#waits());
+    video.addEventListener('error', () => this.#fails());
     video.addEventListener('resize', () => this.#change({ height: video.videoHeight }));
     // A seek or a pause is the viewer's own, and no stall.
     video.addEventListener('seeking', () => { this.#stalledSince = null; });
@@ -43,7 +47,8 @@ export class Player {
       this.#hls.loadSource(url);
       this.#hls.attachMedia(this.#video);
     } else if (this.#video.canPlayType(HLS)) {
-      this.#video.addEventListener('error', () => this.#tell.failed('The film cannot be played right now. Please load the page again.'));
+      this.#isNative = true;
+      this.#video.addEventListener('loadedmetadata', () => { this.#video.currentTime = from; }, { once: true });
       this.#video.src = url;
     } else {
       this.#tell.failed('This browser plays no HLS. Please use another one.');
@@ -74,6 +79,17 @@ export class Player {
   #waits() {
     if (this.#stats.startUpMs !== null && !this.#video.seeking && !this.#video.ended) {
       this.#stalledSince = performance.now();
+    }
+  }
+
+  /** A browser that plays by itself does not tell a refusal from a broken network: it is given another address once. */
+  #fails() {
+    if (!this.#isNative) return;
+    if (this.#hasFailed) {
+      this.#tell.failed('The film cannot be played right now. Please load the page again.');
+    } else {
+      this.#hasFailed = true;
+      this.#tell.refused(this.#video.currentTime);
     }
   }
 
