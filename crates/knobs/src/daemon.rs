@@ -1,7 +1,9 @@
 //! Daemons that a knob starts and stops: irqbalance.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,12 +40,14 @@ pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
 /// Has it run with these arguments, or not at all. Where systemd started it, systemd does so again.
 pub(crate) fn set(root: &Path, name: &str, run: Option<&[String]>) -> io::Result<()> {
     let by_systemd = root.join("run/systemd/system").is_dir() && systemctl(&["cat", name]).is_ok();
+    let variables =
+        find(root, name).first().map(|(pid, _)| own_variables(root, *pid, name)).unwrap_or_default();
     stop(root, name, by_systemd)?;
     let Some(run) = run else { return Ok(()) };
     if by_systemd && run.iter().any(|word| word == "--foreground") {
         systemctl(&["start", name])?;
     } else {
-        start(run)?;
+        start(run, variables)?;
     }
     wait_until(|| !find(root, name).is_empty(), &format!("{name} did not start"))
 }
@@ -78,9 +82,23 @@ fn stop(root: &Path, name: &str, by_systemd: bool) -> io::Result<()> {
     wait_until(|| find(root, name).is_empty(), &format!("{name} did not end"))
 }
 
-fn start(run: &[String]) -> io::Result<()> {
+/// What a daemon was told by its environment, in variables of its name: `IRQBALANCE_BANNED_CPULIST` of Debian's configuration.
+fn own_variables(root: &Path, pid: u32, name: &str) -> Vec<(OsString, OsString)> {
+    let text = fs::read(root.join(format!("proc/{pid}/environ"))).unwrap_or_default();
+    let prefix = format!("{}_", name.to_uppercase());
+    let own = text.split(|byte| *byte == 0).filter(|variable| variable.starts_with(prefix.as_bytes()));
+    let pair = |variable: &[u8]| {
+        let at = variable.iter().position(|byte| *byte == b'=')?;
+        let part = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+        Some((part(&variable[..at]), part(&variable[at + 1..])))
+    };
+    own.filter_map(pair).collect()
+}
+
+fn start(run: &[String], variables: Vec<(OsString, OsString)>) -> io::Result<()> {
     let (program, args) = run.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
+    command.envs(variables);
     // It outlives this program on purpose, and must not hold its lock or its terminal.
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn()?;
@@ -128,6 +146,18 @@ mod tests {
         }
         assert_eq!(find(root.path(), "irqbalance"), [(5, words("/usr/sbin/irqbalance --foreground"))]);
         assert_eq!(find(root.path(), "none"), []);
+    }
+
+    #[test]
+    fn keeps_what_the_environment_tells_a_daemon() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proc/5");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("environ"), b"PATH=/bin\0IRQBALANCE_BANNED_CPULIST=2-3\0IRQBALANCED=1\0")
+            .unwrap();
+        let expect = ("IRQBALANCE_BANNED_CPULIST".into(), "2-3".into());
+        assert_eq!(own_variables(root.path(), 5, "irqbalance"), [expect]);
+        assert_eq!(own_variables(root.path(), 6, "irqbalance"), []);
     }
 
     #[test]

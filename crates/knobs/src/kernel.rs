@@ -126,9 +126,12 @@ impl Kernel for LocalKernel {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         // As its standard input, `held` and the lock on it live as long as the program does.
         let held = held.try_clone()?;
-        let run = |_: Option<&Sysfs>| Command::new(program).args(args).stdin(Stdio::from(held)).output();
-        let output = within(namespace, None, run)
-            .map_err(|e| io::Error::new(e.kind(), format!("{program} cannot be run: {e}")))?;
+        // A program that is not there says nothing of the thing that it was to look at.
+        let run = |_: Option<&Sysfs>| {
+            let output = Command::new(program).args(args).stdin(Stdio::from(held)).output();
+            output.map_err(|e| io::Error::other(format!("{program} cannot be run: {e}")))
+        };
+        let output = within(namespace, None, run)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -229,6 +232,9 @@ mod tests {
         };
         assert_eq!(run(&["echo", "a"]).unwrap(), "a\n");
         assert_eq!(run(&["sh", "-c", "echo no >&2; exit 3"]).unwrap_err().to_string(), "no");
-        assert_eq!(run(&["no-such-program-here"]).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let error = run(&["no-such-program-here"]).unwrap_err();
+        // `NotFound` would mean that what it was to change is gone.
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert!(error.to_string().starts_with("no-such-program-here cannot be run: "), "{error}");
     }
 }

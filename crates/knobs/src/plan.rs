@@ -46,7 +46,7 @@ pub struct Skipped {
 pub fn plan(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Vec<Action>, Error> {
     check_names(knobs)?;
     let mut planner = Planner::new(knobs, host, subject);
-    for knob in knobs {
+    for knob in in_order(knobs) {
         planner.add(knob)?;
     }
     Ok(planner.finish())
@@ -59,7 +59,7 @@ pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Resul
     check_names(knobs)?;
     let mut planner = Planner::new(knobs, host, subject);
     let mut skipped = Vec::new();
-    for knob in knobs {
+    for knob in in_order(knobs) {
         let before = planner.clone();
         if let Err(error) = planner.add(knob) {
             if !error.is_unsupported() {
@@ -70,6 +70,14 @@ pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Resul
         }
     }
     Ok(Planned { actions: planner.finish(), skipped })
+}
+
+/// The order in which knobs are applied: as given, but a fixed clock before what lowers its bound. Without turbo a driver shows that
+/// bound for the user's own, which would be restored in its place.
+fn in_order(knobs: &[Knob]) -> impl Iterator<Item = &Knob> {
+    let has_clock = knobs.iter().any(|knob| matches!(knob, Knob::Frequency(_)));
+    let is_last = move |knob: &&Knob| has_clock && matches!(knob, Knob::Turbo(_));
+    knobs.iter().filter(move |knob| !is_last(knob)).chain(knobs.iter().filter(is_last))
 }
 
 /// Knobs of one name would undo each other, unless each is for something else.

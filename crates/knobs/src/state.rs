@@ -131,9 +131,11 @@ impl Step {
         }
     }
 
-    /// Whether an interrupted write may have left this.
+    /// Whether an interrupted change, or reversal, may have left this.
     pub(crate) fn is_between(&self, found: &State, before: &State) -> bool {
         match (self, found, before, self.wanted()) {
+            // It is stopped before it is started with other arguments.
+            (Step::Daemon { .. }, None, Some(_), _) => true,
             (Step::Write { syntax, .. }, Some(found), Some(before), Some(wanted)) => {
                 syntax.is_between(found, before, &wanted)
             }

@@ -1,7 +1,7 @@
 //! Clock frequency, turbo, power and SMT.
 
 use super::Planner;
-use crate::knob::Switch;
+use crate::knob::{Knob, Switch};
 use crate::{Error, Syntax};
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -63,6 +63,10 @@ impl Planner<'_> {
     }
 
     pub(super) fn turbo(&mut self, switch: Switch) -> Result<(), Error> {
+        if !switch.is_on() && self.knobs.iter().any(|other| matches!(other, Knob::Frequency(None))) {
+            let limit = "frequency=max asks for a clock that there is with turbo only".to_owned();
+            return Err(self.usage(limit, "leave one of the two out, or name the frequency"));
+        }
         let (intel, generic) = (format!("{CPUS}/intel_pstate/no_turbo"), format!("{CPUS}/cpufreq/boost"));
         if self.text(&intel).is_some() {
             // It says what is not to be.

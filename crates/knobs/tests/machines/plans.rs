@@ -96,6 +96,25 @@ fn profiles_fit_both_machines() {
 }
 
 #[test]
+fn a_fixed_clock_is_applied_before_turbo_is_switched_off() {
+    let machine = Machine::xeon();
+    let names = |words: &[&str]| {
+        let actions = plan(&knobs(words), &machine.host(), &machine.subject()).unwrap();
+        let mut names: Vec<String> = actions.iter().map(|action| action.knob.clone()).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(
+        names(&["turbo=off", "huge-pages=64", "frequency=2GHz"]),
+        ["huge-pages=64", "frequency=2GHz", "turbo=off"]
+    );
+    assert_eq!(names(&["turbo=off", "huge-pages=64"]), ["turbo=off", "huge-pages=64"]);
+    let both = knobs(&["frequency=max", "turbo=off"]);
+    let error = plan(&both, &machine.host(), &machine.subject()).unwrap_err();
+    assert!(error.to_string().contains("leave one of the two out"), "{error}");
+}
+
+#[test]
 fn refuses_what_the_hardware_lacks() {
     let check = |machine: &Machine, word: &str, expect: &str| {
         let error = plan(&knobs(&[word]), &machine.host(), &machine.subject()).unwrap_err();
