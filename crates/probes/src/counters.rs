@@ -3,6 +3,7 @@
 mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -10,11 +11,15 @@ use nix::libc;
 use perf_event_open_sys::bindings as perf;
 use results::Probes;
 use results::probes::{Counter, Missing};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::instrument::{Instrument, Reading, Summed};
 use crate::perf::{Counted, Event, READ_TIMES, hint};
 use crate::subject::Subject;
 use spec::Probe;
+
+/// Descriptors that events leave to the rest of the program: its generator's, other probes' and files that it reads. Source: ours.
+const LEFT_TO_OTHERS: u64 = 256;
 
 /// A source of counts: kind, number, and how it is called here.
 struct Source {
@@ -204,7 +209,9 @@ impl Counters {
         let threads = host::threads::of(Path::new("/"), &self.subject.pids);
         let (pids, tids): (Vec<u32>, Vec<u32>) =
             threads.into_iter().filter(|(_, tid)| !self.threads.contains(tid)).unzip();
+        let mut room = descriptors_left();
         let Opened { events, absent, refused, why } = all(&self.sources, &tids, |source, tid| {
+            room = room.checked_sub(1).ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
             let mut attributes = perf::perf_event_attr {
                 type_: source.kind,
                 config: source.number,
@@ -241,6 +248,15 @@ impl Counters {
         }
         counts
     }
+}
+
+/// How many events may be open, one descriptor each: of all that this process may have, once its limit is raised as far as it may be.
+fn descriptors_left() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
+    let Some(limit) = (if raised { maximum } else { current }) else { return u64::MAX };
+    let open = fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64);
+    limit.saturating_sub(open + LEFT_TO_OTHERS)
 }
 
 fn add(sums: &mut Sums, name: &'static str, more: Counted) {
