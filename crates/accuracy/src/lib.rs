@@ -72,7 +72,7 @@ impl Accuracy {
     /// How many bars were not met.
     pub fn missed(&self) -> usize {
         let kernel = self.kernel.iter().chain(&self.web_kernel);
-        kernel.filter(|row| !row.within).count()
+        kernel.filter(|row| row.within == Some(false)).count()
             + self.servers.iter().filter(|row| row.within == Some(false)).count()
     }
 
@@ -88,11 +88,12 @@ impl Accuracy {
 
     /// How many figures are within their bounds.
     fn bars(&self) -> Table {
-        let kernel = |rows: &[kernel::Row]| (rows.iter().filter(|row| row.within).count(), rows.len());
-        let known: Vec<bool> = self.servers.iter().filter_map(|row| row.within).collect();
-        let met = [
+        let met = |known: Vec<bool>| (known.iter().filter(|within| **within).count(), known.len());
+        let kernel = |rows: &[kernel::Row]| met(rows.iter().filter_map(|row| row.within).collect());
+        let servers = met(self.servers.iter().filter_map(|row| row.within).collect());
+        let bars = [
             ("service times, lines", kernel::bar(), kernel(&self.kernel)),
-            ("response times", servers::bar(), (known.iter().filter(|within| **within).count(), known.len())),
+            ("response times", servers::bar(), servers),
             ("service times, HTTP", kernel::bar(), kernel(&self.web_kernel)),
         ];
         let row = |(what, bar, (within, of)): &(&str, String, (usize, usize))| {
@@ -102,7 +103,7 @@ impl Accuracy {
             title: "Bars".into(),
             about: Vec::new(),
             columns: vec!["figures", "bar", "within"],
-            rows: met.iter().filter(|(.., (_, of))| *of > 0).map(row).collect(),
+            rows: bars.iter().filter(|(.., (_, of))| *of > 0).map(row).collect(),
             notes: Vec::new(),
         }
     }
