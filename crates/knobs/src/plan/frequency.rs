@@ -11,6 +11,15 @@ impl Planner<'_> {
         let of_processors =
             ["cpu.set", "cache.ways", "irq.affinity", "rps", "xps", "frequency.governor", "frequency"];
         self.goes_before("the processors that are online", &of_processors)?;
+        // The kernel's list has numbers beside them that no processor of this machine has.
+        let is_off = |cpu: &&usize| self.text(&format!("{CPUS}/cpu{cpu}/online")).as_deref() == Some("0");
+        let off = self.host.cpu.offline.as_slice().iter().find(is_off);
+        if let (Some("on"), false, Some(cpu)) = (self.host.cpu.smt_control.as_deref(), switch.is_on(), off) {
+            let limit = format!("processor {cpu} is off by itself, and would be on once this is undone");
+            return Err(
+                self.unsupported(limit, "switch it on first, or choose threads by cpu.set=cores:N instead")
+            );
+        }
         match self.host.cpu.smt_control.as_deref() {
             Some("on" | "off") => {
                 self.write(format!("{CPUS}/smt/control").into(), &switch.to_string(), Syntax::Text)

@@ -1,6 +1,6 @@
 //! Cache ways by the processor's own registers, as the paper's tool set them, where the kernel has no resctrl.
 //!
-//! Class n's mask is in `IA32_L3_QOS_MASK_n`, once for each package; a processor's class in the upper half of
+//! Class n's mask is in `IA32_L3_QOS_MASK_n`, once for each last-level cache, of which a package may have several; a processor's class in the upper half of
 //! `IA32_PQR_ASSOC`. Source: Intel, Software Developer's Manual 3B, 17.19.4; IISWC'17 §V-A.
 
 use super::Planner;
@@ -34,7 +34,7 @@ impl Planner<'_> {
             return Err(self.unsupported(limit, "use fewer knobs"));
         };
         self.classes = class;
-        for cpu in self.one_of_each_package(&cpus) {
+        for cpu in self.one_of_each_cache(&cpus) {
             self.push(Step::Register { cpu, register: L3_QOS_MASK_0 + class, value: mask });
         }
         for cpu in cpus.as_slice().iter().copied() {
@@ -58,14 +58,14 @@ impl Planner<'_> {
         online.iter().map(|cpu| Ok((self.register(*cpu, PQR_ASSOC)? >> 32) as u32)).collect()
     }
 
-    fn one_of_each_package(&self, cpus: &CpuList) -> Vec<usize> {
+    fn one_of_each_cache(&self, cpus: &CpuList) -> Vec<usize> {
         let mut seen = Vec::new();
         let mut first = Vec::new();
         for cpu in cpus.as_slice() {
-            let package =
-                self.text(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"));
-            if !seen.contains(&package) {
-                seen.push(package);
+            let read = |file: &str| self.text(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"));
+            let cache = read("cache/index3/shared_cpu_list").or_else(|| read("topology/physical_package_id"));
+            if !seen.contains(&cache) {
+                seen.push(cache);
                 first.push(*cpu);
             }
         }

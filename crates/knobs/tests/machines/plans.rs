@@ -96,6 +96,19 @@ fn profiles_fit_both_machines() {
 }
 
 #[test]
+fn processors_that_are_off_by_themselves_stay_so() {
+    let machine = Machine::xeon();
+    let plan = || plan(&knobs(&["smt=off"]), &machine.host(), &machine.subject());
+    // None of this machine has such a number.
+    machine.plant("sys/devices/system/cpu/offline", "100-127");
+    assert!(plan().is_ok());
+    machine.plant("sys/devices/system/cpu/offline", "87,100-127");
+    machine.plant("sys/devices/system/cpu/cpu87/online", "0");
+    let error = plan().unwrap_err();
+    assert!(error.is_unsupported() && error.to_string().contains("processor 87 is off by itself"), "{error}");
+}
+
+#[test]
 fn a_fixed_clock_is_applied_before_turbo_is_switched_off() {
     let machine = Machine::xeon();
     let names = |words: &[&str]| {
