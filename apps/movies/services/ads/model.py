@@ -50,9 +50,9 @@ class Factors:
         return cls(values[:users], values[users:])
 
     def of(self, user: int, movie: int) -> np.ndarray | None:
-        """Those of the user, else of the film, else None."""
+        """Those of the user, else of the film, else None: one without reviews and rentals has a row of zeros."""
         for rows, number in ((self.users, user), (self.movies, movie)):
-            if 1 <= number <= len(rows):
+            if 1 <= number <= len(rows) and rows[number - 1].any():
                 return rows[number - 1]
         return None
 

@@ -20,11 +20,11 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
     }
   }
 
-  /** The numbers of the user, else those of the film; none where neither is known. */
-  def row(user: Long, movie: Long): Array[Float] =
-    if (user >= 1 && user <= users) copy((user.toInt - 1) * rank)
-    else if (movie >= 1 && movie <= movies) copy(at(movie.toInt))
-    else Array.empty
+  /** The numbers of the user, else those of the film; none where neither is known. One without reviews and rentals has zeros. */
+  def row(user: Long, movie: Long): Array[Float] = {
+    val rows = Seq(Option.when(user >= 1 && user <= users)((user.toInt - 1) * rank), Option.when(movie >= 1 && movie <= movies)(at(movie.toInt)))
+    rows.flatten.find(length(_) > 0).fold(Array.empty[Float])(copy)
+  }
 
   private def copy(row: Int): Array[Float] = Array.tabulate(rank)(k => values.get(row + k))
 
