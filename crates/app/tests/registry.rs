@@ -25,7 +25,7 @@ fn rows(app: &App) -> BTreeMap<(u16, &str), String> {
             }
         };
         let size = format!(
-            "{} × {}, {} MiB",
+            "{}, {}, {} MiB",
             one.instances.unwrap_or(1),
             one.threads.unwrap_or(1),
             one.memory.map_or(0, |memory| memory.0 >> 20)
@@ -50,7 +50,7 @@ fn calls(service: &Service) -> String {
 
 fn table(app: &App) -> String {
     let mut text = String::from(
-        "\n| no | service | language | role | methods | calls | stores | instances × threads, memory |\n|---|---|---|---|---|---|---|---|\n",
+        "\n| no | service | language | role | methods | calls | stores | instances; threads and memory of all together |\n|---|---|---|---|---|---|---|---|\n",
     );
     for ((number, name), cells) in rows(app) {
         writeln!(text, "| {number} | `{name}` | {cells} |").unwrap();
