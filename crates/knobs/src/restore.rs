@@ -71,13 +71,7 @@ pub(crate) fn put_back(
     let ours = match after {
         Some(after) => step.same(&found, after),
         None => step.same(&found, &step.wanted()),
-    };
-    let is_cut_short = match step {
-        // A reversal that was interrupted leaves it stopped, too.
-        Step::Daemon { .. } => step.is_between(&found, before),
-        _ => after.is_none() && step.is_between(&found, before),
-    };
-    let ours = ours || is_cut_short;
+    } || step.is_between(&found, before, after);
     if !ours && !moves {
         return Ok(PutBack::Drifted(found));
     }

@@ -131,13 +131,13 @@ impl Step {
         }
     }
 
-    /// Whether an interrupted change, or reversal, may have left this.
-    pub(crate) fn is_between(&self, found: &State, before: &State) -> bool {
-        match (self, found, before, self.wanted()) {
-            // It is stopped before it is started with other arguments.
+    /// Whether an interrupted change, or reversal, may have left this; `after` as for `restore::put_back`.
+    pub(crate) fn is_between(&self, found: &State, before: &State, after: Option<&State>) -> bool {
+        match (self, found, before, after) {
+            // It is stopped before it is started with other arguments, whichever way it goes.
             (Step::Daemon { .. }, None, Some(_), _) => true,
-            (Step::Write { syntax, .. }, Some(found), Some(before), Some(wanted)) => {
-                syntax.is_between(found, before, &wanted)
+            (Step::Write { syntax, .. }, Some(found), Some(before), None) => {
+                self.wanted().is_some_and(|wanted| syntax.is_between(found, before, &wanted))
             }
             _ => false,
         }
