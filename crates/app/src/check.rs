@@ -99,13 +99,6 @@ fn whole(app: &App) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an expression has the value of a setting in it.
-fn names_setting(text: &str, name: &str) -> bool {
-    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    let mut named = text.split("settings.").skip(1);
-    named.any(|rest| rest.strip_prefix(name).is_some_and(|behind| !goes_on(behind)))
-}
-
 fn of_seed(app: &App, store: &Store, seed: &Seeded) -> Result<(), String> {
     if !is_inside(&seed.folder) {
         return Err(format!("folder '{}': a path within the folder of an instance", seed.folder));
@@ -117,12 +110,14 @@ fn of_seed(app: &App, store: &Store, seed: &Seeded) -> Result<(), String> {
     let of_service = app.service(&store.service).map_or(&[][..], |service| &service.settings);
     let names: Vec<&str> = of_service.iter().chain(&app.settings).map(|one| one.name.as_str()).collect();
     seed.settings.iter().try_for_each(|name| known("settings", name, &names, "setting"))?;
-    seed.hash_cost.iter().try_for_each(|text| template::check_expression(text))?;
-    let of_hash = |name: &&&str| seed.hash_cost.as_ref().is_some_and(|text| names_setting(text, name));
-    if let Some(name) =
-        names.iter().filter(of_hash).find(|name| !seed.settings.iter().any(|one| one == **name))
-    {
-        return Err(format!("hash-cost: the rows follow from '{name}': add it to settings"));
+    if let Some(text) = &seed.hash_cost {
+        let used = template::names_in(text)?;
+        let is_forgotten = |name: &&&str| {
+            used.contains(&format!("settings.{name}")) && !seed.settings.iter().any(|one| one == **name)
+        };
+        if let Some(name) = names.iter().find(is_forgotten) {
+            return Err(format!("hash-cost: the rows follow from '{name}': add it to settings"));
+        }
     }
     let inputs = seed.steps.iter().filter_map(|step| step.input.as_ref());
     for file in seed.files.iter().chain(inputs) {

@@ -2,7 +2,7 @@
 //!
 //! The engine is minijinja: the syntax of Jinja, where an unknown name is an error and not an empty text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior};
@@ -81,8 +81,16 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 
 /// Errors: it is not an expression.
 pub(crate) fn check_expression(text: &str) -> Result<(), String> {
+    names_in(text).map(drop)
+}
+
+/// What an expression asks for, with the names within: `settings.users`.
+///
+/// Errors: it is none.
+pub(crate) fn names_in(text: &str) -> Result<HashSet<String>, String> {
     let environment = environment(&Found::default());
-    environment.compile_expression(text).map(drop).map_err(|e| format!("'{text}': {}", said(&e)))
+    let expression = environment.compile_expression(text).map_err(|e| format!("'{text}': {}", said(&e)))?;
+    Ok(expression.undeclared_variables(true))
 }
 
 fn said(error: &minijinja::Error) -> String {
