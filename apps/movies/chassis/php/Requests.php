@@ -72,9 +72,12 @@ final class Requests
     /** To be told when the answer was written, or could not be. */
     public function written(int $in, int $out): void
     {
+        if (!$this->context->isSampled) {
+            return;
+        }
+        // Neither the chassis' own methods nor what is none of the service have a place.
         $place = Registry::method($this->config->service, $this->method);
-        // There is none of what is no method of the service, either.
-        if ($this->context->isSampled && $place >= 0) {
+        if ($place >= 0) {
             $this->spans->add($this->context, Spans::SERVER, 0, $place, $this->outcome, $this->context->span,
                 $this->context->parent, [...$this->stamps, hrtime(true)], $this->cpu, $in, $out);
         }
