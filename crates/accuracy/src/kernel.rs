@@ -293,7 +293,7 @@ pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
                 row.kernel_us.words(),
                 row.difference_us.words(),
                 format!("{} ({:.1} %)", row.undisturbed_us.words(), 100.0 * row.undisturbed as f64 / row.stamped.max(1) as f64),
-                row.within.map_or("—", |within| if within { "yes" } else { "NO" }).into(),
+                crate::met(row.within),
                 row.before_us.words(),
                 row.after_us.words(),
                 row.verdict.to_string(),

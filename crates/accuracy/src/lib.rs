@@ -68,6 +68,11 @@ pub struct Accuracy {
     web_peers: Option<peers::Comparison>,
 }
 
+/// Whether a bar is met, in a table; `None` where that is not known.
+fn met(within: Option<bool>) -> String {
+    within.map_or("—", |within| if within { "yes" } else { "NO" }).into()
+}
+
 impl Accuracy {
     /// How many bars were not met.
     pub fn missed(&self) -> usize {
@@ -88,9 +93,9 @@ impl Accuracy {
 
     /// How many figures are within their bounds.
     fn bars(&self) -> Table {
-        let met = |known: Vec<bool>| (known.iter().filter(|within| **within).count(), known.len());
-        let kernel = |rows: &[kernel::Row]| met(rows.iter().filter_map(|row| row.within).collect());
-        let servers = met(self.servers.iter().filter_map(|row| row.within).collect());
+        let count = |known: Vec<bool>| (known.iter().filter(|within| **within).count(), known.len());
+        let kernel = |rows: &[kernel::Row]| count(rows.iter().filter_map(|row| row.within).collect());
+        let servers = count(self.servers.iter().filter_map(|row| row.within).collect());
         let bars = [
             ("service times, lines", kernel::bar(), kernel(&self.kernel)),
             ("response times", servers::bar(), servers),

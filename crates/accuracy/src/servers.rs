@@ -122,7 +122,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
                 us(row.measured_us),
                 error.map_or("—".into(), |error| format!("{error:+.1}")),
                 us(row.allowed_us),
-                row.within.map_or("—", |within| if within { "yes" } else { "NO" }).into(),
+                crate::met(row.within),
                 row.verdict.to_string(),
                 noise_words(&row.noise),
             ]
