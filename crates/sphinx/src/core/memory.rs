@@ -38,7 +38,9 @@ impl<R: Reactor> Core<R> {
         let input = client.input_memory();
         self.account.exchange(&mut client.charged[0], input);
         self.account.exchange(&mut self.spare_charged, self.large_inputs.bytes());
-        if self.grace == Some(client.conn) && !client.hungry && client.charged == [0; 2] {
+        // What another thread still has to answer is under way in this one's account, or in none.
+        let has_nothing = client.charged == [0; 2] && client.replies.waiting() == 0;
+        if self.grace == Some(client.conn) && !client.hungry && has_nothing {
             self.grace = None;
         }
         if self.account.was_refused() {
