@@ -7,8 +7,8 @@
 //!
 //! A thread asks before it does what may take much memory ([`Account::may_grow`]), and counts what it has taken
 //! afterwards ([`Account::charge`]). What has been received or made cannot be refused any more, so a charge never fails; it
-//! may exceed the limit by what is taken between a question and its charge, which is one item per thread and another that the
-//! thread makes for a peer ([`Budget::has_room`]), and by one more for the connection that goes on in any case (`core::memory`).
+//! may exceed the limit by what is taken between a question and its charge, which is one item per thread, and by one more for
+//! the connection that goes on in any case (`core::memory`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ pub(crate) const FREE: usize = 16 << 10;
 const STEP: usize = 64 << 10;
 /// What a request or a reply has beside its item: a line, what one receive brings, and the rounding of a buffer.
 /// Units: bytes.
-const BESIDE: usize = 128 << 10;
+pub(crate) const BESIDE: usize = 128 << 10;
 
 /// What counts of a buffer. Units: bytes.
 #[inline]

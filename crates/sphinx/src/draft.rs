@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cache_store::Pinned;
 use reactor::Loan;
 
-use crate::budget::FREE;
+use crate::budget::{BESIDE, FREE};
 
 /// Values from this size on are not copied into a reply: they leave from where they are stored. Units: bytes.
 ///
@@ -14,6 +14,11 @@ pub(crate) const LEND: usize = 4 << 10;
 
 /// Room for the end of a reply. Units: bytes.
 const TAIL: usize = 64;
+
+/// What a reply has beside its value at most. Units: bytes. Source: a key of 250 bytes, flags of a meta command and numbers.
+const HEAD: usize = 1 << 10;
+/// What a large text grows by beyond what is wanted, so that small replies behind a large one do not each move it. Units: bytes.
+const SLACK: usize = 16 << 10;
 
 /// A reply in the making: text, and values that stay where they are.
 pub(crate) struct Draft<'o> {
@@ -25,6 +30,7 @@ impl<'o> Draft<'o> {
     /// Goes on with `text`, in which `loans` have their places.
     #[inline]
     pub(crate) fn new(text: &'o mut Vec<u8>, loans: &'o mut Vec<Loan>) -> Draft<'o> {
+        make_room(text, HEAD);
         Draft { text, loans }
     }
 
@@ -60,6 +66,20 @@ impl DerefMut for Draft<'_> {
     fn deref_mut(&mut self) -> &mut Vec<u8> {
         self.text
     }
+}
+
+/// Makes room for so many bytes behind a text. The whole capacity counts against the budget, and growth by doubling would make a large
+/// one twice what it holds, be it by the head of a value that is lent.
+#[inline]
+pub(crate) fn make_room(text: &mut Vec<u8>, bytes: usize) {
+    if text.len() + bytes > BESIDE && text.capacity() - text.len() < bytes {
+        grow(text, bytes);
+    }
+}
+
+#[cold]
+fn grow(text: &mut Vec<u8>, bytes: usize) {
+    text.reserve_exact(bytes + SLACK);
 }
 
 /// What loans come to. Units: bytes.

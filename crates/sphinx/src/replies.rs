@@ -5,7 +5,7 @@ use reactor::Loan;
 
 use crate::buffers::Buffers;
 use crate::config::GATHERED_MAX;
-use crate::draft::{Draft, lent};
+use crate::draft::{Draft, lent, make_room};
 use crate::stats::CoreStats;
 
 /// The replies of one connection that wait for those before them.
@@ -188,10 +188,7 @@ impl Replies {
             if start == 0 && text.bytes.len() >= HAND_OVER {
                 std::mem::swap(output, &mut text.bytes);
             } else {
-                if text.bytes.len() >= HAND_OVER {
-                    // The whole capacity counts against the budget, and growth by doubling would make it twice the replies.
-                    output.reserve_exact(text.bytes.len());
-                }
+                make_room(output, text.bytes.len());
                 output.extend_from_slice(&text.bytes);
             }
             buffers.give(text.bytes);
@@ -286,6 +283,23 @@ mod tests {
         assert_eq!((replies.bytes(), replies.waiting()), (0, 0));
         replies.make(&mut output, &mut Vec::new(), &mut buffers, write("8"));
         assert_eq!(output, b"1 2 3 4 5 6 7 8");
+    }
+
+    #[test]
+    fn small_replies_behind_large_ones_do_not_double_the_output() {
+        let (mut replies, mut buffers, mut output) = (Replies::default(), Buffers::default(), Vec::new());
+        let large = 1_000_000;
+        for number in 0..4 {
+            let (value, end) = (replies.expect(), replies.expect());
+            replies.fill(value, vec![b'v'; large], None);
+            replies.fill(end, b"END\r\n".to_vec(), None);
+            assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+            // The head of a value that is lent.
+            let make = |draft: &mut Draft| draft.extend_from_slice(b"VALUE k 0 1000000\r\n");
+            replies.make(&mut output, &mut Vec::new(), &mut buffers, make);
+            let bound = output.len() + large / 10;
+            assert!(output.capacity() <= bound, "{number}: {} for {}", output.capacity(), output.len());
+        }
     }
 
     #[test]
