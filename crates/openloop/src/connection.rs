@@ -93,8 +93,9 @@ pub(crate) struct Connection<J, Wire> {
     /// Bytes of an answer that is not whole.
     pub(crate) partial: Vec<u8>,
     pub(crate) wire: Wire,
-    /// The serial of the last request.
+    /// The serial of the last request, and of the last one before this socket.
     pub(crate) last_serial: u64,
+    pub(crate) before_socket: u64,
     /// The tags that ended last, and whether by an answer: what comes for them comes twice or late.
     pub(crate) ended_tags: VecDeque<(u16, bool)>,
 }
@@ -142,6 +143,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
             partial: Vec::new(),
             wire: Wire::default(),
             last_serial: 0,
+            before_socket: 0,
             ended_tags: VecDeque::new(),
         }
     }
@@ -202,7 +204,14 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.left = self.quota;
         self.partial.clear();
         self.wire = Wire::default();
+        self.before_socket = self.last_serial;
         (self.free_since, self.free_late) = (now, Nanos::ZERO);
+    }
+
+    /// For how long the socket has stood that nothing was sent on; `None` of any other.
+    pub(crate) fn unused_for(&self, now: Time) -> Option<Nanos> {
+        let is_unused = self.up().is_some() && self.last_serial == self.before_socket;
+        is_unused.then(|| now.since(self.free_since))
     }
 
     /// The serial of the next request; no other request in flight has its tag.

@@ -7,7 +7,7 @@ use crate::connection::Link;
 use crate::engine::{Engine, Phase};
 use crate::{Errors, Outcome, Workload};
 
-/// A connection that could not be established again is left alone for this long.
+/// A connection that could not be established again, or was closed this soon with nothing sent on it, is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
 
 /// Why a connection is given up.
@@ -60,7 +60,10 @@ impl<W: Workload> Engine<W> {
             connection.link = Link::Ended;
             return;
         }
-        if was_connecting {
+        // Turned away, as by NGINX at its limit of connections: tried again at once, it would be all that the generator does.
+        let turned_away =
+            connection.session.is_none() && connection.unused_for(now).is_some_and(|t| t < RETRY);
+        if was_connecting || turned_away {
             self.cannot_establish(index, &error.map_or_else(closed_at_once, |error| error.to_string()));
             self.down(index, now);
             return;
