@@ -8,10 +8,11 @@ mod step;
 mod tally;
 pub(crate) mod tools;
 
-use std::thread::ScopedJoinHandle;
+use std::io::Write;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use step::{Outcome, Step};
+use step::{Outcome, Step, When};
 use tally::Tally;
 
 /// Which checks run.
@@ -57,133 +58,167 @@ fn any_seed() -> u64 {
 /// Installs what the tests of this tier need, and says what is still missing. What Debian does not have is not a failure;
 /// what its lock file names and npm could not install is.
 pub(crate) fn tools_for(tier: Tier) -> bool {
+    tools::components(true);
     let clients = tools::prepare(true, tier).clients;
     clients.inspect_err(|why| println!("FAILED: {why}")).is_ok()
 }
 
 /// Runs every check, also after one that fails; true where none does.
 ///
+/// What waits for other machines or for time shares the processors with what computes: packages are installed beside what needs none
+/// of them, and test programs run beside what takes only the time that they leave.
+///
 /// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts
 /// as one failed.
 pub(crate) fn run(request: Request) -> Result<bool, String> {
-    let mut tally = Tally::default();
-    let mut times: Vec<(&str, Duration)> = Vec::new();
     let begin = Instant::now();
-    let tools = tools::prepare(request.install, request.tier);
-    times.push(("tools", begin.elapsed()));
-    let (steps, left): (Vec<_>, Vec<_>) = step::all(&tools, request.shuffle)
-        .into_iter()
-        .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
-    let mut failed = Vec::new();
-    if let Err(why) = &tools.clients {
-        println!("== tools: FAILED: {why}");
-        failed.push("tools");
-        tally.fail_beyond(tally.failed);
-    }
+    let mut sum = Sum::default();
+    tools::components(request.install);
     std::thread::scope(|scope| {
-        let mut beside: Vec<ScopedJoinHandle<'_, Ended>> = Vec::new();
-        for step in &steps {
-            if step.beside {
-                println!("\n== {}: {} (beside the next steps)", step.name, step.shown());
-                beside.push(scope.spawn(|| Ended::of(step)));
+        let mut beside = Vec::new();
+        start(scope, step::without_tools(), &mut beside);
+        let tools = tools::prepare(request.install, request.tier);
+        sum.times.push(("tools", begin.elapsed()));
+        if let Err(why) = &tools.clients {
+            println!("== tools: FAILED: {why}");
+            sum.fail("tools");
+        }
+        let (steps, left): (Vec<_>, Vec<_>) = step::all(&tools, request.shuffle)
+            .into_iter()
+            .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
+        sum.left.extend(left.iter().map(|step| step.name));
+        if !tools.chart && request.tier == Tier::Fast {
+            sum.left.push("tests of the Helm chart");
+        }
+        let (mut idle, steps): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| step.when == When::TestsRun);
+        for step in steps {
+            if step.when == When::TestsAreBuilt {
+                start(scope, vec![step], &mut beside);
                 continue;
             }
-            if step.waits() {
-                for ended in beside.drain(..) {
-                    let Ended { name, outcome, took, tally: of_it, said } =
-                        ended.join().expect("a step returns what failed");
-                    println!(
-                        "\n== {name}, which ran beside others:\n{}",
-                        String::from_utf8_lossy(&said).trim_end()
-                    );
-                    let before = tally.failed;
-                    tally.add(of_it);
-                    note(name, outcome, took, before, &mut tally, &mut failed);
-                    times.push((name, took));
-                }
-            }
             println!("\n== {}: {}", step.name, step.shown());
-            let (start, before) = (Instant::now(), tally.failed);
-            let outcome = step.run(&mut tally, &mut std::io::stdout());
-            note(step.name, outcome, start.elapsed(), before, &mut tally, &mut failed);
-            times.push((step.name, start.elapsed()));
+            let ended = Ended::of(&step, &mut std::io::stdout(), &mut || {
+                beside.drain(..).for_each(|thread| sum.join(thread));
+                start(scope, std::mem::take(&mut idle), &mut beside);
+            });
+            sum.add(ended);
         }
+        beside.drain(..).for_each(|thread| sum.join(thread));
     });
-    let mut left: Vec<&str> = left.iter().map(|step| step.name).collect();
-    if !tools.chart && request.tier == Tier::Fast {
-        left.push("tests of the Helm chart");
-    }
-    print!("{}", summary(&times, begin.elapsed(), &failed, &left, &tally));
-    Ok(tally.failed == 0)
+    print!("{}", sum.closing(begin.elapsed()));
+    Ok(sum.tally.failed == 0)
 }
 
-/// How a step ended that ran beside others.
+/// Runs steps one after the other beside what follows.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    steps: Vec<Step>,
+    beside: &mut Vec<ScopedJoinHandle<'scope, Vec<Ended>>>,
+) {
+    for step in &steps {
+        println!("\n== {}: {} (beside what follows)", step.name, step.shown());
+    }
+    beside.push(scope.spawn(move || steps.iter().map(Ended::beside).collect()));
+}
+
+/// How a step ended.
 struct Ended {
     name: &'static str,
     outcome: Outcome,
     took: Duration,
     tally: Tally,
+    /// What it said, where it ran beside others: in one piece.
     said: Vec<u8>,
 }
 
 impl Ended {
-    fn of(step: &Step) -> Ended {
-        let (start, mut tally, mut said) = (Instant::now(), Tally::default(), Vec::new());
-        let outcome = step.run(&mut tally, &mut said);
-        Ended { name: step.name, outcome, took: start.elapsed(), tally, said }
+    fn of(step: &Step, out: &mut dyn Write, built: &mut dyn FnMut()) -> Ended {
+        let (start, mut tally) = (Instant::now(), Tally::default());
+        let outcome = step.run(&mut tally, out, built);
+        Ended { name: step.name, outcome, took: start.elapsed(), tally, said: Vec::new() }
+    }
+
+    fn beside(step: &Step) -> Ended {
+        let mut said = Vec::new();
+        let ended = Ended::of(step, &mut said, &mut || ());
+        Ended { said, ..ended }
     }
 }
 
-/// Says how a step ended, and counts one that failed as a failed test at least, where `before` it so many had failed.
-fn note(
-    name: &'static str,
-    outcome: Outcome,
-    took: Duration,
-    before: u64,
-    tally: &mut Tally,
-    failed: &mut Vec<&'static str>,
-) {
-    let took = took.as_secs_f64();
-    match outcome {
-        Outcome::Passed => println!("== {name}: passed in {took:.1} s"),
-        Outcome::Skipped(why) => {
-            println!("== {name}: skipped: {why}");
-            tally.skip(format!("{name}: {why}"));
-        }
-        Outcome::Failed(why) => {
-            println!("== {name}: FAILED after {took:.1} s: {why}");
-            failed.push(name);
-            tally.fail_beyond(before);
-        }
-    }
+/// What became of the steps so far.
+#[derive(Default)]
+struct Sum {
+    tally: Tally,
+    times: Vec<(&'static str, Duration)>,
+    failed: Vec<&'static str>,
+    /// What the slow tier has more.
+    left: Vec<&'static str>,
 }
 
-/// The last lines: how long each step took and all `together`, of which some ran beside others, and what became of the tests.
-fn summary(
-    times: &[(&str, Duration)],
-    together: Duration,
-    failed: &[&str],
-    left: &[&str],
-    tally: &Tally,
-) -> String {
-    let times: Vec<String> =
-        times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
-    let mut lines =
-        vec![String::new(), format!("times: {}; together {:.0} s", times.join(", "), together.as_secs_f64())];
-    if !failed.is_empty() {
-        lines.push(format!("failed: {}", failed.join(", ")));
+impl Sum {
+    /// Waits for the steps of a thread, and adds them.
+    fn join(&mut self, thread: ScopedJoinHandle<'_, Vec<Ended>>) {
+        for ended in thread.join().expect("a step returns what failed") {
+            println!(
+                "\n== {}, which ran beside others:\n{}",
+                ended.name,
+                String::from_utf8_lossy(&ended.said).trim_end()
+            );
+            self.add(ended);
+        }
     }
-    if !left.is_empty() {
-        lines.push(format!("left to `cargo xtask ci --all`: {}", left.join(", ")));
+
+    /// Says how a step ended, and counts one that failed as a failed test at least.
+    fn add(&mut self, ended: Ended) {
+        let Ended { name, outcome, took, tally, said: _ } = ended;
+        self.times.push((name, took));
+        let took = took.as_secs_f64();
+        let counted = tally.failed > 0;
+        self.tally.add(tally);
+        match outcome {
+            Outcome::Passed => println!("== {name}: passed in {took:.1} s"),
+            Outcome::Skipped(why) => {
+                println!("== {name}: skipped: {why}");
+                self.tally.skip(format!("{name}: {why}"));
+            }
+            Outcome::Failed(why) => {
+                println!("== {name}: FAILED after {took:.1} s: {why}");
+                self.failed.push(name);
+                self.tally.failed += u64::from(!counted);
+            }
+        }
     }
-    lines.extend(tally.skipped.iter().map(|what| format!("skipped: {what}")));
-    lines.push(format!(
-        "{} passed, {} failed, {} skipped\n",
-        tally.passed,
-        tally.failed,
-        tally.skipped_count()
-    ));
-    lines.join("\n")
+
+    /// Counts what failed and is no step.
+    fn fail(&mut self, name: &'static str) {
+        self.failed.push(name);
+        self.tally.failed += 1;
+    }
+
+    /// The last lines: how long each step took and all `together`, of which some ran beside others, and what became of the tests.
+    fn closing(&self, together: Duration) -> String {
+        let times: Vec<String> =
+            self.times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
+        let mut lines = vec![
+            String::new(),
+            format!("times: {}; together {:.0} s", times.join(", "), together.as_secs_f64()),
+        ];
+        if !self.failed.is_empty() {
+            lines.push(format!("failed: {}", self.failed.join(", ")));
+        }
+        if !self.left.is_empty() {
+            lines.push(format!("left to `cargo xtask ci --all`: {}", self.left.join(", ")));
+        }
+        lines.extend(self.tally.skipped.iter().map(|what| format!("skipped: {what}")));
+        lines.push(format!(
+            "{} passed, {} failed, {} skipped\n",
+            self.tally.passed,
+            self.tally.failed,
+            self.tally.skipped_count()
+        ));
+        lines.join("\n")
+    }
 }
 
 #[cfg(test)]
@@ -192,19 +227,26 @@ mod tests {
 
     #[test]
     fn ends_with_the_count() {
-        let mut tally = Tally::default();
-        tally.passed = 7;
-        let times = [("format", Duration::from_millis(1234))];
-        let check = |failed: &[&str], left: &[&str], tally: &Tally, expect: &str| {
-            assert_eq!(summary(&times, Duration::from_secs(1), failed, left, tally), expect)
+        let ended = |name, outcome, passed, failed| Ended {
+            name,
+            outcome,
+            took: Duration::from_millis(1234),
+            tally: Tally::of(passed, failed),
+            said: Vec::new(),
         };
-        check(&[], &[], &tally, "\ntimes: format 1.2 s; together 1 s\n7 passed, 0 failed, 0 skipped\n");
-        tally.fail_beyond(0);
-        tally.skip("browser: no chromium".into());
-        let expect = "\ntimes: format 1.2 s; together 1 s\nfailed: clippy\n\
+        let check = |sum: &Sum, expect: &str| assert_eq!(sum.closing(Duration::from_secs(1)), expect);
+        let mut sum = Sum::default();
+        sum.add(ended("format", Outcome::Passed, 7, 0));
+        check(&sum, "\ntimes: format 1.2 s; together 1 s\n7 passed, 0 failed, 0 skipped\n");
+        // One that fails counts at least once; tests that it counted are not counted again.
+        sum.add(ended("clippy", Outcome::Failed("3".into()), 0, 0));
+        sum.add(ended("tests", Outcome::Failed("1".into()), 1, 2));
+        sum.add(ended("browser", Outcome::Skipped("no chromium".into()), 0, 0));
+        sum.left = vec!["deny", "advisories"];
+        let expect = "\ntimes: format 1.2 s, clippy 1.2 s, tests 1.2 s, browser 1.2 s; together 1 s\nfailed: clippy, tests\n\
                       left to `cargo xtask ci --all`: deny, advisories\n\
-                      skipped: browser: no chromium\n7 passed, 1 failed, 1 skipped\n";
-        check(&["clippy"], &["deny", "advisories"], &tally, expect);
+                      skipped: browser: no chromium\n8 passed, 3 failed, 1 skipped\n";
+        check(&sum, expect);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Tier;
 use super::programs::{self, Program};
 use super::tally::Tally;
-use super::tools::{BPF_FEATURES, Tools, as_by_hand};
+use super::tools::{BPF_FEATURES, Tools, as_by_hand, find};
 
 /// The root of this repository, where the commands run.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -21,8 +21,20 @@ pub(super) struct Step {
     /// Variables of its environment.
     env: Vec<(String, String)>,
     reading: Reading,
-    /// Whether it runs beside the steps that follow, up to the next that runs test programs.
-    pub(super) beside: bool,
+    pub(super) when: When,
+}
+
+/// When a check runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Alone, in its turn.
+    InTurn,
+    /// While tools are installed, of which it needs none.
+    ToolsAreInstalled,
+    /// From its turn on, until test programs are built.
+    TestsAreBuilt,
+    /// While test programs run: on the time of the processors that they leave.
+    TestsRun,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +57,25 @@ pub(super) enum Outcome {
     Skipped(String),
 }
 
-/// All checks of both tiers, the quick ones first. With `shuffle`, tests run in the order that this seed gives.
+/// A command of cargo, which passes by its exit status.
+fn cargo(tier: Tier, name: &'static str, arguments: &str) -> Step {
+    let command = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
+    Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status, when: When::InTurn }
+}
+
+/// The checks that need nothing but the Rust toolchain, the quick ones first.
+pub(super) fn without_tools() -> Vec<Step> {
+    let checks = [
+        ("format", "fmt --all --check"),
+        ("tidy", "xtask tidy"),
+        ("clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
+    ];
+    let step =
+        |(name, arguments)| Step { when: When::ToolsAreInstalled, ..cargo(Tier::Fast, name, arguments) };
+    checks.map(step).into()
+}
+
+/// All other checks of both tiers. With `shuffle`, tests run in the order that this seed gives.
 ///
 /// Nearly all code is compiled twice: by clippy with the features that a build has by default, and by the tests with the
 /// programs in the kernel as well where they can be built. Each other set of features compiles most of the
@@ -53,10 +83,6 @@ pub(super) enum Outcome {
 pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     use Tier::{Fast, Slow};
     let bpf = tools.bpf.is_ok();
-    let cargo = |tier, name, arguments: &str| {
-        let command = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
-        Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status, beside: false }
-    };
     let deny = |name, arguments: &str, reading| {
         let command = tools.deny.as_ref().map_err(String::clone).map(|program: &PathBuf| {
             let program = program.display().to_string();
@@ -64,7 +90,7 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         });
         // It takes longer to compile cargo-deny than to run all other checks but the tests.
         let tier = if tools.deny.is_ok() { Fast } else { Slow };
-        Step { name, tier, command, env: Vec::new(), reading, beside: false }
+        Step { name, tier, command, env: Vec::new(), reading, when: When::InTurn }
     };
     let tests = |tier, name, arguments: &str| {
         let mut arguments = format!("test {arguments} --locked --no-fail-fast -- --show-output");
@@ -105,26 +131,22 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     let movies_tests = Program::command("movies", &movies(&[]), Path::new(ROOT));
     let movies_build = Step {
         command: Ok(movies(&["--build"]).into_iter().map(str::to_owned).collect()),
-        beside: true,
+        when: When::TestsAreBuilt,
         ..cargo(Fast, "build of the movie site", "")
     };
+    let documentation = cargo(Fast, "documentation", "doc --workspace --no-deps --locked");
+    let documentation =
+        Step { when: When::TestsRun, ..with_env("RUSTDOCFLAGS", "-D warnings", documentation) };
     let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
     steps.extend([
         movies_build,
-        cargo(Fast, "format", "fmt --all --check"),
-        cargo(Fast, "tidy", "xtask tidy"),
-        cargo(Fast, "clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
         deny("deny", "check --hide-inclusion-graph bans licenses sources", Reading::Status),
         deny("advisories", "check --hide-inclusion-graph advisories", no_database),
         Step {
             reading: Reading::Programs(vec![movies_tests]),
             ..tests(Fast, "tests", &format!("--workspace{features}"))
         },
-        with_env(
-            "RUSTDOCFLAGS",
-            "-D warnings",
-            cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
-        ),
+        documentation,
         slow_tests(tests(Slow, "slow tests", &format!("--workspace --lib --bins --tests{features}"))),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
@@ -184,22 +206,22 @@ impl Step {
         format!("{env}{words}")
     }
 
-    /// Whether steps that run beside others must have ended before it.
-    pub(super) fn waits(&self) -> bool {
-        matches!(self.reading, Reading::Programs(_))
-    }
-
-    /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output.
-    pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write) -> Outcome {
+    /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output. `built` is called when test
+    /// programs are built, before they run.
+    pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write, built: &mut dyn FnMut()) -> Outcome {
         let words = match &self.command {
             Ok(words) => words,
             Err(why) => return Outcome::Skipped(why.clone()),
         };
-        self.run_words(words, tally, out)
+        self.run_words(words, tally, out, built)
             .unwrap_or_else(|error| Outcome::Failed(format!("cannot run {}: {error}", words[0])))
     }
 
     fn command(&self, words: &[String]) -> Command {
+        // Tests keep time, so what runs beside them gets processors that are idle. Source: sched(7), SCHED_IDLE.
+        let idle = ["chrt", "--idle", "0"].map(str::to_owned);
+        let before = if self.when == When::TestsRun && find("chrt").is_some() { &idle[..] } else { &[] };
+        let words = [before, words].concat();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(ROOT).envs(self.env.iter().cloned());
         as_by_hand(&mut command);
@@ -213,6 +235,7 @@ impl Step {
         others: &[Program],
         tally: &mut Tally,
         out: &mut dyn Write,
+        built: &mut dyn FnMut(),
     ) -> io::Result<Outcome> {
         let (cargo, harness) =
             words.split_at(words.iter().position(|word| word == "--").unwrap_or(words.len()));
@@ -223,21 +246,23 @@ impl Step {
         let start = Instant::now();
         let build = ["--no-run", "--message-format=json-render-diagnostics"].map(str::to_owned);
         let mut child = self.command(&[cargo, &build].concat()).stdout(Stdio::piped()).spawn()?;
-        let built = lines(child.stdout.take()).filter_map(|line| Program::read(&line, &runner, harness));
-        let all: Vec<Program> = built.chain(others.iter().cloned()).collect();
+        let ours = lines(child.stdout.take()).filter_map(|line| Program::read(&line, &runner, harness));
+        let all: Vec<Program> = ours.chain(others.iter().cloned()).collect();
         let status = child.wait()?;
         if !status.success() {
             return Ok(Outcome::Failed(format!("it does not compile: {status}")));
         }
         let at_once = programs::at_once();
         let took = start.elapsed().as_secs_f64();
-        writeln!(out, "built in {took:.1} s; {} programs run, {at_once} at a time", all.len())?;
+        writeln!(out, "built in {took:.1} s")?;
+        built();
+        writeln!(out, "\n{} programs run, {at_once} at a time", all.len())?;
         let mut well = programs::run(all, at_once, tally, out)?;
         // Named targets leave the examples in documentation out.
         if !words.iter().any(|word| word == "--tests") {
             let doc = [&cargo[..2], &["--doc".to_owned()], &cargo[2..], &["--".to_owned()], harness].concat();
             let doc = Step { reading: Reading::Tests, ..self.with(doc) };
-            well &= doc.run(tally, out) == Outcome::Passed;
+            well &= doc.run(tally, out, &mut || ()) == Outcome::Passed;
         }
         Ok(if well { Outcome::Passed } else { Outcome::Failed("a test program failed".into()) })
     }
@@ -250,21 +275,27 @@ impl Step {
             command: Ok(words),
             env: self.env.clone(),
             reading: Reading::Status,
-            beside: false,
+            when: When::InTurn,
         }
     }
 
-    fn run_words(&self, words: &[String], tally: &mut Tally, out: &mut dyn Write) -> io::Result<Outcome> {
+    fn run_words(
+        &self,
+        words: &[String],
+        tally: &mut Tally,
+        out: &mut dyn Write,
+        built: &mut dyn FnMut(),
+    ) -> io::Result<Outcome> {
         let mut command = self.command(words);
         let (status, lacking) = match &self.reading {
-            Reading::Programs(others) => return self.run_programs(words, others, tally, out),
+            Reading::Programs(others) => return self.run_programs(words, others, tally, out, built),
             // Beside others its output comes in one piece.
-            Reading::Status if self.beside => {
-                let mut child = command.stdout(Stdio::piped()).spawn()?;
-                for line in lines(child.stdout.take()) {
-                    writeln!(out, "{line}")?;
-                }
-                (child.wait()?, None)
+            Reading::Status if self.when != When::InTurn => {
+                let mut said = tempfile::tempfile()?;
+                let status = command.stdout(said.try_clone()?).stderr(said.try_clone()?).status()?;
+                said.rewind()?;
+                io::copy(&mut said, out)?;
+                (status, None)
             }
             Reading::Status => (command.status()?, None),
             Reading::Tests => {
@@ -314,7 +345,7 @@ mod tests {
             command: Err("nothing".into()),
             env: Vec::new(),
             reading,
-            beside: false,
+            when: When::InTurn,
         }
     }
 
@@ -324,7 +355,7 @@ mod tests {
             let command = command.map(|script| ["sh", "-c", script].map(str::to_owned).to_vec());
             let command = command.map_err(str::to_owned);
             let step = Step { command, env: vec![("A".into(), "b".into())], ..step(reading) };
-            assert_eq!(step.run(&mut Tally::default(), &mut Vec::new()), expect);
+            assert_eq!(step.run(&mut Tally::default(), &mut Vec::new(), &mut || ()), expect);
         };
         let lacking = || Reading::Lacking { said: "no network", why: "offline" };
         let failed = || Outcome::Failed("exit status: 3".into());
@@ -349,15 +380,33 @@ mod tests {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let step = Step { command: Ok(command), ..step(Reading::Tests) };
         let mut out = Vec::new();
-        assert_eq!(step.run(&mut tally, &mut out), Outcome::Failed("exit status: 1".into()));
+        assert_eq!(step.run(&mut tally, &mut out, &mut || ()), Outcome::Failed("exit status: 1".into()));
         assert_eq!(tally.passed, 4);
         let expect = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured\nlast \u{fffd}\n";
         assert_eq!(String::from_utf8(out).unwrap(), expect);
     }
 
+    #[test]
+    fn what_runs_beside_others_is_read_in_one_piece_and_leaves_tests_their_time() {
+        let check = |when: When, expect: &str| {
+            let script = "echo one >&2; echo two; cut -d ' ' -f 41 /proc/self/stat";
+            let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+            let step = Step { command: Ok(command), when, ..step(Reading::Status) };
+            let mut out = Vec::new();
+            assert_eq!(step.run(&mut Tally::default(), &mut out, &mut || ()), Outcome::Passed);
+            assert_eq!(String::from_utf8(out).unwrap(), expect);
+        };
+        // The policy of its scheduling: 0 is that of others, 5 is idle. Source: proc_pid_stat(5).
+        check(When::ToolsAreInstalled, "one\ntwo\n0\n");
+        if find("chrt").is_none() {
+            return println!("skipped: no chrt here; `apt-get install util-linux` brings it");
+        }
+        check(When::TestsRun, "one\ntwo\n5\n");
+    }
+
     /// The commands of a tier, by name.
     fn shown(tools: &Tools, tier: Tier, shuffle: Option<u64>) -> Vec<(&'static str, String)> {
-        let steps = all(tools, shuffle).into_iter().filter(|step| step.tier == tier);
+        let steps = without_tools().into_iter().chain(all(tools, shuffle)).filter(|step| step.tier == tier);
         steps.map(|step| (step.name, step.shown())).collect()
     }
 
@@ -373,18 +422,18 @@ mod tests {
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
         let expect = [
-            "build of the movie site",
             "format",
             "tidy",
             "clippy",
+            "build of the movie site",
             "deny",
             "advisories",
             "tests",
             "documentation",
         ];
         assert_eq!(names, expect);
-        assert_eq!(fast[0].1, "sh apps/movies/test.sh --build apps/movies target/movies");
-        assert_eq!(fast[1].1, "cargo fmt --all --check");
+        assert_eq!(fast[0].1, "cargo fmt --all --check");
+        assert_eq!(fast[3].1, "sh apps/movies/test.sh --build apps/movies target/movies");
         assert_eq!(fast[4].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
         let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
         assert_eq!(fast[6].1, tests);
@@ -411,7 +460,7 @@ mod tests {
             chart: false,
         };
         let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        let fast = ["build of the movie site", "format", "tidy", "clippy", "tests", "documentation"];
+        let fast = ["format", "tidy", "clippy", "build of the movie site", "tests", "documentation"];
         assert_eq!(names(Tier::Fast), fast);
         assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
         // Without clang the tests have the features of a default build.
@@ -428,8 +477,9 @@ mod tests {
             chart: false,
         };
         let steps = shown(&tools, Tier::Fast, Some(7));
+        let steps = &steps[without_tools().len()..];
         assert_eq!(steps[0].1, "cargo build --workspace --examples --locked", "the tests start them");
-        let tests = &steps[5].1;
+        let tests = &steps[2].1;
         assert!(tests.contains("_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1' cargo test"), "{tests}");
         assert!(tests.ends_with(" -Z unstable-options --shuffle-seed 7"), "{tests}");
         assert_eq!(runner_variable("x86_64"), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");

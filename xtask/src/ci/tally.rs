@@ -25,6 +25,11 @@ enum Part {
 }
 
 impl Tally {
+    #[cfg(test)]
+    pub(super) fn of(passed: u64, failed: u64) -> Tally {
+        Tally { passed, failed, ..Tally::default() }
+    }
+
     /// Takes one line of `cargo test -- --show-output`; true where a reader should see it.
     ///
     /// A test that lacks something prints `skipped: REASON` and returns. The harness counts it as passed and

@@ -128,15 +128,19 @@ pub(super) struct Tools {
     pub(super) chart: bool,
 }
 
-/// Looks for everything and, with `install`, fetches what is missing; says what it does. What is compiled from source
-/// for minutes is fetched for the slow tier only.
-pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
+/// Looks for the parts of the toolchain that checks of the source need and, with `install`, fetches what is missing.
+pub(super) fn components(install: bool) {
     for (subcommand, component) in COMPONENTS {
         if install && !quiet(Command::new("cargo").args([subcommand, "--version"])) {
             // Where this fails, the check itself says what is missing.
             run(Command::new("rustup").args(["component", "add", component]));
         }
     }
+}
+
+/// Looks for everything else and, with `install`, fetches what is missing; says what it does. What is compiled from source
+/// for minutes is fetched for the slow tier only.
+pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
         let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF)).chain(absent_of(&FOR_PYTHON));
