@@ -30,10 +30,10 @@ enum Role {
 /// Generate load on this machine for a coordinator, taillight load … --agents HOST:PORT; or with --role server run
 /// the server that is measured, for taillight load … --server-agent HOST:PORT.
 ///
-/// Any client that can open a session can have load sent from here, to any address, or have Sphinx, memcached and
-/// nginx started, over files that are made for it, and no other program but those of --allow. Beyond loopback a
-/// session needs authentication: certificates of both sides, or a token (also from the environment variable
-/// TAILLIGHT_TOKEN).
+/// Any client that can open a session can have load sent from here, to any address, or with --role server have any
+/// application that comes with this program started, over files that are made for it, and no other program but those
+/// of --allow. Beyond loopback a session needs authentication: certificates of both sides, or a token (also from the
+/// environment variable TAILLIGHT_TOKEN).
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
     /// Address to listen on; port 0 takes a free one.
