@@ -52,9 +52,12 @@ struct Download {
 /// The end of a step: of which session, which one, and how.
 type End = (u64, usize, StepEnd);
 
+/// What a session loads. Boxed, or the engine would be compiled for each test.
+type Script<'a> = Box<dyn FnMut(u64) -> Vec<Wanted> + 'a>;
+
 /// Sessions that load what a script says, each by a route of its own.
-struct Downloads<S> {
-    script: S,
+struct Downloads<'a> {
+    script: Script<'a>,
     route: fn(u64) -> Route,
     /// The ages of those under way at the start.
     ages: Vec<Nanos>,
@@ -65,14 +68,15 @@ struct Downloads<S> {
     took: Distribution,
 }
 
-impl<S: FnMut(u64) -> Vec<Wanted>> Downloads<S> {
-    fn new(route: fn(u64) -> Route, script: S) -> Downloads<S> {
+impl<'a> Downloads<'a> {
+    fn new(route: fn(u64) -> Route, script: impl FnMut(u64) -> Vec<Wanted> + 'a) -> Downloads<'a> {
+        let script = Box::new(script);
         let took = Distribution::over_time("took", Nanos::from_secs(1));
         Downloads { script, route, ages: Vec::new(), timeout: None, ends: Rc::default(), took }
     }
 }
 
-impl<S: FnMut(u64) -> Vec<Wanted>> Workload for Downloads<S> {
+impl Workload for Downloads<'_> {
     type Job = Download;
     type Wire = ();
 
@@ -213,14 +217,11 @@ fn setup(sessions_per_s: f64, seed: u64) -> Setup {
     setup
 }
 
-fn run<S: FnMut(u64) -> Vec<Wanted>>(setup: Setup, downloads: Downloads<S>) -> (Recording, Vec<End>) {
+fn run(setup: Setup, downloads: Downloads<'_>) -> (Recording, Vec<End>) {
     run_against(setup, downloads, Server::default())
 }
 
-fn run_against<S>(setup: Setup, downloads: Downloads<S>, server: Server) -> (Recording, Vec<End>)
-where
-    S: FnMut(u64) -> Vec<Wanted>,
-{
+fn run_against(setup: Setup, downloads: Downloads<'_>, server: Server) -> (Recording, Vec<End>) {
     let ends = Rc::clone(&downloads.ends);
     let servers = vec![(Box::new(server) as Box<dyn Program>, setup.plan.endpoints.clone())];
     let recording = setup.run_against(downloads, servers);

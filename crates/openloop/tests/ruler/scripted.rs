@@ -59,15 +59,18 @@ impl Ask {
     }
 }
 
+/// What is asked for an arrival, each at its endpoint. Boxed, or the engine would be compiled for each test.
+type Script<'a> = Box<dyn FnMut(u64) -> Vec<(usize, Ask)> + 'a>;
+
 /// Sends what `script` says for each arrival; operation 0 are the arrivals, operation 1 what follows from them.
-pub(crate) struct Scripted<S> {
-    script: S,
+pub(crate) struct Scripted<'a> {
+    script: Script<'a>,
     sent: u64,
 }
 
-impl<S: FnMut(u64) -> Vec<(usize, Ask)>> Scripted<S> {
-    pub(crate) fn new(script: S) -> Scripted<S> {
-        Scripted { script, sent: 0 }
+impl<'a> Scripted<'a> {
+    pub(crate) fn new(script: impl FnMut(u64) -> Vec<(usize, Ask)> + 'a) -> Scripted<'a> {
+        Scripted { script: Box::new(script), sent: 0 }
     }
 
     /// Every answer carries the number of its request: a wrong match is not an answer of this protocol.
@@ -93,7 +96,7 @@ impl<S: FnMut(u64) -> Vec<(usize, Ask)>> Scripted<S> {
     }
 }
 
-impl<S: FnMut(u64) -> Vec<(usize, Ask)>> Workload for Scripted<S> {
+impl Workload for Scripted<'_> {
     type Job = Ask;
     type Wire = ();
 

@@ -25,9 +25,12 @@ struct Viewer {
     at: usize,
 }
 
+/// The steps of a session. Boxed, or the engine would be compiled for each test.
+type Script<'a> = Box<dyn FnMut(u64) -> Vec<Scripted> + 'a>;
+
 /// Sessions of this script; one that fails loses the rest, if `fragile`.
-struct Viewers<S> {
-    script: S,
+struct Viewers<'a> {
+    script: Script<'a>,
     fragile: bool,
     /// The ages of those under way at the start.
     ages: Vec<Nanos>,
@@ -37,13 +40,14 @@ struct Viewers<S> {
     open: u64,
 }
 
-impl<S: FnMut(u64) -> Vec<Scripted>> Viewers<S> {
-    fn new(script: S) -> Viewers<S> {
+impl<'a> Viewers<'a> {
+    fn new(script: impl FnMut(u64) -> Vec<Scripted> + 'a) -> Viewers<'a> {
+        let script = Box::new(script);
         Viewers { script, fragile: false, ages: Vec::new(), sent: 0, ends: Vec::new(), open: 0 }
     }
 }
 
-impl<S: FnMut(u64) -> Vec<Scripted>> Workload for Viewers<S> {
+impl Workload for Viewers<'_> {
     type Job = Viewer;
     type Wire = ();
 
@@ -124,7 +128,7 @@ fn setup(sessions_per_s: f64, most: usize, seed: u64) -> Setup {
     setup
 }
 
-fn run<S: FnMut(u64) -> Vec<Scripted>>(setup: Setup, viewers: Viewers<S>) -> Recording {
+fn run(setup: Setup, viewers: Viewers<'_>) -> Recording {
     let servers = vec![(Box::new(Obedient::default()) as Box<dyn Program>, setup.plan.endpoints.clone())];
     setup.run_against(viewers, servers)
 }
