@@ -108,7 +108,7 @@ impl Started {
         self.instances.iter_mut().for_each(|instance| instance.process.terminate());
         for instance in self.instances.drain(..) {
             // That it had to be killed changes nothing about what was measured.
-            let _ = instance.process.stop(grace);
+            let _ = instance.stop(grace);
         }
     }
 }

@@ -4,24 +4,26 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
-use crate::guardian::{line, quoted};
-use crate::{Form, Spec, User, lxc, network, owner, tool};
+use crate::guardian::{self, line, quoted};
+use crate::{Form, Spec, User, lxc, network, own_folder, owner, tool};
 
-/// Removes the bridges, containers and images of programs like this one that have ended, and returns the names of what
-/// there was; `forms` are those whose engines are asked, too.
+/// Removes the folders, bridges, containers and images of programs like this one that have ended, and returns the names of
+/// what there was; `forms` are those whose engines are asked, too.
 ///
 /// A guardian does that at once where it can; what is left to this is a guardian that was killed itself, and what
-/// outlived the machine's last boot. Only root's are removed, and only by root. Cost: 5 ms, an engine's 0.2 s.
+/// outlived the machine's last boot. Only what is this user's is removed, and other things than folders only by root. Cost:
+/// 5 ms, an engine's 0.2 s.
 pub fn clean_up(forms: &[Form]) -> Vec<String> {
     if !User::is_root() {
-        return Vec::new();
+        return clean_folders();
     }
     let engines: Vec<Engine> = forms
         .iter()
         .filter(|form| **form == Form::Docker)
         .filter_map(|form| Engine::find(*form, Path::new("/"), true).ok())
         .collect();
-    let mut found: BTreeSet<String> = network::present().into_iter().chain(folders()).collect();
+    let folders = orphans(&roots()).into_iter().filter_map(|path| name_of(&path));
+    let mut found: BTreeSet<String> = network::present().into_iter().chain(folders).collect();
     for name in engines.iter().flat_map(Engine::names) {
         found.extend(owner::name_in(&name).map(str::to_owned));
     }
@@ -34,10 +36,45 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
         let mut script: Vec<String> = engines.iter().chain(&podman).map(|engine| engine.undo(name)).collect();
         script.push(containers(name, None));
         script.push(network::undo(name));
-        // What cannot be removed is found again the next time.
-        let _ = tool::run(Spec::new("clean-up", "/bin/sh").args(["-c", &script.join("\n")]), "dash");
+        run(&script.join("\n"));
     }
+    // What is left of them by now was no container's.
+    clean_folders();
     found.into_iter().collect()
+}
+
+/// Removes what folders are left of programs of this user's that have ended, and ends what runs in them; returns their names.
+pub(crate) fn clean_folders() -> Vec<String> {
+    let found = orphans(&roots());
+    found.iter().for_each(|path| run(&own_folder::undo(path)));
+    found.iter().filter_map(|path| name_of(path)).collect()
+}
+
+fn run(script: &str) {
+    let script = guardian::with_path(script);
+    // What cannot be removed is found again the next time.
+    let _ = tool::run(Spec::new("clean-up", "/bin/sh").args(["-c", &script]), "dash");
+}
+
+/// Where folders are made, unless a user names another place.
+fn roots() -> BTreeSet<PathBuf> {
+    let all = [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
+    all.iter().filter_map(|root| fs::canonicalize(root).ok()).collect()
+}
+
+fn name_of(folder: &Path) -> Option<String> {
+    owner::name_in(&folder.file_name()?.to_string_lossy()).map(str::to_owned)
+}
+
+/// The folders in `roots` that are this user's and whose programs have ended: that no process has the id is not enough, as it
+/// may be one of another container that shares the folder; such a one has it locked.
+fn orphans(roots: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = roots.iter().filter_map(|root| fs::read_dir(root).ok()).flatten().flatten();
+    let ours = entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user));
+    ours.map(|entry| entry.path())
+        .filter(|path| name_of(path).is_some_and(|name| owner::is_orphan(&name)) && owner::lock(path).is_ok())
+        .collect()
 }
 
 /// The script that removes the containers of `name`, of LXC where there is no `engine`, and their folder.
@@ -49,14 +86,6 @@ pub(crate) fn containers(name: &str, engine: Option<&Engine>) -> String {
 /// Where the containers of `name` have their files.
 pub(crate) fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(name)
-}
-
-/// The names of the folders of containers that are there, of this user.
-fn folders() -> Vec<String> {
-    let user = rustix::process::geteuid().as_raw();
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let ours = entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user));
-    ours.filter_map(|entry| owner::name_in(&entry.file_name().to_string_lossy()).map(str::to_owned)).collect()
 }
 
 /// The script that unmounts what is mounted under `folder`, the innermost first, and removes it.
@@ -74,6 +103,26 @@ fn remove(folder: &Path) -> String {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn folders_of_ended_programs_are_found_and_no_others() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let path = root.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        };
+        // Process ids are below 2²².
+        let (orphan, used) = (make(&owner::name("0000", 1 << 22, 1)), make(&owner::name("0000", 1 << 22, 2)));
+        make(&owner::fresh());
+        make("tl-other");
+        let lock = owner::lock(&used).unwrap();
+        let roots = BTreeSet::from([root.path().to_owned()]);
+        assert_eq!(orphans(&roots), [orphan.clone()]);
+        drop(lock);
+        run(&own_folder::undo(&orphan));
+        assert_eq!(orphans(&roots), [used]);
+    }
 
     #[test]
     fn a_folder_is_removed_with_what_is_mounted_in_it() {

@@ -7,9 +7,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::guardian::{self, line};
-use crate::tool::{lacking, run};
+use crate::tool::{lacking, run, run_within};
 use crate::{Error, Form, Spec, find_program};
 
 /// What containers and images of ours are labelled with.
@@ -22,6 +23,7 @@ const PODMAN_LIMITS: &str = "[containers]\ndefault_ulimits = [\"nofile=16384:163
                              [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\n";
 
 /// podman or docker, and how it is called.
+#[derive(Clone)]
 pub(crate) struct Engine {
     form: Form,
     program: PathBuf,
@@ -30,6 +32,8 @@ pub(crate) struct Engine {
     env: Vec<(String, String)>,
 }
 
+/// How long an image may take to come: 2 GB at 20 Mbit/s.
+const PULL_WAIT: Duration = Duration::from_secs(15 * 60);
 /// The variable that names podman's configuration, in place of the user's.
 const CONFIGURATION: &str = "CONTAINERS_CONF";
 
@@ -161,6 +165,17 @@ impl Engine {
         start.name = spec.name.clone();
         start.stop = spec.stop;
         start
+    }
+
+    /// Removes a container, whatever it does.
+    pub(crate) fn remove(&self, container: &str) {
+        // One that is gone already is as well.
+        let _ = self.call(&["rm", "-f", container]);
+    }
+
+    /// Fetches an image of a user's. Errors: it cannot be had, with the engine's last words.
+    pub(crate) fn pull(&self, image: &str) -> Result<(), Error> {
+        run_within(self.spec(&["pull", "--quiet", image]), self.form.name(), PULL_WAIT).map(drop)
     }
 
     /// The first process of a container, as this machine counts; `None` while there is none.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::program::BESIDE_PATH;
+
 /// How long to wait for an undo; an image of some MB is removed within a second.
 const UNDO_WAIT: Duration = Duration::from_secs(30);
 
@@ -14,27 +16,22 @@ const UNDO_WAIT: Duration = Duration::from_secs(30);
 /// The kernel kills children of a process that dies, but a bridge or a container is not a child. The shell waits for
 /// the end of its input, whose other end only this process holds: a planned stop, a panic, Ctrl-C and SIGKILL all
 /// close it, so that every end takes the same path. It leads a process group of its own, so that a terminal's Ctrl-C
-/// does not reach it.
+/// does not reach it, and ignores what a service manager sends to all processes of a control group.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
+    undo: String,
 }
 
 impl Guardian {
     /// Starts it *before* what it will undo is made; `undo` is a script of the shell that does nothing where there is
     /// nothing to undo.
     pub(crate) fn start(undo: &str) -> io::Result<Guardian> {
+        let undo = with_path(undo);
         // `read` rather than `cat`: no second process sleeps beside a measurement.
-        let script = format!("while read -r _; do :; done\n{undo}\nexit 0");
-        let child = Command::new("/bin/sh")
-            .args(["-c", &script])
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        Ok(Guardian { child })
+        let script = format!("trap '' HUP INT QUIT TERM\nwhile read -r _; do :; done\n{undo}\nexit 0");
+        let child = shell(&script).stdin(Stdio::piped()).process_group(0).spawn()?;
+        Ok(Guardian { child, undo })
     }
 
     /// Its process id.
@@ -56,11 +53,23 @@ impl Drop for Guardian {
                 }
             }
         });
-        // One that takes longer goes on by itself.
-        if ended == Ok(1) {
-            let _ = self.child.wait();
+        // One that takes longer goes on by itself; what one that was killed has left undone is done here.
+        if ended == Ok(1) && !self.child.wait().is_ok_and(|status| status.success()) {
+            let _ = shell(&self.undo).stdin(Stdio::null()).status();
         }
     }
+}
+
+/// `script` as a process that says nothing.
+fn shell(script: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script]).current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
+    shell
+}
+
+/// `script` with the folders in which [`crate::find_program`] looks beside `PATH`, which a service's may leave out.
+pub(crate) fn with_path(script: &str) -> String {
+    format!("PATH=\"$PATH:{}:/sbin:/bin\"\n{script}", BESIDE_PATH.join(":"))
 }
 
 /// `words` as a line of the shell.
@@ -111,6 +120,27 @@ mod tests {
         drop(guardian);
         assert!(!file.exists());
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn undoes_also_when_it_was_killed_before() {
+        for signal in ["TERM", "HUP", "KILL"] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("a file");
+            std::fs::write(&file, "").unwrap();
+            let guardian = Guardian::start(&line(&["rm", "-f", &file.display().to_string()])).unwrap();
+            let killed = Command::new("kill").args(["-s", signal, &guardian.pid().to_string()]).status();
+            assert!(killed.unwrap().success());
+            assert!(file.exists(), "its owner is there: {signal}");
+            drop(guardian);
+            assert!(!file.exists(), "{signal}");
+        }
+    }
+
+    #[test]
+    fn programs_are_found_beside_the_path() {
+        let found = shell(&with_path("command -v rm")).env("PATH", "/no/such/folder").status();
+        assert!(found.unwrap().success());
     }
 
     #[test]

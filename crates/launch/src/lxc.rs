@@ -48,6 +48,8 @@ pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error
         .args(spec.command_line());
     start.env = spec.env.clone();
     start.cpus = spec.cpus.clone();
+    // It hands on what it receives.
+    start.stop = spec.stop;
     Ok(start)
 }
 

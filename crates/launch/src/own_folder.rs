@@ -15,6 +15,8 @@ use crate::{Error, User, owner};
 #[derive(Debug)]
 pub struct OwnFolder {
     path: PathBuf,
+    /// Locked as long as this process lives, also for those who cannot see it.
+    _lock: fs::File,
     // Dropping it undoes.
     _guardian: Guardian,
 }
@@ -24,6 +26,12 @@ impl OwnFolder {
     ///
     /// Errors: it cannot be made there.
     pub fn make(parent: &Path) -> Result<OwnFolder, Error> {
+        // What removes it runs elsewhere, and compares it with paths that the kernel tells.
+        let parent = fs::canonicalize(parent).map_err(|source| Error::Os {
+            name: parent.display().to_string(),
+            doing: "cannot make a folder in it",
+            source,
+        })?;
         let path = parent.join(owner::fresh());
         let os = |doing| {
             let name = path.display().to_string();
@@ -31,10 +39,11 @@ impl OwnFolder {
         };
         let guardian = Guardian::start(&undo(&path)).map_err(os("cannot start what removes the folder"))?;
         fs::create_dir(&path).map_err(os("cannot make the folder"))?;
+        let lock = owner::lock(&path).map_err(os("cannot lock the folder"))?;
         // Whatever this process's mask of permissions is.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&path, open).map_err(os("cannot open the folder to others"))?;
-        Ok(OwnFolder { path, _guardian: guardian })
+        Ok(OwnFolder { path, _lock: lock, _guardian: guardian })
     }
 
     /// Where it is.
@@ -55,7 +64,7 @@ impl OwnFolder {
 /// The script that ends what runs in `folder`, and removes it.
 ///
 /// Twice, as a process may have started another between being listed and being killed.
-fn undo(folder: &Path) -> String {
+pub(crate) fn undo(folder: &Path) -> String {
     let folder = folder.display().to_string();
     format!(
         "for turn in 1 2; do \
@@ -88,6 +97,24 @@ mod tests {
         assert!(!path.exists());
         assert!(!inside.wait(Duration::from_secs(60)).unwrap().success());
         assert!(outside.is_running(), "what runs elsewhere stays");
+    }
+
+    #[test]
+    fn a_folder_below_a_link_goes_with_what_runs_in_it() {
+        let outer = tempfile::tempdir().unwrap();
+        let (parent, link) = (outer.path().join("parent"), outer.path().join("link"));
+        fs::create_dir(&parent).unwrap();
+        std::os::unix::fs::symlink(&parent, &link).unwrap();
+        let folder = OwnFolder::make(&link).unwrap();
+        let path = folder.path().to_owned();
+        let mut inside =
+            Process::spawn(Spec::new("sleep", "sleep").arg("600").dir(link.join(path.file_name().unwrap())))
+                .unwrap();
+        drop(folder);
+        assert!(!path.exists());
+        assert!(!inside.wait(Duration::from_secs(60)).unwrap().success());
+        let here = OwnFolder::make(Path::new(".")).unwrap();
+        assert!(here.path().is_absolute(), "{}", here.path().display());
     }
 
     #[test]

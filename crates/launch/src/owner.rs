@@ -2,9 +2,10 @@
 //!
 //! A bridge, a container or an image outlives the process that made it. Its name carries the process and the boot
 //! that it ran in: `tl`, 4 hexadecimal digits of the boot id, 5 base-36 digits of the process id, 2 of a counter. With
-//! the letter that tells an interface's end it has 14 of the 15 characters that Linux allows a network interface.
+//! the two that tell a link's place it has the 15 characters that Linux allows a network interface.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +27,7 @@ pub(crate) fn fresh() -> String {
     name(&boot(), std::process::id(), count)
 }
 
-fn name(boot: &str, pid: u32, count: u32) -> String {
+pub(crate) fn name(boot: &str, pid: u32, count: u32) -> String {
     format!("{PREFIX}{boot}{}{}", base_36(pid, PID_DIGITS), base_36(count, COUNT_DIGITS))
 }
 
@@ -42,6 +43,15 @@ pub(crate) fn name_in(text: &str) -> Option<&str> {
 /// ended.
 pub(crate) fn is_orphan(name: &str) -> bool {
     is_orphan_at(name, &boot(), |pid| Path::new("/proc").join(pid.to_string()).exists())
+}
+
+/// Locks a folder until the file is dropped or this process ends.
+///
+/// Errors: another has it locked, or it cannot be opened.
+pub(crate) fn lock(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
 }
 
 fn is_orphan_at(name: &str, boot: &str, alive: impl Fn(u32) -> bool) -> bool {

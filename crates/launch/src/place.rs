@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, Engine, From};
 use crate::guardian::Guardian;
 use crate::network::Network;
-use crate::{Error, Form, Process, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
+use crate::{Ended, Error, Form, Process, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
 
 /// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
@@ -70,6 +70,8 @@ pub struct Instance {
     pid: u32,
     /// What its container is called.
     container: Option<String>,
+    /// The engine that runs it, and its name there: to kill what was started here is not to kill it.
+    of_engine: Option<(Engine, String)>,
     /// TCP's congestion control in its network namespace.
     control: Option<String>,
 }
@@ -104,6 +106,7 @@ impl Places {
             network: None,
         };
         if forms.iter().all(|form| *form == Form::Bare) {
+            clean::clean_folders();
             return Ok(places);
         }
         clean::clean_up(&forms);
@@ -196,16 +199,17 @@ impl Places {
                 lxc::Container { name: &name, root: &root, folder: &workshop.folder, space: &space };
             let mut process = tool::start(lxc::wrap(&spec, &container)?, lxc::PACKAGE)?;
             let pid = first_process(&mut process, |process| first_inside(process.pid()))?;
-            return Ok(Instance { process, pid, container: Some(name), control });
+            return Ok(Instance { process, pid, container: Some(name), of_engine: None, control });
         };
         let root = workshop.folder.join("root");
         let from = workshop.image.as_ref().map_or(From::Folder(&root), |image| From::Image(&image.name));
         let container = engine::Container { name: &name, from, space: space.as_deref() };
         let mut process = tool::start(engine.wrap(&spec, &container), workshop.form.name())?;
-        let pid = first_process(&mut process, |_| engine.pid(&name))?;
+        let of_engine = Some((engine.clone(), name.clone()));
+        let pid = first_process(&mut process, |_| engine.pid(&name)).inspect_err(|_| engine.remove(&name))?;
         match self.joined(network, engine, place, &name, space.is_none().then_some(pid)) {
             Ok((id, joined)) => {
-                Ok(Instance { process, pid, container: Some(id), control: control.or(joined) })
+                Ok(Instance { process, pid, container: Some(id), of_engine, control: control.or(joined) })
             }
             // That its container was removed is the consequence, not the cause.
             Err(error) => match process.wait(GONE_WAIT) {
@@ -261,9 +265,11 @@ impl Workshop {
         if let Some(engine) = &engine {
             engine.set_up()?;
             image = match users {
-                // One that is not there yet is fetched when the first container starts.
                 Some(name) => {
-                    Some(Image { name: name.into(), id: engine.image_id(name).unwrap_or_default() })
+                    let id = engine
+                        .image_id(name)
+                        .or_else(|_| engine.pull(name).and_then(|()| engine.image_id(name)))?;
+                    Some(Image { name: name.into(), id })
                 }
                 None if engine.runs_folders() => None,
                 None => {
@@ -290,7 +296,20 @@ impl Instance {
     /// A server without anything around it.
     pub fn bare(process: Process) -> Instance {
         let pid = process.pid();
-        Instance { process, pid, container: None, control: None }
+        Instance { process, pid, container: None, of_engine: None, control: None }
+    }
+
+    /// Ends it as [`Process::stop`] does, and its container where that did not end in time.
+    ///
+    /// Errors: as those of [`Process::stop`].
+    pub fn stop(self, grace: Duration) -> Result<Ended, Error> {
+        let ended = self.process.stop(grace);
+        if !ended.as_ref().is_ok_and(|ended| !ended.killed)
+            && let Some((engine, name)) = &self.of_engine
+        {
+            engine.remove(name);
+        }
+        ended
     }
 
     /// The server's process id, as this machine counts; not that of what keeps its container.

@@ -1,6 +1,6 @@
 //! Other programs that are run to their end: `ip`, `lxc-info`, `podman`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Error, Process, Spec, find_program};
 
@@ -11,9 +11,17 @@ const TOOL_WAIT: Duration = Duration::from_secs(60);
 ///
 /// Errors: there is no such program, with `package` as what to install; or it failed, with its last words.
 pub(crate) fn run(spec: Spec, package: &str) -> Result<String, Error> {
+    run_within(spec, package, TOOL_WAIT)
+}
+
+/// The same for what may take longer.
+pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<String, Error> {
     let mut process = start(spec, package)?;
-    process.wait_success(TOOL_WAIT)?;
-    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(TOOL_WAIT)).collect();
+    // Taken as they come: of what is not taken only the last are kept.
+    let end = Instant::now() + within;
+    let left = || end.saturating_duration_since(Instant::now());
+    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(left())).collect();
+    process.wait_success(within)?;
     Ok(lines.join("\n"))
 }
 
@@ -54,6 +62,8 @@ mod tests {
     fn returns_what_was_printed_or_says_what_is_wrong() {
         let sh = |script: &str| run(Spec::new("tool", "sh").args(["-c", script]), "dash");
         assert_eq!(sh("echo a; echo b").unwrap(), "a\nb");
+        let many = sh("seq 25000").unwrap();
+        assert_eq!((many.lines().count(), many.lines().next()), (25_000, Some("1")));
         assert!(sh("echo no >&2; exit 1").unwrap_err().to_string().ends_with("its last words: no"));
         let error = run(Spec::new("tool", "no-such-tool"), "toolbox").unwrap_err().to_string();
         assert!(error.contains("no-such-tool") && error.contains("apt-get install toolbox"), "{error}");
