@@ -120,6 +120,23 @@ fn a_user_without_privileges_is_told_so() {
 }
 
 #[test]
+fn a_part_of_the_machine_or_of_the_privileges_is_not_all() {
+    let answer = |host: &Host, name: &str| {
+        host.abilities().into_iter().find(|ability| ability.name.contains(name)).unwrap().answer
+    };
+    let mut host = THUNDERX.clone();
+    let [separate, stages] = ["processors of their own for server and load", "by eBPF"];
+    assert_eq!((answer(&host, separate), answer(&host, stages)), (Answer::Yes, Answer::Yes));
+    // A container with two of its processors.
+    host.cpu.allowed = "0-1".parse().unwrap();
+    assert_eq!(answer(&host, separate), Answer::Partly);
+    host.privileges.capabilities = vec!["bpf".into()];
+    assert_eq!(answer(&host, stages), Answer::No);
+    host.privileges.capabilities.push("perfmon".into());
+    assert_eq!(answer(&host, stages), Answer::Yes);
+}
+
+#[test]
 fn the_record_of_a_fixture_is_stored_and_read_back() {
     for host in [&*XEON, &*THUNDERX] {
         let text = serde_json::to_string(host).unwrap();

@@ -38,7 +38,8 @@ fn bpf(host: &Host) -> Judged {
     if host.kernel.built_with("BPF_SYSCALL") == Some(false) {
         return no("the kernel was built without", "a kernel with CONFIG_BPF_SYSCALL");
     }
-    if !host.privileges.can("bpf") && !host.privileges.can("sys_admin") {
+    let may = |name: &str| host.privileges.can(name);
+    if !(may("sys_admin") || may("bpf") && may("perfmon")) {
         return no("not for this user", "run as root, or with CAP_BPF and CAP_PERFMON");
     }
     if observing.lockdown.as_deref() == Some("confidentiality") {

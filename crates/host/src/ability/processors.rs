@@ -1,3 +1,5 @@
+use units::CpuList;
+
 use super::{Ability, Judged, count, no, partly, yes};
 use crate::Host;
 
@@ -18,7 +20,9 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
 
 fn separate(host: &Host) -> Judged {
     const HINT: &str = "generate the load elsewhere: taillight agent on other machines";
-    let cores = host.cpu.cores.len();
+    // Of a container that has some of them only those.
+    let is_ours = |core: &&CpuList| core.as_slice().iter().any(|cpu| host.cpu.allowed.contains(*cpu));
+    let cores = host.cpu.cores.iter().filter(is_ours).count();
     let processors = host.cpu.allowed.len();
     match (cores, processors) {
         (_, 0 | 1) => no("one processor, which server and generator take from each other", HINT),
