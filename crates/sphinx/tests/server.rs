@@ -372,3 +372,23 @@ fn without_evictions_a_full_cache_refuses_and_keeps() {
     }
     assert_eq!(client.stat("evictions"), 0);
 }
+
+/// What reads an item may renew it at once, by `mg` with `T`: it was read, as by a `gat`.
+#[test]
+fn an_item_that_was_read_and_renewed_is_kept_like_one_that_was_touched() {
+    let server = sphinxd("-t 1 -m 16");
+    let mut client = Client::connect(server.address);
+    for key in ["read", "touched", "neither"] {
+        client.set(key, "v");
+    }
+    assert_eq!(client.ask("mg read T1000"), "HD");
+    assert_eq!(client.ask("touch touched 1000"), "TOUCHED");
+    // One and a half times the memory.
+    let value = "x".repeat(1_000);
+    for i in 0..24_000 {
+        client.send(format!("set cold-{i} 0 0 1000 noreply\r\n{value}\r\n"));
+    }
+    assert_eq!(client.ask("mn"), "MN");
+    let there = ["read", "touched", "neither"].map(|key| client.get(key).is_some());
+    assert_eq!(there, [true, true, false]);
+}

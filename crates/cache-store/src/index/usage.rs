@@ -15,6 +15,8 @@
 pub(crate) struct Usage(u16);
 
 const CYCLE: u32 = (1 << (Usage::BITS - 1)) - 1;
+/// Threads look at their clocks every ms, so that one may see what another did in the next second.
+const AHEAD: u32 = 1;
 const FETCHED: u16 = 1 << (Usage::BITS - 1);
 
 impl Usage {
@@ -45,12 +47,15 @@ impl Usage {
         self.0 & FETCHED != 0
     }
 
-    /// How long ago it was used. Bounds: [`Usage::IDLE_MAX`].
+    /// How long ago it was used; 0 also where that was in the second after `now`. Bounds: [`Usage::IDLE_MAX`].
     #[inline]
     pub(crate) fn idle(self, now: u32) -> u32 {
         match u32::from(self.0 & !FETCHED) {
             0 => Usage::IDLE_MAX,
-            second => ((now % CYCLE + CYCLE - (second - 1)) % CYCLE).min(Usage::IDLE_MAX),
+            second => {
+                let passed = (now % CYCLE + CYCLE - (second - 1)) % CYCLE;
+                if passed >= CYCLE - AHEAD { 0 } else { passed.min(Usage::IDLE_MAX) }
+            }
         }
     }
 
@@ -94,7 +99,12 @@ mod tests {
             check(at, at + 1, 1);
             check(at, at + 8190, 8190);
             check(at, at + 8191, 8191);
-            check(at, at + 16_382, 8191);
+            check(at, at + 16_381, 8191);
+        }
+        // By the clock of a thread that is a little behind.
+        for (at, now) in [(101, 100), (CYCLE, CYCLE - 1), (1_700_000_001, 1_700_000_000)] {
+            check(at, now, 0);
+            assert_eq!(Usage::fetched(at).aged(now), Usage::fetched(at));
         }
         assert_eq!(Usage::default().idle(7), Usage::IDLE_MAX);
     }
@@ -109,7 +119,7 @@ mod tests {
     fn what_is_marked_in_time_stays_old() {
         let usage = Usage::fetched(100);
         assert_eq!(usage.aged(100 + 8190), usage);
-        for late in [8191, 16_382] {
+        for late in [8191, 16_381] {
             let old = usage.aged(100 + late);
             assert!(old.is_fetched() && old.idle(100 + 2 * CYCLE) == Usage::IDLE_MAX);
         }

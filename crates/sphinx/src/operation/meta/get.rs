@@ -75,6 +75,10 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     };
     if before != after {
         store.amend(key, after.expiry, after.marks, Cas::Same, now);
+        // The record is a new one, which was read by this.
+        if !wanted.no_bump {
+            store.note_read(key, now);
+        }
     }
     if wanted.touch && !request.is_refused() {
         store.count_as_touch();
