@@ -189,6 +189,9 @@ fn reads_the_rest_of_the_commands() {
     check("shutdown now\r\nshutdown graceful x\r\n", &["shutdown Unknown"; 2]);
     check("stats detail on\r\nstats items\r\n", &["stats detail on", "stats items"]);
     check("stats cachedump 1 5 x\r\nwatch fetchers\r\n", &["stats cachedump 1 5", "watch 1"]);
+    let all =
+        "fetchers mutations evictions connevents deletions rawcmds sysevents proxyreqs proxyevents proxyuser";
+    check(&format!("watch {all} fetchers\r\n"), &["watch 63"]);
     check("lru_crawler metadump all\r\nlru_crawler mgdump 1\r\n", &["dump Items of all", "dump Keys of 1"]);
     check("lru_crawler metadump\r\nlru_crawler metadump all noreply\r\n", &["Unknown", "Unknown silently"]);
     check(

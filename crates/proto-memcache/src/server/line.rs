@@ -157,7 +157,7 @@ fn other<'b>(command: &[u8], rest: &'b [u8], line: &'b [u8]) -> Line<'b> {
         b"touch" => touch(&words),
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
-        b"watch" => watch(&words),
+        b"watch" => watch(rest),
         b"stats" => Ok(Request::Stats {
             group: words.get(0).unwrap_or_default(),
             arguments: [words.get(1), words.get(2)],
@@ -252,9 +252,8 @@ type Refused = (Refusal, bool);
 const TOO_FEW: Refused = (Refusal::BadFormat, true);
 const BAD: Refused = (Refusal::BadFormat, false);
 
-fn watch<'b>(words: &Words<'b>) -> Result<Request<'b>, Refused> {
-    // One that is not kept is unknown, too: there are not so many.
-    let kinds = Watched::read((0..words.count).map(|at| words.get(at).unwrap_or_default()));
+fn watch(mut rest: &[u8]) -> Result<Request<'_>, Refused> {
+    let kinds = Watched::read(std::iter::from_fn(|| next_word(&mut rest)));
     kinds.map(|kinds| Request::Watch { kinds }).ok_or((Refusal::Unknown, false))
 }
 
