@@ -21,6 +21,7 @@ use results::{
     COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, Trial,
     machine,
 };
+use serde_json::Value;
 use units::{SESSION_PERCENTILE, SessionFigure};
 
 pub use cells::rerun;
@@ -39,6 +40,11 @@ pub struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
+    /// Facts about the machine that the server ran on.
+    fn host(&self) -> &'a Value {
+        self.record().and_then(|target| target.host.as_ref()).unwrap_or(&self.experiment.host)
+    }
+
     fn record(&self) -> Option<&'a Target> {
         self.experiment.targets.iter().find(|target| target.name == self.target)
     }
@@ -72,7 +78,7 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
         label: label.into(),
         folder: choice.folder.into(),
         target: Some(choice.target.into()),
-        machine: machine(&choice.experiment.host),
+        machine: machine(choice.host()),
         created: choice.experiment.created.clone(),
         effort: None,
     };

@@ -24,6 +24,8 @@ const OF_THE_TRIAL: [&str; 10] = [
     "warmup_s",
     "window_s",
 ];
+/// Of how the server is set up: which it is, and where, which are compared by themselves.
+const OF_THE_PLACE: [&str; 5] = ["server", "agent", "listen", "device", "cpus"];
 /// More differences of one kind are counted rather than listed.
 const LISTED: usize = 12;
 
@@ -31,21 +33,24 @@ const LISTED: usize = 12;
 pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<String> {
     let (x, y) = (a.experiment, b.experiment);
     let mut found = Vec::new();
-    let mut differ = |what: &str, left: String, right: String| {
-        if left != right {
-            found.push(format!("{what}: {} {left}, {} {right}", labels[0], labels[1]));
-        }
-    };
     if let (Some(left), Some(right)) = (a.record(), b.record()) {
+        let mut differ = |what, left, right| found.extend(difference(what, left, right, labels));
         if a.target == b.target {
             differ("version", text(&left.version), text(&right.version));
             differ("started as", command(&left.command), command(&right.command));
         }
         differ("processors of the server", numbers(&left.cpus), numbers(&right.cpus));
+        if let (Some(left), Some(right)) = (&left.congestion_control, &right.congestion_control) {
+            differ("congestion control of the server", left.clone(), right.clone());
+        }
+        if left.host.is_some() || right.host.is_some() {
+            found.extend(values("server's host ", a.host(), b.host(), &VOLATILE, false, labels));
+        }
     }
     if x == y {
         return found;
     }
+    let mut differ = |what, left, right| found.extend(difference(what, left, right, labels));
     differ("QoS target", x.qos.to_string(), y.qos.to_string());
     differ(
         "judged figure",
@@ -62,10 +67,24 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
         // What one schema has and another has not is no difference.
         let same_schema = left.spec.is_some() == right.spec.is_some();
         let (left, right) = (left.configuration(), right.configuration());
+        let set_up = |whole: &Value| whole.get("target").cloned().unwrap_or_default();
+        found.extend(values(
+            "server's ",
+            &set_up(&left),
+            &set_up(&right),
+            &OF_THE_PLACE,
+            !same_schema,
+            labels,
+        ));
         found.extend(values("", &left, &right, &OF_THE_TRIAL, !same_schema, labels));
     }
     found.extend(values("host ", &x.host, &y.host, &VOLATILE, false, labels));
     found
+}
+
+/// The difference of one thing in words, if there is one.
+fn difference(what: &str, left: String, right: String, labels: [&str; 2]) -> Option<String> {
+    (left != right).then(|| format!("{what}: {} {left}, {} {right}", labels[0], labels[1]))
 }
 
 /// A trial that stands for the others.
@@ -199,6 +218,14 @@ mod tests {
         check(&|b| b.trials[0].window_s = 5.0, &["window: A 2 s, B 5 s"]);
         check(&|b| b.trials[0].generator.cpus = vec![3], &["processors of the generator: A 1, B 3"]);
         check(&|b| b.targets[0].version = "sphinx 2".into(), &["version: A unknown, B sphinx 2"]);
+        check(&|b| spec(b).target.threads = 4, &["server's threads: A 1, B 4"]);
+        check(&|b| spec(b).target.form = spec::Form::Docker, &["server's form: A bare, B docker"]);
+        check(&|b| spec(b).target.set = vec!["gzip=6".into()], &["server's set: A [], B [\"gzip=6\"]"]);
+        check(&|b| spec(b).target.agent = Some("b:1".into()), &[]);
+        check(
+            &|b| b.targets[0].host = Some(json!({ "cpu": { "model": "c", "cores": 2 } })),
+            &["server's host cpu.model: A a, B c"],
+        );
     }
 
     #[test]
