@@ -5,9 +5,9 @@ use results::{Reason, Verdict};
 use stats::Spread;
 
 /// What metrics begin with that do not depend on when the requests of their own trial were sent and read: counts of what a request makes the server do; what a search before the trial found; what traced requests
-/// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks; and
-/// spans that were found.
-const OF_NO_TIME: [&str; 7] = [
+/// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks;
+/// spans that were found; and whose code a server's own processor time goes to, which has none of what others took.
+const OF_NO_TIME: [&str; 11] = [
     "own_passed_on_per_request",
     "max_rps",
     "trace_cost_",
@@ -15,6 +15,10 @@ const OF_NO_TIME: [&str; 7] = [
     "trace_joined_share",
     "trace_whole_share",
     "trace_spans_share",
+    "cpu_kernel_share",
+    "cpu_library_share",
+    "cpu_user_share",
+    "instruction_",
 ];
 
 /// Whether a metric does not depend on when the requests of its own trial were sent and read.

@@ -395,6 +395,8 @@ fn a_count_does_not_depend_on_when_requests_were_sent() {
     check("own_passed_on_per_request", Reason::VerifyFailed, ClaimVerdict::NotMeasurable);
     check("trace_cost_share_mean.browse", Reason::HostDisturbed, ClaimVerdict::Reproduced);
     check("trace_ratio_mean.browse", Reason::HostDisturbed, ClaimVerdict::NotMeasurable);
+    check("cpu_kernel_share.movies-cache", Reason::HostDisturbed, ClaimVerdict::Reproduced);
+    check("cpu_share.movies-cache", Reason::HostDisturbed, ClaimVerdict::NotMeasurable);
     // What a search before it found.
     check("max_rps", Reason::HostDisturbed, ClaimVerdict::Reproduced);
     check("server_cpu_us_per_request", Reason::ReceiveLag, ClaimVerdict::NotMeasurable);
