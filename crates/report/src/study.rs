@@ -9,7 +9,7 @@ mod stages;
 mod tables;
 
 pub(crate) use claims::{class, tally_words, words as claim_words};
-pub(crate) use tables::entry;
+pub(crate) use tables::{NOTHING, entry, filled};
 
 use maud::{Markup, html};
 use results::Study;

@@ -10,7 +10,35 @@ pub(super) fn tables(tables: &[Table]) -> Markup {
     html! { @if !tables.is_empty() { (page::section("tables", "Tables", body)) } }
 }
 
+/// What is said of a table in which nothing stands.
+pub(crate) const NOTHING: &str = "nothing of it was measured";
+
+/// A table without the columns in which nothing stands; `None` where no figure is left.
+pub(crate) fn filled(table: &Table) -> Option<Table> {
+    let is_nothing =
+        |cell: &Entry| matches!(cell, Entry::Text(text) if text.is_empty() || text == number::NONE);
+    let stays = |column: &usize| {
+        table.rows.iter().any(|row| row.cells.get(*column).is_some_and(|cell| !is_nothing(cell)))
+    };
+    let columns: Vec<usize> = (0..table.columns.len()).filter(stays).collect();
+    // A figure has an interval, or is a publication's; a place has neither.
+    let is_figure = |cell: &Entry| matches!(cell, Entry::Quantity { low: Some(_), .. });
+    let has_figure = table.rows.iter().any(|row| row.published || row.cells.iter().any(is_figure));
+    if columns.len() == table.columns.len() {
+        return Some(table.clone());
+    }
+    let of = |row: &Row| columns.iter().filter_map(|at| row.cells.get(*at)).cloned().collect();
+    has_figure.then(|| Table {
+        columns: columns.iter().map(|at| table.columns[*at].clone()).collect(),
+        rows: table.rows.iter().map(|row| Row { published: row.published, cells: of(row) }).collect(),
+        ..table.clone()
+    })
+}
+
 fn table(table: &Table) -> Markup {
+    let Some(table) = &filled(table) else {
+        return html! { p { (table.title) ": " (NOTHING) "." } };
+    };
     let both = table.rows.iter().any(|row| row.published) && table.rows.iter().any(|row| !row.published);
     html! {
         div.scroll {
@@ -62,5 +90,34 @@ pub(crate) fn entry(cell: &Entry) -> String {
         Entry::Quantity { value, unit, .. } => quantity(*value, unit),
         Entry::Text(text) if text.is_empty() => number::NONE.into(),
         Entry::Text(text) => text.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_without_anything_are_left_out() {
+        let figure = Entry::Quantity { value: 1.0, unit: "%".into(), low: Some(0.5), high: Some(2.0) };
+        let (place, nothing) = (Entry::quantity(20.0, "%"), Entry::from("–"));
+        let rows = |rows: &[&[&Entry]]| -> Vec<Row> {
+            let cells = |row: &&[&Entry]| row.iter().map(|cell| (*cell).clone()).collect();
+            rows.iter().map(|row| Row { published: false, cells: cells(row) }).collect()
+        };
+        let table = |columns: &[&str], rows| {
+            let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+            Table { id: "t".into(), columns, rows, ..Table::default() }
+        };
+        let columns = ["load", "a", "b"];
+        let part = table(&columns, rows(&[&[&place, &nothing, &figure], &[&place, &nothing, &nothing]]));
+        let expect = table(&["load", "b"], rows(&[&[&place, &figure], &[&place, &nothing]]));
+        assert_eq!(filled(&part), Some(expect));
+        let whole = table(&columns, rows(&[&[&place, &figure, &nothing], &[&place, &nothing, &figure]]));
+        assert_eq!(filled(&whole), Some(whole.clone()));
+        assert_eq!(filled(&table(&columns, rows(&[&[&place, &nothing, &nothing]]))), None);
+        let words = Entry::from("yes");
+        let said = table(&["load", "a"], rows(&[&[&place, &words]]));
+        assert_eq!(filled(&said), Some(said.clone()));
     }
 }

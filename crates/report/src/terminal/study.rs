@@ -6,7 +6,7 @@ use super::ink::{Ink, harmless, wrapped};
 use crate::figure::{matrix_key, nothing_at};
 use crate::number;
 use crate::quantity::{self, quantity, quantity_range};
-use crate::study::{claim_words, entry, tally_words};
+use crate::study::{NOTHING, claim_words, entry, filled, tally_words};
 
 /// The claims, figures and tables of `study` for a terminal of `width` columns.
 ///
@@ -60,7 +60,10 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     for table in &study.tables {
         parts.push(String::new());
         parts.push(ink.bold(&line(&format!("{}{}", table.title, bracketed(&table.source)), 2)));
-        parts.push(grid_of_table(table).render(width, ink));
+        parts.push(match filled(table) {
+            Some(table) => grid_of_table(&table).render(width, ink),
+            None => ink.dim(NOTHING),
+        });
         parts.extend(table.overloaded.as_ref().map(|words| ink.warn(&line(words, 2))));
     }
     if !study.skipped.is_empty() {
@@ -88,7 +91,9 @@ pub(crate) fn figure_as_text(figure: &Figure) -> TextTable {
 pub(crate) fn table_as_text(table: &Table) -> TextTable {
     let title = format!("{}{}", table.title, bracketed(&table.source));
     let notes = table.overloaded.iter().cloned().collect();
-    TextTable { notes, ..grid_of_table(table).into_text(&table.id, &title) }
+    let filled = filled(table);
+    let grid = grid_of_table(filled.as_ref().unwrap_or(table));
+    TextTable { notes, ..grid.into_text(&table.id, &title) }
 }
 
 /// What the reader must know of a figure.
