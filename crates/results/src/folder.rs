@@ -68,8 +68,8 @@ impl Error {
 
 /// The folder of one result.
 ///
-/// Every file is written beside its place and renamed into it, so that a reader, also after a crash, sees
-/// either the old or the new one, never a half.
+/// Every file is written beside its place, to the disk, and renamed into it, so that a reader, also after a crash of the program or
+/// of the machine, sees either the old or the new one, never a half.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
     path: PathBuf,
@@ -166,7 +166,7 @@ pub(crate) fn load<R: DeserializeOwned>(path: &Path, known: u32) -> Result<R, Er
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<PathBuf, Error> {
     let beside = path.with_extension("partial");
     let written = fs::File::create(&beside)
-        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()))
         .and_then(|()| fs::rename(&beside, path));
     if let Err(source) = written {
         let _ = fs::remove_file(&beside);

@@ -8,7 +8,7 @@ pub struct Generator {
     pub threads: u32,
     /// The processors that they were pinned to; empty where they were not.
     pub cpus: Vec<usize>,
-    /// Connections in all.
+    /// Connections in all, to all endpoints.
     pub connections: u32,
     /// Requests in flight allowed on each connection.
     pub depth: u32,
@@ -25,7 +25,7 @@ pub struct Generator {
     pub lag_limit_us: Option<f64>,
     /// Arrivals due and not sent when the window ended.
     pub backlog_at_end: u64,
-    /// The most requests that were in flight at once.
+    /// At most so many requests were in flight at once: the sum of each generator thread's most.
     pub max_in_flight: u64,
 }
 

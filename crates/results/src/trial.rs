@@ -180,6 +180,11 @@ impl Trial {
         self.undisturbed().unwrap_or(&self.all.response_time)
     }
 
+    /// Whether its claims rest on the windows that the host did not disturb, and not on all.
+    pub fn rests_on_part(&self) -> bool {
+        self.undisturbed().is_some()
+    }
+
     /// The response times of the undisturbed windows, if the claims rest on those.
     fn undisturbed(&self) -> Option<&LatencySummary> {
         let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;

@@ -56,6 +56,9 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         cpus: about.cpus,
         connections: match recording.backlog.iter().map(|point| point.sessions).max() {
             Some(sessions) if spec.workload.has_sessions() => u32::try_from(sessions).unwrap_or(u32::MAX),
+            _ if !recording.connections.is_empty() => {
+                u32::try_from(recording.connections.len()).unwrap_or(u32::MAX)
+            }
             _ => spec.generator.connections,
         },
         depth: spec.generator.depth,

@@ -129,7 +129,15 @@ impl Gate {
         };
         let value = match &self.figure {
             Figure::Percentile(percentile) if self.operation.is_none() => {
-                at(*percentile, trial.percentile_us(*percentile))
+                let claimed = trial.claimed();
+                if trial.rests_on_part() && claimed.percentile_us(*percentile).is_none() {
+                    Err(format!(
+                        "the trial rests on its undisturbed windows, of which only {} are kept",
+                        LatencySummary::KEPT
+                    ))
+                } else {
+                    at(*percentile, trial.percentile_us(*percentile))
+                }
             }
             Figure::Percentile(percentile) => match times.percentile_us(*percentile) {
                 Some(kept) => at(*percentile, kept),

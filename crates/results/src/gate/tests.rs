@@ -3,7 +3,7 @@ use units::Nanos;
 
 use super::*;
 use crate::{
-    Arrivals, DistributionSummary, Invalid, LatencySummary, LoopKind, Operation, Reason, Sessions, Trial,
+    Arrivals, Basis, Disturbance, DistributionSummary, Invalid, LatencySummary, LoopKind, Operation, Reason, Sessions, Trial,
     Verdict, Within,
 };
 
@@ -340,4 +340,24 @@ proptest! {
             let _ = gate.evaluate(&trial());
         }
     }
+}
+
+#[test]
+fn of_undisturbed_windows_some_percentiles_are_kept() {
+    let mut trial = trial();
+    trial.arrivals = Arrivals { intended: 20_000, completed: 20_000, ..Arrivals::default() };
+    let undisturbed = LatencySummary { count: 19_000, p99_us: Some(300.0), ..LatencySummary::default() };
+    trial.disturbance = Some(Disturbance {
+        undisturbed: Some(undisturbed),
+        basis: Basis::UndisturbedWindows,
+        ..Disturbance::default()
+    });
+    let check = |gate: &str, expect: &str| {
+        assert_eq!(gate.parse::<Gate>().unwrap().evaluate(&trial).words, expect, "{gate}");
+    };
+    check("p99<1ms", "p99<1ms met: 300 µs");
+    check(
+        "p99.5<1ms",
+        "p99.5<1ms missed: the trial rests on its undisturbed windows, of which only p50, p90, p95, p99, p99.9 and p99.99 are kept",
+    );
 }

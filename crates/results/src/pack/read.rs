@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
-use super::{FORMAT, LIST, List, Listed, Packed, hash, plain};
+use super::{FORMAT, LIST, List, Listed, Packed, plain};
 use crate::study::StudyFolder;
 use crate::{Error, ResultFolder};
 
@@ -15,6 +15,9 @@ const LONGEST_LIST: u64 = 64 << 20;
 
 /// What may follow the last entry.
 const LONGEST_END: u64 = 64 << 10;
+
+/// What is copied at a time.
+const PIECE: usize = 64 << 10;
 
 type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 
@@ -102,20 +105,41 @@ fn take<R: Read>(
     }
     let listed =
         wanted.remove(name.as_str()).ok_or_else(|| damaged("is not in its list, or is there twice"))?;
-    let mut bytes = Vec::new();
+    let path = root.join(&listed.path);
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| File::create_new(&path));
+    let mut file = made.map_err(|source| Failure::Write(path.clone(), source))?;
     // One byte more than listed shows that there are more, whatever the header says.
-    let read = entry.take(listed.bytes.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|e| damaged(&format!("cannot be read: {e}")))?;
-    if bytes.len() as u64 != listed.bytes || hash(&bytes) != listed.xxh3 {
+    let entry = entry.take(listed.bytes.saturating_add(1));
+    let (bytes, hash) = copied(entry, &mut file).map_err(|failed| match failed {
+        Copying::Read(e) => damaged(&format!("cannot be read: {e}")),
+        Copying::Write(source) => Failure::Write(path, source),
+    })?;
+    if bytes != listed.bytes || hash != listed.xxh3 {
         return Err(damaged("is not what was packed: the file was damaged on its way; copy it again"));
     }
-    let path = root.join(&listed.path);
-    let written = path
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| File::create_new(&path))
-        .and_then(|mut file| file.write_all(&bytes));
-    written.map_err(|source| Failure::Write(path, source))
+    Ok(())
+}
+
+#[derive(Debug)]
+enum Copying {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+/// Copies all that comes piece by piece, since the size that a list names may be anything; returns how much it was, and its hash.
+fn copied(mut from: impl Read, to: &mut impl Write) -> Result<(u64, String), Copying> {
+    let (mut piece, mut bytes, mut hash) = (vec![0; PIECE], 0, xxhash_rust::xxh3::Xxh3::new());
+    loop {
+        let read = match from.read(&mut piece) {
+            Ok(0) => return Ok((bytes, format!("{:032x}", hash.digest128()))),
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Copying::Read(e)),
+        };
+        hash.update(&piece[..read]);
+        to.write_all(&piece[..read]).map_err(Copying::Write)?;
+        bytes += read as u64;
+    }
 }
 
 /// Reads the little that follows the last entry, so that gzip's own sum over everything is compared, too.
@@ -141,4 +165,32 @@ fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
     // It is no longer there to be removed.
     let _ = beside.keep();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash;
+    use super::*;
+
+    /// Says how much comes at most at a time.
+    struct Pieces(u64, usize);
+
+    impl Write for Pieces {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            (self.0, self.1) = (self.0 + bytes.len() as u64, self.1.max(bytes.len()));
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_copied_piece_by_piece() {
+        let mut to = Pieces(0, 0);
+        let (bytes, hash_of_it) = copied(io::repeat(0).take(100 << 20), &mut to).unwrap();
+        assert_eq!((bytes, to.0, to.1), (100 << 20, 100 << 20, PIECE));
+        assert_eq!(hash_of_it, hash(&vec![0; 100 << 20]));
+    }
 }
