@@ -217,3 +217,26 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     };
     Ok(Load::Open { arrivals, rate, steady })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_of_a_trace_is_what_comes_from_the_windows_begin_to_before_its_end() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // Seconds, as in the log of a web server.
+        std::fs::write(file.path(), "0\n0\n1\n1\n1\n2\n").unwrap();
+        let check = |warmup: u64, window: u64, expect: f64| {
+            let mut spec = Spec::default();
+            spec.generator.arrivals =
+                ArrivalSpec::Trace { file: file.path().display().to_string(), speed: 1.0 };
+            (spec.time.warmup, spec.time.window) = (Nanos::from_secs(warmup), Nanos::from_secs(window));
+            let Load::Open { rate, .. } = open(&spec, None).unwrap() else { panic!("it is open") };
+            assert_eq!(rate.rps(), expect, "{warmup} {window}");
+        };
+        check(0, 1, 2.0);
+        check(1, 1, 3.0);
+        check(0, 2, 2.5);
+    }
+}

@@ -102,7 +102,7 @@ fn what_a_killed_guardian_leaves_is_removed_by_the_next() {
         let [name] = &names[..] else { panic!("{names:?}") };
         let guardians = traces::processes()
             .into_iter()
-            .filter(|(_, line)| line.starts_with("/bin/sh -c while read") && line.contains(name));
+            .filter(|(_, line)| line.starts_with("/bin/sh -c trap") && line.contains(name));
         let guardians: Vec<u32> = guardians.map(|(pid, _)| pid).collect();
         assert!(!guardians.is_empty());
         guardians.into_iter().for_each(kill);

@@ -168,8 +168,18 @@ fn is_of_waiting(metric: &str) -> bool {
     metric.starts_with("stage") || metric.starts_with("socket_read_wait")
 }
 
-/// The points of the grid that a check is about.
+/// The points of the grid that a check is about, each once.
 fn points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
+    let mut points: Vec<(&str, X)> = Vec::new();
+    for point in all_points(check, cells) {
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    points
+}
+
+fn all_points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
     match check {
         Check::Ratio { of, to, beside, .. } => {
             let all = [of, to].into_iter().chain(beside.iter().flatten());
