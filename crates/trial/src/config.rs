@@ -200,8 +200,11 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     let arrivals = Arrivals::of(asked, rate.unwrap_or(Rate::new(1.0)?), trace)?;
     let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
     // The window holds its begin and not its end, which matters for a trace of whole seconds.
-    let (after, up_to) = if is_trace { (from.next_down(), to.next_down()) } else { (from, to) };
-    let mean = arrivals.mean_rps(after, up_to);
+    let mean = if is_trace && to > from {
+        arrivals.expected(from.next_down(), to.next_down()) / (to - from) * 1e9
+    } else {
+        arrivals.mean_rps(from, to)
+    };
     let rate = Rate::new(mean).ok().filter(|_| mean > 0.0);
     let Some(rate) = rate else {
         bail!(
