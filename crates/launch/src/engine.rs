@@ -173,7 +173,7 @@ impl Engine {
         let _ = self.call(&["rm", "-f", container]);
     }
 
-    /// Fetches an image of a user's. Errors: it cannot be had, with the engine's last words.
+    /// Fetches an image of a user's. Errors: it is not available, with the engine's last words.
     pub(crate) fn pull(&self, image: &str) -> Result<(), Error> {
         run_within(self.spec(&["pull", "--quiet", image]), self.form.name(), PULL_WAIT).map(drop)
     }
