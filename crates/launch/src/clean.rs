@@ -118,7 +118,7 @@ mod tests {
         make("tl-other");
         let lock = owner::lock(&used).unwrap();
         let roots = BTreeSet::from([root.path().to_owned()]);
-        assert_eq!(orphans(&roots), [orphan.clone()]);
+        assert_eq!(orphans(&roots), std::slice::from_ref(&orphan));
         drop(lock);
         run(&own_folder::undo(&orphan));
         assert_eq!(orphans(&roots), [used]);

@@ -3,8 +3,8 @@ use units::Nanos;
 
 use super::*;
 use crate::{
-    Arrivals, Basis, Disturbance, DistributionSummary, Invalid, LatencySummary, LoopKind, Operation, Reason, Sessions, Trial,
-    Verdict, Within,
+    Arrivals, Basis, DistributionSummary, Disturbance, Invalid, LatencySummary, LoopKind, Operation, Reason,
+    Sessions, Trial, Verdict, Within,
 };
 
 fn trial() -> Trial {
