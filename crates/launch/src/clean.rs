@@ -11,7 +11,7 @@ use crate::{Form, Spec, User, lxc, network, own_folder, owner, tool};
 /// what there was; `forms` are those whose engines are asked, too.
 ///
 /// A guardian does that at once where it can; what is left to this is a guardian that was killed itself, and what
-/// outlived the machine's last boot. Only what is this user's is removed, and other things than folders only by root. Cost:
+/// outlived the machine's last boot. Other things than this user's folders are removed by root alone. Cost:
 /// 5 ms, an engine's 0.2 s.
 pub fn clean_up(forms: &[Form]) -> Vec<String> {
     if !User::is_root() {
@@ -44,7 +44,7 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
 }
 
 /// Removes what folders are left of programs of this user's that have ended, and ends what runs in them; returns their names.
-pub(crate) fn clean_folders() -> Vec<String> {
+fn clean_folders() -> Vec<String> {
     let found = orphans(&roots());
     found.iter().for_each(|path| run(&own_folder::undo(path)));
     found.iter().filter_map(|path| name_of(path)).collect()
@@ -66,14 +66,16 @@ fn name_of(folder: &Path) -> Option<String> {
     owner::name_in(&folder.file_name()?.to_string_lossy()).map(str::to_owned)
 }
 
-/// The folders in `roots` that are this user's and whose programs have ended: that no process has the id is not enough, as it
-/// may be one of another container that shares the folder; such a one has it locked.
+/// The folders in `roots` that are this user's, of root those of all accounts, and whose programs have ended: that no process
+/// has the id is not enough, as it may be one of another container that shares the folder; such a one has it locked.
 fn orphans(roots: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    let user = rustix::process::geteuid().as_raw();
+    let user = rustix::process::geteuid();
+    let is_ours = |uid: u32| user.is_root() || user.as_raw() == uid;
     let entries = roots.iter().filter_map(|root| fs::read_dir(root).ok()).flatten().flatten();
-    let ours = entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user));
+    let ours =
+        entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_dir() && is_ours(meta.uid())));
     ours.map(|entry| entry.path())
-        .filter(|path| name_of(path).is_some_and(|name| owner::is_orphan(&name)) && owner::lock(path).is_ok())
+        .filter(|path| name_of(path).is_some_and(|name| owner::is_orphan(&name)) && !owner::is_locked(path))
         .collect()
 }
 

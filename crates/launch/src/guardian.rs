@@ -1,6 +1,6 @@
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,18 +44,24 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).and_then(|pidfd| {
-            let limit = Timespec { tv_sec: UNDO_WAIT.as_secs().cast_signed(), tv_nsec: 0 };
-            loop {
-                match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
-                    Err(rustix::io::Errno::INTR) => {}
-                    other => return other,
-                }
-            }
-        });
         // One that takes longer goes on by itself; what one that was killed has left undone is done here.
-        if ended == Ok(1) && !self.child.wait().is_ok_and(|status| status.success()) {
-            let _ = shell(&self.undo).stdin(Stdio::null()).status();
+        if await_end(&mut self.child).is_some_and(|status| !status.success())
+            && let Ok(mut undoing) = shell(&self.undo).stdin(Stdio::null()).spawn()
+        {
+            await_end(&mut undoing);
+        }
+    }
+}
+
+/// How `child` ends; `None` where that takes too long.
+fn await_end(child: &mut Child) -> Option<ExitStatus> {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()?;
+    let limit = Timespec { tv_sec: UNDO_WAIT.as_secs().cast_signed(), tv_nsec: 0 };
+    loop {
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(1) => return child.wait().ok(),
+            _ => return None,
         }
     }
 }
@@ -106,6 +112,8 @@ pub(crate) fn groups(pattern: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -122,19 +130,34 @@ mod tests {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
 
+    /// The signals that process `pid` ignores, as a set of bits. Source: `proc_pid_status(5)`.
+    fn ignored(pid: u32) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    }
+
     #[test]
-    fn undoes_also_when_it_was_killed_before() {
-        for signal in ["TERM", "HUP", "KILL"] {
-            let folder = tempfile::tempdir().unwrap();
-            let file = folder.path().join("a file");
-            std::fs::write(&file, "").unwrap();
-            let guardian = Guardian::start(&line(&["rm", "-f", &file.display().to_string()])).unwrap();
-            let killed = Command::new("kill").args(["-s", signal, &guardian.pid().to_string()]).status();
-            assert!(killed.unwrap().success());
-            assert!(file.exists(), "its owner is there: {signal}");
-            drop(guardian);
-            assert!(!file.exists(), "{signal}");
+    fn outlives_what_a_service_manager_sends_and_is_stood_in_for_when_it_was_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a file");
+        std::fs::write(&file, "").unwrap();
+        let start = || Guardian::start(&line(&["rm", "-f", &file.display().to_string()])).unwrap();
+        let guardian = start();
+        // HUP, INT, QUIT and TERM have the numbers 1, 2, 3 and 15. The shell takes a moment until it has read that.
+        let wanted = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14;
+        let end = Instant::now() + UNDO_WAIT;
+        while ignored(guardian.pid()) & wanted != wanted {
+            assert!(Instant::now() < end, "{:x}", ignored(guardian.pid()));
+            std::thread::yield_now();
         }
+        let kill = |guardian: &Guardian| {
+            let sent = Command::new("kill").args(["-s", "KILL", &guardian.pid().to_string()]).status();
+            assert!(sent.unwrap().success() && file.exists(), "its owner is there");
+        };
+        kill(&guardian);
+        drop(guardian);
+        assert!(!file.exists());
     }
 
     #[test]

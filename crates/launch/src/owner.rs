@@ -9,6 +9,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::{FlockOperation, flock};
+
 const PREFIX: &str = "tl";
 /// Where the kernel tells which boot this is. Source: `random(4)`.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -45,13 +47,21 @@ pub(crate) fn is_orphan(name: &str) -> bool {
     is_orphan_at(name, &boot(), |pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// Locks a folder until the file is dropped or this process ends.
+/// Locks a folder until the file is dropped or this process ends; waits for those who only look whether it is locked.
 ///
-/// Errors: another has it locked, or it cannot be opened.
+/// Errors: it cannot be opened.
 pub(crate) fn lock(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)
+}
+
+/// Whether another process has a folder locked, or it cannot be told.
+pub(crate) fn is_locked(folder: &Path) -> bool {
+    // Shared, so that two who look do not see each other.
+    let free =
+        File::open(folder).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_ok());
+    !free
 }
 
 fn is_orphan_at(name: &str, boot: &str, alive: impl Fn(u32) -> bool) -> bool {

@@ -50,6 +50,8 @@ struct Workshop {
     folder: PathBuf,
     engine: Option<Engine>,
     image: Option<Image>,
+    /// Locked as long as this process lives, also for those who cannot see it.
+    _lock: fs::File,
     _guardian: Guardian,
 }
 
@@ -105,11 +107,10 @@ impl Places {
             workshops: Vec::new(),
             network: None,
         };
+        clean::clean_up(&forms);
         if forms.iter().all(|form| *form == Form::Bare) {
-            clean::clean_folders();
             return Ok(places);
         }
-        clean::clean_up(&forms);
         let network = Network::new(&forms, routed)?;
         let mut kinds: Vec<(Form, Option<&str>)> = Vec::new();
         for (place, (_, workshop)) in wanted.iter().zip(&mut places.seats) {
@@ -212,10 +213,14 @@ impl Places {
                 Ok(Instance { process, pid, container: Some(id), of_engine, control: control.or(joined) })
             }
             // That its container was removed is the consequence, not the cause.
-            Err(error) => match process.wait(GONE_WAIT) {
-                Ok(_) => process.still_runs("before it was ready").and(Err(error)),
-                Err(_) => Err(error),
-            },
+            Err(error) => {
+                let gone = process.wait(GONE_WAIT);
+                engine.remove(&name);
+                match gone {
+                    Ok(_) => process.still_runs("before it was ready").and(Err(error)),
+                    Err(_) => Err(error),
+                }
+            }
         }
     }
 
@@ -258,6 +263,7 @@ impl Workshop {
         let guardian = Guardian::start(&undo).map_err(os("cannot start what removes containers"))?;
         let root = folder.join("root");
         fs::create_dir_all(&root).map_err(os("cannot make a folder for containers"))?;
+        let lock = owner::lock(&folder).map_err(os("cannot lock the folder for containers"))?;
         if users.is_none() {
             root::make(&root, programs)?;
         }
@@ -280,7 +286,7 @@ impl Workshop {
                 }
             };
         }
-        Ok(Workshop { form, name, folder, engine, image, _guardian: guardian })
+        Ok(Workshop { form, name, folder, engine, image, _lock: lock, _guardian: guardian })
     }
 
     /// The version of what makes its containers.

@@ -15,8 +15,9 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use crate::capture::{Capture, Next};
 use crate::{Error, Spec, StopSignal, find_program, spawner};
 
-/// Lines of standard output that are kept for the reader; the oldest go first. Results travel in files.
-const STDOUT_LINES: usize = 10_000;
+/// Lines of standard output that are kept for the reader unless its [`Spec`] says otherwise; the oldest go first. Results travel
+/// in files.
+pub(crate) const STDOUT_LINES: usize = 10_000;
 /// Lines of standard error that are kept for messages.
 const STDERR_LINES: usize = 20;
 /// How long a killed process may take to end. Only one that is stuck in the kernel takes over some ms.
@@ -85,7 +86,7 @@ impl Process {
         };
         let mut child = spawner::spawn(command, cpus, spec.net.as_deref())
             .map_err(|source| spawn_error(&spec, source))?;
-        match watch(&mut child) {
+        match watch(&mut child, spec.lines) {
             Ok((pid, pidfd, stdout, stderr)) => {
                 Ok(Process { spec, child, pid, pidfd, stdout, stderr, status: None, input })
             }
@@ -251,11 +252,11 @@ fn input(spec: &Spec) -> io::Result<Option<(PipeReader, PipeWriter)>> {
     Ok(Some((read, write)))
 }
 
-fn watch(child: &mut Child) -> io::Result<(Pid, OwnedFd, Capture, Capture)> {
+fn watch(child: &mut Child, lines: usize) -> io::Result<(Pid, OwnedFd, Capture, Capture)> {
     let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
     let missing = || io::Error::other("its output is not a pipe");
-    let stdout = Capture::start(child.stdout.take().ok_or_else(missing)?, STDOUT_LINES)?;
+    let stdout = Capture::start(child.stdout.take().ok_or_else(missing)?, lines)?;
     let stderr = Capture::start(child.stderr.take().ok_or_else(missing)?, STDERR_LINES)?;
     Ok((pid, pidfd, stdout, stderr))
 }

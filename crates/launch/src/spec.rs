@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use crate::User;
+use crate::process::STDOUT_LINES;
 
 /// A folder of this machine that a program needs, at the same path wherever it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Spec {
     pub dir: Option<PathBuf>,
     /// Folders that it needs, which a container gets; without one they are there anyway.
     pub mounts: Vec<Mount>,
+    /// Lines of its standard output that are kept for the reader; the oldest go first.
+    pub lines: usize,
 }
 
 impl Spec {
@@ -68,6 +71,7 @@ impl Spec {
             net: None,
             dir: None,
             mounts: Vec::new(),
+            lines: STDOUT_LINES,
         }
     }
 

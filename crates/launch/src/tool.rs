@@ -1,6 +1,6 @@
 //! Other programs that are run to their end: `ip`, `lxc-info`, `podman`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{Error, Process, Spec, find_program};
 
@@ -16,12 +16,10 @@ pub(crate) fn run(spec: Spec, package: &str) -> Result<String, Error> {
 
 /// The same for what may take longer.
 pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<String, Error> {
-    let mut process = start(spec, package)?;
-    // Taken as they come: of what is not taken only the last are kept.
-    let end = Instant::now() + within;
-    let left = || end.saturating_duration_since(Instant::now());
-    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(left())).collect();
+    // A tool says what it found, and each line of it counts.
+    let mut process = start(Spec { lines: usize::MAX, ..spec }, package)?;
     process.wait_success(within)?;
+    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(within)).collect();
     Ok(lines.join("\n"))
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::Gap;
 use lab::TargetName;
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
 
 fn clean_up() -> Result<ExitCode> {
     if !launch::User::is_root() {
-        bail!("only root can remove bridges and containers; run it as root");
+        println!("bridges and containers are removed by root alone; looking for folders of this user's");
     }
     let removed = launch::clean_up(&[launch::Form::Podman, launch::Form::Docker]);
     for name in &removed {
