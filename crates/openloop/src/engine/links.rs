@@ -60,10 +60,7 @@ impl<W: Workload> Engine<W> {
             connection.link = Link::Ended;
             return;
         }
-        // Turned away, as by NGINX at its limit of connections: tried again at once, it would be all that the generator does.
-        let turned_away =
-            connection.session.is_none() && connection.unused_for(now).is_some_and(|t| t < RETRY);
-        if was_connecting || turned_away {
+        if was_connecting || self.is_turned_away(index, now) {
             self.cannot_establish(index, &error.map_or_else(closed_at_once, |error| error.to_string()));
             self.down(index, now);
             return;
@@ -73,6 +70,13 @@ impl<W: Workload> Engine<W> {
             None => Loss::new(Errors::CLOSED, "connection closed by the server".into()),
         };
         self.give_up(reactor, index, &loss, now);
+    }
+
+    /// Whether the server ends a connection that it has just taken, as NGINX does at its limit of connections, and memcached with a
+    /// word about it: tried again at once, it would be all that the generator does.
+    fn is_turned_away(&self, index: usize, now: Time) -> bool {
+        let connection = &self.connections[index];
+        connection.session.is_none() && connection.unused_for(now).is_some_and(|stood| stood < RETRY)
     }
 
     /// A connection cannot be established, or is lost, before the load: of a session that is a fault, and it is tried again once
@@ -157,15 +161,20 @@ impl<W: Workload> Engine<W> {
         self.establish(reactor, index, now);
     }
 
-    /// Fails all that is in flight on a connection and re-establishes it.
+    /// Fails all that is in flight on a connection and re-establishes it, later where it was only just taken.
     pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, loss: &Loss, now: Time) {
+        let turned_away = self.is_turned_away(index, now);
         let failed = self.connections[index].in_flight.len() as u64;
         if failed > 0 || loss.always {
             self.recording.errors.add(loss.kind, failed.max(1), || loss.detail.clone());
             self.note_fault(index);
         }
         self.end_in_flight(index, now, |_| Outcome::Error);
-        self.establish(reactor, index, now);
+        if turned_away {
+            self.down(index, now);
+        } else {
+            self.establish(reactor, index, now);
+        }
     }
 
     /// Gives up a connection whose oldest request got no answer in time: one answer cannot be skipped.

@@ -24,6 +24,8 @@ enum Death {
     Vanishes,
     /// Connections are taken and closed at once.
     TurnsAway,
+    /// The same, with a word about it.
+    SaysSo,
 }
 
 /// Answers every line at once, but for the time in which it is dead.
@@ -41,6 +43,10 @@ impl Handler<SimReactor> for Mortal {
         match event {
             Event::Accepted { conn } if self.dead => {
                 self.turned_away.set(self.turned_away.get() + 1);
+                if self.death == Death::SaysSo {
+                    reactor.output(conn).extend_from_slice(b"ERROR Too many open connections\n");
+                    reactor.flush(conn);
+                }
                 reactor.close(conn);
             }
             Event::Accepted { conn } => self.open.push(conn),
@@ -65,10 +71,10 @@ impl Program for Mortal {
             match self.death {
                 Death::Refuses => reactor.deafen(&self.endpoint.address),
                 Death::Vanishes => reactor.vanish(&self.endpoint.address),
-                Death::TurnsAway => {}
+                Death::TurnsAway | Death::SaysSo => {}
             }
             self.open.drain(..).for_each(|conn| reactor.close(conn));
-        } else if self.dead && !dead && self.death != Death::TurnsAway {
+        } else if self.dead && !dead && matches!(self.death, Death::Refuses | Death::Vanishes) {
             reactor.listen(&self.endpoint.address).unwrap();
         }
         self.dead = dead;
@@ -142,8 +148,14 @@ fn a_connection_that_is_never_answered_is_tried_again() {
 
 #[test]
 fn a_server_that_closes_at_once_is_not_asked_again_and_again() {
-    for (binding, seed) in [(Binding::Random, 195), (Binding::Idle, 196)] {
-        let (recording, turned_away) = run(binding, Death::TurnsAway, seed);
+    let cases = [
+        (Binding::Random, Death::TurnsAway, 195),
+        (Binding::Idle, Death::TurnsAway, 196),
+        (Binding::Random, Death::SaysSo, 197),
+        (Binding::Idle, Death::SaysSo, 198),
+    ];
+    for (binding, death, seed) in cases {
+        let (recording, turned_away) = run(binding, death, seed);
         println!("{binding}: {turned_away} {:?} {:?}", recording.tally, recording.errors);
         assert_accounted(&recording, 2_000);
         let [mortal, other] = &recording.endpoints[..] else { panic!("two servers") };
