@@ -104,6 +104,8 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
             });
             sum.add(ended);
         }
+        // No tests were built to run it beside.
+        start(scope, std::mem::take(&mut idle), &mut beside);
         beside.drain(..).for_each(|thread| sum.join(thread));
     });
     print!("{}", sum.closing(begin.elapsed()));

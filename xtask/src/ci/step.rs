@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Tier;
 use super::programs::{self, Program};
 use super::tally::Tally;
-use super::tools::{BPF_FEATURES, Tools, as_by_hand, find};
+use super::tools::{BPF_FEATURES, Tools, as_by_hand, quiet};
 
 /// The root of this repository, where the commands run.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -27,7 +27,7 @@ pub(super) struct Step {
 /// When a check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// Alone, in its turn.
+    /// In its turn.
     InTurn,
     /// While tools are installed, of which it needs none.
     ToolsAreInstalled,
@@ -193,6 +193,11 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     steps
 }
 
+/// Whether a command may ask for what others leave of the processors.
+fn may_idle() -> bool {
+    quiet(Command::new("chrt").args(["--idle", "0", "true"]))
+}
+
 /// The variable that names what cargo runs test programs with.
 fn runner_variable(arch: &str) -> String {
     format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", arch.to_uppercase())
@@ -220,7 +225,7 @@ impl Step {
     fn command(&self, words: &[String]) -> Command {
         // Tests keep time, so what runs beside them gets processors that are idle. Source: sched(7), SCHED_IDLE.
         let idle = ["chrt", "--idle", "0"].map(str::to_owned);
-        let before = if self.when == When::TestsRun && find("chrt").is_some() { &idle[..] } else { &[] };
+        let before = if self.when == When::TestsRun && may_idle() { &idle[..] } else { &[] };
         let words = [before, words].concat();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(ROOT).envs(self.env.iter().cloned());
@@ -396,10 +401,12 @@ mod tests {
             assert_eq!(step.run(&mut Tally::default(), &mut out, &mut || ()), Outcome::Passed);
             assert_eq!(String::from_utf8(out).unwrap(), expect);
         };
-        // The policy of its scheduling: 0 is that of others, 5 is idle. Source: proc_pid_stat(5).
-        check(When::ToolsAreInstalled, "one\ntwo\n0\n");
-        if find("chrt").is_none() {
-            return println!("skipped: no chrt here; `apt-get install util-linux` brings it");
+        // The policy of its scheduling, of which 5 is idle. Source: proc_pid_stat(5).
+        let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let own = own.rsplit(") ").next().unwrap().split(' ').nth(38).unwrap();
+        check(When::ToolsAreInstalled, &format!("one\ntwo\n{own}\n"));
+        if !may_idle() {
+            return println!("skipped: chrt is missing or refused; `apt-get install util-linux` brings it");
         }
         check(When::TestsRun, "one\ntwo\n5\n");
     }
