@@ -112,12 +112,15 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
     Ok(sum.tally.failed == 0)
 }
 
-/// Runs steps one after the other beside what follows.
+/// Runs steps, if there are any, one after the other beside what follows.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     steps: Vec<Step>,
     beside: &mut Vec<ScopedJoinHandle<'scope, Vec<Ended>>>,
 ) {
+    if steps.is_empty() {
+        return;
+    }
     for step in &steps {
         println!("\n== {}: {} (beside what follows)", step.name, step.shown());
     }
@@ -173,23 +176,22 @@ impl Sum {
 
     /// Says how a step ended, and counts one that failed as a failed test at least.
     fn add(&mut self, ended: Ended) {
-        let Ended { name, outcome, took, tally, said: _ } = ended;
+        let Ended { name, outcome, took, mut tally, said: _ } = ended;
         self.times.push((name, took));
         let took = took.as_secs_f64();
-        let counted = tally.failed > 0;
-        self.tally.add(tally);
         match outcome {
             Outcome::Passed => println!("== {name}: passed in {took:.1} s"),
             Outcome::Skipped(why) => {
                 println!("== {name}: skipped: {why}");
-                self.tally.skip(format!("{name}: {why}"));
+                tally.skip(format!("{name}: {why}"));
             }
             Outcome::Failed(why) => {
                 println!("== {name}: FAILED after {took:.1} s: {why}");
                 self.failed.push(name);
-                self.tally.failed += u64::from(!counted);
+                tally.fail_beyond(0);
             }
         }
+        self.tally.add(tally);
     }
 
     /// Counts what failed and is no step.
