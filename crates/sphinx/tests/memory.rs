@@ -319,8 +319,8 @@ fn parts_of_requests_go_when_others_wait_for_memory() {
     }
 }
 
-/// What waits for memory goes on by an event, and there is none of some: a datagram's answer that is not whole, and a list that is
-/// gathered.
+/// A connection that waits for memory continues after an event. An incomplete answer to a datagram and a gathered list have no such
+/// event.
 #[test]
 fn what_nothing_would_wake_does_not_wait_for_memory() {
     for io in ["epoll", "auto"] {
