@@ -11,7 +11,7 @@ use crate::victim::Victim;
 use crate::{alone, may_change};
 
 /// Whatever a knob could leave changed, by name: control groups, disciplines, interrupts, kernel parameters,
-/// processes of this program's and of those that it has killed, containers, devices.
+/// processes of this program's and of those that it has killed, devices.
 pub(crate) type Snapshot = BTreeMap<String, String>;
 
 /// Kernel parameters that the knobs change here; the others are changed by the machine itself all the time.
@@ -37,14 +37,6 @@ const FILES: &[&str] = &[
     "/sys/fs/cgroup/unified/cgroup.subtree_control",
 ];
 
-/// Where the engines keep a folder for each container, running or not. Their commands would say the same, at 0.1 s each.
-const CONTAINERS: &[&str] = &[
-    "/var/lib/lxc",
-    "/var/lib/containers/storage/overlay-containers",
-    "/var/lib/docker/containers",
-    "/run/containerd/io.containerd.runtime.v2.task/moby",
-];
-
 pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     let mut all = Snapshot::new();
     let mut file = |path: String| {
@@ -64,13 +56,6 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     folders(Path::new("/sys/fs/cgroup"), victim.name(), &mut groups);
     folders(Path::new("/sys/fs/resctrl"), victim.name(), &mut groups);
     all.insert("groups".into(), groups.join("\n"));
-    for folder in CONTAINERS {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        all.insert((*folder).into(), names.join("\n"));
-    }
     all.insert("paces".into(), paces());
     all.insert("processes".into(), processes().join("\n"));
     let net = format!("--net={}", victim.namespace().display());
@@ -92,9 +77,9 @@ fn paces() -> String {
         .unwrap_or_default()
 }
 
-/// This machine's own devices, and the one daemon that a knob starts and stops. Devices `tl…` with a number belong to
-/// servers and tests that may run meanwhile; no knob makes such.
-const OUTSIDE: &str = "ls /sys/class/net | grep -v '^tl[0-9]'; tc qdisc show | grep -v ' dev tl[0-9]'; \
+/// This machine's own devices, and the one daemon that a knob starts and stops. Devices whose names begin with `tl` and four
+/// hexadecimal digits belong to servers and tests that may run meanwhile; no knob makes such.
+const OUTSIDE: &str = "ls /sys/class/net | grep -vE '^tl[0-9a-f]{4}'; tc qdisc show | grep -vE ' dev tl[0-9a-f]{4}'; \
     ip -4 route show table local 198.18.0.0/22; pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of the process that mounted it.
 const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; tc filter show dev tlv0; ip -4 route show; ip -o link; \
