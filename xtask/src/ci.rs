@@ -65,8 +65,8 @@ pub(crate) fn tools_for(tier: Tier) -> bool {
 
 /// Runs every check, also after one that fails; true where none does.
 ///
-/// What waits for other machines or for time shares the processors with what computes: packages are installed beside what needs none
-/// of them, and test programs run beside what takes only the time that they leave.
+/// What waits for other machines shares the processors with what computes: packages are installed beside what needs none of them.
+/// Nothing runs beside test programs, which measure.
 ///
 /// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts
 /// as one failed.
@@ -90,8 +90,6 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
         if !tools.chart && request.tier == Tier::Fast {
             sum.left.push("tests of the Helm chart");
         }
-        let (mut idle, steps): (Vec<_>, Vec<_>) =
-            steps.into_iter().partition(|step| step.when == When::TestsRun);
         for step in steps {
             if step.when == When::TestsAreBuilt {
                 start(scope, vec![step], &mut beside);
@@ -100,27 +98,21 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
             println!("\n== {}: {}", step.name, step.shown());
             let ended = Ended::of(&step, &mut std::io::stdout(), &mut || {
                 beside.drain(..).for_each(|thread| sum.join(thread));
-                start(scope, std::mem::take(&mut idle), &mut beside);
             });
             sum.add(ended);
         }
-        // No tests were built to run it beside.
-        start(scope, std::mem::take(&mut idle), &mut beside);
         beside.drain(..).for_each(|thread| sum.join(thread));
     });
     print!("{}", sum.closing(begin.elapsed()));
     Ok(sum.tally.failed == 0)
 }
 
-/// Runs steps, if there are any, one after the other beside what follows.
+/// Runs steps one after the other beside what follows.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     steps: Vec<Step>,
     beside: &mut Vec<ScopedJoinHandle<'scope, Vec<Ended>>>,
 ) {
-    if steps.is_empty() {
-        return;
-    }
     for step in &steps {
         println!("\n== {}: {} (beside what follows)", step.name, step.shown());
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Tier;
 use super::programs::{self, Program};
 use super::tally::Tally;
-use super::tools::{BPF_FEATURES, Tools, as_by_hand, quiet};
+use super::tools::{BPF_FEATURES, Tools, as_by_hand};
 
 /// The root of this repository, where the commands run.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -33,8 +33,6 @@ pub(super) enum When {
     ToolsAreInstalled,
     /// From its turn on, until test programs are built.
     TestsAreBuilt,
-    /// While test programs run: on the time of the processors that they leave.
-    TestsRun,
 }
 
 #[derive(Clone, Debug)]
@@ -134,9 +132,9 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         when: When::TestsAreBuilt,
         ..cargo(Fast, "build of the movie site", "")
     };
+    // After the tests and not beside them: they tell the processor time that others take.
     let documentation = cargo(Fast, "documentation", "doc --workspace --no-deps --locked");
-    let documentation =
-        Step { when: When::TestsRun, ..with_env("RUSTDOCFLAGS", "-D warnings", documentation) };
+    let documentation = with_env("RUSTDOCFLAGS", "-D warnings", documentation);
     let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
     steps.extend([
         movies_build,
@@ -193,11 +191,6 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     steps
 }
 
-/// Whether a command may ask for what others leave of the processors.
-fn may_idle() -> bool {
-    quiet(Command::new("chrt").args(["--idle", "0", "true"]))
-}
-
 /// The variable that names what cargo runs test programs with.
 fn runner_variable(arch: &str) -> String {
     format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", arch.to_uppercase())
@@ -223,10 +216,6 @@ impl Step {
     }
 
     fn command(&self, words: &[String]) -> Command {
-        // Tests keep time, so what runs beside them gets processors that are idle. Source: sched(7), SCHED_IDLE.
-        let idle = ["chrt", "--idle", "0"].map(str::to_owned);
-        let before = if self.when == When::TestsRun && may_idle() { &idle[..] } else { &[] };
-        let words = [before, words].concat();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(ROOT).envs(self.env.iter().cloned());
         as_by_hand(&mut command);
@@ -392,23 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_beside_others_is_read_in_one_piece_and_leaves_tests_their_time() {
-        let check = |when: When, expect: &str| {
-            let script = "echo one >&2; echo two; cut -d ' ' -f 41 /proc/self/stat";
-            let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-            let step = Step { command: Ok(command), when, ..step(Reading::Status) };
-            let mut out = Vec::new();
-            assert_eq!(step.run(&mut Tally::default(), &mut out, &mut || ()), Outcome::Passed);
-            assert_eq!(String::from_utf8(out).unwrap(), expect);
-        };
-        // The policy of its scheduling, of which 5 is idle. Source: proc_pid_stat(5).
-        let own = std::fs::read_to_string("/proc/self/stat").unwrap();
-        let own = own.rsplit(") ").next().unwrap().split(' ').nth(38).unwrap();
-        check(When::ToolsAreInstalled, &format!("one\ntwo\n{own}\n"));
-        if !may_idle() {
-            return println!("skipped: chrt is missing or refused; `apt-get install util-linux` brings it");
-        }
-        check(When::TestsRun, "one\ntwo\n5\n");
+    fn what_runs_beside_others_is_read_in_one_piece() {
+        let command = ["sh", "-c", "echo one >&2; echo two"].map(str::to_owned).to_vec();
+        let step = Step { command: Ok(command), when: When::ToolsAreInstalled, ..step(Reading::Status) };
+        let mut out = Vec::new();
+        assert_eq!(step.run(&mut Tally::default(), &mut out, &mut || ()), Outcome::Passed);
+        assert_eq!(String::from_utf8(out).unwrap(), "one\ntwo\n");
     }
 
     /// The commands of a tier, by name.

@@ -277,7 +277,7 @@ pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
     command.env("CARGO_INCREMENTAL", "0")
 }
 
-pub(super) fn quiet(command: &mut Command) -> bool {
+fn quiet(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
