@@ -77,9 +77,10 @@ fn paces() -> String {
         .unwrap_or_default()
 }
 
-/// This machine's own devices, and the one daemon that a knob starts and stops. Devices whose names begin with `tl` and four
-/// hexadecimal digits belong to servers and tests that may run meanwhile; no knob makes such.
-const OUTSIDE: &str = "ls /sys/class/net | grep -vE '^tl[0-9a-f]{4}'; tc qdisc show | grep -vE ' dev tl[0-9a-f]{4}'; \
+/// This machine's own devices, and the one daemon that a knob starts and stops. Devices with the names that `launch` gives (its
+/// `owner.rs`) belong to servers and tests that may run meanwhile; no knob makes such.
+const OUTSIDE: &str = "ls /sys/class/net | grep -vE '^tl[0-9a-f]{4}[0-9a-z]{7}'; \
+    tc qdisc show | grep -vE ' dev tl[0-9a-f]{4}[0-9a-z]{7}'; \
     ip -4 route show table local 198.18.0.0/22; pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of the process that mounted it.
 const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; tc filter show dev tlv0; ip -4 route show; ip -o link; \
