@@ -343,7 +343,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
                 }
             }
             Event::Connected { conn } => {
-                if let Some(index) = self.index_of(conn) {
+                if let Some(index) = self.owner(conn) {
                     self.connections[index].reset(Link::Up(conn), reactor.now());
                     if let Some(session) = &mut self.connections[index].session {
                         session.connected = true;
@@ -353,7 +353,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
                 }
             }
             Event::Closed { conn, error } => {
-                if let Some(index) = self.index_of(conn) {
+                if let Some(index) = self.owner(conn) {
                     self.lost(reactor, index, error);
                     // Sessions go on after what they lost.
                     let now = reactor.now();

@@ -89,6 +89,11 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
         let detail = format!("the server sent bytes without a request, {} times", recording.unsolicited);
         find(Reason::ErrorRate, detail);
     }
+    if recording.unowned > 0 {
+        let detail =
+            format!("{} events belonged to no connection, so that answers may be missing", recording.unowned);
+        find(Reason::EventsLost, detail);
+    }
 
     let answered_share = recording.answered_in_window as f64 / tally.intended as f64;
     let achieved_share = if of_sessions { sessions::ended_share(recording) } else { answered_share };

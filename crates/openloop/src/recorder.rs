@@ -73,6 +73,9 @@ pub struct Recording {
     pub drain: Nanos,
     /// How often the server sent bytes without a request.
     pub unsolicited: u64,
+    /// Events for unknown connections; above 0 only by a fault of the event loop or the engine.
+    #[serde(default)]
+    pub unowned: u64,
     /// The failures by kind.
     pub errors: Errors,
     /// Those of them for which sessions were refused, by kind.
@@ -135,6 +138,7 @@ impl Recording {
             taken: Taken::default(),
             drain: Nanos::ZERO,
             unsolicited: 0,
+            unowned: 0,
             errors: Errors::default(),
             refusals: Errors::default(),
             counters: Vec::new(),

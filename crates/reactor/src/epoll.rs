@@ -414,6 +414,7 @@ impl Reactor for Epoll {
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        self.table.poll_begins();
         let wait = self.before_wait(wait);
         self.wait(wait)?;
         let ready = self.events.len();

@@ -16,6 +16,7 @@ mod clock;
 mod datagrams;
 mod doorbell;
 mod epoll;
+mod free_slots;
 mod io;
 mod listener;
 mod loans;

@@ -11,7 +11,8 @@ use crate::{Address, Datagrams, Steering, Via};
 /// call on a connection that was closed does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conn {
-    /// Index into the reactor's table; dense, so that a handler can keep its own state in a `Vec`.
+    /// Index into the reactor's table; dense, so that a handler can keep its own state in a `Vec`. Slots are not reused within
+    /// a poll.
     pub slot: u32,
     /// Counts the connections that have used this slot.
     pub generation: u32,
@@ -240,7 +241,7 @@ pub trait Reactor: Sized {
     /// A backend that cannot tell goes on to close.
     fn tell_half_closes(&mut self) {}
 
-    /// Ends the connection at once and frees its slot. No event follows.
+    /// Ends the connection at once and frees its slot, which rests until the next poll. No event follows.
     fn close(&mut self, conn: Conn);
 
     /// Breaks a TCP connection off: as [`Reactor::close`], but what has not left is dropped, and the peer is told of a reset

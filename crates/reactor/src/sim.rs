@@ -19,4 +19,4 @@ mod world;
 pub use faults::{Faults, Mishaps};
 pub use reactor::{SimReactor, SimWaker};
 pub use streams::StreamFaults;
-pub use world::{Costs, Program, World};
+pub use world::{Costs, Program, Running, World};

@@ -7,6 +7,8 @@
 
 mod config;
 mod incoming;
+#[cfg(feature = "made-up")]
+mod made_up;
 mod session;
 
 use std::io;
@@ -17,6 +19,8 @@ use rustls::{ClientConfig, ClientConnection};
 use units::{Nanos, Time};
 
 pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, server_config};
+#[cfg(feature = "made-up")]
+pub use made_up::MadeUp;
 
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
@@ -95,6 +99,11 @@ impl<R: Reactor> Tls<R> {
             resumed,
             half_closes: false,
         }
+    }
+
+    /// The backend.
+    pub fn inner(&self) -> &R {
+        &self.inner
     }
 
     fn check_address(addr: &Address) -> io::Result<()> {

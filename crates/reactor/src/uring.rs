@@ -405,6 +405,7 @@ impl Reactor for Uring {
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         self.waited = Nanos::ZERO;
+        self.table.poll_begins();
         loop {
             let go_on = self.gather(wait)?;
             let events = self.deliver(handler)?;

@@ -23,7 +23,8 @@ impl Verdict {
             | Reason::KnobDrift
             | Reason::AgentLost
             | Reason::ServiceEnded
-            | Reason::SpansLost => false,
+            | Reason::SpansLost
+            | Reason::EventsLost => false,
         };
         let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
         disturbed && reasons.iter().all(|invalid| explained(invalid.reason))

@@ -71,6 +71,8 @@ pub enum Reason {
     ServiceEnded,
     /// Spans of traced requests are missing.
     SpansLost,
+    /// The generator got events for unknown connections, a fault of its own.
+    EventsLost,
 }
 
 impl Reason {
@@ -91,6 +93,7 @@ impl Reason {
             Reason::ProbeLoss => "probe loss",
             Reason::ServiceEnded => "service ended",
             Reason::SpansLost => "spans lost",
+            Reason::EventsLost => "events lost",
         }
     }
 
@@ -110,7 +113,8 @@ impl Reason {
             | Reason::AgentLost
             | Reason::ProbeLoss
             | Reason::ServiceEnded
-            | Reason::SpansLost => false,
+            | Reason::SpansLost
+            | Reason::EventsLost => false,
         }
     }
 }

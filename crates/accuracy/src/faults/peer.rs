@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use openloop::{Parsed, Parts, Workload};
-use reactor::sim::{Program, SimReactor};
+use reactor::sim::Program;
 use reactor::{Conn, Event, Handler, Reactor, Wait};
-use units::Time;
+use units::{Nanos, Time};
 
 use crate::faults::chance::Chance;
 use crate::faults::service::{Queue, Service};
@@ -90,20 +90,23 @@ struct Answer {
 pub(crate) struct Peer {
     queue: Queue,
     odd: Option<Odd>,
+    /// Period at whose multiples answers leave; each closes its connection.
+    ends_each: Option<Nanos>,
     /// By the time at which they leave, then in the order in which they came.
     due: BTreeMap<(Time, u64), Answer>,
     entered: u64,
 }
 
 impl Peer {
-    pub(crate) fn new(service: Service, odd: Option<Odd>) -> Peer {
-        Peer { queue: Queue::new(service), odd, due: BTreeMap::new(), entered: 0 }
+    pub(crate) fn new(service: Service, odd: Option<Odd>, ends_each: Option<Nanos>) -> Peer {
+        Peer { queue: Queue::new(service), odd, ends_each, due: BTreeMap::new(), entered: 0 }
     }
 
     fn take(&mut self, conn: Conn, at: Time, request: &str) {
         let Some((tag, seq)) = request.split_once(' ') else { return };
         let Ok(seq) = seq.parse() else { return };
         let done = self.queue.enter(at, seq);
+        let done = self.ends_each.map_or(done, |each| Time(done.0.next_multiple_of(each.0)));
         let misdeed = self.odd.filter(|odd| odd.hits(seq)).map(|odd| odd.misdeed);
         self.entered += 1;
         self.due.insert((done, self.entered), Answer { conn, tag: tag.into(), misdeed });
@@ -111,7 +114,7 @@ impl Peer {
 }
 
 impl Answer {
-    fn send(&self, reactor: &mut SimReactor) {
+    fn send<R: Reactor>(&self, reactor: &mut R) {
         let Answer { conn, tag, misdeed } = self;
         let words = match misdeed {
             Some(Misdeed::Closes) => return reactor.close(*conn),
@@ -124,18 +127,22 @@ impl Answer {
     }
 }
 
-impl Handler<SimReactor> for Peer {
-    fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
+impl<R: Reactor> Handler<R> for Peer {
+    fn event(&mut self, _: &mut R, event: Event<'_>) {
         if let Event::Data { conn, at, bytes } = event {
             String::from_utf8_lossy(bytes).lines().for_each(|request| self.take(conn, at, request));
         }
     }
 }
 
-impl Program for Peer {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+impl<R: Reactor> Program<R> for Peer {
+    fn step(&mut self, reactor: &mut R) -> bool {
         while let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= reactor.now()) {
-            first.remove().send(reactor);
+            let answer = first.remove();
+            answer.send(reactor);
+            if self.ends_each.is_some() {
+                reactor.close(answer.conn);
+            }
         }
         let next = self.due.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         reactor.poll(Wait::Sleep(next), self).expect("a simulated poll cannot fail");

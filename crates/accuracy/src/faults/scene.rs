@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use dist::Streams;
 use hist::Latency;
 use openloop::{Arrival, Engine, Footing, Load, Plan, Recording, Schedule, judge};
-use reactor::sim::{Costs, Faults, Mishaps, Program, SimReactor, StreamFaults, World};
+use reactor::sim::{Costs, Faults, Mishaps, Program, Running, SimReactor, StreamFaults, World};
+use reactor::tls::MadeUp;
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use results::Verdict;
 use units::{Nanos, Time};
@@ -40,12 +40,17 @@ const COSTS: Costs = Costs { send: Nanos(4_000), receive: Nanos(1_000) };
 const LOOK: Nanos = Nanos::from_millis(10);
 
 /// One simulated trial; a fault changes what it is about.
+#[derive(Clone)]
 pub(crate) struct Scene {
     /// The plan of all generators together.
     pub(crate) plan: Plan,
     /// The server.
     pub(crate) service: Service,
     pub(crate) odd: Option<Odd>,
+    /// The server answers and closes connections at multiples of this period only.
+    pub(crate) ends_each: Option<Nanos>,
+    /// Whether connections are encrypted.
+    pub(crate) tls: bool,
     /// Whether requests are datagrams.
     pub(crate) datagrams: bool,
     /// What the network does to datagrams.
@@ -93,6 +98,8 @@ impl Scene {
             plan: Plan { warmup: WARMUP, drain: DRAIN, ..plan },
             service: Service::queue(Nanos((utilisation / RPS * 1e9) as u64), chance.seed()),
             odd: None,
+            ends_each: None,
+            tls: false,
             datagrams: false,
             faults: None,
             stream_faults: None,
@@ -164,11 +171,9 @@ impl Scene {
         plan.endpoints.iter_mut().for_each(|endpoint| endpoint.address = address.clone());
         let span = plan.warmup + plan.window + plan.drain;
         let mut world = World::new(Nanos::ZERO);
-        let mut usher_machine = world.machine(Costs::default());
-        let mut machines: Vec<SimReactor> =
-            self.generators.iter().map(|_| world.machine(self.costs)).collect();
-        let mut server = world.machine(Costs::default());
-        server.listen(&address).expect("a simulated port is free");
+        let usher_machine = world.machine(Costs::default());
+        let machines: Vec<SimReactor> = self.generators.iter().map(|_| world.machine(self.costs)).collect();
+        let server = world.machine(Costs::default());
         if let Some(faults) = self.faults {
             world.faults(faults);
         }
@@ -179,30 +184,53 @@ impl Scene {
         self.steps.iter().for_each(|(at, by)| world.step_clock(&machines[0], *at, *by));
         let running = Rc::new(Cell::new(self.generators.len()));
         let shares = self.generators.len() as u32;
-        let mut players: Vec<Player> = Vec::new();
-        for ((share, generator), machine) in (0..).zip(&self.generators).zip(&mut machines) {
-            let plan = Plan { share, shares, ..plan.clone() };
-            let mut engine = Engine::new(plan, Numbers, Arc::new(AtomicBool::new(false)));
-            engine.connect(machine).expect("a simulated connection stands");
-            players.push(Player {
-                engine,
-                generator: *generator,
-                started: false,
-                running: Rc::clone(&running),
-            });
-        }
-        let (mut usher, mut peer) = (Usher { running }, Peer::new(self.service, self.odd));
-        let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut usher, &mut usher_machine)];
-        for (player, machine) in players.iter_mut().zip(&mut machines) {
-            programs.push((player, machine));
-        }
-        programs.push((&mut peer, &mut server));
-        world.run(&mut programs, START + span + span);
-        let mishaps = world.mishaps();
-        let ended = players.into_iter().zip(&machines);
-        let recordings = ended.map(|(player, machine)| player.engine.finish(machine.now())).collect();
-        Played { load: self.plan.load, recording: merged(recordings), mishaps }
+        let players = (0..).zip(&self.generators).map(|(share, generator)| Player {
+            engine: Engine::new(Plan { share, shares, ..plan.clone() }, Numbers, Arc::default()),
+            generator: *generator,
+            started: false,
+            running: Rc::clone(&running),
+        });
+        let players: Vec<Player> = players.collect();
+        let peer = Peer::new(self.service, self.odd, self.ends_each);
+        let usher = (Usher { running }, usher_machine);
+        let limit = START + span + span;
+        let recordings = if self.tls {
+            let keys = MadeUp::new().expect("the system gives random numbers");
+            let machines = machines.into_iter().map(|machine| keys.client(machine)).collect();
+            play_on(&mut world, usher, (players, machines), (peer, keys.server(server)), &address, limit)
+        } else {
+            play_on(&mut world, usher, (players, machines), (peer, server), &address, limit)
+        };
+        Played { load: self.plan.load, recording: merged(recordings), mishaps: world.mishaps() }
     }
+}
+
+/// Plays generators against a server at `address`.
+fn play_on<R: Reactor>(
+    world: &mut World,
+    (mut usher, mut usher_machine): (Usher, SimReactor),
+    (mut players, mut machines): (Vec<Player>, Vec<R>),
+    (mut peer, mut server): (Peer, R),
+    address: &Address,
+    limit: Time,
+) -> Vec<Recording>
+where
+    for<'a> (&'a mut Player, &'a mut R): Running,
+    for<'a> (&'a mut Peer, &'a mut R): Running,
+{
+    server.listen(address).expect("a simulated port is free");
+    for (player, machine) in players.iter_mut().zip(&mut machines) {
+        player.engine.connect(machine).expect("a simulated connection stands");
+    }
+    let mut usher = (&mut usher, &mut usher_machine);
+    let mut generators: Vec<_> = players.iter_mut().zip(&mut machines).collect();
+    let mut peer = (&mut peer, &mut server);
+    let mut programs: Vec<&mut dyn Running> = vec![&mut usher];
+    programs.extend(generators.iter_mut().map(|generator| generator as &mut dyn Running));
+    programs.push(&mut peer);
+    world.run_all(&mut programs, limit);
+    let ended = players.into_iter().zip(&machines);
+    ended.map(|(player, machine)| player.engine.finish(machine.now())).collect()
 }
 
 /// The recordings of all generators as one, as those of agents are merged.
@@ -220,6 +248,11 @@ fn merged(recordings: Vec<Recording>) -> Recording {
 }
 
 impl Played {
+    /// The response times that a valid verdict claims: of all windows, or of the undisturbed ones.
+    pub(crate) fn claimed(&self) -> Latency {
+        Footing::of(&self.recording).claimed()
+    }
+
     /// What the verdict of a trial is made of where nothing but the engine can know it.
     fn verdict(&self) -> Verdict {
         judge(&self.recording, &self.load, Vec::new())
@@ -227,8 +260,7 @@ impl Played {
 
     /// Judges it, and lays it beside the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
-        // What a valid verdict claims: of all windows, or of the undisturbed ones.
-        let measured = Figures::of(&Footing::of(&self.recording).claimed());
+        let measured = Figures::of(&self.claimed());
         let given = Given::Verdict(self.verdict());
         Judged { dose, right, given, truth: Figures::of(truth), measured }
     }
@@ -259,8 +291,8 @@ struct Player {
     running: Rc<Cell<usize>>,
 }
 
-impl Program for Player {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+impl<R: Reactor> Program<R> for Player {
+    fn step(&mut self, reactor: &mut R) -> bool {
         if !self.started && self.engine.is_ready() && reactor.now() >= self.generator.told {
             self.started = true;
             self.engine.start(self.generator.start);

@@ -145,12 +145,15 @@ impl<W: Workload> Engine<W> {
         self.by_slot[slot] = index as u32;
     }
 
-    /// Which connection uses this socket now, if any still does.
-    pub(super) fn index_of(&self, conn: Conn) -> Option<usize> {
-        let index = *self.by_slot.get(conn.slot as usize)? as usize;
-        let connection = self.connections.get(index)?;
-        let uses = [Link::Up(conn), Link::Connecting(conn), Link::Ending(conn)].contains(&connection.link);
-        uses.then_some(index)
+    /// Index of the connection of an event; counts events for unknown connections.
+    #[inline]
+    pub(super) fn owner(&mut self, conn: Conn) -> Option<usize> {
+        let links = [Link::Up(conn), Link::Connecting(conn), Link::Ending(conn)];
+        let index = self.by_slot.get(conn.slot as usize).map(|index| *index as usize);
+        let owner =
+            index.filter(|index| self.connections.get(*index).is_some_and(|c| links.contains(&c.link)));
+        self.recording.unowned += u64::from(owner.is_none());
+        owner
     }
 }
 
@@ -259,7 +262,7 @@ impl<W: Workload> Engine<W> {
     /// Matches what was received with what is in flight, and reuses the places that fall free.
     #[inline]
     pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
-        let Some(index) = self.index_of(conn) else { return };
+        let Some(index) = self.owner(conn) else { return };
         self.receive_gap = self.read(reactor, index, conn, at, bytes.len());
         if self.bytes_count() {
             let endpoint = self.connections[index].endpoint as usize;

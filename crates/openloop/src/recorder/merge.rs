@@ -62,6 +62,7 @@ impl Recording {
         self.taken.merge(self.threads, other.taken, other.threads);
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;
+        self.unowned += other.unowned;
         self.errors.merge(&other.errors);
         self.refusals.merge(&other.refusals);
         // By name: a thread leaves out what it never did.

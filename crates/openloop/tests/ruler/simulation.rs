@@ -190,8 +190,8 @@ struct Generator<W: Workload> {
     turns: Rc<Cell<u64>>,
 }
 
-impl<W: Workload> Program for Generator<W> {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+impl<R: Reactor, W: Workload> Program<R> for Generator<W> {
+    fn step(&mut self, reactor: &mut R) -> bool {
         if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
             self.engine.start(self.start);
         }

@@ -3,6 +3,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::epoll::EventFlags;
 
 use crate::Conn;
+use crate::free_slots::FreeSlots;
 use crate::loans::Loans;
 
 /// Output buffers over this size are given back to the allocator once they are empty: each connection may keep one.
@@ -104,14 +105,14 @@ struct Slot {
 #[derive(Default)]
 pub(super) struct Table {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    free: FreeSlots,
     /// What [`crate::Reactor::output`] yields for a connection that was closed.
     nowhere: Vec<u8>,
 }
 
 impl Table {
     pub(super) fn insert(&mut self, fd: Option<OwnedFd>, state: State) -> Conn {
-        let slot = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free.take().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
@@ -132,6 +133,12 @@ impl Table {
             loans: Loans::default(),
         });
         conn
+    }
+
+    /// Makes slots usable that were freed since the last poll.
+    #[inline]
+    pub(super) fn poll_begins(&mut self) {
+        self.free.poll_begins();
     }
 
     pub(super) fn conn_of(data: u64) -> Conn {
@@ -166,7 +173,7 @@ impl Table {
         let state = self.get(conn)?.state;
         // Closing the descriptor takes it out of the epoll set too.
         self.slots[conn.slot as usize].entry = None;
-        self.free.push(conn.slot);
+        self.free.give(conn.slot);
         Some(state)
     }
 }

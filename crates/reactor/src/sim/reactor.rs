@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use units::{Nanos, Time};
 
+use crate::free_slots::FreeSlots;
 use crate::loans::{self, Loan, Loans};
 use crate::peers::Peers;
 use crate::room::received;
@@ -49,6 +50,7 @@ pub struct SimReactor {
     pub(super) wires: Rc<RefCell<Wires>>,
     pub(super) index: usize,
     slots: Vec<Slot>,
+    free: FreeSlots,
     nowhere: Vec<u8>,
     /// The peers that have written to its datagram servers.
     pub(super) peers: Peers<Key>,
@@ -77,6 +79,7 @@ impl SimReactor {
             wires,
             index,
             slots: Vec::new(),
+            free: FreeSlots::default(),
             nowhere: Vec::new(),
             peers: Peers::new(),
             datagrams: Datagrams::default(),
@@ -153,13 +156,13 @@ impl SimReactor {
     }
 
     pub(super) fn insert(&mut self, link: Link) -> Conn {
-        let slot = self.slots.iter().position(|slot| !slot.open).unwrap_or_else(|| {
+        let slot = self.free.take().unwrap_or_else(|| {
             self.slots.push(Slot::default());
-            self.slots.len() - 1
+            (self.slots.len() - 1) as u32
         });
-        let generation = self.slots[slot].generation + 1;
-        self.slots[slot] = Slot { generation, open: true, link, ..Slot::default() };
-        Conn { slot: slot as u32, generation }
+        let place = &mut self.slots[slot as usize];
+        *place = Slot { generation: place.generation + 1, open: true, link, ..Slot::default() };
+        Conn { slot, generation: place.generation }
     }
 
     pub(super) fn slot(&mut self, conn: Conn) -> Option<&mut Slot> {
@@ -176,6 +179,7 @@ impl SimReactor {
         if let Link::Peer { index, .. } = link {
             self.peers.remove(index);
         }
+        self.free.give(conn.slot);
         Some(link)
     }
 
@@ -434,6 +438,7 @@ impl Reactor for SimReactor {
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        self.free.poll_begins();
         let mut events = 0;
         while events < EVENTS_PER_POLL
             && let Some(delivery) = self.next_delivery()

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use units::{Nanos, Time};
 
+#[cfg(feature = "tls")]
+use crate::Tls;
 use crate::sim::faults::Fate;
 use crate::sim::streams::StreamFate;
 use crate::sim::{Faults, Mishaps, SimReactor, StreamFaults};
@@ -26,10 +28,50 @@ pub struct Costs {
     pub receive: Nanos,
 }
 
-/// A program on a simulated machine.
-pub trait Program {
+/// A program on a simulated machine, whose reactor may have a layer such as [`Tls`](crate::Tls).
+pub trait Program<R = SimReactor> {
     /// Does what is due and calls [`crate::Reactor::poll`] once. Returns false when it has finished.
-    fn step(&mut self, reactor: &mut SimReactor) -> bool;
+    fn step(&mut self, reactor: &mut R) -> bool;
+}
+
+/// A program together with its reactor.
+pub trait Running {
+    /// Number of the machine.
+    fn machine(&self) -> usize;
+
+    /// As [`Program::step`].
+    fn step(&mut self) -> bool;
+}
+
+impl<P: Program + ?Sized> Running for (&mut P, &mut SimReactor) {
+    fn machine(&self) -> usize {
+        self.1.index()
+    }
+
+    fn step(&mut self) -> bool {
+        self.0.step(self.1)
+    }
+}
+
+#[cfg(feature = "tls")]
+impl<P: Program<Tls<SimReactor>> + ?Sized> Running for (&mut P, &mut Tls<SimReactor>) {
+    fn machine(&self) -> usize {
+        self.1.inner().index()
+    }
+
+    fn step(&mut self) -> bool {
+        self.0.step(self.1)
+    }
+}
+
+impl Running for &mut dyn Running {
+    fn machine(&self) -> usize {
+        (**self).machine()
+    }
+
+    fn step(&mut self) -> bool {
+        (**self).step()
+    }
 }
 
 /// The clock and the wires of a simulation.
@@ -264,8 +306,13 @@ impl World {
     /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends, and where the programs are not in the
     /// order of their machines, as the clock would stand still then.
     pub fn run(&mut self, programs: &mut [(&mut dyn Program, &mut SimReactor)], limit: Time) {
+        self.run_all(programs, limit);
+    }
+
+    /// As [`World::run`], for programs whose reactors may have a layer.
+    pub fn run_all(&mut self, programs: &mut [impl Running], limit: Time) {
         let count = self.wires.borrow().machines.len();
-        let order = programs.iter().map(|(_, reactor)| reactor.index());
+        let order = programs.iter().map(Running::machine);
         assert!(order.eq(0..count), "the programs are not in the order of their machines");
         loop {
             let next = {
@@ -280,8 +327,7 @@ impl World {
                 machine.waited = machine.ready().since(machine.clock);
                 machine.clock = at;
             }
-            let (program, reactor) = &mut programs[i];
-            let goes_on = program.step(reactor);
+            let goes_on = programs[i].step();
             self.deliver_wakeups(i);
             if !goes_on {
                 self.wires.borrow_mut().machines[i].finished = true;

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use crate::Conn;
+use crate::free_slots::FreeSlots;
 use crate::loans::Loans;
 use crate::uring::gather::Gather;
 use crate::uring::token::{GENERATIONS, Op};
@@ -240,7 +241,7 @@ struct Remains {
 #[derive(Default)]
 pub(super) struct Table {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    free: FreeSlots,
     remains: HashMap<Conn, Remains>,
     /// What [`crate::Reactor::output`] yields for a connection that was closed.
     nowhere: Vec<u8>,
@@ -248,7 +249,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn insert(&mut self, entry: Entry) -> Conn {
-        let slot = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free.take().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
@@ -256,6 +257,12 @@ impl Table {
         place.generation = (place.generation + 1) % GENERATIONS;
         place.entry = Some(entry);
         Conn { slot, generation: place.generation }
+    }
+
+    /// Makes slots usable that were freed since the last poll.
+    #[inline]
+    pub(super) fn poll_begins(&mut self) {
+        self.free.poll_begins();
     }
 
     #[inline]
@@ -292,7 +299,7 @@ impl Table {
         if self.get(conn).is_none() {
             return;
         }
-        self.free.push(conn.slot);
+        self.free.give(conn.slot);
         let entry = self.slots[conn.slot as usize].entry.take().expect("it was just there");
         let under_way = entry.under_way().count();
         if under_way > 0 {
@@ -313,7 +320,7 @@ impl Table {
     #[cfg(test)]
     pub(super) fn counts(&self) -> Counts {
         let slots = self.slots.len();
-        Counts { slots, in_use: slots - self.free.len(), remains: self.remains.len() }
+        Counts { slots, in_use: slots - self.free.count(), remains: self.remains.len() }
     }
 }
 

@@ -120,6 +120,7 @@ mod tests {
             taken: Taken::default(),
             drain: Nanos(0),
             unsolicited: 0,
+            unowned: 0,
             errors: Errors::default(),
             refusals: Errors::default(),
             counters: vec![("hit_ratio".into(), n, n)],

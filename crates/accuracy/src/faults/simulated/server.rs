@@ -1,9 +1,11 @@
 //! What the server does by itself.
 
 use anyhow::Result;
+use dist::Process;
 use null_server::Stalls;
+use openloop::{Binding, Load};
 use results::Reason;
-use units::{Nanos, Time};
+use units::{Nanos, Rate, Time};
 
 use super::{ERRORS_ALLOWED, OWN_RECURSION, RECURSION};
 use crate::faults::chance::Chance;
@@ -46,6 +48,15 @@ pub(crate) const FAULTS: &[Fault] = &[
         right: "invalid (error rate)",
         truth: RECURSION,
         plant: early,
+    },
+    Fault {
+        name: "server-ends-many",
+        place: Place::Simulated,
+        planted: "the server answers over TLS and closes many connections in the same instant",
+        doses: "all that were asked on in 10 to 100 ms",
+        right: "valid with true figures",
+        truth: "the same arrivals and server without TLS",
+        plant: ends_many,
     },
     Fault {
         name: "server-throttles",
@@ -116,6 +127,22 @@ fn early(chance: &mut Chance) -> Result<Outcome> {
     // One is enough: from there on answers and requests of the connection no longer belong together.
     let right = if hit > 0 { Right::Invalid(FAILED) } else { Right::Valid };
     Ok(scene.judged(format!("{hit} answers"), &truth, right).into())
+}
+
+/// Fewer requests than elsewhere, since each needs a TLS handshake; up to 30 connections end at once.
+const ENDS_RPS: f64 = 300.0;
+
+fn ends_many(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let each = chance.span(Nanos::from_millis(10), Nanos::from_millis(100));
+    scene.plan.load = Load::steady(Process::Poisson, Rate::new(ENDS_RPS)?);
+    (scene.plan.depth, scene.plan.binding) = (1, Binding::Idle);
+    // Enough that no request waits for a connection.
+    scene.plan.endpoints[0].connections = 128;
+    scene.ends_each = Some(each);
+    let truth = scene.clone().play().claimed();
+    scene.tls = true;
+    Ok(scene.judged(format!("each {each}"), &truth, Right::Valid).into())
 }
 
 /// The period of a quota. Source: the kernel's default for control groups.
