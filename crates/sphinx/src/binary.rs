@@ -49,6 +49,7 @@ pub(crate) fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(crate) fn response(finish: Finish, text: &[u8], echo: Echo) -> Vec<u8> {
     let mut out = Vec::new();
     match finish {
+        Finish::Silent => {}
         Finish::Ok | Finish::Reset => reply::done(&mut out, echo, 0),
         Finish::Detail => {
             reply::stat(&mut out, echo, b"detailed", text);

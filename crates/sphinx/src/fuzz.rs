@@ -1,7 +1,7 @@
 //! What the fuzzers run of what any client may send before the parser of requests sees it: datagrams, the first request
 //! where a password is asked for, connections of the binary protocol, and other protocols; and of the file that a restart reads.
 //!
-//! Try it: `cargo test -p sphinx --test corpus`.
+//! Try it: `cargo test -p sphinx --test it corpus`.
 
 mod binary;
 mod foreign;

@@ -117,6 +117,6 @@ pub(crate) enum Extra {
 pub(crate) struct Ticket {
     /// The connection; it may be closed by then.
     pub(crate) conn: Conn,
-    /// The place of the reply; none if the client wants none.
+    /// Number of the reply in [`Replies`](crate::replies::Replies); none for a claim, for which the connection waits.
     pub(crate) reply: Option<u64>,
 }

@@ -11,6 +11,9 @@
 //! In every mode all that one connection does to one key goes the same way, in order: that is what makes it read its
 //! own writes. `read` has two ways, and takes the short one only while the connection waits for no answer of the
 //! owner ([`Awaited`](crate::client::Awaited)).
+//!
+//! When a request is answered, every earlier request on its connection has taken effect for readers on all other connections: a
+//! request with `noreply` keeps its place in [`Replies`](crate::replies::Replies) until its owner has executed it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -8,7 +8,8 @@ use crate::config::GATHERED_MAX;
 use crate::draft::{Draft, lent, make_room};
 use crate::stats::CoreStats;
 
-/// The replies of one connection that wait for those before them.
+/// Replies of one connection that wait for earlier ones. A request with `noreply` that another thread executes has an empty reply
+/// here, so that later replies wait for it.
 ///
 /// ```text
 ///   oldest                                    newest
@@ -76,6 +77,8 @@ pub(crate) struct Gathering {
 /// What to answer when all threads have done their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
+    /// No reply.
+    Silent,
     Ok,
     Reset,
     Stats,

@@ -14,6 +14,7 @@
 mod binary;
 mod customer;
 mod expiry;
+mod fences;
 mod greedy;
 mod hungry;
 mod idle;
@@ -121,6 +122,8 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
     };
     let mut judge_machine = world.machine(Costs::default());
     let (mut machines, mut cores) = servers::start(scene.args, &mut world, &mut rng, seed, costs);
+    let may_grow = cores.iter_mut().all(Core::memory_may_grow);
+    let scene = Scene { limits: scene.limits && may_grow, ..scene };
     for machine in &machines {
         let mut from = 0;
         for _ in 0..rng.random_range(0..4) {

@@ -151,9 +151,8 @@ impl<R: Reactor> Core<R> {
 
     /// Has another thread make a value that has come whole the item of its key.
     fn send_value(&mut self, client: &mut Client, owner: usize, commit: Commit) {
-        let reply = (commit.command.reply() == Reply::Wanted).then(|| client.replies.expect());
         let ask = Ask {
-            ticket: Ticket { conn: client.conn, reply },
+            ticket: Ticket { conn: client.conn, reply: Some(client.replies.expect()) },
             work: Work::Commit(Box::new(commit)),
             buffer: self.buffers.take(),
         };

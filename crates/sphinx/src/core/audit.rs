@@ -9,6 +9,14 @@ use crate::client::{ASKS_MAX, OUTPUT_MAX};
 const LINE: usize = 1 << 10;
 
 impl<R: Reactor> Core<R> {
+    /// Whether the memory for items can grow. Memory from the machine's pool of huge pages, which other tests resize, cannot.
+    pub(crate) fn memory_may_grow(&mut self) -> bool {
+        let share = self.common.memory.bytes().0 as usize / self.partitions.count();
+        let mut may = true;
+        self.partitions.for_own(|store| may &= store.memory_max() > share);
+        may
+    }
+
     /// Walks the thread's own partitions and compares what is there with what they count. Panics where it differs, or
     /// is more than the memory.
     pub(crate) fn audit_partitions(&mut self) {

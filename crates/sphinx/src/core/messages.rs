@@ -208,6 +208,7 @@ impl<R: Reactor> Core<R> {
     ) -> Vec<u8> {
         let mut text = self.buffers.take();
         match finish {
+            Finish::Silent => return text,
             Finish::Ok => text.extend_from_slice(reply::OK),
             Finish::Items => groups::items(&stats.store, self.now, &mut text),
             Finish::Slabs => groups::slabs(&stats.store, &self.common.config, &mut text),
@@ -260,7 +261,7 @@ impl<R: Reactor> Core<R> {
             self.answered.push(ticket.conn);
             return;
         }
-        // Without a reply, or with the connection closed, the answer has done its duty by making room.
+        // With the connection closed, the answer has done its duty by making room.
         let Some(mut client) = ticket.reply.and_then(|_| self.take_client(ticket.conn)) else {
             self.account.budget().arrive(large);
             self.buffers.give(buffer);

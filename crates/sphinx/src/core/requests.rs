@@ -336,8 +336,8 @@ impl<R: Reactor> Core<R> {
         let mut buffer = self.buffers.take();
         buffer.extend_from_slice(key.bytes);
         buffer.extend_from_slice(value);
-        let reply = (operation.reply() == Reply::Wanted).then(|| client.replies.expect());
-        let ticket = Ticket { conn: client.conn, reply };
+        // Also without a reply: a later reply must not overtake it.
+        let ticket = Ticket { conn: client.conn, reply: Some(client.replies.expect()) };
         let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
         let link = self.links[owner].as_mut().expect("there is a link to every other thread");
         let before = link.large_bytes();
@@ -370,16 +370,14 @@ impl<R: Reactor> Core<R> {
             self.tell_listeners(&mut lines);
         }
         let left = self.links.len() - 1;
+        let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
         let echo = client.binary.as_ref().map(|binary| binary.echo);
         if left == 0 {
             let text = self.finished(finish, &part, &lines, echo);
-            return self.answer(reactor, client, reply, &text);
+            return self.answer(reactor, client, Reply::Wanted, &text);
         }
         let gathering = Gathering { left, stats: part, lines, finish, echo };
-        let ticket = Ticket {
-            conn: client.conn,
-            reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),
-        };
+        let ticket = Ticket { conn: client.conn, reply: Some(client.replies.gather(gathering)) };
         for (peer, link) in self.links.iter_mut().enumerate() {
             let Some(link) = link else { continue };
             if self.partitions.reads_others() {
