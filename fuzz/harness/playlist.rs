@@ -1,6 +1,6 @@
 //! What the fuzzer runs: playlists, read whatever they hold and followed wherever they lead.
 //!
-//! Try it: `cargo test -p workloads --test corpus`.
+//! Try it: `cargo test -p workloads --test it corpus`.
 
 use workloads::video::playlist::{Loader, Playlist, parse, resolve};
 

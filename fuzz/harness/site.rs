@@ -1,6 +1,6 @@
 //! What the fuzzer runs: descriptions of sites, whatever they hold.
 //!
-//! Try it: `cargo test -p workloads --test corpus`.
+//! Try it: `cargo test -p workloads --test it corpus`.
 
 use spec::workload::SocialOperation;
 use workloads::social::{By, Site};

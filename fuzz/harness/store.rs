@@ -1,7 +1,7 @@
 //! What the fuzzers and the property tests run: operations on a small store and on a plain map, compared.
 //!
 //! The store may forget an item only once it counts evictions. Whatever it returns must be the map's.
-//! Try it: `cargo test -p cache-store --test model`.
+//! Try it: `cargo test -p cache-store --test it model`.
 
 mod op;
 

@@ -160,7 +160,7 @@ fn it_takes_no_root() {
     command
         .args([&format!("--reuid={}", user.uid), &format!("--regid={}", user.gid), "--clear-groups"])
         .arg(&this)
-        .args(["--exact", "its_tables_are_those_that_were_made_after_each_start", "--nocapture"])
+        .args(["--exact", "mariadb::its_tables_are_those_that_were_made_after_each_start", "--nocapture"])
         .env_remove("HOME")
         .current_dir("/");
     match command.output() {

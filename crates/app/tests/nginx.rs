@@ -260,7 +260,7 @@ fn role_of_the_parent() {
 
 #[test]
 fn no_worker_outlives_a_parent_that_was_killed() {
-    let args = ["--exact", "role_of_the_parent", "--nocapture"];
+    let args = ["--exact", "nginx::role_of_the_parent", "--nocapture"];
     let spec = Spec::new("parent", env::current_exe().unwrap()).args(args).env(ROLE, "1");
     let mut parent = Process::spawn(spec).unwrap();
     let words = loop {

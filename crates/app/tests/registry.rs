@@ -67,7 +67,7 @@ fn the_reference_has_the_table_of_the_registry() {
     if std::env::var_os("UPDATE_REGISTRY").is_some() {
         fs::write(PAGE, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {
-        assert_eq!(found, wanted, "write it anew: UPDATE_REGISTRY=1 cargo test -p app --test registry");
+        assert_eq!(found, wanted, "write it anew: UPDATE_REGISTRY=1 cargo test -p app --test it registry");
     }
 }
 

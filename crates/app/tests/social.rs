@@ -10,10 +10,7 @@ use people::People;
 use serde_json::Value;
 use tempfile::TempDir;
 
-#[path = "../../taillight/tests/browser/run.rs"]
-mod browser;
-
-use browser::Browser;
+use crate::browser::Browser;
 
 /// Enough that each of a community has friends, and few enough to be made within a second.
 const USERS: u32 = 200;

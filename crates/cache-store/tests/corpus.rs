@@ -1,7 +1,7 @@
 //! Replays the fuzzers' corpus through the code that they fuzz.
 
 #[path = "../../../fuzz/harness/store.rs"]
-mod harness;
+pub(crate) mod harness;
 #[path = "../../../fuzz/replay.rs"]
 mod replay;
 

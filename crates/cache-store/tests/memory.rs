@@ -41,7 +41,7 @@ fn memory_holds_as_resident_memory_under_any_mix() {
     // Each case in a process of its own, as the allocator keeps what the index of another one has freed.
     for case in 0..2 * (MIXES.len() + 1) {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "memory_holds_as_resident_memory_under_any_mix"]);
+        child.args(["--exact", "memory::memory_holds_as_resident_memory_under_any_mix"]);
         let output = child.env(CASE, case.to_string()).output().unwrap();
         assert!(output.status.success(), "case {case}: {}", String::from_utf8_lossy(&output.stdout));
     }

@@ -1,10 +1,7 @@
 //! The store against a plain map, with little memory, so that segments are taken back all the time.
 
-#[path = "../../../fuzz/harness/store.rs"]
-mod harness;
-
+use crate::corpus::harness::{Op, operations, operations_from_bytes};
 use cache_store::Policy;
-use harness::{Op, operations, operations_from_bytes};
 use proptest::prelude::*;
 use proto_memcache::StoreVerb;
 

@@ -1,7 +1,5 @@
 //! Opens the pages in a real browser: the script must run and know every trial.
 
-mod sample;
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -76,20 +74,20 @@ fn the_script_runs_and_knows_every_trial() {
             assert_eq!(root_attribute(&dom, "data-trials-drawn"), Some(trials.as_str()), "{name}");
         }
     };
-    let (sweep, live) = (sample::sweep(), sample::live(3));
+    let (sweep, live) = (crate::sample::sweep(), crate::sample::live(3));
     check("sweep", experiment_html(&sweep), Some(sweep.trials.len()));
     check(
         "comparison",
-        comparison_html(&sample::comparison(&live), Sides::Results(&live, &live)),
+        comparison_html(&crate::sample::comparison(&live), Sides::Results(&live, &live)),
         Some(live.trials.len()),
     );
-    let traced = sample::traced();
+    let traced = crate::sample::traced();
     check("traced", experiment_html(&traced), Some(traced.trials.len()));
-    check("study", study_html(&sample::study()), Some(0));
-    for (name, study) in sample::studies_in_trouble() {
+    check("study", study_html(&crate::sample::study()), Some(0));
+    for (name, study) in crate::sample::studies_in_trouble() {
         check(name, study_html(&study), None);
     }
-    for (name, experiment) in sample::degenerate().into_iter().take(2) {
+    for (name, experiment) in crate::sample::degenerate().into_iter().take(2) {
         check(name, experiment_html(&experiment), None);
     }
 }

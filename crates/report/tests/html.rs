@@ -1,7 +1,5 @@
 //! What must hold for every page, whatever the result: nothing is lost, nothing is loaded, nothing breaks out.
 
-mod sample;
-
 use std::collections::BTreeMap;
 
 use report::{Found, IndexEntry, Sides, comparison_html, experiment_html, index_html, study_html};
@@ -27,29 +25,32 @@ const SECTIONS: [&str; 10] = [
 
 /// Every page that the samples give, by name.
 fn pages() -> Vec<(String, String)> {
-    let live = sample::live(3);
+    let live = crate::sample::live(3);
     let mut pages = vec![
-        ("sweep".to_owned(), experiment_html(&sample::sweep())),
+        ("sweep".to_owned(), experiment_html(&crate::sample::sweep())),
         ("live".to_owned(), experiment_html(&live)),
-        ("load".to_owned(), experiment_html(&sample::load())),
-        ("closed".to_owned(), experiment_html(&sample::closed())),
-        ("disturbed".to_owned(), experiment_html(&sample::disturbed())),
-        ("viewing".to_owned(), experiment_html(&sample::viewing())),
-        ("viewed".to_owned(), experiment_html(&sample::viewed())),
-        ("traced".to_owned(), experiment_html(&sample::traced())),
-        ("comparison".to_owned(), comparison_html(&sample::comparison(&live), Sides::Results(&live, &live))),
+        ("load".to_owned(), experiment_html(&crate::sample::load())),
+        ("closed".to_owned(), experiment_html(&crate::sample::closed())),
+        ("disturbed".to_owned(), experiment_html(&crate::sample::disturbed())),
+        ("viewing".to_owned(), experiment_html(&crate::sample::viewing())),
+        ("viewed".to_owned(), experiment_html(&crate::sample::viewed())),
+        ("traced".to_owned(), experiment_html(&crate::sample::traced())),
+        (
+            "comparison".to_owned(),
+            comparison_html(&crate::sample::comparison(&live), Sides::Results(&live, &live)),
+        ),
     ];
-    let study = sample::study();
+    let study = crate::sample::study();
     pages.push(("study".to_owned(), study_html(&study)));
-    for (name, other) in sample::studies_in_trouble() {
+    for (name, other) in crate::sample::studies_in_trouble() {
         pages.push((format!("study, {name}"), study_html(&other)));
-        let page = comparison_html(&sample::compared(&study, &other), Sides::Studies(&study, &other));
+        let page = comparison_html(&crate::sample::compared(&study, &other), Sides::Studies(&study, &other));
         pages.push((format!("study compared, {name}"), page));
     }
     pages.push(("study, index".to_owned(), index_html("results", &index())));
-    for (name, experiment) in sample::degenerate() {
+    for (name, experiment) in crate::sample::degenerate() {
         pages.push((name.to_owned(), experiment_html(&experiment)));
-        let mut comparison = sample::comparison(&live);
+        let mut comparison = crate::sample::comparison(&live);
         let page = comparison_html(&comparison, Sides::Results(&experiment, &live));
         pages.push((format!("comparison with {name}"), page));
         comparison.figures.clear();
@@ -63,13 +64,13 @@ fn pages() -> Vec<(String, String)> {
 fn index() -> Vec<IndexEntry> {
     let entry = |folder: &str, found| IndexEntry { folder: folder.into(), has_page: true, found };
     let mut entries = vec![
-        entry("2026-study", Found::Study(Box::new(sample::study()))),
-        entry("2026-sweep", Found::Experiment(Box::new(sample::sweep()))),
+        entry("2026-study", Found::Study(Box::new(crate::sample::study()))),
+        entry("2026-sweep", Found::Experiment(Box::new(crate::sample::sweep()))),
         entry("javascript:alert(1)", Found::Damaged("it has no schema number".into())),
     ];
-    let studies = sample::studies_in_trouble().into_iter();
+    let studies = crate::sample::studies_in_trouble().into_iter();
     entries.extend(studies.map(|(name, study)| entry(name, Found::Study(Box::new(study)))));
-    let experiments = sample::degenerate().into_iter();
+    let experiments = crate::sample::degenerate().into_iter();
     entries
         .extend(experiments.map(|(name, experiment)| entry(name, Found::Experiment(Box::new(experiment)))));
     entries
@@ -84,7 +85,7 @@ fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
 
 #[test]
 fn sections_stand_in_order() {
-    let page = experiment_html(&sample::sweep());
+    let page = experiment_html(&crate::sample::sweep());
     let places: Vec<usize> = SECTIONS
         .iter()
         .map(|id| page.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}")))
@@ -100,7 +101,7 @@ fn sections_stand_in_order() {
 
 #[test]
 fn a_page_of_sessions_says_what_they_felt() {
-    let page = experiment_html(&sample::viewing());
+    let page = experiment_html(&crate::sample::viewing());
     for words in [
         "peak throughput under QoS 6.00–6.50\u{a0}sessions/s",
         "of them at once",
@@ -127,7 +128,7 @@ fn a_page_of_sessions_says_what_they_felt() {
     }
     // Their load is in sessions, and no response time is judged.
     assert!(!page.contains("achieved = offered") && !page.contains("QoS judges the"));
-    let requests = experiment_html(&sample::sweep());
+    let requests = experiment_html(&crate::sample::sweep());
     for words in ["sessions/s", "What sessions felt", "start-up", "rebuffer"] {
         assert!(!requests.contains(words), "{words}");
     }
@@ -135,7 +136,7 @@ fn a_page_of_sessions_says_what_they_felt() {
 
 #[test]
 fn a_page_of_traced_requests_says_where_their_time_went() {
-    let page = experiment_html(&sample::traced());
+    let page = experiment_html(&crate::sample::traced());
     let section = &page[page.find("id=\"traces\"").unwrap()..page.find("id=\"generator\"").unwrap()];
     for words in [
         "Where the time goes, service by service",
@@ -159,12 +160,12 @@ fn a_page_of_traced_requests_says_where_their_time_went() {
     }
     // Nothing was lost, so nothing is hatched.
     assert!(!section.contains("hatched-note"));
-    let mut lost = sample::traced();
+    let mut lost = crate::sample::traced();
     for trial in &mut lost.trials {
         trial.traces.as_mut().unwrap().coverage.joined -= 1;
     }
     assert!(experiment_html(&lost).contains("traced requests have no span at the entrance"));
-    assert!(!experiment_html(&sample::sweep()).contains("id=\"traces\""));
+    assert!(!experiment_html(&crate::sample::sweep()).contains("id=\"traces\""));
 }
 
 /// The captions of tables of which a row has more or fewer cells than there are heads.
@@ -219,7 +220,7 @@ fn tables_have_a_cell_below_each_head() {
 #[test]
 fn targets_whose_requests_were_traced_have_a_table_of_services_each() {
     let check = |loads: usize, captions: &[&str]| {
-        let mut two = sample::traced();
+        let mut two = crate::sample::traced();
         two.trials.truncate(loads);
         let mut other = two.clone();
         other.targets.iter_mut().for_each(|target| target.name = "movies-java".into());
@@ -242,7 +243,7 @@ fn targets_whose_requests_were_traced_have_a_table_of_services_each() {
 
 #[test]
 fn a_page_says_what_the_host_left() {
-    let page = experiment_html(&sample::disturbed());
+    let page = experiment_html(&crate::sample::disturbed());
     let header = &page[..page.find("id=\"latency\"").unwrap()];
     for words in
         ["not measurable on this host now", "what can still be told: maximum throughput", "What would help"]
@@ -260,8 +261,8 @@ fn one_step_of_a_search_does_not_stretch_the_figure_of_throughput() {
         let length = page[from..].find("</figure>").unwrap();
         page[from..from + length].to_owned()
     };
-    let mut experiment = sample::sweep();
-    experiment.trials.retain(|trial| trial.offered_rps < 1.2 * sample::SPHINX.max_rps);
+    let mut experiment = crate::sample::sweep();
+    experiment.trials.retain(|trial| trial.offered_rps < 1.2 * crate::sample::SPHINX.max_rps);
     assert!(!figure(&experiment).contains("at the right edge"));
     experiment.trials[0].offered_rps = 40_000_000.0;
     let stretched = figure(&experiment);
@@ -272,7 +273,7 @@ fn one_step_of_a_search_does_not_stretch_the_figure_of_throughput() {
 
 /// A sweep of two services, one of which calls the other.
 fn two_services() -> Experiment {
-    let mut experiment = sample::sweep();
+    let mut experiment = crate::sample::sweep();
     let service = |name: &str, calls: &[&str]| Service {
         name: name.into(),
         version: format!("{name} 1.2"),
@@ -312,7 +313,7 @@ fn services_are_drawn_and_listed() {
     one.targets[0].services.truncate(1);
     let page = experiment_html(&one);
     assert!(page.contains("id=\"services\"") && !page.contains("<h3>Topology</h3>"));
-    assert!(!experiment_html(&sample::sweep()).contains("id=\"services\""));
+    assert!(!experiment_html(&crate::sample::sweep()).contains("id=\"services\""));
     // What comes from outside stays text.
     let mut hostile = experiment;
     hostile.targets[0].services[0].name = "<b onclick=x>".into();
@@ -323,7 +324,7 @@ fn services_are_drawn_and_listed() {
 
 #[test]
 fn every_trial_appears_and_invalid_ones_are_hatched() {
-    let experiment = sample::sweep();
+    let experiment = crate::sample::sweep();
     let page = experiment_html(&experiment);
     let rows: Vec<&str> = page.split("<tbody class=\"").skip(1).collect();
     assert_eq!(rows.len(), experiment.trials.len());
@@ -399,7 +400,7 @@ fn coordinates_are_finite_whatever_was_measured() {
 #[test]
 fn hostile_text_stays_text() {
     let hostile = r#"</script><script>alert(1)</script>"><img src=x onerror=alert(2)> {{x}} & 'q'"#;
-    let mut experiment = sample::live(3);
+    let mut experiment = crate::sample::live(3);
     experiment.name = hostile.into();
     experiment.notes.push(hostile.into());
     experiment.interrupted = Some(hostile.into());
@@ -434,7 +435,7 @@ fn hostile_text_stays_text() {
             reasons.push(Invalid { reason: Reason::ErrorRate, detail: hostile.into() });
         }
     }
-    let mut comparison = sample::comparison(&sample::live(3));
+    let mut comparison = crate::sample::comparison(&crate::sample::live(3));
     comparison.notes.push(hostile.into());
     comparison.differences.push(hostile.into());
     comparison.a.label = hostile.into();
@@ -463,7 +464,7 @@ fn hostile_text_in_a_study_stays_text() {
 
 #[test]
 fn a_study_shows_all_that_its_record_has() {
-    let study = sample::study();
+    let study = crate::sample::study();
     let page = study_html(&study);
     let ids = [
         "summary",
@@ -511,15 +512,15 @@ fn a_study_shows_all_that_its_record_has() {
 
 #[test]
 fn two_machines_have_their_ratio_at_every_place() {
-    let a = sample::study();
-    let mut b = sample::study();
+    let a = crate::sample::study();
+    let mut b = crate::sample::study();
     b.host = serde_json::json!({"name": "other"});
     for point in
         b.figures.iter_mut().flat_map(|figure| &mut figure.series).flat_map(|series| &mut series.points)
     {
         point.y = point.y.map(|y| 2.0 * y);
     }
-    let comparison = sample::compared(&a, &b);
+    let comparison = crate::sample::compared(&a, &b);
     let page = comparison_html(&comparison, Sides::Studies(&a, &b));
     // Of three figures both sides and the ratio; the matrix twice.
     assert_eq!(page.matches("<svg class=\"w\"").count(), 8);
@@ -541,7 +542,7 @@ fn an_index_has_a_card_for_each_result() {
 
 #[test]
 fn several_targets_lie_over_each_other() {
-    let page = experiment_html(&sample::live(3));
+    let page = experiment_html(&crate::sample::live(3));
     for class in ["curve s0", "curve s1", "label s0", "label s1", "band s0", "band s1"] {
         assert!(page.contains(&format!("class=\"{class}\"")), "{class}");
     }
@@ -550,8 +551,8 @@ fn several_targets_lie_over_each_other() {
 #[test]
 fn few_repeats_are_not_judged() {
     let check = |repeats: u32, too_few: bool| {
-        let live = sample::live(repeats);
-        let page = comparison_html(&sample::comparison(&live), Sides::Results(&live, &live));
+        let live = crate::sample::live(repeats);
+        let page = comparison_html(&crate::sample::comparison(&live), Sides::Results(&live, &live));
         assert_eq!(page.contains("too few to judge a difference"), too_few, "{repeats}");
         assert_eq!(page.contains("sphinx is faster (p"), !too_few, "{repeats}");
     };
@@ -561,12 +562,12 @@ fn few_repeats_are_not_judged() {
 
 #[test]
 fn the_same_result_gives_the_same_page() {
-    assert_eq!(experiment_html(&sample::sweep()), experiment_html(&sample::sweep()));
+    assert_eq!(experiment_html(&crate::sample::sweep()), experiment_html(&crate::sample::sweep()));
 }
 
 #[test]
 fn a_closed_loop_is_named_wherever_it_is_seen() {
-    let page = experiment_html(&sample::closed());
+    let page = experiment_html(&crate::sample::closed());
     let headline = page.split("<h1>").nth(1).unwrap().split("</h1>").next().unwrap();
     assert!(headline.contains("closed loop"), "{headline}");
     let figures: Vec<&str> =
@@ -580,14 +581,14 @@ fn a_closed_loop_is_named_wherever_it_is_seen() {
         .filter(|table| table.contains("<caption>Closed loop, uncorrected beside corrected"));
     assert_eq!(tables.count(), 1);
     assert!(!page.contains("Load is open-loop") && page.contains("The corrected column adds"));
-    let open = experiment_html(&sample::load());
+    let open = experiment_html(&crate::sample::load());
     assert!(!open.contains("closed loop") && open.contains("Load is open-loop"));
 }
 
 #[test]
 fn sessions_that_are_closed_loops_are_not_called_open() {
     let page = |workload: Workload, kind: LoopKind| {
-        let mut viewed = sample::viewed();
+        let mut viewed = crate::sample::viewed();
         for trial in &mut viewed.trials {
             trial.spec = Some(Spec { workload: workload.clone(), ..Spec::default() });
             trial.loop_kind = kind;
@@ -620,7 +621,7 @@ fn sessions_that_are_closed_loops_are_not_called_open() {
 
 #[test]
 fn a_load_shows_its_time_series_and_its_parts() {
-    let page = experiment_html(&sample::load());
+    let page = experiment_html(&crate::sample::load());
     for expected in [
         "99.9\u{a0}% within 500\u{a0}µs",
         "Where response times fell",
@@ -643,7 +644,7 @@ fn a_load_shows_its_time_series_and_its_parts() {
 fn a_configuration_has_the_names_of_its_options() {
     let old = include_str!("../../results/tests/fixtures/v2-load.json");
     let old = experiment_html(&serde_json::from_str(old).unwrap());
-    let new = experiment_html(&sample::sweep());
+    let new = experiment_html(&crate::sample::sweep());
     let check = |page: &str, name: &str, value: &str| {
         assert!(page.contains(&format!("<dt>{name}</dt><dd>{value}</dd>")), "{name}");
     };

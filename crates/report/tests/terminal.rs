@@ -1,7 +1,5 @@
 //! The tables as they look on a terminal.
 
-mod sample;
-
 use report::{
     comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table,
     study_tables,
@@ -11,25 +9,25 @@ use results::{Purpose, Trial, Verdict};
 
 #[test]
 fn a_sweep() {
-    insta::assert_snapshot!(experiment_table(&sample::sweep(), 140, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::sweep(), 140, false));
 }
 
 #[test]
 fn a_sweep_on_a_narrow_terminal() {
-    insta::assert_snapshot!(experiment_table(&sample::sweep(), 60, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::sweep(), 60, false));
 }
 
 #[test]
 fn a_sweep_beside_a_compiler() {
-    insta::assert_snapshot!(experiment_table(&sample::disturbed(), 120, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::disturbed(), 120, false));
 }
 
 #[test]
 fn what_was_met_although_the_host_disturbed_it_was_met() {
-    let mut experiment = sample::sweep();
+    let mut experiment = crate::sample::sweep();
     experiment.trials.retain(|trial| trial.purpose == Purpose::LoadPoint);
     experiment.targets[0].peak = None;
-    sample::disturb(&mut experiment, |_| true);
+    crate::sample::disturb(&mut experiment, |_| true);
     let low = |trial: &&mut Trial| trial.load_share.is_some_and(|share| share < 0.35);
     for trial in experiment.trials.iter_mut().filter(low) {
         trial.all.response_time.p99_us = Some(180.0);
@@ -55,7 +53,7 @@ fn what_was_met_although_the_host_disturbed_it_was_met() {
 #[test]
 fn what_the_host_disturbed_is_no_finding_about_the_server() {
     let sweep = || {
-        let mut experiment = sample::sweep();
+        let mut experiment = crate::sample::sweep();
         experiment.trials.retain(|trial| trial.purpose == Purpose::LoadPoint);
         experiment.targets[0].peak = None;
         experiment
@@ -63,7 +61,7 @@ fn what_the_host_disturbed_is_no_finding_about_the_server() {
     // Without a disturbance: met up to 70 % of the maximum, missed at 80 %.
     let check = |hit: &dyn Fn(f64) -> bool, measurable: bool, says: &[&str]| {
         let mut experiment = sweep();
-        sample::disturb(&mut experiment, |trial| hit(trial.load_share.unwrap()));
+        crate::sample::disturb(&mut experiment, |trial| hit(trial.load_share.unwrap()));
         let table = experiment_table(&experiment, 400, false);
         let headline = table.lines().next().unwrap();
         for words in says {
@@ -93,11 +91,11 @@ fn what_the_host_disturbed_is_no_finding_about_the_server() {
 
 #[test]
 fn a_search_that_the_host_disturbed_is_no_finding_either() {
-    let mut experiment = sample::sweep();
+    let mut experiment = crate::sample::sweep();
     experiment.trials.truncate(3);
     let target = &mut experiment.targets[0];
     (target.peak, target.max_throughput) = (None, Vec::new());
-    sample::disturb(&mut experiment, |_| true);
+    crate::sample::disturb(&mut experiment, |_| true);
     let table = experiment_table(&experiment, 400, false);
     assert!(
         table.starts_with("sphinx: not measurable on this host now: the host disturbed 3 of 3 trials"),
@@ -105,45 +103,45 @@ fn a_search_that_the_host_disturbed_is_no_finding_either() {
     );
     assert_eq!(not_measurable(&experiment).len(), 1);
     // A peak that was found in the trials that were left is one.
-    let mut experiment = sample::sweep();
-    sample::disturb(&mut experiment, |trial| trial.load_share == Some(1.0));
+    let mut experiment = crate::sample::sweep();
+    crate::sample::disturb(&mut experiment, |trial| trial.load_share == Some(1.0));
     let table = experiment_table(&experiment, 400, false);
     assert!(table.starts_with("sphinx: peak throughput under QoS") && not_measurable(&experiment).is_empty());
     assert!(table.contains("The host disturbed 3 of 49 trials; what is said"), "{table}");
     // That every load was missed is only known where every load was measured.
     experiment.targets[0].peak.as_mut().unwrap().low_rps = 0.0;
     assert_eq!(not_measurable(&experiment).len(), 1);
-    sample::sweep().trials.iter().for_each(|trial| assert!(!trial.verdict.is_of_host()));
+    crate::sample::sweep().trials.iter().for_each(|trial| assert!(!trial.verdict.is_of_host()));
 }
 
 #[test]
 fn two_targets_in_one_run() {
-    insta::assert_snapshot!(experiment_table(&sample::live(3), 120, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::live(3), 120, false));
 }
 
 #[test]
 fn a_load_with_all_its_parts() {
-    insta::assert_snapshot!(experiment_table(&sample::load(), 100, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::load(), 100, false));
 }
 
 #[test]
 fn sessions() {
-    insta::assert_snapshot!(experiment_table(&sample::viewing(), 160, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::viewing(), 160, false));
 }
 
 #[test]
 fn sessions_on_a_narrow_terminal() {
-    insta::assert_snapshot!(experiment_table(&sample::viewing(), 80, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::viewing(), 80, false));
 }
 
 #[test]
 fn a_load_of_sessions() {
-    insta::assert_snapshot!(experiment_table(&sample::viewed(), 120, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::viewed(), 120, false));
 }
 
 #[test]
 fn a_load_that_timed_out_says_so() {
-    let mut load = sample::viewed();
+    let mut load = crate::sample::viewed();
     load.trials[0].verdict =
         Verdict::Overloaded { achieved_share: 0.2, backlog_growth_rps: 0.0, timed_out_share: 154.0 / 192.0 };
     let said = experiment_table(&load, 200, false);
@@ -153,22 +151,22 @@ fn a_load_that_timed_out_says_so() {
 
 #[test]
 fn traced_requests() {
-    insta::assert_snapshot!(experiment_table(&sample::traced(), 140, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::traced(), 140, false));
 }
 
 #[test]
 fn a_closed_loop() {
-    insta::assert_snapshot!(experiment_table(&sample::closed(), 120, false));
+    insta::assert_snapshot!(experiment_table(&crate::sample::closed(), 120, false));
 }
 
 #[test]
 fn a_study() {
-    insta::assert_snapshot!(study_table(&sample::study(), 120, false));
+    insta::assert_snapshot!(study_table(&crate::sample::study(), 120, false));
 }
 
 #[test]
 fn a_claim_that_the_host_kept_from_being_judged_says_so() {
-    let mut study = sample::study();
+    let mut study = crate::sample::study();
     let at = study.claims.iter().position(|claim| claim.verdict == ClaimVerdict::NotMeasurable).unwrap();
     assert!(!study_table(&study, 120, false).contains("on this host now"));
     study.claims[at].host_disturbed = true;
@@ -178,12 +176,12 @@ fn a_claim_that_the_host_kept_from_being_judged_says_so() {
 
 #[test]
 fn a_study_on_a_narrow_terminal() {
-    insta::assert_snapshot!(study_table(&sample::study(), 50, false));
+    insta::assert_snapshot!(study_table(&crate::sample::study(), 50, false));
 }
 
 #[test]
 fn studies_in_trouble() {
-    let tables: Vec<String> = sample::studies_in_trouble()
+    let tables: Vec<String> = crate::sample::studies_in_trouble()
         .iter()
         .filter(|(name, _)| *name != "markup in names")
         .map(|(name, study)| format!("--- {name}\n{}", study_table(study, 100, false)))
@@ -193,27 +191,27 @@ fn studies_in_trouble() {
 
 #[test]
 fn a_comparison_with_few_repeats() {
-    let live = sample::live(3);
-    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), 120, false));
+    let live = crate::sample::live(3);
+    insta::assert_snapshot!(comparison_table(&crate::sample::comparison(&live), 120, false));
 }
 
 #[test]
 fn a_comparison_with_enough_repeats() {
-    let live = sample::live(8);
-    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), 80, false));
+    let live = crate::sample::live(8);
+    insta::assert_snapshot!(comparison_table(&crate::sample::comparison(&live), 80, false));
 }
 
 #[test]
 fn two_results_of_a_study() {
-    let a = sample::study();
-    let mut b = sample::study();
+    let a = crate::sample::study();
+    let mut b = crate::sample::study();
     b.host = serde_json::json!({"name": "arm"});
-    insta::assert_snapshot!(comparison_table(&sample::compared(&a, &b), 120, false));
+    insta::assert_snapshot!(comparison_table(&crate::sample::compared(&a, &b), 120, false));
 }
 
 #[test]
 fn results_in_trouble() {
-    let tables: Vec<String> = sample::degenerate()
+    let tables: Vec<String> = crate::sample::degenerate()
         .iter()
         .filter(|(name, _)| {
             *name != "all invalid" && *name != "invalid without a reason" && *name != "targets unknown"
@@ -225,11 +223,11 @@ fn results_in_trouble() {
 
 #[test]
 fn colours_only_where_wanted_and_never_from_a_name() {
-    let mut experiment = sample::sweep();
+    let mut experiment = crate::sample::sweep();
     experiment.notes.push("\x1b[2Jcleared\r\n".into());
     assert!(!experiment_table(&experiment, 100, false).contains(['\x1b', '\r']));
     assert!(experiment_table(&experiment, 100, true).contains("\x1b[1m"));
-    for (_, experiment) in sample::degenerate() {
+    for (_, experiment) in crate::sample::degenerate() {
         for width in [0, 1, 20, 80, 500] {
             assert!(!experiment_table(&experiment, width, true).is_empty());
         }
@@ -238,15 +236,15 @@ fn colours_only_where_wanted_and_never_from_a_name() {
 
 #[test]
 fn lines_fit_the_terminal() {
-    let live = sample::live(8);
-    let comparison = sample::comparison(&live);
+    let live = crate::sample::live(8);
+    let comparison = crate::sample::comparison(&live);
     for width in [80, 100, 120] {
         for text in [
-            experiment_table(&sample::sweep(), width, false),
+            experiment_table(&crate::sample::sweep(), width, false),
             experiment_table(&live, width, false),
-            experiment_table(&sample::load(), width, false),
-            experiment_table(&sample::closed(), width, false),
-            experiment_table(&sample::disturbed(), width, false),
+            experiment_table(&crate::sample::load(), width, false),
+            experiment_table(&crate::sample::closed(), width, false),
+            experiment_table(&crate::sample::disturbed(), width, false),
             comparison_table(&comparison, width, false),
         ] {
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
@@ -258,9 +256,9 @@ fn lines_fit_the_terminal() {
 /// What `taillight pack --figures-only` adds: the same tables with all their columns.
 #[test]
 fn tables_as_words() {
-    let live = sample::live(8);
-    let experiment = experiment_tables(&live, Some(&sample::comparison(&live)));
-    let study = study_tables(&sample::study());
+    let live = crate::sample::live(8);
+    let experiment = experiment_tables(&live, Some(&crate::sample::comparison(&live)));
+    let study = study_tables(&crate::sample::study());
     for tables in [&experiment, &study] {
         for table in &tables.tables {
             let wide = table.rows.iter().all(|row| row.len() == table.columns.len());

@@ -1,10 +1,8 @@
 //! The published JSON schema is that of the types, and real results of every version keep to it.
 
-mod validator;
-
+use crate::validator::problems;
 use results::*;
 use serde_json::{Value, json};
-use validator::problems;
 
 const OLD: [(&str, &str); 6] = [
     ("v1-experiment", include_str!("fixtures/v1-experiment.json")),

@@ -1,13 +1,11 @@
 //! A study survives the disk, keeps to its published schema, and what was written once stays readable.
 
-mod validator;
-
 use std::fs;
 
+use crate::validator::problems;
 use results::Study;
 use results::study::{ClaimVerdict, Effort, Entry, FigureKind, STUDY_SCHEMA, StudyFolder, X};
 use serde_json::{Value, json};
-use validator::problems;
 
 const OLD: &str = include_str!("fixtures/v1-study.json");
 /// Written by the last version of schema 1, and since only stripped of white space and the program's folder.

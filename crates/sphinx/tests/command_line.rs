@@ -1,14 +1,12 @@
 //! How the server starts, refuses to start, and stops.
 
-mod support;
-
 use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, spawn, sphinxd};
 use launch::Error;
-use support::client::Client;
-use support::{PATIENCE, spawn, sphinxd};
 
 /// Starts the server with arguments that it must refuse; checks exit code and message.
 fn check_refused(args: &str, code: i32, expect: &str) {

@@ -1,15 +1,13 @@
 //! Many clients at once: what is read is what was written, on each number of threads and with short queues.
 
-mod support;
-
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use support::client::Client;
-use support::{MODES, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, sphinxd};
 
 /// A small generator of random numbers (xorshift64, Marsaglia 2003), so that a failure repeats.
 struct Random(u64);

@@ -1,16 +1,14 @@
 //! Holds the conversations of `tests/transcripts` with Sphinx and with memcached, which must answer alike.
 //!
-//! Try it: `cargo test -p sphinx --test conformance`.
-
-mod support;
+//! Try it: `cargo test -p sphinx --test it conformance`.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use support::Words;
-use support::client::Client;
-use support::transcript::{Pieces, hold};
+use crate::support::Words;
+use crate::support::client::Client;
+use crate::support::transcript::{Pieces, hold};
 
 fn transcripts() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
@@ -35,41 +33,41 @@ fn hold_all(server: &str, address: SocketAddr, words: Words) {
 
 #[test]
 fn memcached_answers_as_written() {
-    if let Some(memcached) = support::memcached() {
+    if let Some(memcached) = crate::support::memcached() {
         hold_all("memcached", memcached.address, memcached.words);
     }
 }
 
 #[test]
 fn sphinx_answers_as_written_on_one_thread() {
-    hold_all("sphinx -t 1", support::sphinxd("-t 1").address, Words::New);
+    hold_all("sphinx -t 1", crate::support::sphinxd("-t 1").address, Words::New);
 }
 
 #[test]
 fn sphinx_answers_as_written_on_two_threads() {
     for args in ["-t 2 --io epoll", "-t 2 --io epoll --spin 200", "-t 2 --spin auto"] {
-        hold_all(args, support::sphinxd(args).address, Words::New);
+        hold_all(args, crate::support::sphinxd(args).address, Words::New);
     }
 }
 
 #[test]
 fn sphinx_answers_as_written_on_four_threads_with_short_queues() {
-    hold_all("sphinx -t 4 --queue 1", support::sphinxd("-t 4 --queue 1").address, Words::New);
+    hold_all("sphinx -t 4 --queue 1", crate::support::sphinxd("-t 4 --queue 1").address, Words::New);
 }
 
 #[test]
 fn sphinx_answers_as_written_in_every_mode() {
-    for mode in support::MODES {
+    for mode in crate::support::MODES {
         for threads in [1, 2, 4] {
             let args = format!("-t {threads} {mode} --io epoll");
-            hold_all(&args, support::sphinxd(&args).address, Words::New);
+            hold_all(&args, crate::support::sphinxd(&args).address, Words::New);
         }
     }
 }
 
 #[test]
 fn a_wrong_answer_is_found() {
-    let server = support::sphinxd("-t 1");
+    let server = crate::support::sphinxd("-t 1");
     let check = |text: &str| {
         let held =
             std::panic::catch_unwind(|| hold("wrong", text, server.address, Pieces::Whole, Words::New));

@@ -4,19 +4,17 @@
 //! The unit has `CapabilityBoundingSet=CAP_SETGID CAP_SETUID CAP_SYS_RESOURCE` and `NoNewPrivileges=true`: root may write
 //! in no folder but its own, give away no file and open no port below 1024. Source: memcached.service of Debian 12.
 
-mod support;
-
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::PATIENCE;
+use crate::support::client::Client;
 use launch::{Process, Spec};
 use nix::unistd::{User, geteuid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use support::PATIENCE;
-use support::client::Client;
 
 const WRAPPER: &str = "/usr/share/memcached/scripts/systemd-memcached-wrapper";
 const CONF: &str = "/etc/memcached.conf";

@@ -1,15 +1,13 @@
 //! Started as memcached is: its flags, in the background, by Debian's configuration.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, sphinxd};
 use rustix::process::{Pid, Signal, getsid, kill_process};
-use support::client::Client;
-use support::{PATIENCE, sphinxd};
 
 /// Runs `sphinxd` to its end in `folder`.
 fn run(folder: &Path, words: &[&str]) -> Output {
@@ -265,7 +263,7 @@ fn core_files_are_allowed() {
 #[test]
 fn debians_configuration_is_understood() {
     let folder = tempfile::tempdir().unwrap();
-    let port = support::free_udp_port();
+    let port = crate::support::free_udp_port();
     let pidfile = folder.path().join("memcached.pid");
     let user =
         nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().map_or("root".into(), |user| user.name);

@@ -1,17 +1,15 @@
 //! Clients of protocols that are not spoken are refused at once, in their own protocol, and nothing that they send is executed.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, Running, free_udp_port, sphinxd};
 use launch::Process;
 use proto_memcache::client::udp::Header;
-use support::client::Client;
-use support::{PATIENCE, Running, free_udp_port, sphinxd};
 
 /// Commands, as they stand in a value that a client stores.
 const COMMANDS: &[u8] = b"\r\nflush_all\r\nset evil 0 0 1\r\nx\r\nset quiet 0 0 1 noreply\r\nx\r\n";

@@ -1,17 +1,15 @@
 //! Items that are larger than a segment (`-I` over 2m): every command on them, what making room for them costs others, and
 //! clients that announce one and do not send it.
 
-mod support;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use crate::support::client::Client;
+use crate::support::{MODES, PATIENCE, Words, memcached_with, sphinxd};
 use proto_memcache::binary::client::{Packet, Read, read};
 use proto_memcache::binary::opcode;
-use support::client::Client;
-use support::{MODES, PATIENCE, Words, memcached_with, sphinxd};
 
 /// A value that tells which it is in each of its bytes, and where in it they are.
 fn value(length: usize, version: usize) -> Vec<u8> {

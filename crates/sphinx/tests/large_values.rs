@@ -1,13 +1,11 @@
 //! Large values: they leave from where they are stored, and a client that is sent one does not see another, whatever
 //! happens to its item meanwhile.
 
-mod support;
-
 use std::thread;
 use std::time::Instant;
 
-use support::client::Client;
-use support::{MODES, PATIENCE, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, PATIENCE, sphinxd};
 
 /// A value that tells which it is in each of its bytes.
 fn value(length: usize, version: usize) -> Vec<u8> {

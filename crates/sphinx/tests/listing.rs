@@ -1,12 +1,10 @@
 //! What monitoring and tools read: groups of statistics under memcached's names, and lists of all items.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use support::client::Client;
-use support::{MODES, memcached, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, memcached, sphinxd};
 
 /// The names and values of a group, which must end with `END`.
 fn group(address: SocketAddr, name: &str) -> BTreeMap<String, String> {
@@ -108,7 +106,7 @@ fn evictions_and_ends_are_told_apart() {
     set(&mut client, "ends-1".into(), 1);
     set(&mut client, "ends-2".into(), 1);
     assert!(client.get("ends-1").is_some());
-    let deadline = std::time::Instant::now() + support::PATIENCE;
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
     while client.get("ends-1").is_some() || client.get("ends-2").is_some() {
         assert!(std::time::Instant::now() < deadline);
     }

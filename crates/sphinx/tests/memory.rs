@@ -1,8 +1,6 @@
 //! The memory of the process: whatever clients do, it stays within what the server was given, and is given back when
 //! they have disconnected. Small requests are answered meanwhile.
 
-mod support;
-
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,15 +8,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::certificate::certificate;
+use crate::support::client::Client;
+use crate::support::datagrams::Datagrams;
+use crate::support::{PATIENCE, Running, spawn, sphinxd};
 use proto_memcache::client::udp::Header;
 use reactor::tls::{Trust, client_config};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
-use support::certificate::certificate;
-use support::client::Client;
-use support::datagrams::Datagrams;
-use support::{PATIENCE, Running, spawn, sphinxd};
 
 const MIB: u64 = 1 << 20;
 /// What items have. Units: bytes.
@@ -190,7 +188,7 @@ fn slow_readers_with_tls_take_no_more_than_the_budget() {
             rest.split([' ', ',', ';']).next().unwrap().parse::<SocketAddr>().unwrap()
         };
         let (address, encrypted) = (port(launch::sphinx::READY), port("tls://"));
-        let server = Running { address, process, words: support::Words::New };
+        let server = Running { address, process, words: crate::support::Words::New };
         let mut client = Client::connect(server.address);
         let before = resident(&server);
         (0..8).for_each(|i| client.set(&format!("key-{i}"), vec![b'v'; VALUE]));
@@ -252,7 +250,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
     const PEERS: usize = 400;
     const PART: usize = 1300;
     for args in ["--io epoll", "--io auto"] {
-        let port = support::free_udp_port();
+        let port = crate::support::free_udp_port();
         let server = start(&format!("-U {port} -o reader_timeout=1 {args}"));
         let mut client = Client::connect(server.address);
         let before = resident(&server);
@@ -279,7 +277,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
 #[test]
 fn parts_of_requests_go_when_others_wait_for_memory() {
     const PART: usize = 1300;
-    let port = support::free_udp_port();
+    let port = crate::support::free_udp_port();
     let server =
         sphinxd(&format!("-t 1 -m 64 --connection-memory 4MiB -U {port} -o reader_timeout=1000 --io epoll"));
     let mut client = Client::connect(server.address);
@@ -324,7 +322,7 @@ fn parts_of_requests_go_when_others_wait_for_memory() {
 #[test]
 fn what_nothing_would_wake_does_not_wait_for_memory() {
     for io in ["epoll", "auto"] {
-        let port = support::free_udp_port();
+        let port = crate::support::free_udp_port();
         let server = sphinxd(&format!(
             "-t 1 -m 64 --connection-memory 4MiB -U {port} -o reader_timeout=1000 --io {io}"
         ));

@@ -1,12 +1,10 @@
 //! `cache_memlimit`: the memory of items changes while they are used.
 
-mod support;
-
 use std::fs;
 use std::time::Instant;
 
-use support::client::Client;
-use support::{MODES, PATIENCE, Running, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, PATIENCE, Running, sphinxd};
 
 const MIB: u64 = 1 << 20;
 const VALUE: usize = 1000;

@@ -1,7 +1,5 @@
 //! What the operator relies on: limits and their answers, metrics, users, and a stop that loses nothing.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -11,10 +9,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, Running, memcached_with, sphinxd};
 use launch::{Process, Spec};
 use proto_memcache::client::udp::Header;
-use support::client::Client;
-use support::{PATIENCE, Running, memcached_with, sphinxd};
 
 /// Sends a signal.
 fn signal(process: &Process, name: &str) {
@@ -193,7 +191,7 @@ fn http(address: &str, request: &str) -> (String, String) {
 #[test]
 fn metrics_say_what_happened() {
     for args in ["--io epoll", "--spin auto", ""] {
-        let mut process = support::spawn(&format!("-p 0 -t 2 --metrics 127.0.0.1:0 {args}"));
+        let mut process = crate::support::spawn(&format!("-p 0 -t 2 --metrics 127.0.0.1:0 {args}"));
         let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
         let address = line[launch::sphinx::READY.len()..].split(' ').next().unwrap().parse().unwrap();
         let place = line.split_once("metrics on http://").unwrap().1.strip_suffix("/metrics").unwrap();
@@ -232,9 +230,9 @@ fn metrics_say_what_happened() {
 #[test]
 fn service_times_count_requests_as_they_are_done() {
     for io in ["epoll", "auto"] {
-        let port = support::free_udp_port();
+        let port = crate::support::free_udp_port();
         let args = format!("-p 0 -t 1 -U {port} --io {io} --metrics 127.0.0.1:0");
-        let mut process = support::spawn(&args);
+        let mut process = crate::support::spawn(&args);
         let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
         let address: SocketAddr =
             line[launch::sphinx::READY.len()..].split(' ').next().unwrap().parse().unwrap();
@@ -393,7 +391,7 @@ fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     let spec = Spec::new("sphinxd", "bash").args(["-c", &script]);
     let mut process = Process::spawn(spec).map_err(|error| println!("skipped: {error}")).ok()?;
     let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
-    Some(Running { address, process, words: support::Words::New })
+    Some(Running { address, process, words: crate::support::Words::New })
 }
 
 /// With several threads, and where the kernel accepts by itself, a client that cannot be served may be turned away or wait;
@@ -445,7 +443,7 @@ fn root_gives_up_its_privileges() {
     let socket = folder.path().join("socket");
     let args = format!("-t 2 -u nobody -P {} -s {}", pidfile.display(), socket.display());
     // The folder is root's: without a socket there is no server, without a pidfile there is one.
-    let mut refused = support::spawn(&format!("-p 0 {args}"));
+    let mut refused = crate::support::spawn(&format!("-p 0 {args}"));
     assert_eq!(refused.wait(PATIENCE).unwrap().code(), Some(1));
     let said = refused.stderr_tail().join("\n");
     assert!(said.contains("Permission denied") && said.contains("choose a file with -s"), "{said}");

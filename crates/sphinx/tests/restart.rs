@@ -1,15 +1,13 @@
 //! `-e`: items outlive a graceful stop, and nothing else does.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::client::Client;
+use crate::support::{MODES, PATIENCE, Running, spawn, sphinxd};
 use launch::Process;
-use support::client::Client;
-use support::{MODES, PATIENCE, Running, spawn, sphinxd};
 
 /// A folder in memory, if this machine has one.
 fn folder() -> tempfile::TempDir {

@@ -1,14 +1,12 @@
 //! What the server does with many, slow, rude and departing clients.
 
-mod support;
-
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::client::Client;
-use support::{PATIENCE, Running, sphinxd};
+use crate::support::client::Client;
+use crate::support::{PATIENCE, Running, sphinxd};
 
 /// What the process holds in memory. Units: bytes.
 fn resident(server: &Running) -> u64 {

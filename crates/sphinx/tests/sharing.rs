@@ -1,9 +1,7 @@
 //! What differs between the modes of sharing, and what must not.
 
-mod support;
-
-use support::client::Client;
-use support::{MODES, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, sphinxd};
 
 /// Requests that go to all threads, whichever own the keys: 200 keys on 4 threads.
 fn keys() -> Vec<String> {
@@ -12,8 +10,8 @@ fn keys() -> Vec<String> {
 
 #[test]
 fn help_and_errors_name_the_modes() {
-    let mut process = support::spawn("--help");
-    assert!(process.wait(support::PATIENCE).unwrap().success());
+    let mut process = crate::support::spawn("--help");
+    assert!(process.wait(crate::support::PATIENCE).unwrap().success());
     let lines: Vec<String> =
         std::iter::from_fn(|| process.next_line(std::time::Duration::from_secs(5))).collect();
     let help = lines.join("\n");

@@ -1,14 +1,12 @@
 //! A server that takes memory is not ready: its ports are closed, and a signal ends it.
 
-mod support;
-
 use std::fs;
 use std::net::TcpStream;
 use std::time::Instant;
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, spawn, sphinxd};
 use rustix::process::{Pid, Signal, kill_process};
-use support::client::Client;
-use support::{PATIENCE, spawn, sphinxd};
 
 /// Takes some tenths of a second at least, which is long beside a connection attempt and a signal. Units: MiB.
 const MEMORY_MIB: u64 = 1024;

@@ -1,21 +1,19 @@
 //! What comes is handed to the thread that should have it: datagrams by key, connections by processor, and by the client.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use crate::support::client::Client;
+use crate::support::datagrams::Datagrams;
+use crate::support::{PATIENCE, spawn, sphinxd};
 use proto_memcache::client::udp::Header;
 use proto_memcache::partition;
 use reactor::{allowed_cpus, pin_to};
-use support::client::Client;
-use support::datagrams::Datagrams;
-use support::{PATIENCE, spawn, sphinxd};
 
 const LOOPS: [&str; 2] = ["epoll", "auto"];
 
 /// Starts a server that steers datagrams; `None`, with a line that says so, where the kernel takes no program here.
-fn steered(args: &str) -> Option<(support::Running, SocketAddr)> {
+fn steered(args: &str) -> Option<(crate::support::Running, SocketAddr)> {
     let server = sphinxd(&format!("--steering key -U tcp {args}"));
     if server
         .process

@@ -1,21 +1,19 @@
 //! TLS as memcached sets it up: on the usual port, with clients' certificates, and certificates that are read again.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::support::client::Client;
+use crate::support::{PATIENCE, spawn};
 use launch::Process;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use reactor::tls::{Identity, Trust, client_config};
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
-use support::client::Client;
-use support::{PATIENCE, spawn};
 
 /// An authority, and a folder with what it has issued.
 struct Authority {
@@ -217,7 +215,7 @@ fn a_command_has_the_certificate_read_again() {
 
 #[test]
 fn without_tls_there_is_nothing_to_read_again() {
-    let server = support::sphinxd("-t 1");
+    let server = crate::support::sphinxd("-t 1");
     assert_eq!(Client::connect(server.address).ask("refresh_certs"), "Error TLS not enabled");
 }
 

@@ -1,7 +1,5 @@
 //! The ways in: several addresses, a Unix socket, datagrams, TLS; on each event loop.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,15 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::support::certificate::certificate;
+use crate::support::client::Client;
+use crate::support::datagrams::Datagrams;
+use crate::support::{PATIENCE, memcached_with, spawn, sphinxd};
 use launch::Process;
 use proto_memcache::client::udp::Header;
 use reactor::tls::{Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
-use support::certificate::certificate;
-use support::client::Client;
-use support::datagrams::Datagrams;
-use support::{PATIENCE, memcached_with, spawn, sphinxd};
 
 /// Both event loops; io_uring is skipped where it is not available.
 fn loops() -> impl Iterator<Item = &'static str> {
@@ -136,7 +134,7 @@ fn datagrams_are_answered_as_by_memcached() {
         check_datagrams(memcached.address);
     }
     for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 3)]) {
-        let port = support::free_udp_port();
+        let port = crate::support::free_udp_port();
         let server = sphinxd(&format!("-t {threads} -U {port} --io {io}"));
         // Requests for keys of other threads are answered by them, and the reply goes back all the same.
         let udp = SocketAddr::new(server.address.ip(), port);
@@ -169,7 +167,7 @@ fn datagrams_are_answered_as_by_memcached() {
 #[test]
 fn a_datagram_is_no_lever_for_floods() {
     for threads in [1, 2] {
-        let port = support::free_udp_port();
+        let port = crate::support::free_udp_port();
         let server = sphinxd(&format!("-t {threads} -U {port} -m 64"));
         let mut tcp = Client::connect(server.address);
         for key in ["a", "b", "c", "d"] {
@@ -208,7 +206,7 @@ fn tls_has_a_port_of_its_own() {
     let config = client_config(Trust::Authorities(&papers.path().join("ca.pem")), None).unwrap();
     for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 3)]) {
         let (cert, key) = (file("cert.pem"), file("key.pem"));
-        let udp_port = support::free_udp_port();
+        let udp_port = crate::support::free_udp_port();
         let args = format!(
             "-p 0 -U {udp_port} -t {threads} --io {io} --tls-port 0 --tls-cert {cert} --tls-key {key}"
         );

@@ -1,14 +1,12 @@
 //! `watch`: a connection becomes a stream of what happens, as memcached's does.
 
-mod support;
-
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use support::client::Client;
-use support::{MODES, memcached, sphinxd};
+use crate::support::client::Client;
+use crate::support::{MODES, memcached, sphinxd};
 
 /// The next line of a stream, without what differs from run to run: the time, the number of the line, of the connection
 /// and of its port, and the class of sizes, of which there is one here.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use traces::{Request as Traced, SpanFile, edges, join};
 
-use crate::http::Request;
-use crate::site::{Site, until};
+use crate::movies::http::Request;
+use crate::movies::site::{Site, until};
 
 #[test]
 fn the_site_answers_and_each_service_counts() {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Request};
-use crate::site::{FILMS, Site, until};
+use crate::movies::http::{Answer, Request};
+use crate::movies::site::{FILMS, Site, until};
 
 /// Visitors at once: twice as many as PHP's processes, so that some wait.
 const VISITORS: usize = 32;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::frames;
-use crate::http::{Answer, Request};
-use crate::site::{FILMS, Site, until};
+use crate::movies::frames;
+use crate::movies::http::{Answer, Request};
+use crate::movies::site::{FILMS, Site, until};
 
 /// What is asked of the site.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -249,9 +249,9 @@ fn slowed<T>(site: &Site, service: &str, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                crate::site::stop(&pids);
+                crate::movies::site::stop(&pids);
                 thread::sleep(STOPPED);
-                crate::site::go_on(&pids);
+                crate::movies::site::go_on(&pids);
                 thread::sleep(GOES_ON);
             }
         });
@@ -275,6 +275,7 @@ fn all_show_as_declared(cases: &[Case]) {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn faults_show_as_declared_and_pass() {
     all_show_as_declared(SOME);
 }

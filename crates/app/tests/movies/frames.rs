@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::http::{Answer, Request};
-use crate::site::{Site, until};
+use crate::movies::http::{Answer, Request};
+use crate::movies::site::{Site, until};
 
 /// A bound on waiting: a service closes a connection at once.
 const PATIENCE: Duration = Duration::from_secs(30);

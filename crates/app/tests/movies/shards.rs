@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use traces::Kind;
 
-use crate::edges::{each_query_makes_the_calls_of_its_graph, requests_in};
-use crate::exact::Visitors;
-use crate::http::Request;
-use crate::site::{FILMS, Site, until};
+use crate::movies::edges::{each_query_makes_the_calls_of_its_graph, requests_in};
+use crate::movies::exact::Visitors;
+use crate::movies::http::Request;
+use crate::movies::site::{FILMS, Site, until};
 
 const TWO_OF_EACH: [&str; 9] = [
     "movies-db.instances=2",
@@ -23,6 +23,7 @@ const TWO_OF_EACH: [&str; 9] = [
 ];
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn a_site_of_two_shards_and_two_instances_is_the_same() {
     let Some(site) = Site::start(&TWO_OF_EACH) else { return };
     for service in ["movies-db", "reviews-db", "users-db", "plot", "compose-review"] {

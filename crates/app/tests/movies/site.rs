@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::{Answer, Request};
+use crate::movies::http::{Answer, Request};
 
 /// Users and films of the data set: few, so that it is made within a minute, and more films than a page of the catalogue shows.
 pub(crate) const USERS: u64 = 200;

@@ -2,11 +2,12 @@
 
 use traces::Request as Traced;
 
-use crate::edges::{each_query_makes_the_calls_of_its_graph, requests_in, traced};
-use crate::http::Request;
-use crate::site::{Site, until};
+use crate::movies::edges::{each_query_makes_the_calls_of_its_graph, requests_in, traced};
+use crate::movies::http::Request;
+use crate::movies::site::{Site, until};
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn the_same_services_in_java_are_the_same_site() {
     let Some(mut site) = Site::start_of("movies-java", &["web.instances=1"]) else { return };
     site.keeps_the_contract();

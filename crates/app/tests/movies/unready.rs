@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use app::Starting;
 
-use crate::site::{alone, planned, runs, until};
+use crate::movies::site::{alone, planned, runs, until};
 
 /// Starts the site with `script` in place of the program of plot; what it says of it, once nothing is left.
 fn started_with(script: &str) -> Option<String> {
@@ -38,7 +38,9 @@ fn started_with(script: &str) -> Option<String> {
     };
     assert!(pids.len() >= 2, "its database and cache ran: {pids:?}");
     until("no process is left", || !pids.iter().any(|pid| runs(*pid)));
-    folders.retain(|folder| folder.starts_with(std::env::temp_dir()));
+    // This crate's own folder, where a service runs that has none, may lie among the temporary ones, too.
+    let here = std::env::current_dir().unwrap();
+    folders.retain(|folder| folder.starts_with(std::env::temp_dir()) && *folder != here);
     let left: Vec<&PathBuf> = folders.iter().filter(|folder| folder.exists()).collect();
     assert!(left.is_empty(), "{left:?}");
     Some(said)

@@ -1,14 +1,11 @@
 //! What a person does on the site, in a browser.
 
-use crate::site::Site;
-
-#[path = "../../../taillight/tests/browser/run.rs"]
-mod browser;
+use crate::movies::site::Site;
 
 /// With pictures of each page in the folder that `SCREENSHOTS` names.
 #[test]
 fn a_person_does_everything_in_a_browser() {
-    let browser = match browser::Browser::find() {
+    let browser = match crate::browser::Browser::find() {
         Err(reason) => return println!("skipped: {reason}"),
         Ok(browser) => browser,
     };

@@ -3,7 +3,7 @@
 use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 
-use crate::talk::{Talk, get, set};
+use crate::binary::talk::{Talk, get, set};
 
 /// A conversation with a server whose cache is empty; it may open further connections.
 type Conversation = fn(&mut Talk, &dyn Fn() -> Talk);

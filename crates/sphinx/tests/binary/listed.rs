@@ -11,10 +11,10 @@ use reactor::tls::{Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
+use crate::binary::talk::{Pieces, Talk, get, set};
 use crate::support::certificate::certificate;
 use crate::support::client::Client;
 use crate::support::{PATIENCE, free_udp_port, spawn, sphinxd};
-use crate::talk::{Pieces, Talk, get, set};
 
 #[test]
 fn sphinx_differs_as_listed() {

@@ -9,7 +9,7 @@ use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 use rand::RngExt;
 
-use crate::talk::{Answer, Pieces, Talk};
+use crate::binary::talk::{Answer, Pieces, Talk};
 
 /// Sequences where nothing else is asked for.
 const SEQUENCES: u64 = 100;

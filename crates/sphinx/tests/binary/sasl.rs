@@ -8,9 +8,9 @@ use launch::{Process, Spec};
 use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::{Status, opcode};
 
+use crate::binary::talk::{Pieces, Talk, get, set};
 use crate::support::client::Client;
-use crate::support::{self, PATIENCE, sphinxd};
-use crate::talk::{Pieces, Talk, get, set};
+use crate::support::{PATIENCE, sphinxd};
 
 fn login<'p>(words: &'p [u8]) -> Packet<'p> {
     Packet::new(opcode::SASL_AUTH).key(b"PLAIN").value(words)
@@ -147,7 +147,7 @@ fn what_comes_before_the_words_is_bounded() {
 #[test]
 fn memcached_knows_the_users_alike() {
     let folder = tempfile::tempdir().unwrap();
-    match support::sasl::memcached(folder.path()) {
+    match crate::support::sasl::memcached(folder.path()) {
         Ok((_process, address, _)) => check(address),
         Err(reason) => println!("skipped: the half with memcached's SASL, as {reason}"),
     }

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::differential::talk::Answers;
 use crate::support::Words;
-use crate::talk::Answers;
 
 /// Where two servers' answers differ, if they do.
 pub(crate) fn difference(expect: &Answers, answers: &Answers, words: Words) -> Option<String> {

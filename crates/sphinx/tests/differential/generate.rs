@@ -1,8 +1,8 @@
-use crate::avoided;
-use crate::random::Random;
-use crate::sequence::{Batch, Part, Request, Sequence};
+use crate::differential::avoided;
+use crate::differential::random::Random;
+use crate::differential::sequence::{Batch, Part, Request, Sequence};
+use crate::differential::talk::FILLER;
 use crate::support::Words;
-use crate::talk::FILLER;
 
 /// So few that commands meet. `foo` is also what `Zm9v` stands for.
 const KEYS: [&str; 4] = ["a", "b", "c", "foo"];

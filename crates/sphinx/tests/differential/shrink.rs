@@ -1,4 +1,4 @@
-use crate::sequence::Sequence;
+use crate::differential::sequence::Sequence;
 
 /// Takes away what the difference does not need; returns what is left, and the difference that it makes.
 pub(crate) fn shrink(
@@ -47,7 +47,7 @@ fn candidates(sequence: &Sequence) -> impl Iterator<Item = Sequence> {
 
 #[test]
 fn only_what_makes_the_difference_is_left() {
-    use crate::sequence::{Batch, Request};
+    use crate::differential::sequence::{Batch, Request};
     let batch = |names: &[&str]| Batch {
         requests: names.iter().map(|name| Request::new(name)).collect(),
         cuts: vec![500],

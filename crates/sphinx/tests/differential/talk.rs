@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::sequence::{Batch, Sequence};
+use crate::differential::sequence::{Batch, Sequence};
 use crate::support::PATIENCE;
 use crate::support::client::Client;
 

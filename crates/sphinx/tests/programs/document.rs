@@ -7,7 +7,8 @@ use super::program::Program;
 pub(crate) const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/sphinx.md");
 /// Set to write the table instead of comparing it.
 const WRITE: &str = "SPHINX_WRITE_DOCS";
-const BEGIN: &str = "<!-- made by `SPHINX_WRITE_DOCS=1 cargo test -p sphinx --test programs document` -->\n";
+const BEGIN: &str =
+    "<!-- made by `SPHINX_WRITE_DOCS=1 cargo test -p sphinx --test it programs document` -->\n";
 const END: &str = "<!-- end of what is made -->\n";
 
 fn table() -> String {

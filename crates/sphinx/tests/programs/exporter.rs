@@ -5,7 +5,7 @@ use launch::Process;
 
 use super::pair::Server;
 use super::run::{self, Ended};
-use super::support::PATIENCE;
+use crate::support::PATIENCE;
 
 /// The names and labels of what memcached_exporter exports for the server, the value of `memcached_up`, and errors of
 /// its log.

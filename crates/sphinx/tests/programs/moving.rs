@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpStream};
 use super::document::PAGE;
 use super::pair::{Pair, Server, Way};
 use super::run;
-use super::support::client::Client;
-use super::support::{PATIENCE, spawn};
+use crate::support::client::Client;
+use crate::support::{PATIENCE, spawn};
 
 /// The text of the blocks of this language under *Moving from memcached*.
 fn blocks(language: &str) -> Vec<String> {

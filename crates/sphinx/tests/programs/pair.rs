@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use launch::{Process, Spec};
 use tempfile::TempDir;
 
-use super::support::certificate::certificate;
-use super::support::sasl::{self, PASSWORD, USER};
-use super::support::{PATIENCE, Words, memcached_program, spawn};
+use crate::support::certificate::certificate;
+use crate::support::sasl::{self, PASSWORD, USER};
+use crate::support::{PATIENCE, Words, memcached_program, spawn};
 
 /// How a program reaches the server.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@ use super::compare::{Mask, Order};
 use super::pair::{Server, Way};
 use super::probe::Probe;
 use super::run::Ended;
-use super::support::Words;
+use crate::support::Words;
 
 /// A program that speaks to memcached: one row of the table.
 pub(crate) struct Program {

@@ -5,7 +5,7 @@ use launch::Process;
 
 use super::pair::Server;
 use super::run::{self, Ended};
-use super::support::PATIENCE;
+use crate::support::PATIENCE;
 
 /// What a client prints that reaches the server through twemproxy.
 pub(crate) fn client_behind_twemproxy(server: &Server) -> Ended {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use launch::{Process, Spec};
 
 use super::pair::Server;
-use super::support::PATIENCE;
+use crate::support::PATIENCE;
 
 /// Where `cargo xtask ci` puts what no package of Debian has.
 pub(crate) const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools");

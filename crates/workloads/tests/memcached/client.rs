@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use openloop::{Fault, Parsed, Parts, Then, Workload};
 use workloads::cache::{Cache, Job, Wire};
 
-use crate::PATIENCE;
+use super::PATIENCE;
 
 /// Sends one request after the other and waits for each answer.
 pub(crate) struct Client {

@@ -3,8 +3,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use workloads::cache::{CacheConfig, FillPolicy, Placement};
 
-use crate::client::Client;
-use crate::{Servers, config};
+use crate::memcached::client::Client;
+use crate::memcached::{Servers, config};
 
 #[test]
 fn each_server_holds_its_share() {

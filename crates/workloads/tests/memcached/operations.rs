@@ -3,8 +3,8 @@ use std::collections::HashMap;
 use openloop::Workload;
 use workloads::cache::{Cache, CacheConfig, OnMiss, Placement, Protocol};
 
-use crate::client::Client;
-use crate::{Servers, config};
+use crate::memcached::client::Client;
+use crate::memcached::{Servers, config};
 
 const EVERYTHING: &str = "get:15,mget(7):10,mget(uniform:1..30):5,gets:5,set:15,add:5,replace:5,append:10,prepend:5,\
                           delete:5,incr:5,decr:2,touch:3,gat:3,cas:5,insert:2";

@@ -12,8 +12,8 @@ use spec::workload::Sampling;
 use units::{Nanos, Rate, Time};
 use workloads::movies::{Known, Movies, MoviesConfig, log_in};
 
-use crate::simulated::{self, Direct, FakeSite, START, counter, distribution};
-use crate::site::{Fault, Logic, SEGMENTS, title};
+use crate::movies::site::{Fault, Logic, SEGMENTS, title};
+use crate::simulated::{Direct, FakeSite, START, counter, distribution};
 
 /// A simulated experiment: 50 visitors a second for 30 s, of whom films are watched for 18 s; each answer takes 1 ms.
 struct Setup {
@@ -75,7 +75,7 @@ impl Setup {
         logic.borrow_mut().log.clear();
         let mut site = FakeSite::new(Rc::clone(&logic), Nanos::from_millis(1));
         site.stall = self.stall;
-        let recording = simulated::run(&self.plan, Movies::new(&known), &mut site, Nanos::ZERO);
+        let recording = crate::simulated::run(&self.plan, Movies::new(&known), &mut site, Nanos::ZERO);
         assert_accounted(&recording);
         (recording, logic)
     }

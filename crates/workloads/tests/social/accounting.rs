@@ -6,8 +6,8 @@ use spec::workload::{SocialMix, SocialOperation};
 use units::{Nanos, Time};
 
 use crate::simulated::{START, counter};
-use crate::simulation::{Setup, assert_accounted};
-use crate::site::Fault;
+use crate::social::simulation::{Setup, assert_accounted};
+use crate::social::site::Fault;
 
 #[test]
 fn users_do_what_the_mix_says_and_the_site_has_nothing_against_it() {

@@ -4,8 +4,8 @@ use spec::workload::SocialOperation;
 use units::Nanos;
 
 use crate::simulated::counter;
-use crate::simulation::{Setup, assert_accounted};
-use crate::site::Fault;
+use crate::social::simulation::{Setup, assert_accounted};
+use crate::social::site::Fault;
 
 #[test]
 fn each_fault_is_counted_as_what_it_is() {

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use workloads::social::{Known, PrimeError, log_in, prime};
 
 use crate::simulated::Direct;
-use crate::simulation::Setup;
-use crate::site::{Fault, Logic};
+use crate::social::simulation::Setup;
+use crate::social::site::{Fault, Logic};
 
 const USERS: u32 = 100;
 

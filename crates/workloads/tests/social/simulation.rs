@@ -9,8 +9,8 @@ use spec::workload::{SocialLimits, SocialMix};
 use units::{Nanos, Rate, Time};
 use workloads::social::{Known, Share, Site, Social, SocialConfig, log_in};
 
-use crate::simulated::{self, Direct, FakeSite, counter};
-use crate::site::{Fault, Logic};
+use crate::simulated::{Direct, FakeSite, counter};
+use crate::social::site::{Fault, Logic};
 
 /// A simulated experiment; change what the test is about.
 pub(crate) struct Setup {
@@ -94,7 +94,7 @@ impl Setup {
         let mut site = FakeSite::new(Rc::clone(&logic), self.takes);
         site.stall = self.stall;
         let social = Social::new(&known, share, ready);
-        let recording = simulated::run(&self.plan, social, &mut site, Nanos::ZERO);
+        let recording = crate::simulated::run(&self.plan, social, &mut site, Nanos::ZERO);
         drop(site);
         Ran { recording, logic }
     }

@@ -3,7 +3,7 @@
 use units::{Nanos, Time};
 
 use crate::simulated::{START, counter};
-use crate::simulation::{Setup, assert_accounted};
+use crate::social::simulation::{Setup, assert_accounted};
 
 #[test]
 fn an_open_loop_counts_what_a_stall_costs_and_a_closed_one_hides_it() {
@@ -29,7 +29,7 @@ fn an_open_loop_counts_what_a_stall_costs_and_a_closed_one_hides_it() {
 #[test]
 fn without_a_stall_both_loops_offer_the_same() {
     let (open, closed) = (Setup::new(20.0, 901).run(), Setup::new(20.0, 901).closed(100).run());
-    let due = |ran: &crate::simulation::Ran| {
+    let due = |ran: &crate::social::simulation::Ran| {
         assert_accounted(&ran.recording);
         assert_eq!(ran.recording.tally.completed, ran.recording.tally.intended);
         ran.recording.tally.intended as f64

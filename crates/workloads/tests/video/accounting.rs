@@ -8,7 +8,7 @@ use video_server::Stalls;
 use workloads::video::Verify;
 
 use crate::simulated::{START, counter};
-use crate::simulation::{Setup, assert_accounted};
+use crate::video::simulation::{Setup, assert_accounted};
 
 /// One of these.
 fn one<T: Copy>(random: &mut dist::Rng, all: &[T]) -> T {

@@ -8,7 +8,7 @@ use units::{Nanos, Rate};
 use video_server::{Counts, Limits, Stalls, VideoServer};
 use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
 
-use crate::simulated::{self, counter};
+use crate::simulated::counter;
 
 /// The set of all simulations: 50 videos of 1/640 of the bytes, so that a chunk of 480p has 5 KiB.
 pub(crate) fn catalog() -> Catalog {
@@ -89,7 +89,7 @@ impl Setup {
         let mut server = VideoServer::new(catalog(), faults, self.stalls, Limits::default(), counts);
         let known = Arc::new(Known::new(&self.config).unwrap());
         let video = Video::new(&known, (0, 1)).unwrap();
-        simulated::run(&self.plan, video, &mut server, self.delay)
+        crate::simulated::run(&self.plan, video, &mut server, self.delay)
     }
 }
 

@@ -8,7 +8,7 @@ use video_server::Stalls;
 use workloads::video::{Audience, Viewed, Viewer};
 
 use crate::simulated::{START, counter, distribution};
-use crate::simulation::{Setup, assert_accounted};
+use crate::video::simulation::{Setup, assert_accounted};
 
 const fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)

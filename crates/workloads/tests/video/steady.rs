@@ -3,7 +3,7 @@
 use spec::workload::{Bandwidth, Pacing};
 use workloads::video::Known;
 
-use crate::simulation::{Setup, assert_accounted};
+use crate::video::simulation::{Setup, assert_accounted};
 
 #[test]
 fn live_sessions_are_as_many_from_the_first_second_on() {

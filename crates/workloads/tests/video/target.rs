@@ -6,7 +6,7 @@ use spec::workload::{Bandwidth, ClientMix, Pacing};
 use units::Condition;
 
 use crate::simulated::counter;
-use crate::simulation::{Setup, assert_accounted};
+use crate::video::simulation::{Setup, assert_accounted};
 
 /// What a server that takes no time misses of the default target: each condition as it is written.
 fn missed(change: impl Fn(&mut Setup)) -> Vec<String> {

@@ -3,10 +3,7 @@
 //!
 //! What the two may do differently stands in `DIFFERENCES.md`, with its reason; neither runs into it.
 //!
-//! Try it: `cargo test -p sphinx --test binary`, with `SEQUENCES=5000` for more and `SEED=7` for others.
-
-#[path = "../support/mod.rs"]
-mod support;
+//! Try it: `cargo test -p sphinx --test it binary`, with `SEQUENCES=5000` for more and `SEED=7` for others.
 
 mod conversations;
 mod listed;
@@ -16,7 +13,7 @@ mod talk;
 
 use std::net::SocketAddr;
 
-use support::{MODES, sphinxd};
+use crate::support::{MODES, sphinxd};
 use talk::{Pieces, Talk};
 
 /// Holds every conversation with the server, each on an empty cache.
@@ -34,7 +31,7 @@ fn hold_all(server: &str, address: SocketAddr) {
 
 #[test]
 fn memcached_answers_as_written() {
-    if let Some(memcached) = support::memcached() {
+    if let Some(memcached) = crate::support::memcached() {
         hold_all("memcached", memcached.address);
     }
 }
@@ -67,7 +64,7 @@ fn a_wrong_answer_is_found() {
 
 #[test]
 fn sphinx_and_memcached_answer_random_commands_alike() {
-    let Some(memcached) = support::memcached() else { return };
+    let Some(memcached) = crate::support::memcached() else { return };
     for args in [
         "-t 1 -m 64 --lazy-memory",
         "-t 2 -m 64 --lazy-memory --queue 1",

@@ -4,10 +4,7 @@
 //! sequences that would run into it are not made (see `avoided`). Where the answers differ all the same, the sequence
 //! is made shorter as long as they still do, and shown.
 //!
-//! Try it: `cargo test -p sphinx --test differential`, with `SEQUENCES=5000` for more and `SEED=7` for others.
-
-#[path = "../support/mod.rs"]
-mod support;
+//! Try it: `cargo test -p sphinx --test it differential`, with `SEQUENCES=5000` for more and `SEED=7` for others.
 
 mod avoided;
 mod compare;
@@ -17,9 +14,9 @@ mod sequence;
 mod shrink;
 mod talk;
 
+use crate::support::Running;
 use random::Random;
 use sequence::Sequence;
-use support::Running;
 use talk::Answers;
 
 /// Sequences per server where nothing else is asked for.
@@ -27,8 +24,8 @@ const SEQUENCES: u64 = 300;
 
 /// Compares as many sequences as are asked for with the Sphinx of these arguments.
 fn compare(args: &str) {
-    let Some(memcached) = support::memcached() else { return };
-    let sphinx = support::sphinxd(args);
+    let Some(memcached) = crate::support::memcached() else { return };
+    let sphinx = crate::support::sphinxd(args);
     let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seed = setting("SEED").unwrap_or(1);
     let count = setting("SEQUENCES").unwrap_or(SEQUENCES);

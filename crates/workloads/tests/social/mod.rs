@@ -1,12 +1,10 @@
 //! Users against a site, on simulated time: what becomes of each operation is arithmetic.
 //!
-//! Run them: `cargo test -p workloads --test social`. Every failure prints its seed.
+//! Run them: `cargo test -p workloads --test it social`. Every failure prints its seed.
 
 mod accounting;
 mod faults;
 mod priming;
-#[path = "../simulated/mod.rs"]
-mod simulated;
 mod simulation;
 mod site;
 mod stall;

@@ -1,7 +1,7 @@
 //! The movie application as a whole, where its programs are built: `taillight movies build --out target/movies`.
 //!
-//! One application at a time, as each is 50 processes. Run them: `cargo test -p app --test movies`, and those of the slow tier by
-//! `cargo test -p app --test movies -- --ignored`. What faults do is printed: add `--nocapture`.
+//! One application at a time, as each is 50 processes. Run them: `cargo test -p app --test it movies`, and those of the slow tier by
+//! `cargo test -p app --test it movies -- --ignored`. What faults do is printed: add `--nocapture`.
 
 mod edges;
 mod exact;

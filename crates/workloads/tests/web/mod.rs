@@ -1,7 +1,7 @@
 //! The web workload on a simulated clock, against a null server that speaks HTTP and whose response times are known
 //! exactly: what is measured must not depend on the protocol.
 //!
-//! Run them: `cargo test -p workloads --test web`.
+//! Run them: `cargo test -p workloads --test it web`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

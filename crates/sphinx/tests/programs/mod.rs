@@ -6,9 +6,6 @@
 //!
 //! `cargo xtask ci` installs the programs. One that is missing is skipped, with the reason.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod compare;
 mod document;
 mod exporter;

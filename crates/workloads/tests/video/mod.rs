@@ -1,10 +1,8 @@
 //! Viewers against a video server, on simulated time: what they see is arithmetic.
 //!
-//! Run them: `cargo test -p workloads --test video`. Every failure prints its seed.
+//! Run them: `cargo test -p workloads --test it video`. Every failure prints its seed.
 
 mod accounting;
-#[path = "../simulated/mod.rs"]
-mod simulated;
 mod simulation;
 mod stall;
 mod steady;

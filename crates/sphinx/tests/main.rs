@@ -1,0 +1,30 @@
+//! Integration tests of `sphinx`, as one program to save linking.
+//!
+//! Try it: `cargo test -p sphinx --test it`, or with the name of a module behind it.
+
+mod binary;
+mod command_line;
+mod concurrency;
+mod conformance;
+mod corpus;
+mod debian;
+mod differential;
+mod drop_in;
+mod fences;
+mod foreign;
+mod large_items;
+mod large_values;
+mod listing;
+mod memory;
+mod memory_limit;
+mod operation;
+mod programs;
+mod restart;
+mod server;
+mod sharing;
+mod startup;
+mod steering;
+mod support;
+mod tls;
+mod transports;
+mod watch;

@@ -1,0 +1,6 @@
+//! Visitors against a site of films, on simulated time: what becomes of each query is arithmetic.
+//!
+//! Run them: `cargo test -p workloads --test it movies`. Every failure prints its seed.
+
+mod accounting;
+mod site;
