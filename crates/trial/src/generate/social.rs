@@ -1,8 +1,8 @@
 //! What a load of users takes besides the load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
@@ -109,14 +109,16 @@ pub(super) fn primed(
     let begun = Instant::now();
     let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
-    let (done, of) = (AtomicUsize::new(0), users.len());
+    // Held while it is told, so that the numbers are told in order.
+    let (done, of) = (Mutex::new(0_usize), users.len());
     // One connection for all that each asks for: this machine has no ports for as many as there may be users.
     let one = |open: &mut Option<Kept>, user: &u32| {
         let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += 1;
         // A hundred times at most.
         if task.live && done.is_multiple_of(of.div_ceil(100)) {
-            live::before(&format!("{done} of {of} users read into the cache"));
+            live::before(&format!("{} of {of} users read into the cache", *done));
         }
         requests
     };
@@ -179,6 +181,7 @@ pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<
 mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use reactor::Address;
