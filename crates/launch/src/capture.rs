@@ -16,6 +16,8 @@ pub(crate) struct Capture {
 #[derive(Default)]
 struct Lines {
     kept: VecDeque<String>,
+    /// Number of lines read so far.
+    count: u64,
     closed: bool,
 }
 
@@ -65,6 +67,11 @@ impl Capture {
         }
     }
 
+    /// Number of lines read so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.lock().count
+    }
+
     /// A copy of the lines that are kept.
     pub(crate) fn tail(&self) -> Vec<String> {
         self.lock().kept.iter().cloned().collect()
@@ -90,6 +97,7 @@ impl Capture {
             lines.kept.pop_front();
         }
         lines.kept.push_back(line);
+        lines.count += 1;
         self.shared.1.notify_all();
     }
 

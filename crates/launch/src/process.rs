@@ -34,7 +34,7 @@ pub struct Process {
     pid: Pid,
     pidfd: OwnedFd,
     pub(crate) stdout: Capture,
-    stderr: Capture,
+    pub(crate) stderr: Capture,
     status: Option<ExitStatus>,
     input: Option<PipeWriter>,
 }

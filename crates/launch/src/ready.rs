@@ -11,17 +11,25 @@ use crate::{Error, Process};
 const POLL: Duration = Duration::from_millis(2);
 /// How often the end of a process is checked for while its output stays open, as a child of its own may hold it.
 const LOOK: Duration = Duration::from_millis(20);
+/// Limit for a process that keeps writing to standard error, as a multiple of the wait for a silent one.
+const PATIENCE: u32 = 5;
 /// What a connection over loopback may take before it counts as refused.
 const CONNECT_WAIT: Duration = Duration::from_millis(500);
 
 impl Process {
-    /// Waits up to `within` for a line of its standard output that starts with `prefix`; returns the line.
+    /// Waits for a line of its standard output that starts with `prefix`; returns the line.
     ///
-    /// Earlier lines are consumed. Errors: it ended, with its last words; or the line did not come in time.
+    /// Bounds: `within` from the last line on its standard error (a server that is still allocating its memory writes some), five
+    /// times that in total. Earlier lines are consumed. Errors: the process ended, with its last words; or a timeout.
     pub fn await_line(&mut self, prefix: &str, within: Duration) -> Result<String, Error> {
-        let deadline = Instant::now() + within;
+        let start = Instant::now();
+        let (mut heard, mut said) = (start, self.stderr.count());
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let (now, count) = (Instant::now(), self.stderr.count());
+            if count != said {
+                (heard, said) = (now, count);
+            }
+            let left = (heard + within).min(start + PATIENCE * within).saturating_duration_since(now);
             match self.stdout.next(left.min(LOOK)) {
                 Next::Line(line) if line.starts_with(prefix) => return Ok(line),
                 Next::Line(_) => {}

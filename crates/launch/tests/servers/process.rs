@@ -109,6 +109,9 @@ fn ready_when_a_line_says_so() {
     assert!(process.is_running());
     // Also when that was the last thing it did.
     assert_eq!(start("echo ready").await_line("ready", LONG).unwrap(), "ready");
+    // Output on standard error extends the wait.
+    let busy = "for n in 1 2 3 4 5 6; do sleep 0.5; echo still busy >&2; done; echo ready";
+    assert_eq!(start(busy).await_line("ready", Duration::from_secs(2)).unwrap(), "ready");
 }
 
 #[test]
