@@ -1,21 +1,23 @@
 #!/bin/sh
 # Builds the movie application from the folder SOURCE (apps/movies), which is only read, in OUT, and tests it:
-# test.sh [--build] SOURCE OUT [LANGUAGE]...
+# test.sh [--build | --twins] SOURCE OUT [LANGUAGE]...
 #
-# With --build it ends there, by 1 where a language does not build.
+# With --build it ends there, by 1 where a language does not build. With --twins it tests only the services in Java that have a twin in
+# another language, which the tests otherwise leave out.
 #
 # Tests: those beside the code of each language, those of the data set, and the contract tests of every service that was built.
 # A language whose tools are not there is skipped by name. The last line is `N passed, N failed, N skipped`; tests of one language
 # count as one, cases of the contract tests one by one. OUT/tests has what each said.
 set -u
 
-build_only=
-if [ "${1:-}" = --build ]; then
-    build_only=1
-    shift
-fi
+build_only= twins=
+case ${1:-} in
+    --build) build_only=1 ;;
+    --twins) twins=1 ;;
+esac
+[ -z "$build_only$twins" ] || shift
 if [ $# -lt 2 ]; then
-    echo 'usage: test.sh [--build] SOURCE OUT [LANGUAGE]...' >&2
+    echo 'usage: test.sh [--build | --twins] SOURCE OUT [LANGUAGE]...' >&2
     exit 2
 fi
 source=$(cd "$1" && pwd) || exit 2
@@ -77,14 +79,38 @@ tests_of() {
     esac
 }
 
+# What the builds are made from: the source, and the tools by their versions. A language that was built from the same is not built again.
+made_from=$(
+    cd "$source" && {
+        find . -type f ! -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum
+        for tool in 'g++ --version' 'cmake --version' 'thrift --version' 'go version' 'node --version' 'php --version' 'java -version' 'mvn --version'; do
+            $tool 2>&1 | head -n 1
+        done
+    } | sha256sum
+)
+
 for language in $languages; do
     log=$out/tests/$language-build.log
+    stamp=$out/$language.made-from
     option=
-    [ "$language" != native ] || [ -n "$build_only" ] || ! has_test_libraries || option=-DMOVIES_TESTS=ON
-    # shellcheck disable=SC2086
-    sh "$source/build/$language.sh" "$source" "$out" $option >"$log" 2>&1 </dev/null
-    case $? in
-        0) [ -n "$build_only" ] && echo "built: $language" || tests_of "$language" ;;
+    [ "$language" != native ] || ! has_test_libraries || option=-DMOVIES_TESTS=ON
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$made_from $option" ]; then
+        built=0
+    else
+        rm -f "$stamp"
+        # shellcheck disable=SC2086
+        sh "$source/build/$language.sh" "$source" "$out" $option >"$log" 2>&1 </dev/null
+        built=$?
+        [ "$built" -ne 0 ] || echo "$made_from $option" >"$stamp"
+    fi
+    case $built in
+        0)
+            if [ -n "$build_only" ]; then
+                echo "built: $language"
+            elif [ -z "$twins" ]; then
+                tests_of "$language"
+            fi
+            ;;
         3) skip "$language" "$(tail -n 1 "$log")" ;;
         *)
             failed=$((failed + 1))
@@ -104,7 +130,7 @@ if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thr
     runner="$source/contract/run.py --out"
     contract() { # OPTION...
         # shellcheck disable=SC2086
-        /usr/bin/python3 $runner "$out" --json "$out/tests/contract.json" "$@" >"$out/tests/contract.log" 2>&1 </dev/null
+        /usr/bin/python3 $runner "$out" --json "$out/tests/contract.json" --jobs 3 "$@" >"$out/tests/contract.log" 2>&1 </dev/null
         status=$?
         counts=$(tail -n 1 "$out/tests/contract.log")
         case $counts in
@@ -120,7 +146,7 @@ if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thr
     number() { # WHAT
         echo "$counts" | awk -v what="$1" '{ gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == what) print $(i - 1) }'
     }
-    check contract-registry /usr/bin/python3 "$source/contract/tests/registry.py"
+    [ -n "$twins" ] || check contract-registry /usr/bin/python3 "$source/contract/tests/registry.py"
     asked() {
         contract
         passed=$((passed + $(number passed))) skipped=$((skipped + $(number skipped)))
@@ -140,11 +166,14 @@ print(" ".join("--service " + name for name in sorted(names)))' "$out/tests/cont
         fi
         failed=$((failed + wrong))
     }
-    asked
     # What other languages have, in Java: the classes of the monolith. Its HTTP interface is asked by the tests of crate `app`.
-    if [ -d "$out/java-twins" ]; then
+    if [ -z "$twins" ]; then
+        asked
+    elif [ -d "$out/java-twins" ]; then
         runner=$source/monolith/twins.py
         asked
+    else
+        skip twins 'they are not built'
     fi
 else
     skip contract 'postgresql-15, memcached, python3-thrift, python3-psycopg2 or python3-jinja2 is missing'

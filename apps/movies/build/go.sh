@@ -48,7 +48,7 @@ END
 cat >"$out/go/go.work.new" <<END
 go $(version_of go)
 
-use $source
+use "$source"
 
 use ./idl
 END

@@ -34,6 +34,11 @@ def start(command, death=signal.SIGKILL, user=None, **more) -> subprocess.Popen:
     return process
 
 
+def end_with_parent(number) -> None:
+    """Has this process, which was just forked, get the signal when its parent ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, number)
+
+
 def _tell(line: str) -> None:
     _janitor.stdin.write(f"{line}\n".encode())
     _janitor.stdin.flush()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Contract tests of the movie application. README.md says how its cases are written.
 
-run.py --out OUT [--service NAME]... [--case TEXT] [--list] [--json FILE] [--keep]
+run.py --out OUT [--service NAME]... [--case TEXT] [--jobs N] [--list] [--json FILE] [--keep]
 """
 
 import argparse
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import tomllib
+import traceback
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -77,9 +78,6 @@ class Results:
             for line in lines:
                 print(f"        {line}")
         sys.stdout.flush()
-
-    def count(self, outcome: str) -> int:
-        return sum(result["outcome"] == outcome for result in self.all)
 
 
 def attempt(results: Results, service: str, name: str, what) -> None:
@@ -152,24 +150,8 @@ def listing(names: list, known: dict) -> None:
             print(f"{name}: {title}")
 
 
-def main() -> int:
-    known = registry()
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--out", type=pathlib.Path, help="folder with bin/movies-NAME")
-    options.add_argument("--service", action="append", choices=sorted(known), metavar="NAME")
-    options.add_argument("--case", default="", metavar="TEXT", help="only cases whose name has this")
-    options.add_argument("--list", action="store_true")
-    options.add_argument("--json", type=pathlib.Path, metavar="FILE")
-    options.add_argument("--keep", action="store_true", help="keep configuration files, logs and spans")
-    given = options.parse_args()
-    names = given.service or list(known)
-    if given.list:
-        listing(names, known)
-        return 0
-    if not given.out:
-        options.error("--out is missing")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
+def run(given, names: list) -> list:
+    """The results of these services, one after the other."""
     results, folder = Results(), children.Folder(given.keep)
     try:
         world = World(given.out.resolve(), folder.path)
@@ -189,10 +171,75 @@ def main() -> int:
         folder.close()
         if given.keep:
             print(f"kept {folder.path}")
+    return results.all
+
+
+def work(given, names: list, pipe: int):
+    """What a process does that was forked for its share: writes the results, and ends."""
+    try:
+        children.end_with_parent(signal.SIGTERM)
+        results = run(given, names)
+        with os.fdopen(pipe, "w") as file:
+            json.dump(results, file)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def run_in_processes(given, names: list, jobs: int) -> list:
+    """The same in several processes, each with its share of the services, its own stores and its own folder."""
+    workers = []
+    try:
+        for share in range(jobs):
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                work(given, names[share::jobs], write)
+            os.close(write)
+            workers.append((pid, os.fdopen(read), names[share::jobs]))
+        results = []
+        for _, pipe, share in workers:
+            said = pipe.read()
+            failed = [{"service": share[0], "case": "all", "outcome": "failed", "why": ["its process ended early"], "ms": 0}]
+            results += json.loads(said) if said else failed
+        return results
+    except BaseException:
+        for pid, *_ in workers:
+            os.kill(pid, signal.SIGTERM)
+        raise
+    finally:
+        for pid, *_ in workers:
+            os.waitpid(pid, 0)
+
+
+def main() -> int:
+    known = registry()
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--out", type=pathlib.Path, help="folder with bin/movies-NAME")
+    options.add_argument("--service", action="append", choices=sorted(known), metavar="NAME")
+    options.add_argument("--case", default="", metavar="TEXT", help="only cases whose name has this")
+    options.add_argument("--jobs", type=int, default=1, metavar="N", help="services that are tested at the same time")
+    options.add_argument("--list", action="store_true")
+    options.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    options.add_argument("--keep", action="store_true", help="keep configuration files, logs and spans")
+    given = options.parse_args()
+    names = given.service or list(known)
+    if given.list:
+        listing(names, known)
+        return 0
+    if not given.out:
+        options.error("--out is missing")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    jobs = min(given.jobs, len(names))
+    results = run_in_processes(given, names, jobs) if jobs > 1 else run(given, names)
     if given.json:
-        given.json.write_text(json.dumps({"results": results.all}, indent=1) + "\n")
-    print(f"{results.count('passed')} passed, {results.count('failed')} failed, {results.count('skipped')} skipped")
-    return 1 if results.count("failed") else 0
+        given.json.write_text(json.dumps({"results": results}, indent=1) + "\n")
+    count = {outcome: sum(result["outcome"] == outcome for result in results) for outcome in ("passed", "failed", "skipped")}
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    return 1 if count["failed"] else 0
 
 
 if __name__ == "__main__":
