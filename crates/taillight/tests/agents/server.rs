@@ -1,6 +1,7 @@
 //! The role of a server: an agent on another machine runs what is measured.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use launch::Process;
 use results::Experiment;
@@ -67,14 +68,22 @@ impl Lab {
         processes
     }
 
-    /// Waits until there are as many servers.
-    fn await_servers(&self, count: usize) -> BTreeSet<u32> {
-        let found = (0..60_000).find_map(|_| {
+    /// Waits until `load` has as many servers.
+    fn await_servers(&self, load: &mut Process, count: usize) -> BTreeSet<u32> {
+        let deadline = Instant::now() + LONG;
+        loop {
             std::thread::sleep(std::time::Duration::from_millis(1));
             let servers = self.servers();
-            (servers.len() == count).then_some(servers)
-        });
-        found.expect("it starts")
+            if servers.len() == count {
+                return servers;
+            }
+            if Instant::now() > deadline || !load.is_running() {
+                panic!(
+                    "{servers:?}, not {count}: {}",
+                    load.not_ready("have its servers started".into(), LONG)
+                );
+            }
+        }
     }
 }
 
@@ -143,8 +152,8 @@ fn probes_look_on_the_servers_machine_and_its_processor_time_is_known() {
 #[test]
 fn a_coordinator_that_is_killed_leaves_no_server() {
     let Some(lab) = Lab::new() else { return };
-    let load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name killed");
-    let servers = lab.await_servers(1);
+    let mut load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name killed");
+    let servers = lab.await_servers(&mut load, 1);
     kill(load.pid(), Signal::KILL);
     servers.iter().for_each(|&pid| await_end(pid));
     // It serves on.
@@ -156,8 +165,8 @@ fn a_coordinator_that_is_killed_leaves_no_server() {
 fn a_coordinator_behind_a_dead_network_is_given_up_after_the_lease() {
     let Some(lab) = Lab::new() else { return };
     let words = "--target sphinx --server-memory 64MiB --rate 1k --window 50s --agents-lease 2s --name dead";
-    let load = lab.load(words);
-    let servers = lab.await_servers(1);
+    let mut load = lab.load(words);
+    let servers = lab.await_servers(&mut load, 1);
     lab.net.plug(SERVER, false);
     servers.iter().for_each(|&pid| await_end(pid));
     drop(load);
@@ -167,8 +176,8 @@ fn a_coordinator_behind_a_dead_network_is_given_up_after_the_lease() {
 #[test]
 fn an_agent_that_is_killed_takes_its_servers_along() {
     let Some(lab) = Lab::new() else { return };
-    let _load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name lost");
-    let servers = lab.await_servers(1);
+    let mut load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name lost");
+    let servers = lab.await_servers(&mut load, 1);
     kill(lab.agent.pid(), Signal::KILL);
     servers.iter().for_each(|&pid| await_end(pid));
 }

@@ -241,6 +241,7 @@ fn printed(program: &str, words: &[&str]) -> Option<String> {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
     let outer = TempDir::new().unwrap();
     let folder = outer.path().join("set");

@@ -96,11 +96,13 @@ fn in_lxc() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn in_podman() {
     in_form("podman", None);
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn in_docker() {
     let Some(docker) = Docker::start() else { return };
     in_form("docker", Some(&docker));
@@ -215,6 +217,7 @@ fn a_server_that_dies_ends_the_program() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn restarts_are_timed() {
     for form in ["bare", "bridged", "lxc", "podman"] {
         let mut program = taillight(&["serve", "memcached", "--form", form, "--restarts", "3", "--json"]);

@@ -280,6 +280,7 @@ fn server(folder: &Path, args: &[&str]) -> (Process, Targets) {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn nothing_leaks_and_nothing_is_wrong() {
     let seconds = std::env::var("TAILLIGHT_SOAK_SECONDS").map_or(4, |text| text.parse().expect("a number"));
     for args in [&["--io", "epoll"][..], &["--sharing", "read"]] {

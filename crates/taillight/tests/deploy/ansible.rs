@@ -130,6 +130,7 @@ fn light(more: &[&str]) -> serde_json::Value {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn a_testbed_is_measured_and_left_as_it_was() {
     let Some(bed) = Testbed::new() else { return };
     let (code, said) = bed.play(&light(&[]));
@@ -143,6 +144,7 @@ fn a_testbed_is_measured_and_left_as_it_was() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn where_an_agent_does_not_start_nothing_is_measured_and_nothing_stays() {
     let Some(bed) = Testbed::new() else { return };
     let mut variables = light(&[]);

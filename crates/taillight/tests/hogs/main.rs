@@ -26,6 +26,7 @@ const CLAIMS: [&str; 5] =
     ["missed the QoS", "met the QoS", "sustained no load", "peak throughput under QoS", "p99 ≤"];
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn a_demo_beside_busy_loops_claims_nothing_of_the_server() {
     let out = TempDir::new().unwrap();
     let mut demo = taillight(&["demo", "--quick", "--name", "demo", "--out"]);
