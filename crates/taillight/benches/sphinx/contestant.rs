@@ -57,7 +57,7 @@ impl Contestant {
         let sphinxd = Path::new(env!("CARGO_BIN_EXE_taillight")).with_file_name("sphinxd");
         assert!(
             sphinxd.exists(),
-            "there is no {}: cargo build --release -p sphinx --bins",
+            "there is no {}: cargo build --profile bench -p sphinx --bins",
             sphinxd.display()
         );
         let line = format!("-p 0 -m {} --cpus {cpus} {args}", MEMORY.0 >> 20);

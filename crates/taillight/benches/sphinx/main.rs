@@ -9,7 +9,7 @@
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with
 //! `-- --only throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the
-//! binaries of a release build: `cargo build --release -p taillight -p sphinx --bins`.
+//! binaries of the profile of benchmarks: `cargo build --profile bench -p taillight -p sphinx --bins`.
 
 mod contestant;
 #[path = "../shared/cpu.rs"]
