@@ -12,7 +12,8 @@ use std::io::Write;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use step::{Outcome, Step, When};
+use programs::Program;
+use step::{Outcome, Step, TestBuild};
 use tally::Tally;
 
 /// Which checks run.
@@ -59,64 +60,73 @@ fn any_seed() -> u64 {
 /// what its lock file names and npm could not install is.
 pub(crate) fn tools_for(tier: Tier) -> bool {
     tools::components(true);
+    tools::prepare_compilers(true);
     let clients = tools::prepare(true, tier).clients;
     clients.inspect_err(|why| println!("FAILED: {why}")).is_ok()
 }
 
 /// Runs every check, also after one that fails; true where none does.
 ///
-/// What waits for other machines shares the processors with what computes: packages are installed beside what needs none of them.
-/// Nothing runs beside test programs, which measure.
+/// Packages are installed while the tests are compiled. Nothing runs beside the test programs, since they measure.
 ///
 /// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts
 /// as one failed.
 pub(crate) fn run(request: Request) -> Result<bool, String> {
     let begin = Instant::now();
     let mut sum = Sum::default();
+    let xtask =
+        std::env::current_exe().map_err(|error| format!("this program's file is not known: {error}"))?;
     tools::components(request.install);
-    std::thread::scope(|scope| {
-        let mut beside = Vec::new();
-        start(scope, step::without_tools(), &mut beside);
+    tools::prepare_compilers(request.install);
+    let build = TestBuild::new(tools::bpf().is_ok(), request.shuffle);
+    let (tools, programs) = std::thread::scope(|scope| {
+        let source = start(scope, step::of_source(&xtask));
+        println!("\n== {}: {} (beside what follows)", TestBuild::NAME, build.shown());
+        let building = scope.spawn(|| {
+            let start = Instant::now();
+            (build.run(), start.elapsed())
+        });
         let tools = tools::prepare(request.install, request.tier);
         sum.times.push(("tools", begin.elapsed()));
         if let Err(why) = &tools.clients {
             println!("== tools: FAILED: {why}");
             sum.fail("tools");
         }
-        let (steps, left): (Vec<_>, Vec<_>) = step::all(&tools, request.shuffle)
-            .into_iter()
-            .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
-        sum.left.extend(left.iter().map(|step| step.name));
-        if !tools.chart && request.tier == Tier::Fast {
+        let movies = start(scope, vec![step::movies_build()]);
+        let (programs, took) = building.join().expect("a build returns what failed");
+        [source, movies].into_iter().for_each(|thread| sum.join(thread));
+        let outcome = programs.as_ref().map_or_else(|why| Outcome::Failed(why.clone()), |_| Outcome::Passed);
+        sum.add(Ended { name: TestBuild::NAME, outcome, took, tally: Tally::default(), said: Vec::new() });
+        (tools, programs.unwrap_or_default())
+    });
+    let (fast, slow): (Vec<_>, Vec<_>) =
+        step::all(&tools).into_iter().partition(|step| step.tier == Tier::Fast);
+    sum.run_steps(&fast);
+    if !programs.is_empty() {
+        let all = programs.iter().cloned().chain([step::movies_tests(Tier::Fast)]).collect();
+        sum.run_programs("tests", all)?;
+    }
+    if request.tier == Tier::Slow {
+        let all = programs.iter().map(Program::slow).chain([step::movies_tests(Tier::Slow)]).collect();
+        sum.run_programs("slow tests", all)?;
+        sum.run_steps(&slow);
+    } else {
+        sum.left.push("slow tests");
+        sum.left.extend(slow.iter().map(|step| step.name));
+        if !tools.chart {
             sum.left.push("tests of the Helm chart");
         }
-        for step in steps {
-            if step.when == When::TestsAreBuilt {
-                start(scope, vec![step], &mut beside);
-                continue;
-            }
-            println!("\n== {}: {}", step.name, step.shown());
-            let ended = Ended::of(&step, &mut std::io::stdout(), &mut || {
-                beside.drain(..).for_each(|thread| sum.join(thread));
-            });
-            sum.add(ended);
-        }
-        beside.drain(..).for_each(|thread| sum.join(thread));
-    });
+    }
     print!("{}", sum.closing(begin.elapsed()));
     Ok(sum.tally.failed == 0)
 }
 
 /// Runs steps one after the other beside what follows.
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    steps: Vec<Step>,
-    beside: &mut Vec<ScopedJoinHandle<'scope, Vec<Ended>>>,
-) {
+fn start<'scope>(scope: &'scope Scope<'scope, '_>, steps: Vec<Step>) -> ScopedJoinHandle<'scope, Vec<Ended>> {
     for step in &steps {
         println!("\n== {}: {} (beside what follows)", step.name, step.shown());
     }
-    beside.push(scope.spawn(move || steps.iter().map(Ended::beside).collect()));
+    scope.spawn(move || steps.iter().map(Ended::beside).collect())
 }
 
 /// How a step ended.
@@ -130,15 +140,15 @@ struct Ended {
 }
 
 impl Ended {
-    fn of(step: &Step, out: &mut dyn Write, built: &mut dyn FnMut()) -> Ended {
+    fn of(step: &Step, out: &mut dyn Write, whole: bool) -> Ended {
         let (start, mut tally) = (Instant::now(), Tally::default());
-        let outcome = step.run(&mut tally, out, built);
+        let outcome = step.run(&mut tally, out, whole);
         Ended { name: step.name, outcome, took: start.elapsed(), tally, said: Vec::new() }
     }
 
     fn beside(step: &Step) -> Ended {
         let mut said = Vec::new();
-        let ended = Ended::of(step, &mut said, &mut || ());
+        let ended = Ended::of(step, &mut said, true);
         Ended { said, ..ended }
     }
 }
@@ -164,6 +174,27 @@ impl Sum {
             );
             self.add(ended);
         }
+    }
+
+    /// Runs steps one after the other.
+    fn run_steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            println!("\n== {}: {}", step.name, step.shown());
+            self.add(Ended::of(step, &mut std::io::stdout(), false));
+        }
+    }
+
+    /// Runs test programs several at a time.
+    ///
+    /// Errors: standard output cannot be written to.
+    fn run_programs(&mut self, name: &'static str, all: Vec<Program>) -> Result<(), String> {
+        let (start, mut tally, at_once) = (Instant::now(), Tally::default(), programs::at_once());
+        println!("\n== {name}: {} programs, {at_once} at a time", all.len());
+        let well = programs::run(all, at_once, &mut tally, &mut std::io::stdout())
+            .map_err(|error| format!("cannot write to standard output: {error}"))?;
+        let outcome = if well { Outcome::Passed } else { Outcome::Failed("a test program failed".into()) };
+        self.add(Ended { name, outcome, took: start.elapsed(), tally, said: Vec::new() });
+        Ok(())
     }
 
     /// Says how a step ended, and counts one that failed as a failed test at least.

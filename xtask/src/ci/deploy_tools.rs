@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::Tier;
 use super::tools::{find, run};
 
 /// Packages of Python, in an environment of their own. The second is used for the JSON schemas that it carries.
@@ -29,9 +28,8 @@ pub(super) fn chart(tools: &Path) -> bool {
     GO.iter().all(|(name, _)| tools.join("bin").join(name).is_file() || find(name).is_some())
 }
 
-/// Fetches what is missing into `tools`; where that cannot be, the tests say what they lack. Helm and kubeconform are
-/// compiled for minutes, so only for the slow tier.
-pub(super) fn prepare(tools: &Path, tier: Tier) {
+/// Installs missing tools into `tools`; tests name the tools that they lack. Only the slow tier needs them.
+pub(super) fn prepare(tools: &Path) {
     let python = tools.join("python");
     let schemas = python.join("bin/kubernetes-validate");
     if !schemas.is_file() && find("python3").is_some() {
@@ -42,7 +40,7 @@ pub(super) fn prepare(tools: &Path, tier: Tier) {
         }
     }
     let missing: Vec<_> = GO.iter().filter(|(name, _)| !tools.join("bin").join(name).is_file()).collect();
-    if tier == Tier::Fast || missing.is_empty() || find("go").is_none() {
+    if missing.is_empty() || find("go").is_none() {
         return;
     }
     println!("building helm and kubeconform takes some minutes, once");

@@ -3,6 +3,7 @@
 //! `cargo test` runs one program after the other. Most of them wait, for servers to be ready and for loads to end, so a machine
 //! that runs one at a time is idle for half of it.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -33,9 +34,12 @@ pub(super) struct Program {
     folder: PathBuf,
     /// How its output is counted.
     counting: Counting,
-    /// Bytes: large programs hold most tests, so they begin first, and the end is not one that was left.
+    /// Units: bytes.
     size: u64,
 }
+
+/// The programs that take longest start first, then larger ones before smaller ones.
+const LONGEST: [&str; 3] = ["movies", "taillight cli", "app it"];
 
 /// How the tests of a program are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +88,21 @@ impl Program {
         Some(Program { name, words, folder, counting: Counting::Harness, size })
     }
 
-    /// Tests that are a command, counted by its last line; it begins first.
+    /// Tests that are a command, counted by its last line.
     pub(super) fn command(name: &str, words: &[&str], folder: &Path) -> Program {
         Program {
             name: name.to_owned(),
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             folder: folder.to_owned(),
             counting: Counting::Closing,
-            size: u64::MAX,
+            size: 0,
         }
+    }
+
+    /// The same program with only its ignored tests, those of the slow tier.
+    pub(super) fn slow(&self) -> Program {
+        let words = self.words.iter().cloned().chain(["--ignored".to_owned()]).collect();
+        Program { words, ..self.clone() }
     }
 
     /// Runs it to its end; its output, standard error among it, goes to a file, since what it starts may outlive it and would
@@ -156,7 +166,9 @@ pub(super) fn run(
     tally: &mut Tally,
     out: &mut dyn Write,
 ) -> io::Result<bool> {
-    programs.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.name.cmp(&b.name)));
+    let place =
+        |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
+    programs.sort_by_key(|program| (place(program), Reverse(program.size), program.name.clone()));
     let waiting = Mutex::new(VecDeque::from(programs));
     let (ended, endings) = mpsc::channel();
     thread::scope(|scope| {

@@ -1,17 +1,22 @@
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use super::Tier;
-use super::programs::{self, Program};
+use super::programs::Program;
 use super::tally::Tally;
 use super::tools::{BPF_FEATURES, Tools, as_by_hand};
+use crate::repository::Repository;
 
 /// The root of this repository, where the commands run.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// One check: a command, and how to read what it says.
+/// The compiler of this workspace's crates: clippy, which lints and compiles in one pass.
+const COMPILER: (&str, &str) =
+    ("RUSTC_WORKSPACE_WRAPPER", concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/clippy-rustc"));
+
+/// One check: a command and the format of its output.
 pub(super) struct Step {
     pub(super) name: &'static str,
     /// The tier that it belongs to: a step of the slow one is left out of the fast one.
@@ -21,28 +26,14 @@ pub(super) struct Step {
     /// Variables of its environment.
     env: Vec<(String, String)>,
     reading: Reading,
-    pub(super) when: When,
 }
 
-/// When a check runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// In its turn.
-    InTurn,
-    /// While tools are installed, of which it needs none.
-    ToolsAreInstalled,
-    /// From its turn on, until test programs are built.
-    TestsAreBuilt,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Reading {
     /// It passes by its exit status.
     Status,
     /// `cargo test`, whose output is counted.
     Tests,
-    /// `cargo test` as well, with its programs run several at a time, and others among them.
-    Programs(Vec<Program>),
     /// It passes by its exit status, and is left out where it says this.
     Lacking { said: &'static str, why: &'static str },
 }
@@ -55,57 +46,116 @@ pub(super) enum Outcome {
     Skipped(String),
 }
 
+/// Splits a command line at blanks.
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
 /// A command of cargo, which passes by its exit status.
 fn cargo(tier: Tier, name: &'static str, arguments: &str) -> Step {
-    let command = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
-    Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status, when: When::InTurn }
+    let command = Ok(words(&format!("cargo {arguments}")));
+    Step { name, tier, command, env: Vec::new(), reading: Reading::Status }
 }
 
-/// The checks that need nothing but the Rust toolchain, the quick ones first.
-pub(super) fn without_tools() -> Vec<Step> {
-    let checks = [
-        ("format", "fmt --all --check"),
-        ("tidy", "xtask tidy"),
-        ("clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
-    ];
-    let step =
-        |(name, arguments)| Step { when: When::ToolsAreInstalled, ..cargo(Tier::Fast, name, arguments) };
-    checks.map(step).into()
+/// Checks that compile nothing. `xtask` is the path of this program.
+pub(super) fn of_source(xtask: &Path) -> Vec<Step> {
+    let tidy = Step {
+        command: Ok(vec![xtask.display().to_string(), "tidy".to_owned()]),
+        ..cargo(Tier::Fast, "tidy", "")
+    };
+    vec![cargo(Tier::Fast, "format", "fmt --all --check"), tidy]
 }
 
-/// All other checks of both tiers. With `shuffle`, tests run in the order that this seed gives.
+/// The build of the movie site, in eight languages; languages without tools on this machine are skipped by name.
+pub(super) fn movies_build() -> Step {
+    let command = Ok(words("sh apps/movies/test.sh --build apps/movies target/movies"));
+    Step { command, ..cargo(Tier::Fast, "build of the movie site", "") }
+}
+
+/// Contract and unit tests of the movie site; the slow tier tests the Java twins of services in other languages.
+pub(super) fn movies_tests(tier: Tier) -> Program {
+    let (name, twins): (_, &[&str]) = match tier {
+        Tier::Fast => ("movies", &[]),
+        Tier::Slow => ("twins of movies", &["--twins"]),
+    };
+    let words = [&["sh", "apps/movies/test.sh"], twins, &["apps/movies", "target/movies"]].concat();
+    Program::command(name, &words, Path::new(ROOT))
+}
+
+fn features(bpf: bool) -> String {
+    if bpf { format!(" --features {BPF_FEATURES}") } else { String::new() }
+}
+
+/// Compiles and lints all test programs and the programs that tests start.
+pub(super) struct TestBuild {
+    step: Step,
+    /// Command that runs the programs, and their arguments.
+    runner: Vec<String>,
+    harness: Vec<String>,
+}
+
+impl TestBuild {
+    pub(super) const NAME: &'static str = "clippy and build of the tests";
+
+    /// `bpf`: with eBPF programs. `shuffle`: the seed of the order of tests.
+    pub(super) fn new(bpf: bool, shuffle: Option<u64>) -> TestBuild {
+        let arguments = format!("test --workspace{} --locked --no-run", features(bpf));
+        let step = Step { env: compiler(), ..cargo(Tier::Fast, TestBuild::NAME, &arguments) };
+        // The harness shuffles on nightly compilers only. The variable is set for the tests alone, since rustc would compile
+        // everything again.
+        let runner = shuffle.map_or_else(Vec::new, |_| words("env RUSTC_BOOTSTRAP=1"));
+        let mut harness = words("--show-output");
+        if let Some(seed) = shuffle {
+            harness.extend(words(&format!("-Z unstable-options --shuffle-seed {seed}")));
+        }
+        TestBuild { step, runner, harness }
+    }
+
+    /// The command as a reader would type it.
+    pub(super) fn shown(&self) -> String {
+        self.step.shown()
+    }
+
+    /// Builds the test programs. Errors: the exit status of cargo.
+    pub(super) fn run(&self) -> Result<Vec<Program>, String> {
+        let build = || -> io::Result<_> {
+            let mut command =
+                self.step.command(self.step.command.as_ref().map_err(|why| io::Error::other(why.clone()))?);
+            let command = command.arg("--message-format=json-render-diagnostics");
+            let mut child = command.stdout(Stdio::piped()).spawn()?;
+            let read = |line: String| Program::read(&line, &self.runner, &self.harness);
+            let programs: Vec<Program> = lines(child.stdout.take()).filter_map(read).collect();
+            Ok((child.wait()?, programs))
+        };
+        match build() {
+            Ok((status, programs)) if status.success() => Ok(programs),
+            Ok((status, _)) => Err(format!("{status}")),
+            Err(error) => Err(format!("cannot run cargo: {error}")),
+        }
+    }
+}
+
+fn compiler() -> Vec<(String, String)> {
+    vec![(COMPILER.0.to_owned(), COMPILER.1.to_owned())]
+}
+
+/// All other checks of both tiers.
 ///
-/// Nearly all code is compiled twice: by clippy with the features that a build has by default, and by the tests with the
-/// programs in the kernel as well where they can be built. Each other set of features compiles most of the
-/// workspace again, so the slow tier has those.
-pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
+/// Documentation and other sets of features compile most of the workspace again, so they belong to the slow tier.
+pub(super) fn all(tools: &Tools) -> Vec<Step> {
     use Tier::{Fast, Slow};
-    let bpf = tools.bpf.is_ok();
     let deny = |name, arguments: &str, reading| {
         let command = tools.deny.as_ref().map_err(String::clone).map(|program: &PathBuf| {
             let program = program.display().to_string();
-            [program].into_iter().chain(arguments.split(' ').map(str::to_owned)).collect()
+            [program].into_iter().chain(words(arguments)).collect()
         });
         // It takes longer to compile cargo-deny than to run all other checks but the tests.
         let tier = if tools.deny.is_ok() { Fast } else { Slow };
-        Step { name, tier, command, env: Vec::new(), reading, when: When::InTurn }
+        Step { name, tier, command, env: Vec::new(), reading }
     };
     let tests = |tier, name, arguments: &str| {
-        let mut arguments = format!("test {arguments} --locked --no-fail-fast -- --show-output");
-        let mut env = Vec::new();
-        if let Some(seed) = shuffle {
-            // The harness shuffles for nightly compilers only. That it has one is told to the tests and not to rustc,
-            // which would compile everything again; rustdoc, which runs the examples in documentation, is told nothing.
-            arguments = arguments.replace("--workspace", "--workspace --lib --bins --tests");
-            arguments.push_str(&format!(" -Z unstable-options --shuffle-seed {seed}"));
-            env.push((runner_variable(std::env::consts::ARCH), "env RUSTC_BOOTSTRAP=1".into()));
-        }
-        Step { reading: Reading::Tests, env, ..cargo(tier, name, &arguments) }
-    };
-    // Those that say why they are left out of the fast tier. They are compiled with the others.
-    let slow_tests = |step: Step| {
-        let ignored = |words: Vec<String>| words.into_iter().chain(["--ignored".to_owned()]).collect();
-        Step { command: step.command.map(ignored), ..step }
+        let arguments = format!("test {arguments} --locked --no-fail-fast -- --show-output");
+        Step { reading: Reading::Tests, ..cargo(tier, name, &arguments) }
     };
     let with_bpf = |step: Step| Step { command: tools.bpf.clone().and(step.command), ..step };
     let with_env = |name: &str, value: &str, step: Step| {
@@ -116,36 +166,16 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         said: "failed to fetch advisory database",
         why: "the database of advisories cannot be reached from here",
     };
-    let features = if bpf { format!(" --features {BPF_FEATURES}") } else { String::new() };
-    // Tests start them; a test run that names its targets does not build them.
-    let examples = cargo(Fast, "examples", &format!("build --workspace --examples{features} --locked"));
     // Under QEMU's user mode. Compiled apart from the others, so nothing of them is used again.
     let aarch64 = cargo(Slow, "unit tests for aarch64", "xtask aarch64 --core --no-install");
-    // Eight languages with their own builds and tests; what this machine has no tools for is skipped by name. One of cargo's tests
-    // starts what was built.
-    let movies = |words: &[&'static str]| {
-        [&["sh", "apps/movies/test.sh"], words, &["apps/movies", "target/movies"]].concat()
-    };
-    let movies_tests = Program::command("movies", &movies(&[]), Path::new(ROOT));
-    let movies_build = Step {
-        command: Ok(movies(&["--build"]).into_iter().map(str::to_owned).collect()),
-        when: When::TestsAreBuilt,
-        ..cargo(Fast, "build of the movie site", "")
-    };
-    // After the tests and not beside them: they tell the processor time that others take.
-    let documentation = cargo(Fast, "documentation", "doc --workspace --no-deps --locked");
-    let documentation = with_env("RUSTDOCFLAGS", "-D warnings", documentation);
-    let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
-    steps.extend([
-        movies_build,
+    let documentation = cargo(Slow, "documentation", "doc --workspace --no-deps --locked");
+    let examples = packages_with_examples().iter().map(|name| format!("-p {name} ")).collect::<String>();
+    let examples = tests(Fast, "examples in documentation", &format!("--doc {}", examples.trim_end()));
+    vec![
         deny("deny", "check --hide-inclusion-graph bans licenses sources", Reading::Status),
         deny("advisories", "check --hide-inclusion-graph advisories", no_database),
-        Step {
-            reading: Reading::Programs(vec![movies_tests]),
-            ..tests(Fast, "tests", &format!("--workspace{features}"))
-        },
-        documentation,
-        slow_tests(tests(Slow, "slow tests", &format!("--workspace --lib --bins --tests{features}"))),
+        Step { env: compiler(), ..examples },
+        with_env("RUSTDOCFLAGS", "-D warnings", documentation),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
         with_env(
@@ -163,6 +193,12 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
                 "check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz",
             ),
         ),
+        // The default features, and benchmarks, which the tests do not compile.
+        cargo(
+            Slow,
+            "clippy of a default build and of benchmarks",
+            "clippy --workspace --all-targets --locked -- -D warnings",
+        ),
         // What is off by default is compiled nowhere else: parquet, OTLP.
         cargo(
             Slow,
@@ -170,11 +206,6 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "clippy -p export -p taillight --features export/parquet,export/otlp,taillight/parquet,taillight/otlp --all-targets --locked -- -D warnings",
         ),
         tests(Slow, "tests of formats", "-p export --all-features"),
-        with_bpf(cargo(
-            Slow,
-            "clippy of probes in the kernel",
-            "clippy -p probes -p taillight --features probes/bpf,taillight/bpf --all-targets --locked -- -D warnings",
-        )),
         // With the features of a default build, whose messages about stages differ.
         with_bpf(tests(Slow, "tests of probes without the kernel", "-p probes")),
         with_bpf(tests(
@@ -182,18 +213,29 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "tests of probes on the command line without the kernel",
             "-p taillight --test cli probes",
         )),
-        Step {
-            command: tools.aarch64.clone().and(aarch64.command),
-            reading: Reading::Tests,
-            ..aarch64
-        },
-    ]);
-    steps
+        Step { command: tools.aarch64.clone().and(aarch64.command), reading: Reading::Tests, ..aarch64 },
+    ]
 }
 
-/// The variable that names what cargo runs test programs with.
-fn runner_variable(arch: &str) -> String {
-    format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", arch.to_uppercase())
+/// Packages with runnable examples in their documentation: fenced blocks without the language `text`.
+fn packages_with_examples() -> Vec<String> {
+    let has_example = |text: &str| {
+        let fences = text.lines().map(str::trim_start).filter_map(|line| {
+            line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))?.trim().strip_prefix("```")
+        });
+        fences.step_by(2).any(|language| language != "text")
+    };
+    let packages = Repository::read().map_or_else(
+        |_| BTreeSet::new(),
+        |repository| {
+            let sources =
+                repository.ending(".rs").filter(|(file, text)| file.contains("/src/") && has_example(text));
+            sources
+                .filter_map(|(file, _)| Some(file.strip_prefix("crates/")?.split('/').next()?.to_owned()))
+                .collect()
+        },
+    );
+    packages.into_iter().collect()
 }
 
 impl Step {
@@ -204,14 +246,13 @@ impl Step {
         format!("{env}{words}")
     }
 
-    /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output. `built` is called when test
-    /// programs are built, before they run.
-    pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write, built: &mut dyn FnMut()) -> Outcome {
+    /// Runs the command. `whole`: collects its output and writes it to `out` at the end, for steps that run beside others.
+    pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write, whole: bool) -> Outcome {
         let words = match &self.command {
             Ok(words) => words,
             Err(why) => return Outcome::Skipped(why.clone()),
         };
-        self.run_words(words, tally, out, built)
+        self.run_words(words, tally, out, whole)
             .unwrap_or_else(|error| Outcome::Failed(format!("cannot run {}: {error}", words[0])))
     }
 
@@ -222,69 +263,16 @@ impl Step {
         command
     }
 
-    /// Builds the programs of a `cargo test`, runs them and `others` several at a time, and then the examples in documentation.
-    fn run_programs(
-        &self,
-        words: &[String],
-        others: &[Program],
-        tally: &mut Tally,
-        out: &mut dyn Write,
-        built: &mut dyn FnMut(),
-    ) -> io::Result<Outcome> {
-        let (cargo, harness) =
-            words.split_at(words.iter().position(|word| word == "--").unwrap_or(words.len()));
-        let harness = harness.get(1..).unwrap_or_default();
-        let runner = self.env.iter().find(|(name, _)| *name == runner_variable(std::env::consts::ARCH));
-        let runner: Vec<String> =
-            runner.map_or_else(Vec::new, |(_, words)| words.split(' ').map(str::to_owned).collect());
-        let start = Instant::now();
-        let build = ["--no-run", "--message-format=json-render-diagnostics"].map(str::to_owned);
-        let mut child = self.command(&[cargo, &build].concat()).stdout(Stdio::piped()).spawn()?;
-        let ours = lines(child.stdout.take()).filter_map(|line| Program::read(&line, &runner, harness));
-        let all: Vec<Program> = ours.chain(others.iter().cloned()).collect();
-        let status = child.wait()?;
-        if !status.success() {
-            return Ok(Outcome::Failed(format!("it does not compile: {status}")));
-        }
-        let at_once = programs::at_once();
-        let took = start.elapsed().as_secs_f64();
-        writeln!(out, "built in {took:.1} s")?;
-        built();
-        writeln!(out, "\n{} programs run, {at_once} at a time", all.len())?;
-        let mut well = programs::run(all, at_once, tally, out)?;
-        // Named targets leave the examples in documentation out.
-        if !words.iter().any(|word| word == "--tests") {
-            let doc = [&cargo[..2], &["--doc".to_owned()], &cargo[2..], &["--".to_owned()], harness].concat();
-            let doc = Step { reading: Reading::Tests, ..self.with(doc) };
-            well &= doc.run(tally, out, &mut || ()) == Outcome::Passed;
-        }
-        Ok(if well { Outcome::Passed } else { Outcome::Failed("a test program failed".into()) })
-    }
-
-    /// The same check by another command.
-    fn with(&self, words: Vec<String>) -> Step {
-        Step {
-            name: self.name,
-            tier: self.tier,
-            command: Ok(words),
-            env: self.env.clone(),
-            reading: Reading::Status,
-            when: When::InTurn,
-        }
-    }
-
     fn run_words(
         &self,
         words: &[String],
         tally: &mut Tally,
         out: &mut dyn Write,
-        built: &mut dyn FnMut(),
+        whole: bool,
     ) -> io::Result<Outcome> {
         let mut command = self.command(words);
-        let (status, lacking) = match &self.reading {
-            Reading::Programs(others) => return self.run_programs(words, others, tally, out, built),
-            // Beside others its output comes in one piece.
-            Reading::Status if self.when != When::InTurn => {
+        let (status, lacking) = match self.reading {
+            Reading::Status if whole => {
                 let mut said = tempfile::tempfile()?;
                 let status = command.stdout(said.try_clone()?).stderr(said.try_clone()?).status()?;
                 said.rewind()?;
@@ -306,7 +294,7 @@ impl Step {
                 let mut lacking = None;
                 for line in lines(child.stderr.take()) {
                     if line.contains(said) {
-                        lacking = Some(*why);
+                        lacking = Some(why);
                     }
                     writeln!(out, "{line}")?;
                 }
@@ -333,14 +321,7 @@ mod tests {
     use super::*;
 
     fn step(reading: Reading) -> Step {
-        Step {
-            name: "x",
-            tier: Tier::Fast,
-            command: Err("nothing".into()),
-            env: Vec::new(),
-            reading,
-            when: When::InTurn,
-        }
+        Step { name: "x", tier: Tier::Fast, command: Err("nothing".into()), env: Vec::new(), reading }
     }
 
     #[test]
@@ -349,7 +330,7 @@ mod tests {
             let command = command.map(|script| ["sh", "-c", script].map(str::to_owned).to_vec());
             let command = command.map_err(str::to_owned);
             let step = Step { command, env: vec![("A".into(), "b".into())], ..step(reading) };
-            assert_eq!(step.run(&mut Tally::default(), &mut Vec::new(), &mut || ()), expect);
+            assert_eq!(step.run(&mut Tally::default(), &mut Vec::new(), false), expect);
         };
         let lacking = || Reading::Lacking { said: "no network", why: "offline" };
         let failed = || Outcome::Failed("exit status: 3".into());
@@ -374,7 +355,7 @@ mod tests {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let step = Step { command: Ok(command), ..step(Reading::Tests) };
         let mut out = Vec::new();
-        assert_eq!(step.run(&mut tally, &mut out, &mut || ()), Outcome::Failed("exit status: 1".into()));
+        assert_eq!(step.run(&mut tally, &mut out, false), Outcome::Failed("exit status: 1".into()));
         assert_eq!(tally.passed, 4);
         let expect = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured\nlast \u{fffd}\n";
         assert_eq!(String::from_utf8(out).unwrap(), expect);
@@ -383,90 +364,55 @@ mod tests {
     #[test]
     fn what_runs_beside_others_is_read_in_one_piece() {
         let command = ["sh", "-c", "echo one >&2; echo two"].map(str::to_owned).to_vec();
-        let step = Step { command: Ok(command), when: When::ToolsAreInstalled, ..step(Reading::Status) };
+        let step = Step { command: Ok(command), ..step(Reading::Status) };
         let mut out = Vec::new();
-        assert_eq!(step.run(&mut Tally::default(), &mut out, &mut || ()), Outcome::Passed);
+        assert_eq!(step.run(&mut Tally::default(), &mut out, true), Outcome::Passed);
         assert_eq!(String::from_utf8(out).unwrap(), "one\ntwo\n");
     }
 
+    fn tools(deny: Result<PathBuf, String>) -> Tools {
+        Tools { clients: Ok(()), deny, bpf: Ok(()), aarch64: Ok(()), chart: true }
+    }
+
     /// The commands of a tier, by name.
-    fn shown(tools: &Tools, tier: Tier, shuffle: Option<u64>) -> Vec<(&'static str, String)> {
-        let steps = without_tools().into_iter().chain(all(tools, shuffle)).filter(|step| step.tier == tier);
+    fn shown(tools: &Tools, tier: Tier) -> Vec<(&'static str, String)> {
+        let steps = all(tools).into_iter().filter(|step| step.tier == tier);
         steps.map(|step| (step.name, step.shown())).collect()
     }
 
     #[test]
-    fn shows_what_to_type() {
-        let tools = Tools {
-            clients: Ok(()),
-            deny: Ok("/x/cargo-deny".into()),
-            bpf: Ok(()),
-            aarch64: Ok(()),
-            chart: true,
-        };
-        let fast = shown(&tools, Tier::Fast, None);
-        let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
-        let expect = [
-            "format",
-            "tidy",
-            "clippy",
-            "build of the movie site",
-            "deny",
-            "advisories",
-            "tests",
-            "documentation",
-        ];
-        assert_eq!(names, expect);
-        assert_eq!(fast[0].1, "cargo fmt --all --check");
-        assert_eq!(fast[3].1, "sh apps/movies/test.sh --build apps/movies target/movies");
-        assert_eq!(fast[4].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
-        let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
-        assert_eq!(fast[6].1, tests);
-        assert_eq!(fast[7].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
-        let mut slow = shown(&tools, Tier::Slow, None);
-        let ignored = "cargo test --workspace --lib --bins --tests --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output --ignored";
-        assert_eq!(slow.remove(0), ("slow tests", ignored.to_owned()));
-        assert!(slow[0].1.starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
-        let formats = "cargo test -p export --all-features --locked --no-fail-fast -- --show-output";
-        assert_eq!(slow[3].1, formats);
-        let fuzz = "RUSTFLAGS='--cfg fuzzing' cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz";
-        assert_eq!(slow[1].1, fuzz);
-        let aarch64 = ("unit tests for aarch64", "cargo xtask aarch64 --core --no-install".into());
-        assert_eq!(slow.last(), Some(&aarch64));
+    fn what_would_have_to_be_compiled_first_is_left_to_the_slow_tier() {
+        let names =
+            |tools: &Tools, tier| shown(tools, tier).into_iter().map(|step| step.0).collect::<Vec<_>>();
+        let with_deny = tools(Ok("/x/cargo-deny".into()));
+        assert_eq!(names(&with_deny, Tier::Fast), ["deny", "advisories", "examples in documentation"]);
+        assert!(shown(&with_deny, Tier::Fast)[0].1.starts_with("/x/cargo-deny check --hide-inclusion-graph"));
+        let without = tools(Err("absent".into()));
+        assert_eq!(names(&without, Tier::Fast), ["examples in documentation"]);
+        assert_eq!(names(&without, Tier::Slow)[..3], ["deny", "advisories", "documentation"]);
     }
 
     #[test]
-    fn leaves_to_the_slow_tier_what_would_have_to_be_compiled_first() {
-        let tools = Tools {
-            clients: Ok(()),
-            deny: Err("absent".into()),
-            bpf: Err("no clang".into()),
-            aarch64: Err("no qemu".into()),
-            chart: false,
-        };
-        let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        let fast = ["format", "tidy", "clippy", "build of the movie site", "tests", "documentation"];
-        assert_eq!(names(Tier::Fast), fast);
-        assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
-        // Without clang the tests have the features of a default build.
-        assert!(shown(&tools, Tier::Fast, None)[4].1.starts_with("cargo test --workspace --locked"));
+    fn tests_and_examples_are_compiled_by_clippy() {
+        let build = TestBuild::new(true, None).shown();
+        let examples = shown(&tools(Err("absent".into())), Tier::Fast).remove(0).1;
+        for command in [&build, &examples] {
+            assert!(
+                command.starts_with(&format!("{}='{}' cargo test ", COMPILER.0, COMPILER.1)),
+                "{command}"
+            );
+        }
+        assert!(build.contains(&format!("--workspace --features {BPF_FEATURES} --locked")), "{build}");
+        // Those of proto-memcache are read by users of its API.
+        assert!(examples.contains(" --doc -p proto-memcache --locked"), "{examples}");
+        assert!(TestBuild::new(false, None).shown().ends_with("cargo test --workspace --locked --no-run"));
+        assert!(Path::new(COMPILER.1).is_file());
     }
 
     #[test]
     fn shuffles_by_a_seed_that_can_be_given_again() {
-        let tools = Tools {
-            clients: Ok(()),
-            deny: Err("absent".into()),
-            bpf: Err("no clang".into()),
-            aarch64: Err("no qemu".into()),
-            chart: false,
-        };
-        let steps = shown(&tools, Tier::Fast, Some(7));
-        let steps = &steps[without_tools().len()..];
-        assert_eq!(steps[0].1, "cargo build --workspace --examples --locked", "the tests start them");
-        let tests = &steps[2].1;
-        assert!(tests.contains("_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1' cargo test"), "{tests}");
-        assert!(tests.ends_with(" -Z unstable-options --shuffle-seed 7"), "{tests}");
-        assert_eq!(runner_variable("x86_64"), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
+        let build = TestBuild::new(false, Some(7));
+        assert_eq!(build.runner, ["env", "RUSTC_BOOTSTRAP=1"]);
+        assert_eq!(build.harness.join(" "), "--show-output -Z unstable-options --shuffle-seed 7");
     }
 }

@@ -138,13 +138,22 @@ pub(super) fn components(install: bool) {
     }
 }
 
+/// Looks for the tools that compile eBPF programs and, with `install`, installs missing ones. The build of the tests needs no other
+/// tools.
+pub(super) fn prepare_compilers(install: bool) {
+    if install {
+        let clang = find("clang").is_none().then_some("clang");
+        install_packages(&clang.into_iter().chain(absent_of(&FOR_BPF)).collect::<Vec<_>>());
+    }
+}
+
 /// Looks for everything else and, with `install`, fetches what is missing; says what it does. What is compiled from source
 /// for minutes is fetched for the slow tier only.
 pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
-        let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF)).chain(absent_of(&FOR_PYTHON));
-        let libraries = libraries.chain(absent_of(&FOR_MOVIES));
+        let libraries =
+            absent_clients().into_iter().chain(absent_of(&FOR_PYTHON)).chain(absent_of(&FOR_MOVIES));
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
         if find("go").is_some() {
             run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
@@ -165,10 +174,10 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     let mut clients = Ok(());
     if install {
         clients = client_tools::prepare(Path::new(TOOLS));
-        deploy_tools::prepare(Path::new(TOOLS), tier);
     }
     let slow = install && tier == Tier::Slow;
     if slow {
+        deploy_tools::prepare(Path::new(TOOLS));
         aarch64::prepare();
     }
     Tools {
@@ -198,6 +207,13 @@ fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
 
 /// Whether those programs can be compiled here; what lacks, otherwise.
 pub(crate) fn bpf() -> Result<(), String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(TOOLS).into(), PathBuf::from);
+    if target.display().to_string().contains(char::is_whitespace) {
+        return Err(format!(
+            "the Makefile of libbpf takes no blank in a path, and {} has one; name another folder in CARGO_TARGET_DIR",
+            target.display()
+        ));
+    }
     let mut absent = absent_of(&FOR_BPF);
     absent.extend(find("clang").is_none().then_some("clang"));
     match absent[..] {
