@@ -7,19 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::support::client::Client;
-use crate::support::{MODES, sphinxd};
-
-/// A small generator of random numbers (xorshift64, Marsaglia 2003), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
+use crate::support::{MODES, Random, sphinxd};
 
 /// A value that names its key and version, with a length that varies.
 fn value(key: &str, version: u64) -> String {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread;
 
 use crate::support::client::Client;
-use crate::support::{MODES, memcached, sphinxd};
+use crate::support::{MODES, Random, memcached, sphinxd};
 use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::opcode;
 
@@ -18,18 +18,6 @@ const KEYS: u64 = 16;
 const ROUNDS: u64 = 800;
 /// The same in the slow tier: 100 000 per mode.
 const MANY: u64 = 100_000 / 12 + 1;
-
-/// A small generator of random numbers (xorshift64, Marsaglia 2003), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {

@@ -21,6 +21,18 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const MODES: [&str; 4] =
     ["--sharing nothing", "--sharing read", "--sharing something", "--sharing everything"];
 
+/// A small generator of random numbers (xorshift64, Marsaglia 2003), so that a failure repeats.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
 /// A server that is killed with its handle.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
