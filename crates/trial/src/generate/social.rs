@@ -109,7 +109,7 @@ pub(super) fn primed(
     let begun = Instant::now();
     let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
-    // Held while it is told, so that the numbers are told in order.
+    // Locked while printing, so that the numbers come in order.
     let (done, of) = (Mutex::new(0_usize), users.len());
     // One connection for all that each asks for: this machine has no ports for as many as there may be users.
     let one = |open: &mut Option<Kept>, user: &u32| {
