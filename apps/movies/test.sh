@@ -1,23 +1,23 @@
 #!/bin/sh
 # Builds the movie application from the folder SOURCE (apps/movies), which is only read, in OUT, and tests it:
-# test.sh [--build | --twins] SOURCE OUT [LANGUAGE]...
+# test.sh [--build | --slow] SOURCE OUT [LANGUAGE]...
 #
-# With --build it ends there, by 1 where a language does not build. With --twins it tests only the services in Java that have a twin in
-# another language, which the tests otherwise leave out.
+# With --build it ends there, by 1 where a language does not build. With --slow it runs the slow tests, and only those: of the program
+# that makes the data set, and of the services in Java that have a twin in another language.
 #
-# Tests: those beside the code of each language, those of the data set, and the contract tests of every service that was built.
+# Tests: those beside the code of each language, and the contract tests of every service that was built.
 # A language whose tools are not there is skipped by name. The last line is `N passed, N failed, N skipped`; tests of one language
 # count as one, cases of the contract tests one by one. OUT/tests has what each said.
 set -u
 
-build_only= twins=
+build_only= slow=
 case ${1:-} in
     --build) build_only=1 ;;
-    --twins) twins=1 ;;
+    --slow) slow=1 ;;
 esac
-[ -z "$build_only$twins" ] || shift
+[ -z "$build_only$slow" ] || shift
 if [ $# -lt 2 ]; then
-    echo 'usage: test.sh [--build | --twins] SOURCE OUT [LANGUAGE]...' >&2
+    echo 'usage: test.sh [--build | --slow] SOURCE OUT [LANGUAGE]...' >&2
     exit 2
 fi
 source=$(cd "$1" && pwd) || exit 2
@@ -29,11 +29,11 @@ passed=0 failed=0 skipped=0
 
 # One line for what a command says, and all of it where it fails.
 check() { # NAME COMMAND...
-    name=$1
+    name=$1 begun=$(date +%s)
     shift
     if "$@" >"$out/tests/$name.log" 2>&1 </dev/null; then
         passed=$((passed + 1))
-        echo "ok: $name"
+        echo "ok: $name ($(($(date +%s) - begun)) s)"
     else
         failed=$((failed + 1))
         echo "FAILED: $name: $*"
@@ -69,13 +69,20 @@ tests_of() {
         python)
             check python-units env PYTHONPATH="$out/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$source/chassis/python/tests/units.py"
             check python-golden /usr/bin/python3 "$source/contract/golden.py"
+            ;;
+        java) check java-tests sh "$source/build/java.sh" "$source" "$out" --test ;;
+    esac
+}
+
+slow_tests_of() {
+    case $1 in
+        python)
             if /usr/bin/python3 -c 'import numpy, PIL, bcrypt' 2>/dev/null && command -v ffmpeg >/dev/null && command -v npm >/dev/null; then
                 check data-set env PYTHONDONTWRITEBYTECODE=1 sh -c 'cd "$1" && /usr/bin/python3 -m unittest discover -s tests -t .' data "$source/data"
             else
                 skip data-set 'python3-numpy, python3-pil, python3-bcrypt, ffmpeg or npm is missing'
             fi
             ;;
-        java) check java-tests sh "$source/build/java.sh" "$source" "$out" --test ;;
     esac
 }
 
@@ -107,7 +114,9 @@ for language in $languages; do
         0)
             if [ -n "$build_only" ]; then
                 echo "built: $language"
-            elif [ -z "$twins" ]; then
+            elif [ -n "$slow" ]; then
+                slow_tests_of "$language"
+            else
                 tests_of "$language"
             fi
             ;;
@@ -146,7 +155,7 @@ if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thr
     number() { # WHAT
         echo "$counts" | awk -v what="$1" '{ gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == what) print $(i - 1) }'
     }
-    [ -n "$twins" ] || check contract-registry /usr/bin/python3 "$source/contract/tests/registry.py"
+    [ -n "$slow" ] || check contract-registry /usr/bin/python3 "$source/contract/tests/registry.py"
     asked() {
         contract
         passed=$((passed + $(number passed))) skipped=$((skipped + $(number skipped)))
@@ -167,7 +176,7 @@ print(" ".join("--service " + name for name in sorted(names)))' "$out/tests/cont
         failed=$((failed + wrong))
     }
     # What other languages have, in Java: the classes of the monolith. Its HTTP interface is asked by the tests of crate `app`.
-    if [ -z "$twins" ]; then
+    if [ -z "$slow" ]; then
         asked
     elif [ -d "$out/java-twins" ]; then
         runner=$source/monolith/twins.py

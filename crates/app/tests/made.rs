@@ -314,7 +314,7 @@ fn an_instance_that_ended_is_started_anew_where_it_was() {
     let pid = rustix::process::Pid::from_raw(front.instances[1].pid() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     while running.gone().is_none() {
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     running.revive("front", 1).unwrap();
     assert_eq!((running.gone(), running.address(None)), (None, addresses));

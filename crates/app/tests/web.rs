@@ -71,7 +71,7 @@ fn serves(running: Running, expect: &[&str]) {
     let begun = std::time::Instant::now();
     while pids.iter().any(|pid| is_there(*pid)) {
         assert!(begun.elapsed().as_secs() < 60, "{pids:?} run after a minute");
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     assert!(!folders.iter().any(|folder| folder.exists()));
 }
@@ -121,7 +121,7 @@ fn a_back_end_that_dies_is_named() {
             break gone;
         }
         assert!(begun.elapsed().as_secs() < 60);
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     };
     assert!(matches!(&gone, Gone::Service { name, .. } if name == "nginx"), "{gone:?}");
 }

@@ -26,7 +26,10 @@ fn small(segments: usize, policy: Policy) -> Store {
 }
 
 fn value(length: usize, version: usize) -> Vec<u8> {
-    (0..length).map(|i| (i / 3 + version * 7) as u8).collect()
+    let round: Vec<u8> = (0..3 * 256).map(|i| (i / 3 + version * 7) as u8).collect();
+    let mut value = round.repeat(length.div_ceil(round.len()));
+    value.truncate(length);
+    value
 }
 
 fn claim(store: &mut Store, key: &str, length: usize, exptime: i32) -> Claim {

@@ -75,7 +75,7 @@ fn in_the_background_it_returns_when_the_server_answers() {
         let deadline = Instant::now() + PATIENCE;
         while background.runs() {
             assert!(Instant::now() < deadline, "it does not end");
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
         }
         // Relative paths are of the directory in which the command was started.
         assert!(!pidfile.exists() && !folder.path().join("own.sock").exists());
@@ -118,7 +118,7 @@ fn a_start_in_the_background_that_nothing_waits_for_is_given_up() {
     let deadline = Instant::now() + PATIENCE;
     while !folder.path().join("own.pid").exists() {
         assert!(Instant::now() < deadline, "it does not start");
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     command.kill().unwrap();
     command.wait().unwrap();
@@ -295,7 +295,7 @@ fn debians_configuration_is_understood() {
         let deadline = Instant::now() + PATIENCE;
         while background.runs() {
             assert!(Instant::now() < deadline, "it does not end");
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
         }
     }
 }

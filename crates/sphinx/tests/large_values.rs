@@ -9,7 +9,10 @@ use crate::support::{MODES, PATIENCE, sphinxd};
 
 /// A value that tells which it is in each of its bytes.
 fn value(length: usize, version: usize) -> Vec<u8> {
-    (0..length).map(|i| b'a' + ((i / 7 + version * 5) % 26) as u8).collect()
+    let alphabet: Vec<u8> = (0..7 * 26).map(|i| b'a' + ((i / 7 + version * 5) % 26) as u8).collect();
+    let mut value = alphabet.repeat(length.div_ceil(alphabet.len()));
+    value.truncate(length);
+    value
 }
 
 /// Both sides of the size from which values are lent, of a socket's buffer, and of what is sent at once.

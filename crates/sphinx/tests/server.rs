@@ -220,13 +220,13 @@ fn clients_that_vanish_leave_nothing_behind() {
     }
     // The server learns of each in its own time, but before long.
     while stays.stat("curr_connections") > 1 {
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     // A ring holds a descriptor until the kernel has ended what was under way there, a moment later.
     let deadline = Instant::now() + PATIENCE;
     while descriptors(&server) != before {
         assert!(Instant::now() < deadline, "{} descriptors, and {before} before", descriptors(&server));
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     assert_eq!(stays.stat("total_connections"), 201);
     for i in 0..100 {
@@ -280,7 +280,7 @@ fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
         }
         // They have disconnected, too.
         while client.stat("curr_connections") > 1 {
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
         }
     }
 }

@@ -38,7 +38,7 @@ fn a_start_keeps_its_port_closed_and_ends_by_a_signal() {
             let deadline = Instant::now() + PATIENCE;
             while !process.stderr_tail().iter().any(|line| line.contains("taking 1 GiB of memory")) {
                 assert!(Instant::now() < deadline && process.is_running(), "{:?}", process.stderr_tail());
-                std::thread::yield_now();
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
             }
             let connected = TcpStream::connect(("127.0.0.1", port)).is_ok();
             let second = (!connected).then(|| {

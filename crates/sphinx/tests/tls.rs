@@ -255,7 +255,7 @@ fn a_signal_has_the_certificate_read_again() {
         let deadline = Instant::now() + PATIENCE;
         while !process.stderr_tail().iter().any(|line| line.contains("the certificates stay as they were")) {
             assert!(Instant::now() < deadline, "{:?}", process.stderr_tail());
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
         }
         until_shown(encrypted[0], &authority, &second);
         ask(&mut old, "touch k 0", "NOT_FOUND").expect("an open connection lives on");

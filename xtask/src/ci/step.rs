@@ -74,11 +74,11 @@ pub(super) fn movies_build() -> Step {
 
 /// Contract and unit tests of the movie site; the slow tier tests the Java twins of services in other languages.
 pub(super) fn movies_tests(tier: Tier) -> Program {
-    let (name, twins): (_, &[&str]) = match tier {
+    let (name, slow): (_, &[&str]) = match tier {
         Tier::Fast => ("movies", &[]),
-        Tier::Slow => ("twins of movies", &["--twins"]),
+        Tier::Slow => ("slow tests of movies", &["--slow"]),
     };
-    let words = [&["sh", "apps/movies/test.sh"], twins, &["apps/movies", "target/movies"]].concat();
+    let words = [&["sh", "apps/movies/test.sh"], slow, &["apps/movies", "target/movies"]].concat();
     Program::command(name, &words, Path::new(ROOT))
 }
 

@@ -17,6 +17,7 @@ fn the_same_services_in_java_are_the_same_site() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn one_program_is_the_same_site() {
     let Some(mut site) = Site::start_of("movies-monolith", &["web.instances=1"]) else { return };
     site.keeps_the_contract();

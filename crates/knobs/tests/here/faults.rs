@@ -6,7 +6,7 @@ use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use knobs::{Engine, LocalKernel, Moment, Subject};
+use knobs::{Action, Engine, LocalKernel, Moment};
 use launch::{Process, Spec};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -17,11 +17,11 @@ use crate::{SETTINGS, alone, may_change, planned};
 const LONG: Duration = Duration::from_secs(60);
 pub(crate) const ROLE: &str = "TAILLIGHT_TEST_KILLED";
 
-/// What the killed program is told: knobs, subject, folder of journals, and when it ends.
+/// What the killed program is told: the changes, the folder of journals, and when it ends. The plan is made once, since looking at
+/// the machine runs a dozen programs.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Orders {
-    words: Vec<String>,
-    subject: Subject,
+    plan: Vec<Action>,
     folder: String,
     /// 0 announced, 1 made, 2 noted, 3 reverted; and of which action.
     moment: (usize, usize),
@@ -36,8 +36,6 @@ fn moment((kind, index): (usize, usize)) -> Moment {
 fn role_of_the_killed() {
     let Ok(orders) = env::var(ROLE) else { return };
     let orders: Orders = serde_json::from_str(&orders).unwrap();
-    let words: Vec<&str> = orders.words.iter().map(String::as_str).collect();
-    let plan = planned(&words, &orders.subject).unwrap();
     let last = moment(orders.moment);
     let watcher = Box::new(move |moment| {
         if moment == last {
@@ -46,7 +44,7 @@ fn role_of_the_killed() {
     });
     let here = LocalKernel::new(Path::new("/"));
     let engine = Engine::watched(Path::new(&orders.folder), here, Some(watcher)).unwrap();
-    let applied = engine.apply(&plan).unwrap();
+    let applied = engine.apply(&orders.plan).unwrap();
     applied.revert().unwrap();
     panic!("it was not killed");
 }
@@ -71,7 +69,7 @@ fn killed_at_any_moment_the_knobs_are_reverted() {
                     continue;
                 }
                 let state = tempfile::tempdir().unwrap();
-                kill_at(words, &subject, state.path(), (kind, index));
+                kill_at(&plan, state.path(), (kind, index));
                 kills += 1;
                 differed |= kind == 1 && snapshot(&victim) != before;
                 let engine = Engine::open(state.path(), LocalKernel::new(Path::new("/"))).unwrap();
@@ -91,18 +89,13 @@ fn killed_at_any_moment_the_knobs_are_reverted() {
     assert!(kills >= 8, "aslr alone has 4 moments, and every Linux has it");
 }
 
-fn kill_at(words: &[&str], subject: &Subject, folder: &Path, moment: (usize, usize)) {
-    let orders = Orders {
-        words: words.iter().map(|word| (*word).to_owned()).collect(),
-        subject: subject.clone(),
-        folder: folder.display().to_string(),
-        moment,
-    };
+fn kill_at(plan: &[Action], folder: &Path, moment: (usize, usize)) {
+    let orders = Orders { plan: plan.to_vec(), folder: folder.display().to_string(), moment };
     let args = ["--exact", "faults::role_of_the_killed", "--nocapture"];
     let spec = Spec::new("killed", env::current_exe().unwrap()).args(args);
     let spec = spec.env(ROLE, serde_json::to_string(&orders).unwrap());
     let mut process = Process::spawn(spec).unwrap();
     let status = process.wait(LONG).unwrap();
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    assert_eq!(signal, Some(Signal::KILL.as_raw()), "{words:?} {moment:?}: {:?}", process.stderr_tail());
+    assert_eq!(signal, Some(Signal::KILL.as_raw()), "{plan:?} {moment:?}: {:?}", process.stderr_tail());
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use knobs::Subject;
 use launch::{Process, Spec};
@@ -69,12 +70,13 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
 
 /// Whether connections are paced by a program at the topmost control group.
 fn paces() -> String {
-    let host = host::Host::here();
-    let group = host.cgroups.hierarchies.iter().find(|one| one.version == 2).map(|one| one.mount.clone());
+    static TOPMOST: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let hierarchies = host::Host::here().cgroups.hierarchies;
+        hierarchies.into_iter().find(|one| one.version == 2).map(|one| one.mount.into())
+    });
     let here = knobs::LocalKernel::new(Path::new("/"));
-    group
-        .map(|group| format!("{:?}", knobs::Kernel::paces(&here, Path::new(&group)).ok()))
-        .unwrap_or_default()
+    let group = TOPMOST.as_deref();
+    group.map(|group| format!("{:?}", knobs::Kernel::paces(&here, group).ok())).unwrap_or_default()
 }
 
 /// This machine's own devices, and the one daemon that a knob starts and stops. Devices with the names that `launch` gives (its

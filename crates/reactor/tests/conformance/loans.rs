@@ -138,7 +138,11 @@ pub(crate) fn what_a_peer_does_not_take_stays_lent<R: Backend>(net: Net) {
         assert!(lender.reactor.unsent(lender.conn) >= 20 + (9 << 20));
         lender.reactor.flush(lender.conn);
         lender.witness.look(&mut lender.reactor);
-        assert!(lender.out() > 0 && lender.reactor.unsent(lender.conn) > 0, "the peer has read nothing");
+        let (out, unsent) = (lender.out(), lender.reactor.unsent(lender.conn));
+        assert!(
+            out > 0 && unsent > 0,
+            "{out} loans are out and {unsent} B unsent, and the peer has read nothing"
+        );
         let copied = lender.reactor.memory(lender.conn);
         assert!(copied < 1 << 10, "{copied} B of buffers for 60 B of text");
     }

@@ -14,7 +14,7 @@ use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
 use super::customer::{LARGE, REQUESTS_MAX, SHARED};
-use super::model::COUNTERS;
+use super::model::{COUNTERS, repeated};
 use super::{Board, Scene, Seen};
 
 /// Keys of each connection's own.
@@ -305,7 +305,7 @@ impl BinaryCustomer {
             n => n * 17,
         };
         let start: u8 = self.rng.random();
-        (0..length).map(|i| (i as u8).wrapping_add(start)).collect()
+        repeated(256, length, |i| (i as u8).wrapping_add(start))
     }
 
     /// Holds what has come against what must come.

@@ -11,7 +11,7 @@ use reactor::sim::{Program, SimReactor};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::model::{COUNTERS, Model};
+use super::model::{COUNTERS, Model, repeated};
 use super::{Board, Scene, Seen};
 
 /// Shared keys that every client sets and gets.
@@ -205,7 +205,7 @@ impl Customer {
             n => n * 17,
         };
         let start: u8 = self.rng.random();
-        (0..length).map(|i| b'a' + (i as u8).wrapping_add(start) % 26).collect()
+        repeated(256, length, |i| b'a' + (i as u8).wrapping_add(start) % 26)
     }
 
     /// Holds what has come against what must come.

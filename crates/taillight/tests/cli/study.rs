@@ -50,16 +50,8 @@ fn names() -> Vec<String> {
     stdout.lines().skip(1).take_while(|line| !line.is_empty()).filter_map(name).collect()
 }
 
-/// A study of each kind: of one server, of containers, of two services, of the kernel's stages, and of each workload.
-const KINDS: [&str; 7] = [
-    "latency-vs-load",
-    "container-vs-bare",
-    "co-location",
-    "web-latency-vs-load",
-    "video-server-threads",
-    "breakdown-memcached",
-    "social-cache",
-];
+/// A study of each kind: of one server, of containers, of the kernel's stages, and of an application.
+const KINDS: [&str; 4] = ["latency-vs-load", "container-vs-bare", "breakdown-memcached", "social-cache"];
 
 #[test]
 fn a_study_of_each_kind_has_its_smoke_run() {
