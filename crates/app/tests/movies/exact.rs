@@ -51,6 +51,7 @@ pub(crate) struct Visitors {
     tokens: BTreeMap<u64, String>,
     balances: BTreeMap<u64, u64>,
     next: AtomicU64,
+    allowed: AtomicU64,
     done: AtomicU64,
     asked: AtomicU64,
     refused: AtomicU64,
@@ -96,6 +97,7 @@ impl Visitors {
             tokens: (1..=RENTERS).map(|user| (user, site.token(user))).collect(),
             balances: balances(site),
             next: AtomicU64::new(0),
+            allowed: AtomicU64::new(operations),
             done: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -103,6 +105,11 @@ impl Visitors {
             written: Mutex::default(),
             failed: OnceLock::new(),
         }
+    }
+
+    /// Has visitors begin the first `operations` and wait before the next, until more are allowed.
+    pub(crate) fn allow(&self, operations: u64) {
+        self.allowed.store(operations, Ordering::Relaxed);
     }
 
     /// How many operations are done.
@@ -137,6 +144,9 @@ impl Visitors {
             let n = self.next.fetch_add(1, Ordering::Relaxed);
             if n >= self.operations || self.failed.get().is_some() {
                 return;
+            }
+            while n >= self.allowed.load(Ordering::Relaxed) && self.failed.get().is_none() {
+                thread::park_timeout(Duration::from_millis(5));
             }
             let (user, operation) = operation(n);
             let done = match operation {

@@ -43,7 +43,7 @@ const ALL: [Victim; 21] = [
     Whole("php"),
 ];
 
-/// Kills `victims` in turn, evenly spread over the operations.
+/// Kills `victims` in turn, evenly spread over the operations, however long each takes to start anew.
 fn stays_exact(operations: u64, victims: &[Victim]) {
     let Some(mut site) = Site::start(&["web.instances=1"]) else { return };
     let visitors = Visitors::new(&site, operations);
@@ -51,7 +51,9 @@ fn stays_exact(operations: u64, victims: &[Victim]) {
     let mut killed = 0;
     visitors.run(&address, || {
         for (at, victim) in (1..).zip(victims) {
-            let begin = operations * at / (victims.len() as u64 + 1);
+            let share = |of: u64| operations * of / (victims.len() as u64 + 1);
+            let (begin, end) = (share(at), share(at + 1));
+            visitors.allow(end);
             until("visitors go on", || visitors.done() >= begin || visitors.is_over());
             if visitors.is_over() {
                 return;
@@ -60,13 +62,15 @@ fn stays_exact(operations: u64, victims: &[Victim]) {
                 Workers(name) => site.kill_workers(name, 0),
                 Whole(name) => {
                     site.kill(name, 0);
-                    let end = visitors.asked() + WITHOUT;
-                    until("visitors go on asking", || visitors.asked() >= end || visitors.is_over());
+                    let enough = visitors.asked() + WITHOUT;
+                    let are_enough = || visitors.asked() >= enough || visitors.done() >= end;
+                    until("visitors go on asking", || are_enough() || visitors.is_over());
                     site.revive(name, 0);
                 }
             }
             killed += 1;
         }
+        visitors.allow(operations);
     });
     assert_eq!(killed, victims.len(), "all were killed while visitors were there");
     println!("{} kills: {}", killed, visitors.verify(&site));
