@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal, Stderr};
 use std::time::Duration;
 
 use lab::{Event, Progress, Step, Where};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::widgets::Widget;
 use results::{Purpose, Trial};
 use rustix::termios::tcgetwinsize;
 use serde::Deserialize;

@@ -1,8 +1,8 @@
 //! The table of services: for a terminal that is drawn over, and as text.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::state::{Row, State};
 

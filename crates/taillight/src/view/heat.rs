@@ -1,8 +1,8 @@
 use hist::HEAT_CELLS_PER_OCTAVE;
 use openloop::LivePoint;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Style};
 use units::Nanos;
 
 /// From which share of a column's requests on a field is so dark. The tail is what is looked for, so the steps are

@@ -1,13 +1,16 @@
 use openloop::LivePoint;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::{Sparkline, Widget};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::Line;
+use ratatui_core::widgets::Widget;
 use units::{Nanos, Rate};
 
 use crate::view::TimeSeries;
 use crate::view::heat::{self, Scale};
+
+/// A cell filled from below by so many eighths.
+const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// The fewest rows of a picture: with a few lines above it, they fit a terminal of 24 rows.
 pub(crate) const LOWEST: u16 = 16;
@@ -100,9 +103,10 @@ impl Picture<'_> {
         ];
         for (y, Row { name, value, style, max, of }) in (area.y + 2..).zip(rows) {
             gutter(area, y, &format!("{name:<11}{value:>11}"), to);
-            let data: Vec<u64> = points.iter().map(|point| of(point)).collect();
-            let place = Rect { x: area.x + GUTTER, y, width: area.width - GUTTER, height: 1 };
-            Sparkline::default().data(data).max(max.max(1)).style(style).render(place, to);
+            for (x, point) in (area.x + GUTTER..area.right()).zip(&points) {
+                let eighths = (of(point).saturating_mul(8) / max.max(1)).min(8);
+                to[(x, y)].set_symbol(BARS[eighths as usize]).set_style(style);
+            }
         }
     }
 

@@ -4,9 +4,9 @@ use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::style::{Color, Modifier};
-use ratatui::text::Span;
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::style::{Color, Modifier};
+use ratatui_core::text::Span;
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
 /// From the left of the line on which the cursor rests, which is the picture's first, all is blank again.
@@ -121,8 +121,8 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    use ratatui::layout::Rect;
-    use ratatui::style::Style;
+    use ratatui_core::layout::Rect;
+    use ratatui_core::style::Style;
 
     use super::*;
 
