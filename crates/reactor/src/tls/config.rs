@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature, verify_tls13_signature_with_raw_key,
+};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -41,9 +43,9 @@ pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Re
     let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
     let builder = match trust {
         Trust::Authorities(file) => builder.with_root_certificates(authorities(file)?),
-        Trust::AnyCertificateInsecurely => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        }
+        Trust::AnyCertificateInsecurely => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate { provider, raw_key: false })),
     };
     let config = match identity {
         None => builder.with_no_client_auth(),
@@ -182,12 +184,16 @@ fn unreadable(file: &Path, what: &str, error: &pem::Error) -> io::Error {
     io::Error::new(kind, text)
 }
 
-fn unusable(error: Error) -> io::Error {
+pub(super) fn unusable(error: Error) -> io::Error {
     io::Error::other(format!("TLS cannot be set up: {error}"))
 }
 
 /// Accepts whatever certificate a server shows. Signatures are checked, so that the handshake is a real one.
-struct AnyCertificate(Arc<CryptoProvider>);
+pub(super) struct AnyCertificate {
+    pub(super) provider: Arc<CryptoProvider>,
+    /// Whether the server shows a public key in place of a certificate (RFC 7250), which TLS 1.3 alone has.
+    pub(super) raw_key: bool,
+}
 
 impl fmt::Debug for AnyCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -213,7 +219,12 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -222,10 +233,19 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        if self.raw_key {
+            let key = certificate.as_ref().into();
+            return verify_tls13_signature_with_raw_key(message, &key, signature, algorithms);
+        }
+        verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        self.raw_key
     }
 }
