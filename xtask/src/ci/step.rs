@@ -72,7 +72,7 @@ pub(super) fn movies_build() -> Step {
     Step { command, ..cargo(Tier::Fast, "build of the movie site", "") }
 }
 
-/// Contract and unit tests of the movie site; the slow tier tests the Java twins of services in other languages.
+/// Contract and unit tests of the movie site; the slow tier tests the data set and the Java twins of services in other languages.
 pub(super) fn movies_tests(tier: Tier) -> Program {
     let (name, slow): (_, &[&str]) = match tier {
         Tier::Fast => ("movies", &[]),
