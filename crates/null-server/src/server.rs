@@ -187,7 +187,7 @@ impl<R: Reactor> Handler<R> for NullServer {
                 }
                 self.partial[slot].clear();
             }
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 let slot = conn.slot as usize;
                 let mut partial = std::mem::take(&mut self.partial[slot]);
                 if reactor.is_datagram(conn) {

@@ -79,8 +79,10 @@ pub struct Engine<W: Workload> {
     recording: Recording,
     pacing: Pacing,
     looks: Looks,
-    /// How long the answer that is looked at may have lain unread.
+    /// How long before its recorded end the answer that is looked at may have come.
     receive_gap: Nanos,
+    /// The same for the last answer of a receive.
+    last_gap: Nanos,
     /// When the last request was sent.
     last_sent: Time,
     /// What was done in this turn.
@@ -132,6 +134,7 @@ impl<W: Workload> Engine<W> {
             pacing: Pacing::new(Time(0)),
             looks: Looks::new(Time(0)),
             receive_gap: Nanos::ZERO,
+            last_gap: Nanos::ZERO,
             last_sent: Time(0),
             work: Work::default(),
             next_tick: Time(0),
@@ -335,9 +338,9 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
         self.work.actions += 1;
         match event {
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, came, bytes } => {
                 self.work.bytes += bytes.len();
-                self.data(reactor, conn, at, bytes);
+                self.data(reactor, conn, at, came, bytes);
                 if self.phase == Phase::Running {
                     self.admit(reactor, at, requests::SENDS_PER_ANSWER);
                 }

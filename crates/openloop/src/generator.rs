@@ -72,6 +72,8 @@ pub struct Generator {
     pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// Says when to start, once all connections of all threads are established; `None`: at once.
     pub start_signal: Option<StartSignal>,
+    /// Whether the kernel's stamps of what comes in end the requests (see [`Reactor::stamp_receives`]).
+    pub receive_stamps: bool,
     /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
     pub stamps: Option<Stamps>,
     /// Where the threads show what they do; see [`Generator::watch`].
@@ -106,6 +108,7 @@ impl Generator {
             backend: Backend::Epoll,
             tls: None,
             start_signal: None,
+            receive_stamps: true,
             stamps: None,
             shown_to: Mutex::default(),
             stamped: Mutex::default(),
@@ -247,7 +250,9 @@ impl Generator {
         }
         engine.start(Time(start.load(Ordering::Relaxed)));
         while engine.step(&mut reactor)? {}
-        Ok((engine.finish(reactor.now()), reactor))
+        let mut recording = engine.finish(reactor.now());
+        recording.receives.note_clock(reactor.receive_clock());
+        Ok((recording, reactor))
     }
 
     fn prepare<R: Reactor, W: Workload>(
@@ -264,6 +269,9 @@ impl Generator {
         let _ = sharpen_timers();
         let plan = self.plan_of(thread as usize);
         let mut reactor = reactor()?;
+        if self.receive_stamps {
+            reactor.stamp_receives();
+        }
         let mut engine = Engine::new(plan, workload, Arc::clone(&self.stop));
         if let Some(to) = self.shown_to.lock().expect("no thread panics while holding it").pop() {
             engine.show(to);

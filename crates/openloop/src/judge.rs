@@ -137,7 +137,9 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
             format!("p99 lag {lag}, allowed {allowed} at a p99 response time of {response}"),
         );
     } else if let Some(detail) = late {
-        find(Reason::ReceiveLag, detail);
+        // What the kernel stamped was not read late.
+        let sent_late = recording.receives.unstamped == 0 && recording.receives.stamped > 0;
+        find(if sent_late { Reason::GeneratorLag } else { Reason::ReceiveLag }, detail);
     }
 
     let busy = recording.busy_share();

@@ -36,7 +36,7 @@ pub use pacing::{STALL_THRESHOLD, Stall};
 pub use reactor::Via;
 pub use recorder::{
     BacklogPoint, ConnectionTally, Datagrams, Distribution, EndpointTimes, ErrorCount, Errors, Interval,
-    LATE, Late, OperationTimes, Recording, SessionTally, Taken, Tally,
+    LATE, Late, OperationTimes, Receives, Recording, SessionTally, Taken, Tally,
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};

@@ -5,6 +5,7 @@ mod errors;
 mod late;
 mod merge;
 mod operation;
+mod receives;
 mod stalled;
 mod taken;
 mod tally;
@@ -19,6 +20,7 @@ pub use distribution::Distribution;
 pub use errors::{ErrorCount, Errors};
 pub use late::{LATE, Late};
 pub use operation::OperationTimes;
+pub use receives::Receives;
 pub use taken::Taken;
 pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, SessionTally, Tally};
 
@@ -73,6 +75,9 @@ pub struct Recording {
     pub drain: Nanos,
     /// How often the server sent bytes without a request.
     pub unsolicited: u64,
+    /// How receives were timed.
+    #[serde(default)]
+    pub receives: Receives,
     /// Events for unknown connections; above 0 only by a fault of the event loop or the engine.
     #[serde(default)]
     pub unowned: u64,
@@ -138,6 +143,7 @@ impl Recording {
             taken: Taken::default(),
             drain: Nanos::ZERO,
             unsolicited: 0,
+            receives: Receives::default(),
             unowned: 0,
             errors: Errors::default(),
             refusals: Errors::default(),

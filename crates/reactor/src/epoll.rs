@@ -30,8 +30,10 @@ use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
+use crate::receive_stamps::{self, Converter};
 use crate::{
-    Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait, Waker, monotonic_now, udp, unix,
+    Address, Conn, Datagrams, Event, Handler, Reactor, ReceiveClock, Steering, Via, Wait, Waker,
+    monotonic_now, udp, unix,
 };
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
@@ -77,8 +79,10 @@ pub struct Epoll {
     half_closes: bool,
     /// What is received at once of a stream, at most. Units: bytes.
     receive: usize,
-    /// The kernel's own timestamps, where they were asked for.
+    /// The kernel's own timestamps of sends and receives, where they were asked for.
     stamps: Option<Box<Stamps>>,
+    /// Converts the stamps of receives, where they were asked for.
+    receive_stamps: Option<Converter>,
 }
 
 /// Wakes a reactor through an `eventfd`.
@@ -131,6 +135,7 @@ impl Epoll {
             half_closes: false,
             receive: RECEIVE_BUFFER,
             stamps: None,
+            receive_stamps: None,
         })
     }
 
@@ -286,7 +291,15 @@ impl Reactor for Epoll {
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         via.check(addr)?;
         match addr {
-            Address::Tcp(socket) => self.add(socket::connect(*socket, via)?, State::Connecting),
+            Address::Tcp(socket) => {
+                let fd = socket::connect(*socket, via)?;
+                let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+                let conn = self.add(fd, State::Connecting)?;
+                if let Some(entry) = self.table.get_mut(conn) {
+                    entry.stamped = stamped;
+                }
+                Ok(conn)
+            }
             Address::Udp(socket) => self.connect_for_datagrams(*socket),
             Address::Unix(path) => {
                 let conn = self.table.insert(None, State::Connecting);
@@ -297,6 +310,14 @@ impl Reactor for Epoll {
                 Ok(conn)
             }
         }
+    }
+
+    fn stamp_receives(&mut self) {
+        self.receive_stamps = Some(Converter::new());
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        self.receive_stamps.as_ref().map_or_else(ReceiveClock::default, Converter::quality)
     }
 
     #[inline]

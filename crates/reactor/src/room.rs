@@ -20,11 +20,17 @@ pub(crate) fn receive_into(fd: &OwnedFd, room: &mut [u8], behind: &mut [u8]) -> 
     recvmsg(fd, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT).map(|taken| taken.bytes)
 }
 
-/// What to tell of `n` bytes of which the first went to a place of `room` bytes, and the others to `behind`.
+/// What to tell of `n` bytes, read and stamped at these moments, of which the first went to a place of `room` bytes, and the others to `behind`.
 #[inline]
-pub(crate) fn received(conn: Conn, at: Time, n: usize, room: usize, behind: &[u8]) -> Event<'_> {
+pub(crate) fn received(
+    conn: Conn,
+    (at, came): (Time, Option<Time>),
+    n: usize,
+    room: usize,
+    behind: &[u8],
+) -> Event<'_> {
     match n.min(room) {
-        0 => Event::Data { conn, at, bytes: &behind[..n] },
+        0 => Event::Data { conn, at, came, bytes: &behind[..n] },
         length => Event::Filled { conn, at, length, bytes: &behind[..n - length] },
     }
 }

@@ -3,7 +3,7 @@ use std::io;
 use units::{Nanos, Time};
 
 use crate::loans::{self, Loan};
-use crate::{Address, Datagrams, Steering, Via};
+use crate::{Address, Datagrams, ReceiveClock, Steering, Via};
 
 /// A connection of one reactor.
 ///
@@ -44,6 +44,9 @@ pub enum Event<'a> {
         conn: Conn,
         /// The moment at which the receive returned, before the bytes were looked at.
         at: Time,
+        /// When the kernel received the last of them, by its own stamp; not after `at`. `None` without
+        /// [`Reactor::stamp_receives`], where the kernel made no stamp, and for bytes that were held back.
+        came: Option<Time>,
         /// What was received; never empty.
         bytes: &'a [u8],
     },
@@ -185,6 +188,16 @@ pub trait Reactor: Sized {
     /// address, and where the kernel allows no such buffer.
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         if via.is_default() { self.connect(addr) } else { Err(via.refused(addr)) }
+    }
+
+    /// Has the kernel stamp what comes in on connections that this reactor opens from now on, for [`Event::Data`].
+    ///
+    /// Unix sockets have no stamps; a backend that has none goes on without.
+    fn stamp_receives(&mut self) {}
+
+    /// How well the stamps are converted to the clock of [`Reactor::now`].
+    fn receive_clock(&self) -> ReceiveClock {
+        ReceiveClock::default()
     }
 
     /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].

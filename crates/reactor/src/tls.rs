@@ -25,7 +25,7 @@ pub use made_up::MadeUp;
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
 use crate::tls::session::Session;
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, ReceiveClock, Steering, Via, Wait};
 
 enum Role {
     Client(Arc<ClientConfig>, ServerName<'static>),
@@ -125,7 +125,7 @@ impl<R: Reactor> Tls<R> {
                 Happened::Connected(conn) => Event::Connected { conn },
                 Happened::Accepted(conn) => Event::Accepted { conn },
                 Happened::AcceptFailed(error) => Event::AcceptFailed { error },
-                Happened::Data { conn, at, from, to } => {
+                Happened::Data { conn, at, came, from, to } => {
                     let bytes = &plain[from..to];
                     match find(&mut self.sessions, conn) {
                         // The handler has paused it while it was being told.
@@ -133,7 +133,7 @@ impl<R: Reactor> Tls<R> {
                             session.hold(at, bytes);
                             continue;
                         }
-                        _ => Event::Data { conn, at, bytes },
+                        _ => Event::Data { conn, at, came, bytes },
                     }
                 }
                 Happened::Drained(conn) => Event::Drained { conn },
@@ -222,6 +222,14 @@ impl<R: Reactor> Reactor for Tls<R> {
         let conn = self.inner.connect_via(addr, via)?;
         keep(&mut self.sessions, Session::new(conn, tls.into()));
         Ok(conn)
+    }
+
+    fn stamp_receives(&mut self) {
+        self.inner.stamp_receives();
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        self.inner.receive_clock()
     }
 
     fn output(&mut self, conn: Conn) -> &mut Vec<u8> {

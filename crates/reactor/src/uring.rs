@@ -21,6 +21,7 @@ mod ring;
 mod room;
 mod sends;
 mod socket;
+mod stamped;
 mod table;
 mod token;
 mod unavailable;
@@ -43,11 +44,15 @@ use crate::address::of_ends;
 use crate::epoll::EventFd;
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
+use crate::receive_stamps::{self, Converter};
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
+use crate::uring::stamped::Stamped;
 use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{Address, Conn, Datagrams, Handler, Reactor, Steering, Via, Wait, monotonic_now, udp, unix};
+use crate::{
+    Address, Conn, Datagrams, Handler, Reactor, ReceiveClock, Steering, Via, Wait, monotonic_now, udp, unix,
+};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -110,6 +115,10 @@ pub struct Uring {
     /// What is received at once of a stream, at most; below what the ring's buffers take, each receive is a system call.
     /// Units: bytes.
     receive: usize,
+    /// Converts the stamps of receives, where they were asked for.
+    receive_stamps: Option<Converter>,
+    /// What the kernel is to put into a buffer beside the bytes, where it stamps them.
+    stamped: Box<Stamped>,
 }
 
 impl Uring {
@@ -152,6 +161,8 @@ impl Uring {
             closed: false,
             half_closes: false,
             receive: usize::MAX,
+            receive_stamps: None,
+            stamped: Box::default(),
         };
         reactor.arm_wake()?;
         Ok(reactor)
@@ -277,16 +288,17 @@ impl Reactor for Uring {
 
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         via.check(addr)?;
-        let (fd, address) = match addr {
+        let (fd, address, stamped) = match addr {
             Address::Tcp(socket) => {
                 let fd = socket::tcp(*socket)?;
                 via.prepare(&fd)?;
-                (fd, socket.as_any())
+                let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+                (fd, socket.as_any(), stamped)
             }
-            Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any()),
+            Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any(), false),
             Address::Udp(socket) => return self.connect_for_datagrams(*socket),
         };
-        let mut entry = Entry::new(Some(fd), State::Connecting);
+        let mut entry = Entry { stamped, ..Entry::new(Some(fd), State::Connecting) };
         let number = entry.number();
         let address = entry.address.insert(Box::new(address));
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
@@ -299,6 +311,14 @@ impl Reactor for Uring {
             self.enter(0, None)?;
         }
         Ok(conn)
+    }
+
+    fn stamp_receives(&mut self) {
+        self.receive_stamps = Some(Converter::new());
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        self.receive_stamps.as_ref().map_or_else(ReceiveClock::default, Converter::quality)
     }
 
     #[inline]

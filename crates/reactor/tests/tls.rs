@@ -81,7 +81,7 @@ impl<R: Reactor> Handler<R> for Witness {
         match event {
             Event::Accepted { conn } | Event::Connected { conn } => self.stand.push(conn),
             Event::AcceptFailed { error } => self.refused.push(error.to_string()),
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 assert!(!bytes.is_empty() && at <= reactor.now());
                 self.data.extend_from_slice(bytes);
                 if self.echo {

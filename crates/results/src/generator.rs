@@ -16,6 +16,9 @@ pub struct Generator {
     pub pace: String,
     /// `epoll` or `uring`.
     pub io: String,
+    /// By which clock answers were timed; not in results of earlier versions, which timed them by their reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_times: Option<ReceiveTimes>,
     /// Share of its time that it spent working rather than waiting for the next arrival, 0 to 1.
     pub busy_share: f64,
     /// Processor time spent working, over completed requests.
@@ -27,6 +30,18 @@ pub struct Generator {
     pub backlog_at_end: u64,
     /// At most so many requests were in flight at once: the sum of each generator thread's most.
     pub max_in_flight: u64,
+}
+
+/// How the moments are known at which answers came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiveTimes {
+    /// Share of the receives that the kernel stamped, 0 to 1. The others are known by their reading: Unix sockets, clients with
+    /// a bandwidth of their own.
+    pub kernel_share: f64,
+    /// The largest error with which stamps, of the wall clock, were converted to the generator's clock.
+    pub clock_error_us: f64,
+    /// Steps of the wall clock in the run; the stamps of 1 ms are wrong at each.
+    pub clock_steps: u32,
 }
 
 /// What the host did besides the measurement, during the window.

@@ -11,7 +11,8 @@ use openloop::{
 use results::{
     Arrivals, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount, Found,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit, Purpose,
-    ServerFigures, Sessions, TierWork, Traffic, Transport, Trial, Verdict, WindowPoint, Within, counted,
+    ReceiveTimes, ServerFigures, Sessions, TierWork, Traffic, Transport, Trial, Verdict, WindowPoint, Within,
+    counted,
 };
 use spec::workload::{self, SocialOperation};
 use spec::{Spec, Workload};
@@ -64,6 +65,11 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         depth: spec.generator.depth,
         pace: spec.generator.pace().to_string(),
         io: about.io,
+        receive_times: recording.receives.stamped_share().map(|kernel_share| ReceiveTimes {
+            kernel_share,
+            clock_error_us: us(recording.receives.clock_error),
+            clock_steps: recording.receives.clock_steps,
+        }),
         busy_share: recording.busy_share(),
         busy_us_per_request: (recording.answered_in_window > 0)
             .then(|| recording.busy.as_micros_f64() / recording.answered_in_window as f64),

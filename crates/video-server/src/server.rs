@@ -350,7 +350,7 @@ impl<R: Reactor> Handler<R> for VideoServer {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 // Behind the last answer nothing is read.
                 let Some(found) = self.get(conn).filter(|found| !found.closes) else { return };
                 found.active = at;

@@ -129,7 +129,7 @@ impl Answer {
 
 impl<R: Reactor> Handler<R> for Peer {
     fn event(&mut self, _: &mut R, event: Event<'_>) {
-        if let Event::Data { conn, at, bytes } = event {
+        if let Event::Data { conn, at, bytes, .. } = event {
             String::from_utf8_lossy(bytes).lines().for_each(|request| self.take(conn, at, request));
         }
     }

@@ -261,18 +261,37 @@ impl<W: Workload> Engine<W> {
 impl<W: Workload> Engine<W> {
     /// Matches what was received with what is in flight, and reuses the places that fall free.
     #[inline]
-    pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+    pub(super) fn data<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        conn: Conn,
+        at: Time,
+        came: Option<Time>,
+        bytes: &[u8],
+    ) {
         let Some(index) = self.owner(conn) else { return };
-        self.receive_gap = self.read(reactor, index, conn, at, bytes.len());
+        let gap = self.read(reactor, index, conn, at, bytes.len());
+        // A client with a bandwidth of its own has an answer when it reads it, not when the kernel does.
+        let reads_at_a_rate =
+            self.connections[index].session.as_ref().is_some_and(|session| session.reader.is_some());
+        let came = came.filter(|_| !reads_at_a_rate);
+        self.recording.receives.count(came.is_some());
+        let done = came.unwrap_or(at);
+        // The stamp is that of the last answer; those before it came since the look before.
+        (self.receive_gap, self.last_gap) = match came {
+            Some(came) => (gap - at.since(came), Nanos::ZERO),
+            None => (gap, gap),
+        };
         if self.bytes_count() {
             let endpoint = self.connections[index].endpoint as usize;
             self.recording.endpoints[endpoint].bytes_received += bytes.len() as u64;
         }
         let matched = if self.connections[index].datagram {
-            self.match_datagram(index, at, bytes);
+            self.receive_gap = self.last_gap;
+            self.match_datagram(index, done, bytes);
             Ok(())
         } else {
-            self.match_answers(index, at, bytes)
+            self.match_answers(index, done, bytes)
         };
         if let Err(loss) = matched {
             reactor.close(conn);
@@ -320,6 +339,9 @@ impl<W: Workload> Engine<W> {
                     used_up += used;
                     connection.note_place(at);
                     let answered = connection.in_flight.pop_front().expect("it is there");
+                    if used_up == whole.len() {
+                        self.receive_gap = self.last_gap;
+                    }
                     let last = then.ends_connection();
                     self.answered(index, answered, at, outcome, then);
                     if last {

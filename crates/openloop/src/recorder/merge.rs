@@ -63,6 +63,7 @@ impl Recording {
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;
         self.unowned += other.unowned;
+        self.receives.merge(other.receives);
         self.errors.merge(&other.errors);
         self.refusals.merge(&other.refusals);
         // By name: a thread leaves out what it never did.

@@ -158,7 +158,7 @@ impl Handler<SimReactor> for Server {
     fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
         match event {
             Event::Accepted { conn } => self.sources.borrow_mut().push(reactor.source(conn)),
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 let text = self.partial.entry(conn).or_default();
                 text.push_str(std::str::from_utf8(bytes).unwrap());
                 let Some(line) = text.strip_suffix("\n") else { return };

@@ -26,7 +26,10 @@ fn setup() -> Setup {
 /// The same where the machine stands still while the answers to some of the requests come in: those for which `stalled` is
 /// true.
 fn run(stalled: impl Fn(u64) -> bool) -> (Recording, Verdict) {
-    let mut setup = setup();
+    run_of(setup(), stalled)
+}
+
+fn run_of(mut setup: Setup, stalled: impl Fn(u64) -> bool) -> (Recording, Verdict) {
     let load = setup.plan.load.clone();
     let arrivals = Arrivals::new(Process::Constant, None, Rate::new(1_000.0).unwrap());
     let mut schedule = Schedule::new(arrivals, &Streams::new(setup.plan.seed), START, 0, 1);
@@ -52,6 +55,40 @@ fn a_stall_while_receiving_is_told_from_the_servers_time_for_each_request() {
     let Verdict::Invalid { reasons } = verdict else { panic!("{verdict}") };
     assert_eq!(reasons.iter().map(|found| found.reason).collect::<Vec<_>>(), [Reason::ReceiveLag]);
     assert!(reasons[0].detail.contains("800 requests"), "{}", reasons[0].detail);
+}
+
+#[test]
+fn what_the_kernel_stamps_is_not_read_late() {
+    let mut setup = setup();
+    setup.receive_stamps = true;
+    let (recording, verdict) = run_of(setup, |seq| seq % 25 == 0);
+    assert_eq!(verdict, Verdict::Valid);
+    let all = recording.all();
+    assert_close("p50", all.response_time.percentile(50.0), 300e3, 0.002);
+    assert!(all.response_time.max().unwrap() <= Nanos::from_micros(301), "{:?}", all.response_time);
+    assert_eq!(recording.late.count(), 0);
+    assert_eq!((recording.receives.stamped, recording.receives.unstamped), (20_000, 0));
+}
+
+/// With several answers in one receive the kernel stamps the last: the others are known within the time since the look before.
+#[test]
+fn earlier_answers_of_a_stamped_receive_may_be_late() {
+    let mut setup = setup();
+    setup.receive_stamps = true;
+    setup.connections(1);
+    let rate = Rate::new(10_000.0).unwrap();
+    setup.plan.load = Load::steady(Process::Constant, rate);
+    setup.service =
+        null_server::Service::Queue { time: Gap::Constant(20e3), stalls: Stalls::default(), seed: 1 };
+    // It stands still for 600 µs: what it would have sent then, it sends late, and reads the answers of before with the next.
+    setup.generator_stalls =
+        (0..200).map(|i| (START + Nanos::from_micros(100_010 * i + 105), STALL)).collect();
+    let recording = setup.run();
+    assert_eq!(recording.receives.unstamped, 0);
+    // What was due in the stall is sent at once: on one connection the last of 7 waits for the others, whoever reads when.
+    let burst = Nanos::from_micros(7 * 20);
+    let without = recording.late.without(&recording.windows, Kept::All);
+    assert!(without.max().unwrap() <= burst, "{without:?}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ type Reply = (Time, u64, (u32, u32), String, bool);
 
 impl Handler<SimReactor> for Obedient {
     fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
-        let Event::Data { conn, at, bytes } = event else { return };
+        let Event::Data { conn, at, bytes, .. } = event else { return };
         for line in std::str::from_utf8(bytes).unwrap().lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let [tag, id, takes, answer] = words[..] else { panic!("{line:?}") };

@@ -65,6 +65,8 @@ pub(crate) struct Setup {
     pub(crate) faults: Option<Faults>,
     pub(crate) stream_faults: Option<StreamFaults>,
     pub(crate) shown_to: Option<Producer<LivePoint>>,
+    /// Whether the generator's kernel stamps what comes in.
+    pub(crate) receive_stamps: bool,
     /// The turns that the generator takes.
     pub(crate) turns: Rc<Cell<u64>>,
 }
@@ -99,6 +101,7 @@ impl Setup {
             faults: None,
             stream_faults: None,
             shown_to: None,
+            receive_stamps: false,
             turns: Rc::default(),
         }
     }
@@ -138,6 +141,9 @@ impl Setup {
     ) -> Recording {
         let mut world = World::new(self.delay);
         let mut client = world.machine(self.generator_costs);
+        if self.receive_stamps {
+            client.stamp_receives();
+        }
         let mut servers: Vec<(Box<dyn Program>, SimReactor)> = servers
             .into_iter()
             .map(|(program, endpoints)| {

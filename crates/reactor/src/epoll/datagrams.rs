@@ -13,7 +13,7 @@ use units::Time;
 use crate::epoll::table::State;
 use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
 use crate::peers::{GO_FOR_ONE, Peers};
-use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
+use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
 
 /// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
 /// next would slow down; the bound keeps one socket from starving the others.
@@ -34,7 +34,12 @@ impl Epoll {
     pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
         let fd = udp::connect(addr)?;
         self.datagrams.note_receive_buffer(&fd);
-        self.add(fd, State::Greeting)
+        let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+        let conn = self.add(fd, State::Greeting)?;
+        if let Some(entry) = self.table.get_mut(conn) {
+            entry.stamped = stamped;
+        }
+        Ok(conn)
     }
 
     /// Sends the output of a datagram connection, if it is one, as one datagram.
@@ -70,13 +75,18 @@ impl Epoll {
             // The handler may have closed or paused it since the last.
             let Some(entry) = self.table.get(conn) else { return };
             let Some(fd) = entry.fd.as_ref().filter(|_| !entry.paused || broken) else { return };
-            match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
+            let taken = match entry.stamped {
+                true => receive_stamps::receive(fd, buffer),
+                false => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| (n, None)),
+            };
+            match taken {
                 // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) => {}
-                Ok((n, _)) => {
+                Ok((n, stamp)) => {
                     let at = monotonic_now();
+                    let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
                     self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    handler.event(self, Event::Data { conn, at, came, bytes: &buffer[..n] });
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
@@ -113,7 +123,7 @@ impl Epoll {
                 Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
                 Some(_) => {
                     self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    handler.event(self, Event::Data { conn, at, came: None, bytes: &buffer[..n] });
                 }
             }
         }

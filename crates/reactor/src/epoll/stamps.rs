@@ -6,7 +6,6 @@
 //!
 //! Source: the kernel's `Documentation/networking/timestamping.rst`.
 
-use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, recvmsg, setsockopt, sockopt};
@@ -77,11 +76,11 @@ impl Stamps {
         }
     }
 
-    /// Asks for the stamps of a connection that stands and has sent nothing yet, if it is its turn.
-    pub(super) fn watch(&mut self, conn: Conn, fd: &OwnedFd) -> Result<(), Errno> {
+    /// Asks for the stamps of a connection that stands and has sent nothing yet, if it is its turn; whether it was.
+    pub(super) fn watch(&mut self, conn: Conn, fd: &OwnedFd) -> Result<bool, Errno> {
         self.asked += 1;
         if !(self.asked - 1).is_multiple_of(self.one_in) {
-            return Ok(());
+            return Ok(false);
         }
         let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
@@ -94,16 +93,7 @@ impl Stamps {
             self.by_slot.resize_with(slot + 1, || None);
         }
         self.by_slot[slot] = Some(Watched { conn, sent_bytes: 0, open: None });
-        Ok(())
-    }
-
-    /// Whether the connection is one of those whose stamps were asked for.
-    #[inline]
-    pub(super) fn watches(&self, conn: Conn) -> bool {
-        self.by_slot
-            .get(conn.slot as usize)
-            .and_then(Option::as_ref)
-            .is_some_and(|watched| watched.conn == conn)
+        Ok(true)
     }
 
     fn of(&mut self, conn: Conn) -> Option<&mut Watched> {
@@ -132,26 +122,10 @@ impl Stamps {
         true
     }
 
-    /// Receives as `recv` does.
-    pub(super) fn receive(&mut self, conn: Conn, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let (n, stamp) = {
-            let mut parts = [IoSliceMut::new(buffer)];
-            let message =
-                recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::MSG_DONTWAIT)
-                    .map_err(errno)?;
-            let stamp = message.cmsgs().map_err(errno)?.find_map(|message| stamp_in(&message));
-            (message.bytes, stamp)
-        };
+    /// The last receive on the connection returned at `at`; the kernel stamped it, on the wall clock, at `stamp`.
+    pub(super) fn received(&mut self, conn: Conn, stamp: Option<Time>, at: Time) {
         if let Some(open) = self.of(conn).and_then(|watched| watched.open.as_mut()) {
-            open.came = stamp;
-        }
-        Ok(n)
-    }
-
-    /// The last receive on the connection returned at `at`.
-    pub(super) fn received(&mut self, conn: Conn, at: Time) {
-        if let Some(open) = self.of(conn).and_then(|watched| watched.open.as_mut()) {
-            open.done = Some(at);
+            (open.came, open.done) = (stamp, Some(at));
         }
     }
 

@@ -11,6 +11,7 @@ use units::Time;
 use crate::epoll::table::State;
 use crate::epoll::{Epoll, LISTENER, socket};
 use crate::listener::{Listener, spare};
+use crate::receive_stamps;
 use crate::room::{receive_into, received};
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
@@ -181,7 +182,9 @@ impl Epoll {
         };
         let Some(fd) = &entry.fd else { return };
         let outcome = socket::outcome_of_connect(fd).and_then(|()| match &mut self.stamps {
-            Some(stamps) if stands == State::Open => stamps.watch(conn, fd),
+            Some(stamps) if stands == State::Open => {
+                stamps.watch(conn, fd).map(|asked| entry.stamped |= asked)
+            }
             _ => Ok(()),
         });
         match outcome {
@@ -214,14 +217,17 @@ impl Epoll {
         if entry.paused && !broken {
             return;
         }
-        let mut room = 0;
+        let (mut room, mut stamp) = (0, None);
         let buffer = &mut buffer[..self.receive];
-        let taken = match (&mut self.stamps, handler.room(conn)) {
-            (Some(stamps), _) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
-            (_, place @ [_, ..]) => {
+        let taken = match handler.room(conn) {
+            place @ [_, ..] => {
                 room = place.len();
                 receive_into(fd, place, buffer)
             }
+            _ if entry.stamped => receive_stamps::receive(fd, buffer).map(|(n, at)| {
+                stamp = at;
+                n
+            }),
             _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
         match taken {
@@ -234,9 +240,10 @@ impl Epoll {
             Ok(n) => {
                 let at = monotonic_now();
                 if let Some(stamps) = &mut self.stamps {
-                    stamps.received(conn, at);
+                    stamps.received(conn, stamp, at);
                 }
-                handler.event(self, received(conn, at, n, room, buffer));
+                let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                handler.event(self, received(conn, (at, came), n, room, buffer));
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => self.closed(conn, Some(error.into()), handler),

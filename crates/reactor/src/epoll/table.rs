@@ -33,6 +33,8 @@ pub(super) struct Entry {
     /// The listener by which it came, or 0.
     pub(super) listener: u32,
     pub(super) paused: bool,
+    /// Whether the kernel stamps what comes in.
+    pub(super) stamped: bool,
     /// The peer sends no more.
     pub(super) read_closed: bool,
     /// What the kernel was last told to report.
@@ -125,6 +127,7 @@ impl Table {
             state,
             listener: 0,
             paused: false,
+            stamped: false,
             read_closed: false,
             watched: EventFlags::empty(),
             data: u64::from(conn.generation) << 32 | u64::from(slot),

@@ -94,7 +94,7 @@ impl SimReactor {
             Some(true) => self.datagrams.dropped_paused += 1,
             Some(false) => {
                 self.datagrams.received += 1;
-                handler.event(self, Event::Data { conn, at: arrived, bytes });
+                handler.event(self, Event::Data { conn, at: arrived, came: None, bytes });
             }
         }
     }

@@ -58,6 +58,8 @@ pub struct SimReactor {
     half_closes: bool,
     /// What is received at once of a stream, at most. Units: bytes.
     receive: usize,
+    /// Whether what comes in on streams is stamped.
+    stamps: bool,
 }
 
 /// Wakes a simulated machine: the world delivers it when the program that wakes has had its turn.
@@ -85,6 +87,7 @@ impl SimReactor {
             datagrams: Datagrams::default(),
             half_closes: false,
             receive: usize::MAX,
+            stamps: false,
         }
     }
 
@@ -192,19 +195,19 @@ impl SimReactor {
     }
 
     /// Takes the next delivery that has arrived, spending what its receipt costs.
-    fn next_delivery(&mut self) -> Option<Delivery> {
+    fn next_delivery(&mut self) -> Option<(Time, Delivery)> {
         let mut machine = self.machine();
         let clock = machine.clock;
         machine.inbox.peek().filter(|Reverse(first)| first.0 <= clock)?;
-        let Reverse(Scheduled(_, _, delivery)) = machine.inbox.pop()?;
+        let Reverse(Scheduled(arrived, _, delivery)) = machine.inbox.pop()?;
         if matches!(delivery, Delivery::Data { .. } | Delivery::Datagram { .. }) {
             let cost = machine.costs.receive;
             machine.clock += cost;
         }
-        Some(delivery)
+        Some((machine.reads_at(arrived), delivery))
     }
 
-    fn take(&mut self, delivery: Delivery, handler: &mut impl Handler<Self>) {
+    fn take(&mut self, arrived: Time, delivery: Delivery, handler: &mut impl Handler<Self>) {
         match delivery {
             Delivery::Accept { from, source } => {
                 let conn = self.insert(Link::Stream { peer: Some(from) });
@@ -228,7 +231,8 @@ impl SimReactor {
                     slot.held.push_back(bytes.into());
                     return;
                 }
-                self.show(conn, bytes.into(), handler);
+                let came = self.stamps.then_some(arrived);
+                self.show(conn, came, bytes.into(), handler);
             }
             Delivery::Held { conn } => self.show_held(conn, handler),
             Delivery::Ready { conn } => {
@@ -251,7 +255,7 @@ impl SimReactor {
 
 impl SimReactor {
     /// Shows what came in, as much as one receive takes; the rest is for the next ones.
-    fn show(&mut self, conn: Conn, mut bytes: Bytes, handler: &mut impl Handler<Self>) {
+    fn show(&mut self, conn: Conn, came: Option<Time>, mut bytes: Bytes, handler: &mut impl Handler<Self>) {
         let limit = self.receive;
         let Some(slot) = self.slot(conn) else { return };
         if bytes.len() > limit && !slot.link.is_datagram() {
@@ -267,7 +271,7 @@ impl SimReactor {
         let length = room.len().min(bytes.len());
         let (first, behind) = bytes.split_at(length);
         room[..length].copy_from_slice(first);
-        handler.event(self, received(conn, at, bytes.len(), length, behind));
+        handler.event(self, received(conn, (at, came), bytes.len(), length, behind));
     }
 
     /// Shows the oldest of what was held back, unless reading is paused again.
@@ -278,7 +282,7 @@ impl SimReactor {
             let cost = machine.costs.receive;
             machine.clock += cost;
             drop(machine);
-            self.show(conn, bytes, handler);
+            self.show(conn, None, bytes, handler);
         } else if std::mem::take(&mut slot.held_end) {
             self.ended(conn, false, handler);
         }
@@ -404,6 +408,10 @@ impl Reactor for SimReactor {
         self.receive = bytes.max(1);
     }
 
+    fn stamp_receives(&mut self) {
+        self.stamps = true;
+    }
+
     fn tell_half_closes(&mut self) {
         self.half_closes = true;
     }
@@ -441,10 +449,10 @@ impl Reactor for SimReactor {
         self.free.poll_begins();
         let mut events = 0;
         while events < EVENTS_PER_POLL
-            && let Some(delivery) = self.next_delivery()
+            && let Some((arrived, delivery)) = self.next_delivery()
         {
             events += 1;
-            self.take(delivery, handler);
+            self.take(arrived, delivery, handler);
         }
         let (Wait::Spin(until) | Wait::Sleep(until)) = wait;
         let mut machine = self.machine();

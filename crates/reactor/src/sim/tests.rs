@@ -492,7 +492,7 @@ impl Handler<SimReactor> for Sipping {
     fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
         match event {
             Event::Accepted { conn } => self.source = reactor.source(conn),
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 self.sips.push((at, bytes.to_vec()));
                 reactor.pause_reading(conn, true);
                 self.resume = Some((at + Nanos(1_000), conn));

@@ -169,8 +169,13 @@ impl Machine {
 
     /// What its own clock reads now.
     pub(super) fn reads(&self) -> Time {
-        let steps = self.steps.iter().take_while(|(from, _)| *from <= self.clock);
-        self.clock + steps.map(|(_, by)| *by).sum::<Nanos>()
+        self.reads_at(self.clock)
+    }
+
+    /// What its own clock reads at this moment of the world's time.
+    pub(super) fn reads_at(&self, at: Time) -> Time {
+        let steps = self.steps.iter().take_while(|(from, _)| *from <= at);
+        at + steps.map(|(_, by)| *by).sum::<Nanos>()
     }
 
     /// The world's time at which its own clock reads `own`, or first reads more where a step passes over it.

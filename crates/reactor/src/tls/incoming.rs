@@ -16,6 +16,7 @@ pub(super) enum Happened {
     Data {
         conn: Conn,
         at: Time,
+        came: Option<Time>,
         from: usize,
         to: usize,
     },
@@ -54,7 +55,7 @@ impl Incoming {
             let from = self.plain.len();
             self.plain.append(&mut session.held);
             let (at, to) = (session.held_at, self.plain.len());
-            self.happened.push(Happened::Data { conn, at, from, to });
+            self.happened.push(Happened::Data { conn, at, came: None, from, to });
         }
         if std::mem::take(&mut session.held_end) {
             self.happened.push(Happened::ReadClosed(conn));
@@ -91,13 +92,19 @@ impl Layer<'_> {
         }
     }
 
-    fn receive<R: Reactor>(&mut self, inner: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+    fn receive<R: Reactor>(
+        &mut self,
+        inner: &mut R,
+        conn: Conn,
+        (at, came): (Time, Option<Time>),
+        bytes: &[u8],
+    ) {
         let Incoming { happened, plain } = &mut *self.incoming;
         let half_closes = self.half_closes;
         let Some(session) = find(self.sessions, conn) else {
             let from = plain.len();
             plain.extend_from_slice(bytes);
-            return happened.push(Happened::Data { conn, at, from, to: plain.len() });
+            return happened.push(Happened::Data { conn, at, came, from, to: plain.len() });
         };
         let stood = session.stands;
         let from = plain.len();
@@ -121,7 +128,7 @@ impl Layer<'_> {
             session.hold(at, &plain[from..]);
             plain.truncate(from);
         } else if plain.len() > from {
-            happened.push(Happened::Data { conn, at, from, to: plain.len() });
+            happened.push(Happened::Data { conn, at, came, from, to: plain.len() });
         }
         match fed {
             Ok(fed) if !fed.ended => {}
@@ -171,7 +178,7 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
                     inner.flush(conn);
                 }
             }
-            Event::Data { conn, at, bytes } => self.receive(inner, conn, at, bytes),
+            Event::Data { conn, at, came, bytes } => self.receive(inner, conn, (at, came), bytes),
             Event::Filled { .. } => unreachable!("this layer names no room"),
             Event::Drained { conn } => {
                 if find(self.sessions, conn).is_none_or(|session| session.stands && session.out.is_empty()) {

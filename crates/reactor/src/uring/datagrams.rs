@@ -17,7 +17,7 @@ use units::Time;
 use crate::peers::{GO_FOR_ONE, Peers};
 use crate::uring::Uring;
 use crate::uring::table::{Entry, Receive, State};
-use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
+use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
 
 /// Datagrams taken per readiness, as with epoll: a burst at once, but no socket starves the others.
 const PER_EVENT: usize = 64;
@@ -36,7 +36,8 @@ impl Uring {
     pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
         let fd = udp::connect(addr)?;
         self.prepare_for_datagrams(&fd);
-        let conn = self.table.insert(Entry::new(Some(fd), State::Datagrams));
+        let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+        let conn = self.table.insert(Entry { stamped, ..Entry::new(Some(fd), State::Datagrams) });
         self.greeted.push_back(conn);
         Ok(conn)
     }
@@ -85,13 +86,18 @@ impl Uring {
             // The handler may have closed or paused it since the last.
             let Some(entry) = self.table.get(conn).filter(|entry| !entry.paused || broken) else { break };
             let Some(fd) = &entry.fd else { break };
-            match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
+            let taken = match entry.stamped {
+                true => receive_stamps::receive(fd, &mut buffer),
+                false => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| (n, None)),
+            };
+            match taken {
                 // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) | Err(Errno::INTR) => {}
-                Ok((n, _)) => {
+                Ok((n, stamp)) => {
                     let at = monotonic_now();
+                    let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
                     self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    handler.event(self, Event::Data { conn, at, came, bytes: &buffer[..n] });
                     events += 1;
                 }
                 Err(Errno::AGAIN) => break,
@@ -139,7 +145,7 @@ impl Uring {
                 Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
                 Some(_) => {
                     self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    handler.event(self, Event::Data { conn, at, came: None, bytes: &buffer[..n] });
                     events += 1;
                 }
             }

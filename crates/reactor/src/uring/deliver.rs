@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use crate::uring::Uring;
 use crate::uring::buffers::{Buffers, Memory};
 use crate::uring::ring::Done;
+use crate::uring::stamped;
 use crate::uring::table::{Entry, Receive, State};
 use crate::uring::token::Op;
 use crate::{Conn, Event, Handler};
@@ -110,11 +111,16 @@ impl Uring {
                 (Ok(length @ 1..), Some(id)) => {
                     // SAFETY: the kernel has filled this buffer, and it is given back below, after the last use.
                     let bytes = unsafe { Buffers::bytes(memory, id, length as usize) };
-                    if entry.reads() && entry.held.is_empty() {
+                    let (bytes, stamp) = if entry.stamped { stamped::parse(bytes) } else { (bytes, None) };
+                    if bytes.is_empty() {
+                        events = self.ended(conn, None, handler);
+                    } else if entry.reads() && entry.held.is_empty() {
                         // For an observer: from here on it is this connection's turn. One instruction that does
                         // nothing, while no observer is attached.
                         probe::probe!(reactor, turn, entry.number().0);
-                        handler.event(self, Event::Data { conn, at: done.at, bytes });
+                        let at = done.at;
+                        let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                        handler.event(self, Event::Data { conn, at, came, bytes });
                         self.leave_for_room(conn, handler)?;
                         events = 1;
                     } else {
@@ -187,7 +193,7 @@ impl Uring {
         let mut events = 0;
         if !bytes.is_empty() {
             let at = crate::monotonic_now();
-            handler.event(self, Event::Data { conn, at, bytes: &bytes });
+            handler.event(self, Event::Data { conn, at, came: None, bytes: &bytes });
             events += 1;
         }
         if let Some(error) = ended

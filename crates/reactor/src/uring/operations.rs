@@ -57,12 +57,18 @@ impl Uring {
         }
         let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
         let (receive, op) = match entry.state {
+            State::Open if entry.stamped => {
+                let receive =
+                    opcode::RecvMsgMulti::new(entry.number(), self.stamped.header(), buffers::GROUP);
+                (receive.build(), Op::Receive)
+            }
             State::Open => (opcode::RecvMulti::new(entry.number(), buffers::GROUP).build(), Op::Receive),
             State::Datagrams => (opcode::PollAdd::new(entry.number(), READABLE).build(), Op::Datagrams),
             State::Connecting | State::Peer { .. } => return Ok(()),
         };
         entry.receive = Receive::Armed;
-        // SAFETY: it points at nothing; the kernel picks from the buffers that it was given.
+        // SAFETY: it points at nothing but the shape of a message, which lives as long as the reactor and is read as the
+        // operation is submitted; the kernel picks from the buffers that it was given.
         unsafe { self.ring.push(receive, Token::of(op, conn)) }
     }
 

@@ -96,7 +96,7 @@ impl Uring {
                 Ok(n) => {
                     // As where the ring receives.
                     probe::probe!(reactor, turn, entry.number().0);
-                    handler.event(self, received(conn, at, n, room, &behind));
+                    handler.event(self, received(conn, (at, None), n, room, &behind));
                     events = 1;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}

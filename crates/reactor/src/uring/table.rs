@@ -51,6 +51,8 @@ pub(super) struct Entry {
     pub(super) direct: u8,
     /// Whether the handler does not want to read.
     pub(super) paused: bool,
+    /// Whether the kernel stamps what comes in.
+    pub(super) stamped: bool,
     /// The peer sends no more.
     pub(super) read_closed: bool,
     /// Whether the connection broke while it was paused, so that it is read to its end all the same.
@@ -88,6 +90,7 @@ impl Entry {
             receive: Receive::Idle,
             direct: 0,
             paused: false,
+            stamped: false,
             read_closed: false,
             broken: false,
             watched: false,

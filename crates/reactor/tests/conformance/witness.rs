@@ -61,7 +61,7 @@ impl<R: Reactor> Handler<R> for Witness {
         match event {
             Event::Accepted { conn } => self.accepted.push(conn),
             Event::Connected { conn } => self.connected.push(conn),
-            Event::Data { conn, bytes, at } => {
+            Event::Data { conn, bytes, at, .. } => {
                 assert!(!bytes.is_empty() && at <= reactor.now());
                 self.data.push((conn, bytes.to_vec()));
                 if self.echo {

@@ -397,7 +397,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
             Event::AcceptFailed { error } => self.accept_failed(&error),
-            Event::Data { conn, at, bytes } => self.bytes_came(reactor, conn, at, bytes),
+            Event::Data { conn, at, bytes, .. } => self.bytes_came(reactor, conn, at, bytes),
             Event::Filled { conn, at, length, bytes } => {
                 self.stats.bytes_read += length as u64;
                 self.fill(conn, length);

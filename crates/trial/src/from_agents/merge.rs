@@ -121,6 +121,7 @@ mod tests {
             drain: Nanos(0),
             unsolicited: 0,
             unowned: 0,
+            receives: openloop::Receives::default(),
             errors: Errors::default(),
             refusals: Errors::default(),
             counters: vec![("hit_ratio".into(), n, n)],

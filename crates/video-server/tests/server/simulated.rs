@@ -61,7 +61,7 @@ impl Handler<SimReactor> for Client {
     fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
         match event {
             Event::Connected { conn } => self.ask(reactor, conn),
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 self.first_byte.get_or_insert(at);
                 self.last_byte = at;
                 self.received.extend_from_slice(bytes);

@@ -115,7 +115,7 @@ impl<L> FakeSite<L> {
 impl<L: Answers> Handler<SimReactor> for FakeSite<L> {
     fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
         match event {
-            Event::Data { conn, at, bytes } => {
+            Event::Data { conn, at, bytes, .. } => {
                 let received = self.received.entry(conn).or_default();
                 received.extend_from_slice(bytes);
                 while let Some((consumed, answer)) = self.logic.borrow_mut().answer(received) {
