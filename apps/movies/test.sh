@@ -136,10 +136,8 @@ fi
 
 if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thrift, psycopg2, jinja2' 2>/dev/null && command -v memcached >/dev/null; then
     # Its last line is the same as ours.
-    runner="$source/contract/run.py --out"
     contract() { # OPTION...
-        # shellcheck disable=SC2086
-        /usr/bin/python3 $runner "$out" --json "$out/tests/contract.json" --jobs 3 "$@" >"$out/tests/contract.log" 2>&1 </dev/null
+        /usr/bin/python3 "$source/contract/run.py" --out "$out" --json "$out/tests/contract.json" --jobs 3 "$@" >"$out/tests/contract.log" 2>&1 </dev/null
         status=$?
         counts=$(tail -n 1 "$out/tests/contract.log")
         case $counts in

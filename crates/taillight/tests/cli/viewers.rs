@@ -178,7 +178,7 @@ fn more_sessions_than_descriptors_make_the_trial_invalid_before_the_load() {
     let target = served("");
     let mut command = std::process::Command::new("sh");
     let line = format!(
-        "ulimit -n 200 && exec {} load video --target {target} --videos {SET} --rate 20 --bandwidth off --json",
+        "ulimit -n 200 && exec '{}' load video --target {target} --videos {SET} --rate 20 --bandwidth off --json",
         env!("CARGO_BIN_EXE_taillight")
     );
     command.args(["-c", &line]).stdin(std::process::Stdio::null());
@@ -194,7 +194,7 @@ fn a_server_of_a_trial_by_itself_makes_room_for_no_more_than_descriptors_allow()
     }
     let mut command = std::process::Command::new("sh");
     let line = format!(
-        "ulimit -n 4000 && exec {} load video --target video --videos {SET} --rate 2 --speed 50 --bandwidth off --warmup 100ms \
+        "ulimit -n 4000 && exec '{}' load video --target video --videos {SET} --rate 2 --speed 50 --bandwidth off --warmup 100ms \
          --window 500ms --drain 500ms --pace sleep --json",
         env!("CARGO_BIN_EXE_taillight")
     );
