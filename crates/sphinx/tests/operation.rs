@@ -384,7 +384,7 @@ fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     // Source: `Config::raise_descriptor_limit`, for 40 connections of two threads at most.
     let limit = 40 + 2 * 4 + 20;
     let script = format!(
-        "for fd in $(seq 10 {}); do eval \"exec $fd</dev/null\"; done; ulimit -n {limit}; exec {} -p 0 -c 40 {args}",
+        "for fd in $(seq 10 {}); do eval \"exec $fd</dev/null\"; done; ulimit -n {limit}; exec '{}' -p 0 -c 40 {args}",
         9 + taken,
         env!("CARGO_BIN_EXE_sphinxd"),
     );
