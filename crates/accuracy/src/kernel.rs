@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use dist::Popularity;
 use hist::Latency;
-use openloop::{Endpoint, Engine, Plan, Recording, Stall, Workload, judge};
+use openloop::{Endpoint, Engine, Plan, Recording, Stall, Workload, judge_strictly};
 use proto_http::Method;
 use reactor::{Epoll, Exchange, Reactor, WallClock, pin_to, sharpen_timers};
 use results::{Noise, Verdict};
@@ -164,7 +164,7 @@ fn rows<W: Workload + Send + 'static>(
         let (mut recording, exchanges) = drive(plan, workload(server.address)?, cpu, room)?;
         let (noise, _) = watch.finish(&mut recording);
         let clocks = Clocks { before, after: WallClock::sample() };
-        let verdict = judge(&recording, &load, Vec::new());
+        let verdict = judge_strictly(&recording, &load, Vec::new());
         rows.push(row(share, ceiling, rps, &recording, &exchanges, &clocks, verdict, noise));
     }
     server.stop()?;

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use dist::Process;
 use launch::Spec;
 use null_server::{Dialect, NullServer, Service};
-use openloop::{Binding, Endpoint, Engine, Generator, Load, Pace, Plan, Recording};
+use openloop::{Binding, Endpoint, Engine, Generator, Load, Pace, Plan, Recording, WhenAbsent};
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, World};
 use results::Noise;
@@ -40,6 +40,7 @@ pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Re
         per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
+        when_absent: WhenAbsent::Withhold,
         warmup: Nanos::from_millis(500),
         window,
         drain: Nanos::from_secs(2),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use dist::Gap;
 use hist::Latency;
 use null_server::{Service, Stalls};
-use openloop::judge;
+use openloop::judge_strictly;
 use results::{Noise, Verdict};
 use serde::Serialize;
 use units::Nanos;
@@ -61,7 +61,7 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     let (measured, noise) =
         known::measure(&["--service", &service, "--seed", &seed_text], plan, &setting.cpus)?;
     let simulated = plan(known::SIMULATED)?;
-    let verdict = judge(&measured, &simulated.load, Vec::new());
+    let verdict = judge_strictly(&measured, &simulated.load, Vec::new());
     let known = known::simulate(simulated, Service::Queue { time, stalls: Stalls::default(), seed });
     let (all, expected) = (measured.all().response_time, known.all().response_time);
     let row = |&percentile: &f64| {

@@ -211,20 +211,38 @@ impl Windows {
     /// Consecutive windows, of those that are kept, are merged until they hold 1 000 samples; what is left at the end joins
     /// the last of them. `None` when there are fewer than 3 such windows.
     pub fn windowed_p99(&self, kept: Kept) -> Option<Nanos> {
-        let mut groups: Vec<Sparse> = Vec::new();
-        for window in self.kept(kept) {
+        self.median_p99(kept, |p99, _| p99)
+    }
+
+    /// The least that the windowed p99 of all windows would be, had the marked windows had any lower p99: the median withstands
+    /// that up to half of the windows are wrong.
+    pub fn windowed_p99_at_least(&self) -> Option<Nanos> {
+        self.median_p99(Kept::All, |p99, marked| if marked { Nanos::ZERO } else { p99 })
+    }
+
+    /// The median over the groups of windows of what `of` makes of a group's p99, and of whether a window in it is marked.
+    fn median_p99(&self, kept: Kept, of: impl Fn(Nanos, bool) -> Nanos) -> Option<Nanos> {
+        let mut groups: Vec<(Sparse, bool)> = Vec::new();
+        let marked = self.windows.iter().zip(&self.marks);
+        for (window, mark) in marked.filter(|(_, mark)| kept == Kept::All || !**mark) {
             match groups.last_mut() {
-                Some(group) if group.count() < MIN_SAMPLES => group.merge(window),
-                _ => groups.push(window.clone()),
+                Some((group, marked)) if group.count() < MIN_SAMPLES => {
+                    group.merge(window);
+                    *marked |= mark;
+                }
+                _ => groups.push((window.clone(), *mark)),
             }
         }
-        if let Some(rest) = groups.pop_if(|group| group.count() < MIN_SAMPLES) {
-            groups.last_mut()?.merge(&rest);
+        if let Some((rest, mark)) = groups.pop_if(|(group, _)| group.count() < MIN_SAMPLES) {
+            let (last, marked) = groups.last_mut()?;
+            last.merge(&rest);
+            *marked |= mark;
         }
         if groups.len() < MIN_GROUPS {
             return None;
         }
-        let mut p99s = groups.iter().map(|group| group.percentile(99.0)).collect::<Option<Vec<Nanos>>>()?;
+        let p99s = groups.iter().map(|(group, marked)| Some(of(group.percentile(99.0)?, *marked)));
+        let mut p99s = p99s.collect::<Option<Vec<Nanos>>>()?;
         p99s.sort_unstable();
         let (low, high) = (p99s[(p99s.len() - 1) / 2], p99s[p99s.len() / 2]);
         Some(Nanos(low.0.midpoint(high.0)))

@@ -85,7 +85,8 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
         _ if came_out_all_the_same(trial) && trial.meets(qos, QosBasis::Raw) == Some(true) => Vote::Pass,
         (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
-        // Too few samples for the percentile say nothing.
+        // What generator or host made worse may be repeated; too few samples for the percentile say nothing.
+        (Verdict::Valid, None) if trial.slowed().is_some() => Vote::Disturbed,
         (Verdict::Valid, None) => Vote::Unusable,
         (Verdict::Valid, Some(true)) => Vote::Pass,
         (Verdict::Valid, Some(false)) => Vote::Fail,

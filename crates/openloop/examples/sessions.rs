@@ -18,7 +18,7 @@ use bytes::Bytes;
 use dist::{Process, Purpose, Streams};
 use openloop::{
     Binding, Endpoint, Generator, Load, Next, Outcome, Pace, Parsed, Parts, Plan, ReadRate, Recording, Route,
-    Step, StepEnd, Underway, Via, Workload,
+    Step, StepEnd, Underway, Via, WhenAbsent, Workload,
 };
 use rand::RngExt;
 use reactor::{Address, Backend, Conn, Epoll, Event, Handler, Loan, Reactor, Wait, allowed_cpus, pin_to};
@@ -121,6 +121,7 @@ fn measure(sessions: usize, seconds: u64, backend: Backend, address: &Address) -
         per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
+        when_absent: WhenAbsent::Send,
         warmup: Nanos::from_secs(1),
         window: Nanos::from_secs(seconds),
         // Of a session that arrives last three chunks are due at once, which come one after the other and take up to 8 s each.

@@ -5,6 +5,8 @@
 //! frees a place on its connection, which the next waiting request takes in the same turn. Nothing here ever
 //! delays the schedule: what cannot be sent waits, and how long is measured.
 
+mod absence;
+mod answers;
 mod choose;
 mod datagrams;
 mod links;
@@ -25,7 +27,7 @@ use units::{Nanos, Time};
 
 pub use plan::{Endpoint, Load, Plan};
 pub(crate) use sessions::NO_SESSION;
-pub use spec::{Binding, Pace};
+pub use spec::{Binding, Pace, WhenAbsent};
 
 use crate::connection::{Connection, Link, Request};
 use crate::engine::live_reporter::LiveReporter;
@@ -79,6 +81,7 @@ pub struct Engine<W: Workload> {
     recording: Recording,
     pacing: Pacing,
     looks: Looks,
+    absences: absence::Absences,
     /// How long before its recorded end the answer that is looked at may have come.
     receive_gap: Nanos,
     /// The same for the last answer of a receive.
@@ -133,6 +136,7 @@ impl<W: Workload> Engine<W> {
                 .collect(),
             pacing: Pacing::new(Time(0)),
             looks: Looks::new(Time(0)),
+            absences: absence::Absences::default(),
             receive_gap: Nanos::ZERO,
             last_gap: Nanos::ZERO,
             last_sent: Time(0),
@@ -250,8 +254,10 @@ impl<W: Workload> Engine<W> {
 
     fn turn<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<bool> {
         let (now, waited) = (reactor.now(), reactor.waited());
-        self.account(now, waited);
+        let absent = self.absent_in_turn(reactor, now, waited);
+        self.account(now, waited, absent);
         if now >= self.next_tick {
+            self.absent_since_known(reactor, now);
             self.tick(reactor, now);
         }
         self.admit(reactor, now, requests::SENDS_PER_TURN);
@@ -280,9 +286,9 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Accounts for the turn before, which ends now, and opens or closes the window.
-    fn account(&mut self, now: Time, waited: Nanos) {
+    fn account(&mut self, now: Time, waited: Nanos, absent: Nanos) {
         let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last() && self.can_admit();
-        self.pacing.turn(now, waited, std::mem::take(&mut self.work), starving);
+        self.pacing.turn(now, waited, absent, std::mem::take(&mut self.work), starving);
         if !self.window_open && now >= self.window_start {
             self.window_open = true;
             self.pacing.take();
@@ -494,7 +500,9 @@ impl<W: Workload> Engine<W> {
         if let crate::source::Source::Open(_) = self.source {
             while self.source.due() < self.end {
                 let (arrival, _) = self.source.take();
-                if self.plan.sessions.is_some() {
+                if self.is_withheld(arrival.intended) {
+                    self.recording.withhold(arrival.intended);
+                } else if self.plan.sessions.is_some() {
                     self.never_begun(arrival, now);
                 } else {
                     self.recording.offered(arrival.intended);

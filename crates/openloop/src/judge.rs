@@ -46,6 +46,52 @@ const STARVED: f64 = 0.01;
 /// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then. Where
 /// operations have limits of their own, faults are misses of them, and what host and generator moved is the share in time.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
+    verdict(recording, load, others, None)
+}
+
+/// The same where a trial that host or generator [slowed](slowed) is invalid for that: for tests of the ruler, which ask whether
+/// a figure that is wrong is told.
+pub fn judge_strictly(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
+    verdict(recording, load, others, slowed(recording))
+}
+
+/// How host or generator may have made the response times longer by more than they may, so that these are upper bounds of what
+/// they would be otherwise. With operations that have limits of their own, how the share of them in time may be too low.
+pub fn slowed(recording: &Recording) -> Option<Invalid> {
+    let footing = Footing::of(recording);
+    let all = recording.all();
+    let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);
+    let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
+    let allowed = lag_limit(response);
+    if let Some(in_time) = limits::InTime::of(recording, &footing) {
+        let by_host = in_time.disturbed(&footing).map(|detail| (Reason::HostDisturbed, detail));
+        let found = by_host.or_else(|| Some((Reason::GeneratorLag, in_time.late()?)));
+        return found.map(|(reason, detail)| Invalid { reason, detail });
+    }
+    let late = late(recording, &footing);
+    // Where the figures rest on undisturbed windows, its lag in the others does not matter.
+    let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows;
+    let by_host = match lags || late.is_some() {
+        // A late generator is reason enough, unless it is known who had its processor.
+        true => disturbed(&footing).filter(|_| taken(recording) > TAKEN_NAMED),
+        false => disturbed(&footing),
+    };
+    // What the kernel stamped was not read late.
+    let stamped = recording.receives.unstamped == 0 && recording.receives.stamped > 0;
+    let (reason, detail) = match (by_host, lags, late) {
+        (Some(detail), ..) => (Reason::HostDisturbed, detail),
+        (None, true, _) => (
+            Reason::GeneratorLag,
+            format!("p99 lag {lag}, allowed {allowed} at a p99 response time of {response}"),
+        ),
+        (None, false, Some(detail)) if stamped => (Reason::GeneratorLag, detail),
+        (None, false, Some(detail)) => (Reason::ReceiveLag, detail),
+        (None, false, None) => return None,
+    };
+    Some(Invalid { reason, detail })
+}
+
+fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Option<Invalid>) -> Verdict {
     let mut reasons = others;
     if recording.tally.intended == 0 && !reasons.is_empty() {
         // Why nothing was due is known.
@@ -53,7 +99,6 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     }
     let mut find = |reason: Reason, detail: String| reasons.push(Invalid { reason, detail });
     let tally = &recording.tally;
-    let all = recording.all();
 
     if tally.intended == 0 {
         let at = match load {
@@ -107,39 +152,16 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     };
 
     let footing = Footing::of(recording);
-    let late = late(recording, &footing);
-    let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);
-    let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
-    let allowed = lag_limit(response);
-    // Where the figures rest on undisturbed windows, its lag in the others does not matter.
-    let in_time = limits::InTime::of(recording, &footing);
-    let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows && in_time.is_none();
-    let late = late.filter(|_| in_time.is_none());
-    let by_host = if behind {
-        overload::by_host(recording, &footing, (1.0 - achieved_share).max(grown_share))
-    } else if let Some(in_time) = in_time {
-        in_time.disturbed(&footing)
-    } else if lags || late.is_some() {
-        // A late generator is reason enough, unless it is known who had its processor.
-        disturbed(&footing).filter(|_| taken(recording) > TAKEN_NAMED)
-    } else {
-        disturbed(&footing)
-    };
-    let by_generator = in_time.filter(|_| by_host.is_none()).and_then(|in_time| in_time.late());
-    if let Some(detail) = by_host {
-        find(Reason::HostDisturbed, detail);
+    if behind {
+        let shortfall = (1.0 - achieved_share).max(grown_share);
+        if let Some(detail) = overload::by_host(recording, &footing, shortfall) {
+            find(Reason::HostDisturbed, detail);
+        }
     }
-    if let Some(detail) = by_generator {
-        find(Reason::GeneratorLag, detail);
-    } else if lags {
-        find(
-            Reason::GeneratorLag,
-            format!("p99 lag {lag}, allowed {allowed} at a p99 response time of {response}"),
-        );
-    } else if let Some(detail) = late {
-        // What the kernel stamped was not read late.
-        let sent_late = recording.receives.unstamped == 0 && recording.receives.stamped > 0;
-        find(if sent_late { Reason::GeneratorLag } else { Reason::ReceiveLag }, detail);
+    if let Some(Invalid { reason, detail }) = slowed
+        && !(behind && reason == Reason::HostDisturbed)
+    {
+        find(reason, detail);
     }
 
     let busy = recording.busy_share();

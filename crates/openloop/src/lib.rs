@@ -28,15 +28,15 @@ mod waiting;
 mod workload;
 
 pub use completion::{Completion, Outcome};
-pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan};
+pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan, WhenAbsent};
 pub use generator::{Failure, Generator, Stamps, StartSignal};
-pub use judge::{Footing, judge, lag_limit, moved_limit};
+pub use judge::{Footing, judge, judge_strictly, lag_limit, moved_limit, slowed};
 pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use reactor::Via;
 pub use recorder::{
     BacklogPoint, ConnectionTally, Datagrams, Distribution, EndpointTimes, ErrorCount, Errors, Interval,
-    LATE, Late, OperationTimes, Receives, Recording, SessionTally, Taken, Tally,
+    LATE, Late, OperationTimes, Receives, Recording, SessionTally, Taken, Tally, Withheld,
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};

@@ -99,11 +99,12 @@ impl Pacing {
     }
 
     /// A turn ends at `now`: it waited for `waited` of its time, did `work`, and left the server without any although there was
-    /// some where `starving`.
-    pub(crate) fn turn(&mut self, now: Time, waited: Nanos, work: Work, starving: bool) {
+    /// some where `starving`. The time in which it was `absent`, and what was due is withheld, is neither work nor a stall.
+    pub(crate) fn turn(&mut self, now: Time, waited: Nanos, absent: Nanos, work: Work, starving: bool) {
         // What was waited before the start does not count for the first turn.
         let waited = if std::mem::take(&mut self.first) { Nanos::ZERO } else { waited };
-        let took = now.since(self.last) - waited;
+        self.idle += absent;
+        let took = now.since(self.last) - waited - absent;
         self.idle += waited;
         if work != Work::default() {
             self.busy += took
@@ -149,15 +150,15 @@ mod tests {
     #[test]
     fn tells_work_from_waiting_from_stalls() {
         let mut pacing = Pacing::new(Time(0));
-        pacing.turn(Time(1_000), Nanos::ZERO, NONE, false);
-        pacing.turn(Time(11_000), Nanos::ZERO, actions(2), false);
-        pacing.turn(Time(511_000), Nanos(500_000), NONE, false);
+        pacing.turn(Time(1_000), Nanos::ZERO, Nanos::ZERO, NONE, false);
+        pacing.turn(Time(11_000), Nanos::ZERO, Nanos::ZERO, actions(2), false);
+        pacing.turn(Time(511_000), Nanos(500_000), Nanos::ZERO, NONE, false);
         assert_eq!(
             pacing.take(),
             TimeSpent { busy: Nanos(10_000), idle: Nanos(501_000), starved: Nanos::ZERO }
         );
         assert_eq!(pacing.stall_count, 0);
-        pacing.turn(Time(911_000), Nanos::ZERO, NONE, true);
+        pacing.turn(Time(911_000), Nanos::ZERO, Nanos::ZERO, NONE, true);
         assert_eq!(pacing.stalls, [Stall { from: Time(511_000), span: Nanos(400_000) }]);
         assert_eq!(pacing.take().starved, Nanos(400_000));
     }
@@ -166,7 +167,7 @@ mod tests {
     fn a_turn_full_of_work_is_no_stall() {
         let stalls = |work: Work, us: u64| {
             let mut pacing = Pacing::new(Time(0));
-            pacing.turn(Time(us * 1_000), Nanos::ZERO, work, false);
+            pacing.turn(Time(us * 1_000), Nanos::ZERO, Nanos::ZERO, work, false);
             pacing.stall_count
         };
         for (work, us) in [

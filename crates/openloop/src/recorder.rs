@@ -9,6 +9,7 @@ mod receives;
 mod stalled;
 mod taken;
 mod tally;
+mod withheld;
 
 use hist::{Latency, Windows};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use operation::OperationTimes;
 pub use receives::Receives;
 pub use taken::Taken;
 pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, SessionTally, Tally};
+pub use withheld::Withheld;
 
 /// All that one thread, or after merging all threads, measured.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +71,9 @@ pub struct Recording {
     pub stalls: Vec<Stall>,
     /// How many there were.
     pub stall_count: u64,
+    /// Times in which a thread had no processor, and what was withheld for them; none of the stalls.
+    #[serde(default)]
+    pub withheld: Withheld,
     /// What others took of the processors.
     pub taken: Taken,
     /// How long the drain took.
@@ -140,6 +145,7 @@ impl Recording {
             starved: Nanos::ZERO,
             stalls: Vec::new(),
             stall_count: 0,
+            withheld: Withheld::default(),
             taken: Taken::default(),
             drain: Nanos::ZERO,
             unsolicited: 0,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Then, Workload};
+use openloop::{Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Then, WhenAbsent, Workload};
 use reactor::sim::{Costs, Program, SimReactor, World};
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Rate, Time};
@@ -122,6 +122,7 @@ fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
         per_connection: None,
         binding: Binding::Random,
         pace: if answers { Pace::Sleep } else { Pace::Spin },
+        when_absent: WhenAbsent::Send,
         warmup: Nanos::ZERO,
         window,
         drain: Nanos::from_millis(100),

@@ -9,7 +9,8 @@ use std::thread;
 
 use dist::Process;
 use openloop::{
-    Binding, Endpoint, Engine, Generator, Load, Pace, Parsed, Parts, Plan, Recording, Then, Workload,
+    Binding, Endpoint, Engine, Generator, Load, Pace, Parsed, Parts, Plan, Recording, Then, WhenAbsent,
+    Workload,
 };
 use proptest::prelude::*;
 use reactor::sim::{Costs, Program, Running, World};
@@ -116,6 +117,7 @@ impl Case {
             per_connection: None,
             binding: if self.idle { Binding::Idle } else { Binding::Random },
             pace: Pace::Sleep,
+            when_absent: WhenAbsent::Send,
             warmup: Nanos::ZERO,
             window: Nanos::from_millis(100),
             drain: Nanos::from_secs(60),

@@ -11,7 +11,7 @@ use std::thread;
 use dist::Process;
 use openloop::{
     Binding, Endpoint, Generator, Load, Next, Pace, Parsed, Parts, Plan, ReadRate, Route, StepEnd, Via,
-    Workload,
+    WhenAbsent, Workload,
 };
 use reactor::{Address, Backend, Io, choose};
 use units::{Nanos, Rate};
@@ -110,6 +110,7 @@ fn no_session_reads_faster_than_its_rate_and_the_faster_ends_first() {
             per_connection: None,
             binding: Binding::Random,
             pace: Pace::Sleep,
+            when_absent: WhenAbsent::Send,
             warmup: Nanos::ZERO,
             window: Nanos::from_millis(100),
             drain: Nanos::from_secs(60),

@@ -254,6 +254,10 @@ impl Reactor for Epoll {
         self.waited
     }
 
+    fn thread_time(&self) -> Option<Nanos> {
+        Some(crate::clock::thread_time())
+    }
+
     fn set_backlog(&mut self, clients: u32) {
         self.backlog = clients;
     }

@@ -18,7 +18,7 @@ use units::{Nanos, Time};
 
 use crate::WallClock;
 
-/// How often the two clocks are compared: a step of the wall clock spoils the stamps of no longer than this.
+/// How often the two clocks are compared: after a step of the wall clock the stamps of no more than this are wrong.
 const COMPARE_EVERY: Nanos = Nanos::from_millis(1);
 /// A change of the wall clock's lead by more than the errors of two comparisons and this is a step, not an adjustment of
 /// its rate, which both clocks share.

@@ -132,6 +132,12 @@ pub trait Reactor: Sized {
     /// real clock.
     fn waited(&self) -> Nanos;
 
+    /// The processor time of this thread so far; `None` where the backend cannot tell. What is missing from the time that passed
+    /// and was not waited, the thread had no processor. Cost: a system call.
+    fn thread_time(&self) -> Option<Nanos> {
+        None
+    }
+
     /// Accepts clients at `addr`, sharing the port with other reactors (`SO_REUSEPORT`). Port 0 takes a
     /// free one; the address taken is returned.
     ///

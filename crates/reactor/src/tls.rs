@@ -172,6 +172,10 @@ impl<R: Reactor> Reactor for Tls<R> {
         self.inner.waited()
     }
 
+    fn thread_time(&self) -> Option<Nanos> {
+        self.inner.thread_time()
+    }
+
     fn set_backlog(&mut self, clients: u32) {
         self.inner.set_backlog(clients);
     }

@@ -250,6 +250,10 @@ impl Reactor for Uring {
         self.waited
     }
 
+    fn thread_time(&self) -> Option<Nanos> {
+        Some(crate::clock::thread_time())
+    }
+
     fn set_backlog(&mut self, clients: u32) {
         self.backlog = clients;
     }

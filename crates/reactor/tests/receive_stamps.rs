@@ -103,7 +103,7 @@ fn datagrams<R: Reactor>(mut reactor: R, name: &str) {
     reactor.output(conn).extend_from_slice(b"ping");
     reactor.flush(conn);
     let (_, from) = peer.recv_from(&mut [0; 16]).unwrap();
-    check(&mut reactor, &mut reader, name, || drop(peer.send_to(b"pong", from).unwrap()));
+    check(&mut reactor, &mut reader, name, || assert_eq!(peer.send_to(b"pong", from).unwrap(), 4));
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct Generator {
     /// By which clock answers were timed; not in results of earlier versions, which timed them by their reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_times: Option<ReceiveTimes>,
+    /// What was not sent because a thread had no processor; `None` where all was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
     /// Share of its time that it spent working rather than waiting for the next arrival, 0 to 1.
     pub busy_share: f64,
     /// Processor time spent working, over completed requests.
@@ -42,6 +45,20 @@ pub struct ReceiveTimes {
     pub clock_error_us: f64,
     /// Steps of the wall clock in the run; the stamps of 1 ms are wrong at each.
     pub clock_steps: u32,
+}
+
+/// Arrivals that were due while a thread of the generator had no processor for over 100 µs. They were not sent, and no other
+/// figure counts them: had the server been slow in just these times, so many more would have waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Withheld {
+    /// How many were due in the window.
+    pub arrivals: u64,
+    /// Their share of all arrivals in the window, 0 to 1.
+    pub share: f64,
+    /// Absences in the window.
+    pub absences: u64,
+    /// Their time, of all threads together.
+    pub absent_s: f64,
 }
 
 /// What the host did besides the measurement, during the window.

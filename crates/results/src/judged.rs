@@ -12,6 +12,11 @@ pub struct Judged<'a> {
     /// The figure; `None` where it was not measured, or rests on too few samples; infinite where so many requests failed that the
     /// one at the percentile has no response time. Units: µs, or per cent of a ratio.
     pub measured: Option<f64>,
+    /// The least that it would be without generator and host, which only make times longer and misses more; `None` where they
+    /// changed nothing that matters, or it is not known how much.
+    pub least: Option<f64>,
+    /// Whether it is the worst that the server can have done.
+    slowed: bool,
 }
 
 impl Judged<'_> {
@@ -25,10 +30,15 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether it holds; `None` where that is not known.
+    /// Whether it holds; `None` where that is not known, or the server may be better than what was measured.
     pub fn met(&self) -> Option<bool> {
         let (measured, limit) = (self.measured?, self.limit());
-        Some(if self.is_at_most() { measured <= limit } else { measured >= limit })
+        let holds = |figure: f64| if self.is_at_most() { figure <= limit } else { figure >= limit };
+        match self.least {
+            _ if holds(measured) => Some(true),
+            Some(least) => (!holds(least)).then_some(false),
+            None => (!self.slowed).then_some(false),
+        }
     }
 
     /// How much of what the limit allows was used: 1 is the limit itself, more misses it.
@@ -39,7 +49,8 @@ impl Judged<'_> {
         let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
         // A limit of nothing at all leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
-        Some(if self.met()? { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
+        let holds = if self.is_at_most() { measured <= limit } else { measured >= limit };
+        Some(if holds { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
     }
 
     fn is_at_most(&self) -> bool {
@@ -69,7 +80,18 @@ impl Trial {
                 self.ratio(name).map(|ratio| 100.0 * self.believable(ratio, *at_most))
             }
         };
-        qos.conditions().iter().map(move |condition| Judged { condition, measured: measured(condition) })
+        let least = move |condition: &Condition, measured: Option<f64>| match condition {
+            // One that so many failed has no response time, whatever the host did.
+            Condition::ResponseTime(target) if measured.is_some_and(f64::is_finite) => {
+                self.qos_bounds(target, basis).map(|bounds| bounds.low_us)
+            }
+            _ => None,
+        };
+        qos.conditions().iter().map(move |condition| {
+            let measured = measured(condition);
+            let slowed = self.slowed().is_some() && measured.is_none_or(f64::is_finite);
+            Judged { condition, measured, least: least(condition, measured), slowed }
+        })
     }
 
     /// Whether all conditions of `qos` hold: one that is missed decides; `None` where none is and one is not known.

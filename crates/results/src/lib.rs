@@ -10,6 +10,7 @@
 
 mod advice;
 mod agent;
+mod bounds;
 mod closed_loop;
 mod comparison;
 mod connections;
@@ -48,6 +49,7 @@ mod within;
 
 pub use advice::{Resource, ResourceKind};
 pub use agent::AgentRecord;
+pub use bounds::{Bounds, PercentileBounds, TimeBounds};
 pub use closed_loop::{ClosedLoop, LoopKind};
 pub use comparison::{
     Agreement, COMPARISON_SCHEMA, ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, Comparison,
@@ -60,7 +62,7 @@ pub use failure::ErrorCount;
 pub use folder::{Error, ResultFolder, write_whole};
 pub use found::{Body, Found};
 pub use gate::{Gate, GateResult};
-pub use generator::{Generator, MachineNoise, Noise, ReceiveTimes};
+pub use generator::{Generator, MachineNoise, Noise, ReceiveTimes, Withheld};
 pub use heat::{Heat, HeatColumn};
 pub use judged::Judged;
 pub use kept_traces::{KeptProcess, KeptRequest, KeptService, KeptTraces};

@@ -8,7 +8,7 @@ use spec::{Spec, Workload};
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Sessions, Traces, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, TimeBounds, Traces, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -100,6 +100,9 @@ pub struct Trial {
     /// How far that may have moved the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
+    /// Between what the response times lie without generator and host; `None` in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<TimeBounds>,
     /// When the window opened by the monotonic clock of the machine that the program was started on, by which probes are laid
     /// beside it.
     #[serde(default)]

@@ -75,6 +75,11 @@ pub struct Generator {
     #[arg(long, value_name = "PACE")]
     #[schemars(extend("x-source" = "ours, because a thread that sleeps sends some 10 to 60 µs late"))]
     pub pace: Option<Pace>,
+    /// What becomes of arrivals that were due while another program or the hypervisor had the thread's processor for more
+    /// than 100 µs: withhold (counted and not sent) or send (late, all at once).
+    #[arg(long, default_value_t = WhenAbsent::Withhold, value_name = "WHAT")]
+    #[schemars(extend("x-source" = "ours, because no user would send what an absent generator had to: all that was due, at once"))]
+    pub when_absent: WhenAbsent,
     /// Longest wait for answers after the window; what is unanswered then counts at its age.
     #[arg(long, default_value = "1s", value_name = "TIME")]
     #[serde(with = "exact")]
@@ -111,6 +116,7 @@ impl Default for Generator {
             target_latency: vec![Nanos::from_millis(1)],
             binding: Binding::Random,
             pace: None,
+            when_absent: WhenAbsent::Withhold,
             drain: Nanos::from_secs(1),
             timeout: Nanos::from_secs(2),
             tls: Tls::default(),
@@ -282,8 +288,21 @@ pub enum Pace {
 
 words!(Io, "io", "write auto, epoll or uring", "auto" => Io::Auto, "epoll" => Io::Epoll, "uring" => Io::Uring);
 words!(Binding, "binding", "write random or idle", "random" => Binding::Random, "idle" => Binding::Idle);
+/// What becomes of arrivals that were due while the generator's thread had no processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenAbsent {
+    /// They are counted and not sent.
+    Withhold,
+    /// They are sent when it runs again, all at once.
+    Send,
+}
+
+words!(
+    WhenAbsent, "way to treat them", "write withhold or send",
+    "withhold" => WhenAbsent::Withhold, "send" => WhenAbsent::Send
+);
 words!(Pace, "pace", "write spin or sleep", "spin" => Pace::Spin, "sleep" => Pace::Sleep);
-as_text! { Io; Binding; Pace; }
+as_text! { Io; Binding; Pace; WhenAbsent; }
 
 #[cfg(test)]
 mod tests {

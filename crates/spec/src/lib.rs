@@ -35,7 +35,7 @@ pub use arrivals::{ArrivalSpec, Cursor, Process, Profile};
 pub use explained::{Explained, Origin};
 pub use field::Field;
 pub use form::Form;
-pub use generator::{Agents, Binding, Generator, Io, Pace, Tls};
+pub use generator::{Agents, Binding, Generator, Io, Pace, Tls, WhenAbsent};
 pub use knob::Knob;
 pub use load::{Load, percent};
 pub use measurement::{QosTarget, Spec};

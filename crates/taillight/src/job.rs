@@ -436,13 +436,13 @@ fn judgement(experiment: &Experiment, gate: bool) -> (Vec<String>, Vec<String>) 
         let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
         let rests = disturbed <= usable;
         for trial in trials() {
-            let of_host = trial.verdict.is_of_host();
-            let missed = trial.gates.iter().filter(|gate| !gate.passed);
-            let words = missed.map(|gate| format!("trial {} of {name}: {}", trial.id, gate.words));
-            match (of_host, rests) {
-                (false, _) => failed.extend(words),
-                (true, false) => unknown.extend(words),
-                (true, true) => {}
+            for gate in trial.gates.iter().filter(|gate| !gate.passed) {
+                let words = format!("trial {} of {name}: {}", trial.id, gate.words);
+                match (gate.undecided, trial.verdict.is_of_host() && rests) {
+                    (false, _) => failed.push(words),
+                    (true, false) => unknown.push(words),
+                    (true, true) => {}
+                }
             }
         }
         if gate {

@@ -175,6 +175,7 @@ pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
         per_connection: None,
         binding: load.binding,
         pace: load.pace(),
+        when_absent: load.when_absent,
         warmup: time.warmup,
         window: time.window,
         drain: load.drain,

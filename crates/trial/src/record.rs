@@ -9,10 +9,10 @@ use openloop::{
     moved_limit,
 };
 use results::{
-    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount, Found,
-    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit, Purpose,
-    ReceiveTimes, ServerFigures, Sessions, TierWork, Traffic, Transport, Trial, Verdict, WindowPoint, Within,
-    counted,
+    Arrivals, Bounds, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount,
+    Found, Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit,
+    PercentileBounds, Purpose, ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic,
+    Transport, Trial, Verdict, WindowPoint, Within, counted,
 };
 use spec::workload::{self, SocialOperation};
 use spec::{Spec, Workload};
@@ -69,6 +69,12 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
             kernel_share,
             clock_error_us: us(recording.receives.clock_error),
             clock_steps: recording.receives.clock_steps,
+        }),
+        withheld: (recording.withheld != openloop::Withheld::default()).then(|| results::Withheld {
+            arrivals: recording.withheld.arrivals,
+            share: recording.withheld_share(),
+            absences: recording.withheld.absences,
+            absent_s: recording.withheld.time.as_secs_f64(),
         }),
         busy_share: recording.busy_share(),
         busy_us_per_request: (recording.answered_in_window > 0)
@@ -132,6 +138,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         curve: all.response_time.curve().into_iter().map(|(percentile, t)| (percentile, us(t))).collect(),
         generator,
         lateness: Some(lateness(recording, &footing)),
+        bounds: Some(bounds(recording, &footing)),
         noise: about.noise,
         disturbance: Some(disturbance(recording, &footing)),
         counters,
@@ -316,6 +323,22 @@ pub(crate) fn lateness(recording: &Recording, footing: &Footing) -> Lateness {
     }
 }
 
+/// Between what the response times lie without generator and host.
+pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
+    let of = |bounds: Option<(Nanos, Nanos)>| {
+        bounds.map(|(low, high)| Bounds { low_us: low.as_micros_f64(), high_us: high.as_micros_f64() })
+    };
+    let percentiles = TimeBounds::PERCENTILES.into_iter().filter_map(|percentile| {
+        let bounds = of(footing.bounds(percentile))?;
+        Some(PercentileBounds { percentile, bounds })
+    });
+    TimeBounds {
+        percentiles: percentiles.collect(),
+        windowed_p99: of(footing.windowed_p99_bounds()),
+        slowed: openloop::slowed(recording),
+    }
+}
+
 /// How far the host may have.
 pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturbance {
     Disturbance {
@@ -336,8 +359,15 @@ pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturban
 /// What the generator's own loop saw of the host; the rest comes from `/proc`.
 pub(crate) fn stalls(recording: &Recording) -> Noise {
     Noise {
-        stalls: recording.stall_count,
-        longest_stall_us: recording.stalls.iter().map(|s| s.span).max().unwrap_or_default().as_micros_f64(),
+        stalls: recording.stall_count + recording.withheld.absences,
+        longest_stall_us: recording
+            .stalls
+            .iter()
+            .map(|stall| stall.span)
+            .chain([recording.withheld.longest])
+            .max()
+            .unwrap_or_default()
+            .as_micros_f64(),
         stall_threshold_us: STALL_THRESHOLD.as_micros_f64(),
         disturbed_windows: recording.windows.marked() as u64,
         ..Noise::default()

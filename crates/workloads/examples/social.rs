@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::{env, fs, io, thread};
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, Recording};
+use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, Recording, WhenAbsent};
 use proto_http::server;
 use reactor::{Address, Backend, Conn, Epoll, Event, Handler, Reactor, Wait, allowed_cpus, pin_to};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -103,6 +103,7 @@ fn measure(per_s: f64, seconds: u64, backend: Backend, address: &str, prints: bo
         per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
+        when_absent: WhenAbsent::Send,
         warmup: Nanos::from_secs(1),
         window: Nanos::from_secs(seconds),
         drain: Nanos::from_secs(1),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use dist::Streams;
 use hist::Latency;
-use openloop::{Arrival, Engine, Footing, Load, Plan, Recording, Schedule, judge};
+use openloop::{Arrival, Engine, Footing, Load, Plan, Recording, Schedule, judge_strictly};
 use reactor::sim::{Costs, Faults, Mishaps, Program, Running, SimReactor, StreamFaults, World};
 use reactor::tls::MadeUp;
 use reactor::{Address, Event, Handler, Reactor, Wait};
@@ -255,7 +255,7 @@ impl Played {
 
     /// What the verdict of a trial is made of where nothing but the engine can know it.
     fn verdict(&self) -> Verdict {
-        judge(&self.recording, &self.load, Vec::new())
+        judge_strictly(&self.recording, &self.load, Vec::new())
     }
 
     /// Judges it, and lays it beside the truth.

@@ -1,6 +1,6 @@
 use dist::{Arrivals, Process};
 use reactor::Address;
-use spec::{Binding, Pace};
+use spec::{Binding, Pace, WhenAbsent};
 use units::{Nanos, Rate};
 
 /// One server, or one of the ways to reach it.
@@ -62,6 +62,8 @@ pub struct Plan {
     pub binding: Binding,
     /// How the thread waits.
     pub pace: Pace,
+    /// What becomes of arrivals that were due while the thread had no processor.
+    pub when_absent: WhenAbsent,
     /// Load before the window, not recorded.
     pub warmup: Nanos,
     /// The time in which arrivals are recorded.

@@ -9,6 +9,7 @@ use units::{Nanos, Time};
 use crate::connection::Link;
 use crate::engine::Engine;
 use crate::engine::requests::SENDS_PER_ANSWER;
+use crate::looks::Look;
 use crate::reader::Reader;
 use crate::{Route, Workload};
 
@@ -41,13 +42,13 @@ impl<W: Workload> Engine<W> {
         conn: Conn,
         at: Time,
         bytes: usize,
+        look: &Look,
     ) -> Nanos {
-        let look = self.looks.at(at, reactor.waited());
         let session = self.connections[index].session.as_mut();
         let Some(reader) = session.and_then(|session| session.reader.as_mut()) else { return look.gap };
         // The thread's, which another session may have made smaller than this one's.
         let most = self.sessions.receive.unwrap_or(usize::MAX);
-        let (late, debt) = reader.read(at, bytes, most, &look);
+        let (late, debt) = reader.read(at, bytes, most, look);
         if debt {
             self.sessions.held.push(Reverse((reader.held_until(), index as u32)));
             reactor.pause_reading(conn, true);

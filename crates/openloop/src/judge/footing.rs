@@ -48,6 +48,10 @@ pub struct Footing {
     pub undisturbed: Latency,
     /// All response times by window, marked where the window is not undisturbed.
     by_window: Windows,
+    /// All response times, had the generator never been late.
+    in_time: Latency,
+    /// Of sessions, the longest stall.
+    of_sessions: Option<Nanos>,
 }
 
 impl Footing {
@@ -65,25 +69,19 @@ impl Footing {
         let windows = by_window.count();
         let undisturbed_windows = windows - by_window.marked();
         let undisturbed = by_window.samples(Kept::Unmarked);
-        let lost = (stalled(recording).max(recording.taken.generator.unwrap_or(0.0))
-            + recording.taken.server.unwrap_or(0.0))
-        .min(1.0);
+        let of_generator = recording.taken.generator.unwrap_or(0.0) - withheld(recording);
+        let lost = (stalled(recording).max(of_generator) + recording.taken.server.unwrap_or(0.0)).min(1.0);
         let touched = (CATCH_UP * lost).min(1.0);
         let all = by_window.samples(Kept::All);
         let told = JUDGED.into_iter().find_map(|percentile| Some((percentile, all.percentile(percentile)?)));
         let (percentile, tail) = told.unzip();
         let percentile = percentile.unwrap_or(JUDGED[0]);
-        let not_held_up = (percentile - 100.0 * touched).max(0.0);
-        let of_sessions = sessions::are_in(recording);
         let longest = recording.stalls.iter().map(|stall| stall.span).max().unwrap_or_default();
-        let at_least = |times: &Latency| {
-            let any = times.value_at(not_held_up);
-            let of_steps = || sessions::at_least(times, percentile, lost, longest);
-            if of_sessions { any.max(of_steps()) } else { any }
-        };
-        let tail_at_least = tail.and_then(|_| at_least(&all));
+        let of_sessions = sessions::are_in(recording).then_some(longest);
+        let least = |times: &Latency| at_least(times, percentile, lost, of_sessions);
+        let tail_at_least = tail.and_then(|_| least(&all));
         let in_time = recording.late.without(&by_window, Kept::All);
-        let tail_in_time = tail.and_then(|_| at_least(&in_time));
+        let tail_in_time = tail.and_then(|_| least(&in_time));
         let beyond = (1.0 - percentile / 100.0) * undisturbed.count() as f64;
         // A little less than the least, as 1 − 0.99 is.
         let enough = undisturbed_windows >= least_windows(windows) && beyond >= LEAST_BEYOND - 1e-6;
@@ -106,6 +104,30 @@ impl Footing {
             tail_in_time,
             undisturbed,
             by_window,
+            in_time,
+            of_sessions,
+        }
+    }
+
+    /// The least and the most that a percentile of the response times would be without generator and host; `None` where too few
+    /// requests lie beyond it.
+    pub fn bounds(&self, percentile: f64) -> Option<(Nanos, Nanos)> {
+        let high = self.claimed().percentile(percentile)?;
+        if self.basis == Basis::UndisturbedWindows {
+            return Some((high, high));
+        }
+        let low = at_least(&self.in_time, percentile, self.lost, self.of_sessions)?;
+        Some((low.min(high), high))
+    }
+
+    /// The same of the windowed p99.
+    pub fn windowed_p99_bounds(&self) -> Option<(Nanos, Nanos)> {
+        let all = self.by_window.windowed_p99(Kept::All)?;
+        let enough = self.undisturbed_windows >= least_windows(self.windows);
+        // A window is disturbed by chance and not by what the server does in it: the others tell of all.
+        match self.by_window.windowed_p99(Kept::Unmarked).filter(|_| enough) {
+            Some(quiet) => Some((quiet, quiet)),
+            None => Some((self.by_window.windowed_p99_at_least()?.min(all), all)),
         }
     }
 
@@ -135,14 +157,26 @@ impl Footing {
         self.tail.zip(least).is_some_and(|(tail, least)| tail - least > moved_limit(least))
     }
 
-    /// The windowed p99 of what claims rest on; `None` where that is too little to form it.
+    /// The windowed p99 of the undisturbed windows, or of all where too few of them are undisturbed; `None` where that is too
+    /// little to form it.
     pub fn windowed_p99(&self) -> Option<Nanos> {
-        self.by_window.windowed_p99(self.kept())
+        self.windowed_p99_bounds().map(|(_, high)| high)
     }
 
     /// How many windows are undisturbed, in words.
     pub(crate) fn windows_in_words(&self) -> String {
         format!("{} of {} windows were undisturbed", self.undisturbed_windows, self.windows)
+    }
+}
+
+/// The least that a percentile of `times` would be, had others not taken `lost` of the time of server and generator: that of the
+/// requests which they cannot have held up, and of sessions, with this longest stall, not less than what a step can have lost.
+fn at_least(times: &Latency, percentile: f64, lost: f64, of_sessions: Option<Nanos>) -> Option<Nanos> {
+    let touched = (CATCH_UP * lost).min(1.0);
+    let any = times.value_at((percentile - 100.0 * touched).max(0.0));
+    match of_sessions {
+        Some(longest) => any.max(sessions::at_least(times, percentile, lost, longest)),
+        None => any,
     }
 }
 
@@ -166,6 +200,12 @@ fn basis(tail: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
         Some(quiet) if quiet + Nanos(moved_limit(quiet).0 / 2) >= least => Basis::UndisturbedWindows,
         _ => Basis::Nothing,
     }
+}
+
+/// The share of its time in which a thread of the generator was absent and offered nothing, so that nothing was held up.
+fn withheld(recording: &Recording) -> f64 {
+    let time = recording.window.as_secs_f64() * f64::from(recording.threads.max(1));
+    if time > 0.0 { recording.withheld.time.as_secs_f64() / time } else { 0.0 }
 }
 
 /// The share of its time that a thread of the generator was stalled in the window.

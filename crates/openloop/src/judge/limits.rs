@@ -99,7 +99,7 @@ mod tests {
     use units::{Rate, Time};
 
     use super::*;
-    use crate::judge::judge;
+    use crate::judge::judge_strictly;
     use crate::{EndpointTimes, Interval, Load, Outcome, SessionTally, Stall, Taken};
 
     const WINDOW: Nanos = Nanos::from_secs(60);
@@ -158,7 +158,7 @@ mod tests {
     fn judged(recording: &Recording) -> Verdict {
         let rate = Rate::new(5.0).unwrap();
         let arrivals = dist::Arrivals::of(&"poisson".parse().unwrap(), rate, None).unwrap();
-        judge(recording, &Load::Open { arrivals, rate, steady: true }, Vec::new())
+        judge_strictly(recording, &Load::Open { arrivals, rate, steady: true }, Vec::new())
     }
 
     fn reasons(verdict: &Verdict) -> Vec<Reason> {

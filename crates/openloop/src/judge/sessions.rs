@@ -151,7 +151,7 @@ mod tests {
     use units::{Rate, Time};
 
     use super::*;
-    use crate::judge::judge;
+    use crate::judge::judge_strictly;
     use crate::{BacklogPoint, EndpointTimes, Load, SessionTally, Taken};
 
     const WINDOW: Nanos = Nanos::from_secs(60);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn judged(recording: &Recording) -> Verdict {
-        judge(recording, &open(), Vec::new())
+        judge_strictly(recording, &open(), Vec::new())
     }
 
     /// The reason of an invalid one, and its words.

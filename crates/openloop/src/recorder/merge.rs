@@ -59,6 +59,7 @@ impl Recording {
         self.starved += other.starved;
         self.stalls.extend_from_slice(&other.stalls);
         self.stall_count += other.stall_count;
+        self.withheld.merge(other.withheld);
         self.taken.merge(self.threads, other.taken, other.threads);
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;

@@ -2,7 +2,7 @@
 
 use dist::Gap;
 use null_server::{Service, Stalls};
-use openloop::{Load, Recording, judge};
+use openloop::{Load, Recording, judge_strictly};
 use reactor::sim::Costs;
 use results::Verdict;
 use units::Nanos;
@@ -154,7 +154,7 @@ fn connections_at_depth_one_measure_a_queue_of_themselves() {
 }
 
 fn verdict(recording: &Recording) -> Verdict {
-    judge(recording, &Load::Closed { think: Nanos::ZERO }, Vec::new())
+    judge_strictly(recording, &Load::Closed { think: Nanos::ZERO }, Vec::new())
 }
 
 #[test]

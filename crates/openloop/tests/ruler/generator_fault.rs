@@ -2,7 +2,7 @@
 
 use dist::Gap;
 use null_server::Stalls;
-use openloop::judge;
+use openloop::judge_strictly;
 use reactor::sim::Costs;
 use results::{Reason, Verdict};
 use units::Nanos;
@@ -12,7 +12,7 @@ use crate::simulation::Setup;
 fn verdict(setup: Setup) -> Verdict {
     let load = setup.plan.load.clone();
     let recording = setup.run();
-    let verdict = judge(&recording, &load, Vec::new());
+    let verdict = judge_strictly(&recording, &load, Vec::new());
     println!("{verdict}; busy {:.2}", recording.busy_share());
     verdict
 }

@@ -2,7 +2,7 @@
 
 use dist::Gap;
 use null_server::Stalls;
-use openloop::{Load, Recording, Taken, judge};
+use openloop::{Load, Recording, Taken, judge_strictly};
 use results::{Reason, Verdict};
 use units::Nanos;
 
@@ -31,15 +31,15 @@ fn assert_disturbed(verdict: &Verdict, words: &str) {
 fn an_overload_that_the_host_explains_is_the_hosts() {
     // The server achieves half of what is offered.
     let (mut recording, load) = run(100_000.0, 211);
-    let quiet = judge(&recording, &load, Vec::new());
+    let quiet = judge_strictly(&recording, &load, Vec::new());
     assert!(matches!(quiet, Verdict::Overloaded { .. }), "{quiet}");
     // Others had half of its time, and of every window.
     recording.taken = taken(0.55);
     recording.windows.mark(Nanos::ZERO, recording.window);
-    assert_disturbed(&judge(&recording, &load, Vec::new()), "others took 55.0 % of the time");
+    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "others took 55.0 % of the time");
     // They had a tenth of it, which half of the load does not come from.
     recording.taken = taken(0.1);
-    let server = judge(&recording, &load, Vec::new());
+    let server = judge_strictly(&recording, &load, Vec::new());
     assert!(matches!(server, Verdict::Overloaded { .. }), "{server}");
 }
 
@@ -48,7 +48,7 @@ fn a_backlog_that_grows_in_undisturbed_windows_too_is_the_servers() {
     let (mut recording, load) = run(100_000.0, 212);
     recording.taken = taken(0.55);
     recording.windows.mark(Nanos::from_secs(2), recording.window);
-    let server = judge(&recording, &load, Vec::new());
+    let server = judge_strictly(&recording, &load, Vec::new());
     assert!(matches!(server, Verdict::Overloaded { .. }), "{server}");
 }
 
@@ -65,24 +65,24 @@ fn a_backlog_that_grows_only_while_others_have_the_processor_is_the_hosts() {
     setup.service = null_server::Service::Queue { time, stalls, seed };
     let load = setup.plan.load.clone();
     let mut recording = setup.run();
-    let server = judge(&recording, &load, Vec::new());
+    let server = judge_strictly(&recording, &load, Vec::new());
     assert!(matches!(server, Verdict::Overloaded { .. }), "its own pause is its own: {server}");
     recording.taken = taken(0.26);
     recording.windows.mark(Nanos::from_secs(3), recording.window);
-    assert_disturbed(&judge(&recording, &load, Vec::new()), "30 of 40 windows were undisturbed");
+    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "30 of 40 windows were undisturbed");
 }
 
 #[test]
 fn a_p99_that_the_host_may_have_moved_is_none() {
     let (mut recording, load) = run(30_000.0, 214);
-    assert_eq!(judge(&recording, &load, Vec::new()), Verdict::Valid);
+    assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid);
     // A thread of the server had no processor for one part in fifty of the time, all the time.
     recording.taken = taken(0.02);
     recording.windows.mark(Nanos::ZERO, recording.window);
-    assert_disturbed(&judge(&recording, &load, Vec::new()), "0 of 30 windows were undisturbed");
+    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "0 of 30 windows were undisturbed");
     // Of one part in two thousand nothing can be seen.
     recording.taken = taken(0.0005);
-    assert_eq!(judge(&recording, &load, Vec::new()), Verdict::Valid);
+    assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid);
 }
 
 #[test]
@@ -91,5 +91,5 @@ fn enough_undisturbed_windows_that_say_the_same_clear_the_host() {
     recording.taken = taken(0.02);
     recording.windows.mark(Nanos::ZERO, Nanos::from_secs(1));
     // Twenty windows without it have the same p99 as all.
-    assert_eq!(judge(&recording, &load, Vec::new()), Verdict::Valid);
+    assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid);
 }

@@ -3,6 +3,7 @@
 //!
 //! Run them: `cargo test -p openloop --test ruler`. Every failure prints its seed.
 
+mod absence;
 mod accounting;
 mod clients;
 mod closed;

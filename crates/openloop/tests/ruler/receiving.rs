@@ -3,7 +3,7 @@
 use dist::{Arrivals, Gap, Process, Purpose, Streams};
 use hist::Kept;
 use null_server::Stalls;
-use openloop::{Footing, Load, Recording, Schedule, judge};
+use openloop::{Footing, Load, Recording, Schedule, WhenAbsent, judge_strictly};
 use rand::RngExt;
 use results::{Basis, Reason, Verdict};
 use units::{Nanos, Rate, Time};
@@ -36,7 +36,7 @@ fn run_of(mut setup: Setup, stalled: impl Fn(u64) -> bool) -> (Recording, Verdic
     let due = (0..20_000).map(|_| schedule.take()).filter(|arrival| stalled(arrival.seq));
     setup.generator_stalls = due.map(|arrival| (arrival.intended + Nanos::from_micros(100), STALL)).collect();
     let recording = setup.run();
-    let verdict = judge(&recording, &load, Vec::new());
+    let verdict = judge_strictly(&recording, &load, Vec::new());
     println!("{verdict}");
     (recording, verdict)
 }
@@ -85,7 +85,7 @@ fn earlier_answers_of_a_stamped_receive_may_be_late() {
         (0..200).map(|i| (START + Nanos::from_micros(100_010 * i + 105), STALL)).collect();
     let recording = setup.run();
     assert_eq!(recording.receives.unstamped, 0);
-    // What was due in the stall is sent at once: on one connection the last of 7 waits for the others, whoever reads when.
+    // What was due in the stall is sent at once: on one connection the last of 7 waits for the others, however late they are read.
     let burst = Nanos::from_micros(7 * 20);
     let without = recording.late.without(&recording.windows, Kept::All);
     assert!(without.max().unwrap() <= burst, "{without:?}");
@@ -125,7 +125,8 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
             (setup.plan.warmup, setup.plan.window) = (Nanos::ZERO, Nanos::from_secs(20));
             setup
         };
-        let truth = setup().run().all().response_time.percentile(99.0).unwrap();
+        let quiet = setup().run();
+        let truth = quiet.all().response_time.percentile(99.0).unwrap();
         // 0.5 to 50 ms, for 0.2 to 20 % of the time, over all of it or in a part.
         let span = Nanos((500_000.0 * 100f64.powf(random.random_range(0.0..1.0))) as u64);
         let share = 0.002 * 100f64.powf(random.random_range(0.0..1.0));
@@ -141,9 +142,9 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
         }
         let mut stalled = setup();
         let load = stalled.plan.load.clone();
-        stalled.generator_stalls = stalls;
+        stalled.generator_stalls.clone_from(&stalls);
         let recording = stalled.run();
-        let verdict = judge(&recording, &load, Vec::new());
+        let verdict = judge_strictly(&recording, &load, Vec::new());
         let footing = Footing::of(&recording);
         let claimed = footing.claimed().percentile(99.0).unwrap();
         let off = claimed.0 as f64 / truth.0 as f64 - 1.0;
@@ -152,6 +153,26 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
             100.0 * share,
             100.0 * off,
             footing.basis
+        );
+        // Whatever the verdict, the truth lies within the bounds, but for what chance does to 200 requests beyond the p99.
+        let slack = Nanos(truth.0 / 10);
+        let (low, high) = footing.bounds(99.0).unwrap();
+        assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
+        if let Some((low, high)) = footing.windowed_p99_bounds() {
+            let truth = quiet.windows.windowed_p99(Kept::All).unwrap();
+            assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
+        }
+        // The same stalls where the kernel stamps and arrivals are withheld leave the figure as it is.
+        let mut withholding = setup();
+        withholding.generator_stalls = stalls;
+        (withholding.receive_stamps, withholding.plan.when_absent) = (true, WhenAbsent::Withhold);
+        let recording = withholding.run();
+        assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid, "seed {seed}");
+        let (low, high) = Footing::of(&recording).bounds(99.0).unwrap();
+        let off = high.0 as f64 / truth.0 as f64 - 1.0;
+        assert!(
+            low + Nanos(low.0 / 10) >= high && off.abs() < 0.1,
+            "seed {seed}: {off:+.3} in {low} to {high}"
         );
         match verdict {
             Verdict::Valid => {
@@ -183,7 +204,7 @@ fn without_a_fault_nothing_is_invalid() {
         let load = setup.plan.load.clone();
         let recording = setup.run();
         let footing = Footing::of(&recording);
-        let verdict = judge(&recording, &load, Vec::new());
+        let verdict = judge_strictly(&recording, &load, Vec::new());
         println!("{rps:.0} rps, {service:.0} ns: {verdict}");
         assert_eq!(verdict, Verdict::Valid, "seed {seed}");
         assert_eq!(
@@ -223,7 +244,7 @@ fn a_closed_loop_is_judged_alike() {
     setup.generator_stalls = stalls.collect();
     let load = setup.plan.load.clone();
     let recording = setup.run();
-    let verdict = judge(&recording, &load, Vec::new());
+    let verdict = judge_strictly(&recording, &load, Vec::new());
     let Verdict::Invalid { reasons } = &verdict else { panic!("{verdict}") };
     assert!(
         reasons.iter().all(|found| [Reason::ReceiveLag, Reason::GeneratorLag].contains(&found.reason)),

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use dist::{Gap, Process};
 use null_server::{Dialect, NullServer, Service, Stalls};
 use openloop::{
-    Binding, Endpoint, Engine, LivePoint, Load, Pace, Parsed, Parts, Plan, Recording, Tally, Workload,
+    Binding, Endpoint, Engine, LivePoint, Load, Pace, Parsed, Parts, Plan, Recording, Tally, WhenAbsent,
+    Workload,
 };
 use reactor::Reactor;
 use reactor::queue::Producer;
@@ -88,6 +89,7 @@ impl Setup {
                 per_connection: None,
                 binding: Binding::Random,
                 pace: Pace::Spin,
+                when_absent: WhenAbsent::Send,
                 warmup: Nanos::from_secs(1),
                 window: Nanos::from_secs(60),
                 drain: Nanos::from_secs(5),

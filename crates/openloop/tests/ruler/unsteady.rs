@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dist::{Arrivals, Gap, Trace};
 use null_server::Stalls;
-use openloop::{Load, Recording, judge};
+use openloop::{Load, Recording, judge_strictly};
 use results::{Reason, Verdict};
 use units::{Nanos, Rate};
 
@@ -24,7 +24,7 @@ fn run(spec: &str, rps: f64, seed: u64) -> (Recording, Arrivals, Rate) {
 fn verdicts(spec: &str, rps: f64, seed: u64) -> [Verdict; 2] {
     let (recording, arrivals, rate) = run(spec, rps, seed);
     let verdicts = [false, true].map(|steady| {
-        judge(&recording, &Load::Open { arrivals: arrivals.clone(), rate, steady }, Vec::new())
+        judge_strictly(&recording, &Load::Open { arrivals: arrivals.clone(), rate, steady }, Vec::new())
     });
     println!("{spec}: {} / {}", verdicts[0], verdicts[1]);
     verdicts
@@ -74,5 +74,5 @@ fn a_trace_that_ends_leaves_the_rest_of_the_window_quiet() {
     assert_eq!((recording.starved, recording.drain), (Nanos::ZERO, Nanos::ZERO));
     let last = recording.backlog.last().unwrap();
     assert_eq!((last.backlog, last.in_flight), (0, 0));
-    assert_eq!(judge(&recording, &load, Vec::new()), Verdict::Valid);
+    assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid);
 }

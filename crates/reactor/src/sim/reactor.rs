@@ -306,6 +306,11 @@ impl Reactor for SimReactor {
         self.machine().waited
     }
 
+    fn thread_time(&self) -> Option<Nanos> {
+        let machine = self.machine();
+        Some(machine.clock.since(Time(0)) - machine.off)
+    }
+
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let mut wires = self.wires.borrow_mut();
         let mut addr = addr.clone();

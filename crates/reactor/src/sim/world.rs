@@ -151,6 +151,8 @@ pub(super) struct Machine {
     pub(super) wake: Time,
     /// How long the last poll waited, as [`crate::Reactor::waited`].
     pub(super) waited: Nanos,
+    /// How long it has waited or been frozen in all.
+    pub(super) off: Nanos,
     pub(super) inbox: BinaryHeap<Reverse<Scheduled>>,
     pub(super) costs: Costs,
     /// Spans in which it does not run; ascending.
@@ -256,6 +258,7 @@ impl World {
             clock: Time(0),
             wake: Time(0),
             waited: Nanos::ZERO,
+            off: Nanos::ZERO,
             inbox: BinaryHeap::new(),
             costs,
             stalls: Vec::new(),
@@ -330,6 +333,7 @@ impl World {
             {
                 let machine = &mut self.wires.borrow_mut().machines[i];
                 machine.waited = machine.ready().since(machine.clock);
+                machine.off += at.since(machine.clock);
                 machine.clock = at;
             }
             let goes_on = programs[i].step();

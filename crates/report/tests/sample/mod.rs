@@ -152,6 +152,8 @@ pub fn trial(plan: &Plan) -> Trial {
             depth: 1,
             pace: "spin".into(),
             io: "epoll".into(),
+            receive_times: Some(ReceiveTimes { kernel_share: 1.0, clock_error_us: 0.05, clock_steps: 0 }),
+            withheld: None,
             busy_share: (rps * 4.1e-6).min(0.99),
             busy_us_per_request: Some(4.1),
             lag_limit_us: Some((0.1 * response(99.0)).max(100.0)),

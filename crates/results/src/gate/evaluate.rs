@@ -24,6 +24,9 @@ pub struct GateResult {
     pub unit: String,
     /// Whether the trial met it.
     pub passed: bool,
+    /// Whether the server may have met it all the same: generator or host made the figure worse by an unknown part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// The same in words, and why where that is not the figure alone.
     pub words: String,
 }
@@ -55,10 +58,11 @@ impl Gate {
         let met = found.value.as_ref().is_ok_and(|value| holds(*value));
         let doubt = self.doubt(trial);
         let passed = met && doubt.is_none();
-        let says = match passed {
-            true => "met",
-            false if trial.verdict.is_of_host() => "not measurable on this host now",
-            false => "missed",
+        let undecided = !passed && (trial.verdict.is_of_host() || self.may_hold(trial, &found, holds));
+        let says = match (passed, undecided) {
+            (true, _) => "met",
+            (false, true) => "undecided",
+            (false, false) => "missed",
         };
         let mut words = match &found.value {
             Ok(value) => {
@@ -76,6 +80,13 @@ impl Gate {
         if let Some(doubt) = doubt {
             words.push_str(", but ");
             words.push_str(&doubt);
+        } else if undecided {
+            match self.least_us(trial) {
+                Some(least) => {
+                    words.push_str(&format!(", at least {} without generator and host", self.in_words(least)))
+                }
+                None => words.push_str(", which generator or host may have made worse"),
+            }
         }
         GateResult {
             gate: self.to_string(),
@@ -83,7 +94,29 @@ impl Gate {
             limit,
             unit: unit.into(),
             passed,
+            undecided,
             words,
+        }
+    }
+
+    /// The least that the figure would be without generator and host, where that is known.
+    fn least_us(&self, trial: &Trial) -> Option<f64> {
+        let bounds = match (&self.figure, &self.operation) {
+            (Figure::Percentile(percentile), None) => trial.percentile_bounds(*percentile),
+            (Figure::WindowedP99, None) => trial.bounds.as_ref()?.windowed_p99,
+            _ => None,
+        };
+        bounds.map(|bounds| bounds.low_us)
+    }
+
+    /// Whether a figure that misses the limit would meet it without what generator and host added.
+    fn may_hold(&self, trial: &Trial, found: &Found, holds: impl Fn(f64) -> bool) -> bool {
+        if !self.figure.is_of_time() || !found.value.as_ref().is_ok_and(|value| value.is_finite()) {
+            return false;
+        }
+        match self.least_us(trial) {
+            Some(least) => holds(least),
+            None => trial.slowed().is_some(),
         }
     }
 

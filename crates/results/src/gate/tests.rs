@@ -3,8 +3,8 @@ use units::Nanos;
 
 use super::*;
 use crate::{
-    Arrivals, Basis, DistributionSummary, Disturbance, Invalid, LatencySummary, LoopKind, Operation, Reason,
-    Sessions, Trial, Verdict, Within,
+    Arrivals, Basis, Bounds, DistributionSummary, Disturbance, Invalid, LatencySummary, LoopKind, Operation,
+    PercentileBounds, Reason, Sessions, TimeBounds, Trial, Verdict, Within,
 };
 
 fn trial() -> Trial {
@@ -219,7 +219,7 @@ fn a_spoiled_trial_meets_nothing() {
     let host = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
     invalidated.verdict = invalidated.verdict.against(host);
     let words = gate("p99<1ms", &invalidated).words;
-    assert!(words.starts_with("p99<1ms not measurable on this host now: 400 µs, but"), "{words}");
+    assert!(words.starts_with("p99<1ms undecided: 400 µs, but"), "{words}");
     // An overload is a finding: what does not depend on the window's length may be asked.
     invalidated.verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
@@ -227,6 +227,29 @@ fn a_spoiled_trial_meets_nothing() {
     assert!(gate("rate>=9k", &invalidated).passed);
     // The default has not been judged.
     assert!(!gate("errors<100%", &Trial::default()).passed);
+}
+
+#[test]
+fn what_generator_or_host_may_have_caused_is_undecided() {
+    let mut trial = trial();
+    let p99 = |low_us, high_us| PercentileBounds { percentile: 99.0, bounds: Bounds { low_us, high_us } };
+    let slowed = Invalid { reason: Reason::HostDisturbed, detail: "3 %".into() };
+    trial.bounds =
+        Some(TimeBounds { percentiles: vec![p99(250.0, 400.0)], windowed_p99: None, slowed: Some(slowed) });
+    let check = |gate: &str, passed: bool, undecided: bool, words: &str| {
+        let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
+        assert_eq!((result.passed, result.undecided), (passed, undecided), "{}", result.words);
+        assert!(result.words.contains(words), "{}", result.words);
+    };
+    check("p99<1ms", true, false, "met");
+    check("p99<300us", false, true, "undecided: 400 µs, at least 250 µs without generator and host");
+    check("p99<200us", false, false, "missed");
+    check("get.p99<1us", false, true, "which generator or host may have made worse");
+    // A host takes from what comes out, and makes no errors.
+    check("errors<1%", true, false, "met");
+    check("rate>=99.99k", false, false, "missed");
+    let qos = |text: &str| trial.meets(&text.parse().unwrap(), units::QosBasis::Raw);
+    assert_eq!([qos("p99<1ms"), qos("p99<300us"), qos("p99<200us")], [Some(true), None, Some(false)]);
 }
 
 #[test]

@@ -117,6 +117,7 @@ mod tests {
             starved: Nanos(0),
             stalls: vec![Stall { from: Time(ahead + 5), span: Nanos(7) }],
             stall_count: 1,
+            withheld: openloop::Withheld::default(),
             taken: Taken::default(),
             drain: Nanos(0),
             unsolicited: 0,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, judge};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent, judge};
 use reactor::Address;
 use spec::Popularity;
 use spec::workload::Sampling;
@@ -55,6 +55,7 @@ impl Setup {
                 per_connection: None,
                 binding: Binding::Random,
                 pace: Pace::Sleep,
+                when_absent: WhenAbsent::Send,
                 warmup: Nanos::from_secs(20),
                 window: Nanos::from_secs(30),
                 drain: Nanos::from_secs(2),

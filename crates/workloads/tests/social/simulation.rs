@@ -3,7 +3,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use dist::Process;
-use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use reactor::Address;
 use spec::workload::{SocialLimits, SocialMix};
 use units::{Nanos, Rate, Time};
@@ -62,6 +62,7 @@ impl Setup {
                 per_connection: None,
                 binding: Binding::Random,
                 pace: Pace::Sleep,
+                when_absent: WhenAbsent::Send,
                 warmup: Nanos::from_secs(1),
                 window: Nanos::from_secs(30),
                 drain: Nanos::from_secs(3),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use dist::{Popularity, Process};
-use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally};
+use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use reactor::Address;
 use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
 use units::{Nanos, Rate};
@@ -64,6 +64,7 @@ impl Setup {
                 per_connection: None,
                 binding: Binding::Random,
                 pace: Pace::Sleep,
+                when_absent: WhenAbsent::Send,
                 warmup: Nanos::ZERO,
                 window: Nanos::from_secs(20),
                 // As a trial has it.

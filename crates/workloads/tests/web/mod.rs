@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Popularity, Process};
 use null_server::{Dialect, NullServer, Service, Stalls};
-use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording};
+use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, WhenAbsent};
 use proto_http::Method;
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, World};
@@ -49,6 +49,7 @@ fn plan(rps: f64, process: Process, connections: usize, depth: usize) -> Plan {
         per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
+        when_absent: WhenAbsent::Send,
         warmup: Nanos::from_secs(1),
         window: Nanos::from_secs(60),
         drain: Nanos::from_secs(5),

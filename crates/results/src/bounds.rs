@@ -1,0 +1,92 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{QosBasis, ResponseTarget};
+
+use crate::{Invalid, Trial};
+
+/// Between what a figure lies without generator and host, which only ever make a response time longer. Units: µs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The least.
+    pub low_us: f64,
+    /// The most: the figure as it was measured, or of the windows that nothing disturbed.
+    pub high_us: f64,
+}
+
+impl Bounds {
+    /// A figure that is uncertain by more than this share of itself is not usable...
+    const SHARE: f64 = 0.1;
+    /// ...unless by less than this: what wires and event loops add to known times (`docs/reference/accuracy.md`).
+    const US: f64 = 50.0;
+
+    /// Whether the two are so close that the figure can be stated as one number.
+    pub fn is_usable(&self) -> bool {
+        self.high_us - self.low_us <= Bounds::US.max(Bounds::SHARE * self.low_us)
+    }
+}
+
+/// The bounds of a trial's response times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeBounds {
+    /// By percentile, rising: those that the trial has.
+    pub percentiles: Vec<PercentileBounds>,
+    /// Of the windowed p99.
+    pub windowed_p99: Option<Bounds>,
+    /// What makes them wider than a figure may be uncertain, in words; `None` where they are not at the percentile that is judged.
+    pub slowed: Option<Invalid>,
+}
+
+/// The bounds of one percentile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PercentileBounds {
+    /// 0 to 100.
+    pub percentile: f64,
+    /// Between what it lies.
+    #[serde(flatten)]
+    pub bounds: Bounds,
+}
+
+impl TimeBounds {
+    /// The percentiles that are kept, those of [`LatencySummary`](crate::LatencySummary).
+    pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+}
+
+impl Trial {
+    /// Between what a percentile of the response times lies; `None` where that is not known, as in results of earlier versions.
+    pub fn percentile_bounds(&self, percentile: f64) -> Option<Bounds> {
+        let known = &self.bounds.as_ref()?.percentiles;
+        known.iter().find(|known| (known.percentile - percentile).abs() < 1e-9).map(|known| known.bounds)
+    }
+
+    /// Between what the response time lies that `target` judges. `basis` is what the experiment chose where the target leaves it
+    /// open.
+    pub fn qos_bounds(&self, target: &ResponseTarget, basis: QosBasis) -> Option<Bounds> {
+        match target.basis.unwrap_or(basis) {
+            QosBasis::Windowed if self.windowed_p99_us.is_some() => self.bounds.as_ref()?.windowed_p99,
+            QosBasis::Windowed => self.percentile_bounds(99.0),
+            QosBasis::Raw => self.percentile_bounds(target.percentile),
+        }
+    }
+
+    /// Why its response times, and the shares of them within limits, are only upper bounds; `None` where they are figures.
+    pub fn slowed(&self) -> Option<&Invalid> {
+        self.bounds.as_ref()?.slowed.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_usable_where_they_are_close() {
+        let check = |low_us: f64, high_us: f64, expect: bool| {
+            assert_eq!(Bounds { low_us, high_us }.is_usable(), expect, "{low_us} {high_us}");
+        };
+        check(100.0, 150.0, true);
+        check(100.0, 151.0, false);
+        check(1_000.0, 1_100.0, true);
+        check(1_000.0, 1_101.0, false);
+        check(0.0, 60.0, false);
+    }
+}
