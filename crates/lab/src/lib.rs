@@ -8,7 +8,6 @@
 //!
 //! Try it: `cargo test -p lab`, which runs whole runs against a generator that only pretends.
 
-mod basis;
 pub mod compare;
 mod error;
 mod generator;
@@ -24,7 +23,6 @@ pub mod study;
 mod target;
 mod vote;
 
-pub use basis::choose_basis;
 pub use error::Error;
 pub use generator::{Generator, Load, connections};
 pub use interrupt::Interrupt;

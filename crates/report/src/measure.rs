@@ -66,7 +66,7 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn new(qos: &Qos, basis: QosBasis) -> Target {
-        Target { qos: qos.clone(), basis: qos.basis().unwrap_or(basis) }
+        Target { qos: qos.clone(), basis: qos.basis_or(basis) }
     }
 
     /// The limit of the response time; `None` where only sessions are judged. Units: µs.
@@ -85,7 +85,7 @@ impl Target {
         self.response_time().percentile
     }
 
-    /// What is judged of response times: `windowed p99`, `raw p99`, `p95`.
+    /// What is judged of response times: `windowed p99`, `p99`, `p95`.
     pub(crate) fn figure(&self) -> String {
         self.name(&self.response_time())
     }
@@ -93,8 +93,6 @@ impl Target {
     fn name(&self, target: &ResponseTarget) -> String {
         match target.basis.unwrap_or(self.basis) {
             QosBasis::Windowed => format!("windowed p{}", target.percentile),
-            // Only p99 has two forms to tell apart.
-            QosBasis::Raw if target.percentile == 99.0 => "raw p99".into(),
             QosBasis::Raw => format!("p{}", target.percentile),
         }
     }
@@ -168,8 +166,8 @@ mod tests {
             assert_eq!((target.words().as_str(), target.is_extra()), (expect, extra), "{text}");
         };
         check("p99<1ms", QosBasis::Windowed, "windowed p99 ≤ 1 ms", false);
-        check("p99<1ms", QosBasis::Raw, "raw p99 ≤ 1 ms", false);
-        check("raw p99<20ms", QosBasis::Windowed, "raw p99 ≤ 20 ms", false);
+        check("p99<1ms", QosBasis::Raw, "p99 ≤ 1 ms", false);
+        check("raw p99<20ms", QosBasis::Windowed, "p99 ≤ 20 ms", false);
         check("p95<500us", QosBasis::Windowed, "p95 ≤ 500 µs", true);
         check("p99.9<2.5ms", QosBasis::Raw, "p99.9 ≤ 2.5 ms", false);
         let sessions = "start-up delay p95 ≤ 2 s, misses ≤ 1 %";

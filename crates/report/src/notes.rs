@@ -4,7 +4,6 @@ use results::Experiment;
 use spec::Workload;
 use spec::workload::{ClientMix, Pacing, SiteCache, Video};
 
-use crate::measure::Target;
 use crate::number;
 
 /// What a reader must know before believing the headline.
@@ -13,10 +12,6 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     if !experiment.complete {
         let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
         notes.push(format!("Partial result: {why}. What was measured until then stands here."));
-    }
-    let target = Target::new(&experiment.qos, experiment.qos_basis);
-    if !experiment.qos_basis_reason.is_empty() && target.limit_us().is_some() {
-        notes.push(format!("QoS judges the {}: {}", target.figure(), experiment.qos_basis_reason));
     }
     if experiment.trials.iter().any(results::Trial::is_closed_loop) {
         notes.push(

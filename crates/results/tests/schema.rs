@@ -118,7 +118,10 @@ fn a_loss_would_be_seen() {
 fn an_old_experiment_means_what_it_meant() {
     let experiment = experiment();
     assert_eq!((experiment.kind, experiment.seed, experiment.complete), (Kind::Sweep, 42, false));
-    assert_eq!((&experiment.qos, experiment.qos_basis), (&Qos::default(), QosBasis::Windowed));
+    assert_eq!(
+        (&experiment.qos, experiment.qos_basis),
+        (&"p99<1ms".parse::<Qos>().unwrap(), QosBasis::Windowed)
+    );
     let peak = experiment.targets[0].peak.as_ref().unwrap();
     assert_eq!((peak.low_rps, peak.high_rps), (112_000.0, Some(118_000.0)));
     assert_eq!(experiment.trials_of("sphinx").count(), 2);
@@ -153,7 +156,7 @@ fn a_target_is_written_as_it_always_was_or_as_a_list() {
         assert_eq!(written, expect);
         assert_eq!(serde_json::from_value::<Qos>(written).unwrap(), qos);
     };
-    check(Qos::default(), json!({ "percentile": 99.0, "limit_ns": 1_000_000, "basis": null }));
+    check(Qos::default(), json!({ "percentile": 99.0, "limit_ns": 1_000_000, "basis": "windowed" }));
     check(
         "windowed p99<1ms,startup<2s,met>95%".parse().unwrap(),
         json!({ "conditions": [

@@ -136,7 +136,7 @@ fn of_section(name: &str) -> Chapter {
 
 fn qos() -> Chapter {
     let target = fields::section("The target", "qos", None);
-    Chapter::of([target, limits::sessions(), limits::basis(), limits::windows()])
+    Chapter::of([target, limits::sessions(), limits::windows()])
 }
 
 fn topics() -> String {

@@ -211,7 +211,7 @@ mod tests {
         check(&keys, &["workload.keys: A 100000, B 5"]);
         check(&|b| spec(b).generator.clients = Some(4), &["generator.clients: A –, B 4"]);
         check(&|b| b.host["cpu"]["model"] = json!("b"), &["host cpu.model: A a, B b"]);
-        check(&|b| b.qos = "p99<2ms".parse().unwrap(), &["QoS target: A p99 ≤ 1 ms, B p99 ≤ 2 ms"]);
+        check(&|b| b.qos = "p99<2ms".parse().unwrap(), &["QoS target: A windowed p99 ≤ 1 ms, B p99 ≤ 2 ms"]);
         check(&|b| b.qos_basis = units::QosBasis::Windowed, &["judged figure: A raw p99, B windowed p99"]);
         check(&|b| b.version = "0.2.0".into(), &["taillight: A 0.1.0, B 0.2.0"]);
         check(&|b| b.targets[0].cpus = vec![0, 1], &["processors of the server: A not pinned, B 0,1"]);

@@ -5,7 +5,6 @@ use std::thread;
 use results::study::{Cell, X};
 use results::{MaxThroughput, Trial, Verdict};
 use spec::{Load, Spec};
-use units::QosBasis;
 
 use super::progress::{Tracker, Unwatched};
 use super::{Bench, Pair, Point, metrics};
@@ -90,7 +89,7 @@ fn share(point: &Point) -> f64 {
 fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     let figures = metrics::of_trial(trial);
     cell.metrics.extend(figures.into_iter().map(|(metric, value)| (format!("{name}_{metric}"), value)));
-    let basis = experiment.qos.target.basis().unwrap_or(QosBasis::Windowed);
+    let basis = experiment.qos.target.basis();
     let vote = match met(trial, &experiment.qos.target, basis).vote {
         Vote::Pass => Some(1.0),
         Vote::Fail => Some(0.0),

@@ -9,7 +9,7 @@ use spec::{Reset, Spec};
 use super::progress::{Event, Step, Tracker};
 use super::quiet::Places;
 use crate::server::{Looks, is_cell};
-use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus, choose_basis};
+use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -322,7 +322,6 @@ impl Trials {
     ///
     /// Errors: the result cannot be written.
     pub fn finish(mut self, outcome: &Result<(), Error>) -> Result<(Experiment, ResultFolder), Error> {
-        self.settle_basis();
         self.experiment.complete = outcome.is_ok();
         self.experiment.interrupted = outcome.as_ref().err().map(Error::in_short);
         self.save()?;
@@ -337,15 +336,6 @@ impl Trials {
         self.experiment.elapsed_s = self.before_s + self.started.elapsed().as_secs_f64();
         self.folder.save(&self.experiment)?;
         Ok(())
-    }
-
-    /// Fixes what the target judges, once, by what was seen so far.
-    pub fn settle_basis(&mut self) {
-        let experiment = &mut self.experiment;
-        if experiment.qos_basis_reason.is_empty() {
-            (experiment.qos_basis, experiment.qos_basis_reason) =
-                choose_basis(&experiment.qos, &experiment.trials);
-        }
     }
 
     /// An external server tells its version to the generator only.

@@ -35,8 +35,8 @@ pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
     let judged = target.measure().label;
     html! {
         @for measure in metrics.map(Measure::of_metric) {
-            // The judged figure has the large figure above to itself; raw p99 there is called `raw p99`.
-            @if measure.label != judged && !(measure.label == "p99" && judged == "raw p99") {
+            // The judged figure has the large figure above to itself.
+            @if measure.label != judged {
                 (super::half(&capitalized(&measure.label), any_closed(subjects), html! {}, panel(subjects, &measure)))
             }
         }

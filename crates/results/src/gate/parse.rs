@@ -5,7 +5,7 @@ use units::{Nanos, ParseError, Rate, SESSION_PERCENTILE, SessionFigure};
 use super::{Figure, Gate, Limit};
 
 /// All that a gate can ask, for errors.
-const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed_p99 \
+const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed p99 \
                      and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
                      per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \
                      ('rate>=50k'); one operation's as 'get.p99<1ms'; of sessions 'startup.p95<2s', 'rebuffer<1%', \
@@ -69,6 +69,8 @@ fn subject(text: &str) -> Result<(Option<String>, Figure), String> {
 
 fn figure(text: &str) -> Result<Figure, String> {
     let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
+    // As a QoS target may name the figure of all requests.
+    let text = text.strip_prefix("raw p").map_or(text, |_| text["raw".len()..].trim_start());
     if let Some(percentile) = percentile(text) {
         return if percentile > 0.0 && percentile < 100.0 {
             Ok(Figure::Percentile(percentile))

@@ -29,7 +29,6 @@ pub(super) const SESSIONS: Source = source!("openloop/src/judge/sessions.rs");
 /// Which windows its figures rest on.
 pub(super) const FOOTING: Source = source!("openloop/src/judge/footing.rs");
 /// Which p99 a QoS target judges.
-pub(super) const BASIS: Source = source!("lab/src/basis.rs");
 /// Windows of 100 ms.
 pub(super) const WINDOWS: Source = source!("hist/src/windows.rs");
 /// What a trial says to a search.

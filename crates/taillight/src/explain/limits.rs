@@ -91,15 +91,6 @@ const SESSIONS: [Limit; 3] = [
     limit("END", Unit::Share, "ours, because it is short against the sessions, and longer than a step takes"),
 ];
 
-const BASIS: [Limit; 2] = [
-    limit(
-        "DISTURBED",
-        Unit::Share,
-        "ours, because a p99 is decided by 1 % of the requests, which a disturbance of as many windows can be",
-    ),
-    limit("STOLEN", Unit::Share, "ours, because below it steal is a rounding of the kernel's counters"),
-];
-
 const WINDOWS: [Limit; 4] = [
     limit(
         "WINDOW",
@@ -194,11 +185,6 @@ pub(super) fn verdicts() -> Section {
         (constant::FOOTING, &[]),
     ];
     section("Limits of verdicts", "verdicts", &sources)
-}
-
-/// Which p99 a target judges.
-pub(super) fn basis() -> Section {
-    section("From when on a plain p99 is judged windowed", "qos", &[(constant::BASIS, &BASIS)])
 }
 
 /// What sessions can be held to.
@@ -373,7 +359,6 @@ mod tests {
         check(constant::JUDGE, &JUDGE);
         check(constant::SESSIONS, &SESSIONS);
         check(constant::STEADY, &STEADY);
-        check(constant::BASIS, &BASIS);
         check(constant::WINDOWS, &WINDOWS);
         check(constant::VOTE, &VOTE);
         check(constant::BALLOTS, &BALLOTS);
@@ -402,7 +387,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_code() {
-        let all = [verdicts(), basis(), sessions(), windows(), searches(), claims(), probes(), memory()];
+        let all = [verdicts(), sessions(), windows(), searches(), claims(), probes(), memory()];
         let check = |name: &str, expect: &str| {
             let found = all.iter().flat_map(|section| &section.entries).find(|entry| entry.name == name);
             assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");

@@ -343,7 +343,7 @@ impl Bench {
         track: &mut Tracker<'_>,
     ) -> Result<PointPeak, Error> {
         let qos = &experiment.qos.target;
-        let basis = qos.basis().unwrap_or(QosBasis::Windowed);
+        let basis = qos.basis();
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
         let from = self.trials.experiment().trials.len();
@@ -384,7 +384,6 @@ impl Bench {
         late: impl Fn() -> bool,
         track: &mut Tracker<'_>,
     ) -> Result<(), Error> {
-        self.trials.settle_basis();
         let Some(reference) = self.reference() else { return self.trials.save() };
         let result = self.trials.experiment();
         let (qos, basis) = (result.qos.clone(), result.qos_basis);

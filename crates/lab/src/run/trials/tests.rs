@@ -175,7 +175,6 @@ fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
     }
     let ids: Vec<String> = result.trials.iter().map(|trial| format!("{}.hlog", trial.id)).collect();
     assert_eq!(bench.files(), ids);
-    assert!(!result.qos_basis_reason.is_empty());
 }
 
 #[test]
