@@ -6,7 +6,7 @@ use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial
 
 use crate::disturbance::cause;
 use crate::load::LoadUnit;
-use crate::load_point::met;
+use crate::load_point::{met, response_time};
 use crate::measure::Target;
 use crate::number;
 use crate::sessions::{in_words, live_at};
@@ -147,13 +147,11 @@ fn of_one(point: &LoadPoint) -> String {
             live.map_or(String::new(), |live| format!(" ({} live)", number::count(live.round() as u64)));
         return format!("at {offered}{live} {felt}{}", overloaded(point));
     }
-    let figure =
-        |name: &str, value: Option<f64>| value.map(|us| format!("{name} {}", number::micros(Some(us))));
-    let figures = [Metric::P50, Metric::P99, Metric::P999].map(|metric| {
-        let median = point.spread(|trial| metric.of(trial)).map(|spread| spread.median);
-        figure(metric.words(), median)
-    });
-    let mut figures: Vec<String> = figures.into_iter().flatten().collect();
+    let measured = [Metric::P50, Metric::P99, Metric::P999]
+        .into_iter()
+        .filter(|metric| point.spread(|trial| metric.of(trial)).is_some());
+    let mut figures: Vec<String> =
+        measured.map(|metric| format!("{} {}", metric.words(), response_time(point, metric))).collect();
     let mut targets: Vec<f64> = point.trials.iter().flat_map(|t| &t.within).map(|w| w.target_us).collect();
     targets.sort_by(f64::total_cmp);
     // One is an answer, a list is a table.
@@ -205,7 +203,7 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
             let judged = match met(point, target) {
                 Some(true) => Judged::Met,
                 Some(false) => Judged::Missed,
-                None => point.is_hidden().then_some(Judged::Hidden)?,
+                None => (point.is_hidden() || point.is_bounded()).then_some(Judged::Hidden)?,
             };
             Some((point.offered_rps, judged))
         })

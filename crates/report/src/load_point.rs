@@ -1,6 +1,6 @@
 //! What is said of a load, and which of the loads of a sweep are shown one by one.
 
-use results::{LoadPoint, Trial};
+use results::{LoadPoint, Metric, Trial};
 
 use crate::measure::Target;
 use crate::number;
@@ -10,6 +10,14 @@ pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) 
     match (point.spread(&figure), point.at_most(&figure)) {
         (None, Some(us)) => format!("≤ {}", number::micros(Some(us))),
         (spread, _) => number::micros(spread.map(|spread| spread.median)),
+    }
+}
+
+/// A response time in words: one figure where its bounds are close, else both, `1.9–2.7 ms`.
+pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
+    match point.bounds(metric).filter(|bounds| !bounds.is_usable()) {
+        Some(bounds) => number::micros_range(bounds.low_us, bounds.high_us),
+        None => micros(point, |trial| metric.of(trial)),
     }
 }
 

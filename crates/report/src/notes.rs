@@ -29,6 +29,7 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
         }
     }
     notes.extend(rests_on(experiment));
+    notes.extend(withheld(experiment));
     notes.extend(noise(experiment));
     notes
 }
@@ -114,6 +115,17 @@ fn rests_on(experiment: &Experiment) -> Option<String> {
             "The host disturbed {disturbed} of {}; what is said of the server rests on the {usable} that are usable.",
             number::plural(trials.len(), "trial")
         )
+    })
+}
+
+/// How much of the load was not offered while the generator had no processor; `None` where all was.
+fn withheld(experiment: &Experiment) -> Option<String> {
+    let withheld = || experiment.trials.iter().filter_map(|trial| trial.generator.withheld);
+    let arrivals: u64 = withheld().map(|withheld| withheld.arrivals).sum();
+    let all = arrivals + experiment.trials.iter().map(|trial| trial.arrivals.intended).sum::<u64>();
+    (arrivals > 0).then(|| {
+        let share = number::percent(arrivals as f64 / all as f64);
+        format!("{share} of the arrivals were due while the generator had no processor, and were not sent.")
     })
 }
 

@@ -1,4 +1,4 @@
-use crate::{Purpose, Trial, Verdict};
+use crate::{Bounds, Metric, Purpose, Trial, Verdict};
 
 /// The trials of one target at one load.
 #[derive(Clone, Debug)]
@@ -75,6 +75,19 @@ impl<'a> LoadPoint<'a> {
     fn slowed(&self) -> impl Iterator<Item = &'a Trial> {
         let none_usable = self.usable().next().is_none();
         self.trials.iter().copied().filter(move |trial| none_usable && trial.is_only_slowed())
+    }
+
+    /// The medians of both bounds of a figure over the usable trials; `None` where no trial knows them.
+    pub fn bounds(&self, metric: Metric) -> Option<Bounds> {
+        let of = |end: fn(Bounds) -> f64| self.spread(|trial| metric.bounds(trial).map(end));
+        let (low, high) = (of(|bounds| bounds.low_us)?, of(|bounds| bounds.high_us)?);
+        Some(Bounds { low_us: low.median, high_us: high.median })
+    }
+
+    /// Whether generator or host lengthened the response times of every usable trial by more than a figure may be uncertain.
+    pub fn is_bounded(&self) -> bool {
+        let mut usable = self.usable().peekable();
+        usable.peek().is_some() && usable.all(|trial| trial.slowed().is_some())
     }
 
     /// Whether generator or host slowed every trial that could have told something.

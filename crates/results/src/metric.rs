@@ -1,4 +1,4 @@
-use crate::Trial;
+use crate::{Bounds, Trial};
 
 /// A figure of the response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,17 @@ impl Metric {
             Metric::P99 => response_time.p99_us,
             Metric::WindowedP99 => trial.windowed_p99_us,
             Metric::P999 => response_time.p99_9_us,
+        }
+    }
+
+    /// Between what the figure lies without generator and host; `None` of a mean, and where that is not known.
+    pub fn bounds(self, trial: &Trial) -> Option<Bounds> {
+        match self {
+            Metric::Mean => None,
+            Metric::P50 => trial.percentile_bounds(50.0),
+            Metric::P99 => trial.percentile_bounds(99.0),
+            Metric::WindowedP99 => trial.bounds.as_ref()?.windowed_p99,
+            Metric::P999 => trial.percentile_bounds(99.9),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::ink::{Ink, harmless, wrapped};
 use crate::disturbance::remains;
 use crate::headline::headline;
 use crate::load::LoadUnit;
-use crate::load_point::{met, micros};
+use crate::load_point::{met, micros, response_time};
 use crate::measure::Target;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
@@ -121,7 +121,7 @@ fn metrics(felt: &[&Column]) -> &'static [Metric] {
 }
 
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: &[&Column]) -> Vec<String> {
-    let metric = |metric: &Metric| micros(point, |trial| metric.of(trial));
+    let metric = |metric: &Metric| response_time(point, *metric);
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),
         LoadUnit::of_point(point).rate(Some(point.offered_rps)),
@@ -147,6 +147,7 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: 
     cells.push(match met(point, target) {
         Some(true) => "met".into(),
         Some(false) => "missed".into(),
+        None if point.is_bounded() => "undecided".into(),
         None if point.is_slowed() => "not measurable".into(),
         None => number::NONE.into(),
     });
