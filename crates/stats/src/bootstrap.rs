@@ -27,6 +27,12 @@ impl Interval {
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
+
+    /// The interval of a figure from that of its logarithm.
+    #[must_use]
+    pub fn exp(self) -> Interval {
+        Interval { low: self.low.exp(), high: self.high.exp() }
+    }
 }
 
 /// The interval of a statistic of `values` at a `confidence` such as 0.95, by the expanded percentile bootstrap.
