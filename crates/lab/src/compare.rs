@@ -3,7 +3,8 @@
 //! However the two came about, what is made of them is one [`Comparison`], and every ratio is made in one place. What
 //! differs is where the figures are found: [`results()`] takes loads and peaks of two targets, [`studies`] the figures and
 //! claims of two results of one study, [`rerun`] the measurements behind them. Trials that ran in turn within one run are
-//! compared pair by pair, block by block: the machine's drift, which is often larger than what is to be found, cancels.
+//! compared pair by pair, block by block: the machine's drift, which is often larger than what is to be found, cancels, and
+//! a disturbance favours neither side, so that disturbed trials count.
 //! Results of two runs can only be compared by their medians, and a reader is told so. Under 6 repeats there is a range and
 //! no judgement.
 //!
@@ -19,7 +20,7 @@ mod ratio;
 use results::study::{Axis, FigureKind};
 use results::{
     COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, Trial,
-    machine,
+    Verdict, machine,
 };
 use serde_json::Value;
 use units::{SESSION_PERCENTILE, SessionFigure};
@@ -209,17 +210,23 @@ fn notes(
                 .push(format!("{alone} of the {all} loads of {label} have no counterpart and are left out."));
         }
     }
-    let invalid: u32 = pairs.iter().map(Pair::invalid_trials).sum();
+    let invalid: u32 = pairs.iter().map(|pair| pair.invalid_trials(paired)).sum();
     if invalid > 0 {
         notes.push(format!("{invalid} invalid trials were left out."));
     }
     for (label, side) in labels.iter().zip([a, b]) {
         let trials = || side.experiment.trials_of(side.target);
-        let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
-        if disturbed > 0 {
-            let all = trials().count();
+        let all = trials().count();
+        let count = |holds: fn(&Verdict) -> bool| trials().filter(|trial| holds(&trial.verdict)).count();
+        let (disturbed, of_host) = (count(Verdict::is_disturbed), count(Verdict::is_of_host));
+        if paired && disturbed > 0 {
             notes.push(format!(
-                "The host disturbed {disturbed} of the {all} trials of {label}; loads at which it left none cannot be \
+                "{disturbed} of the {all} trials of {label} were disturbed and count all the same: the two ran in turn in \
+                 a random order, so that a disturbance widens an interval and favours neither."
+            ));
+        } else if of_host > 0 {
+            notes.push(format!(
+                "The host disturbed {of_host} of the {all} trials of {label}; loads at which it left none cannot be \
                  compared on this host now."
             ));
         }

@@ -255,7 +255,7 @@ fn table(comparison: &Comparison, figure: &ComparedFigure) -> Markup {
     };
     let name = |place: &Place| html! { (place.name) @if let Some(b) = &place.of_b { " / " (b) } };
     let row = |place: &Place, i: usize| {
-        let (series, point) = place.points[i];
+        let (series, point) = &place.points[i];
         let rows = place.points.len() + usize::from(place.left_out.is_some());
         html! {
             tr.hatched[!(point.a.valid && point.b.valid)] {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial, Verdict};
+use results::{Experiment, Kind, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial, Verdict};
 
 use crate::disturbance::cause;
 use crate::load::LoadUnit;
@@ -59,6 +59,10 @@ pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
     let only = |what: &str| vec![Answer { sentence: Sentence::new(what), not_measurable: false }];
     if experiment.trials.is_empty() && experiment.targets.iter().all(|t| t.peak.is_none()) {
         return only("No trial was completed: there is nothing to say about the server yet");
+    }
+    if let (Kind::CompareLive, [a, b]) = (experiment.kind, &experiment.targets[..]) {
+        // What each met at loads of its own would compare the two by different loads.
+        return only(&format!("{} and {} at the same loads: the comparison has the ratios", b.name, a.name));
     }
     let describes = |trial: &Trial| trial.verdict.is_usable() || trial.verdict.is_of_host();
     if !experiment.trials.is_empty() && !experiment.trials.iter().any(describes) {

@@ -1,5 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Interval, LEVEL, MIN_TO_JUDGE, needed};
 
 use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 
@@ -87,6 +88,12 @@ pub struct ComparedPoint {
     pub share: Option<f64>,
     /// Trials of either side that were invalid, and are left out.
     pub invalid: u32,
+    /// Trials behind a paired ratio that were disturbed, and count all the same.
+    #[serde(default)]
+    pub disturbed: u32,
+    /// The ratio without the pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
+    #[serde(default)]
+    pub undisturbed: Option<Ratio>,
     /// Whether a trial behind it found its server overloaded: its response times are those of the trial's length.
     pub overloaded: bool,
 }
@@ -94,7 +101,7 @@ pub struct ComparedPoint {
 /// A ratio b/a with its spread over repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// The median of the ratios of pairs, or the ratio of two medians.
+    /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
     /// Lower end: of the 95 % interval where `judged`, else the smallest ratio seen; `None` where nothing bounds it.
     pub low: Option<f64>,
@@ -149,6 +156,39 @@ impl Comparison {
     }
 }
 
+/// Ratios this close to 1 are reported as "no difference over 5 %".
+///
+/// Source: this project's choice, about what the drift between two blocks leaves of a ratio.
+const ALIKE: Interval = Interval { low: 0.95, high: 1.05 };
+
+impl Ratio {
+    /// Whether its interval excludes 1.
+    pub fn differs(&self) -> bool {
+        let excludes = self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0);
+        self.judged && self.p_value.is_none_or(|p| p <= LEVEL) && excludes
+    }
+
+    /// Whether its interval lies within ±5 % of 1.
+    pub fn is_alike(&self) -> bool {
+        self.judged
+            && self.low.zip(self.high).is_some_and(|(low, high)| ALIKE.contains(low) && ALIKE.contains(high))
+    }
+
+    /// An estimate of how many more pairs it takes until its interval excludes 1 or lies within ±5 % of it; `None` if it
+    /// does, or if no number of pairs will do.
+    pub fn more(&self) -> Option<u32> {
+        if self.differs() || self.is_alike() {
+            return None;
+        }
+        let log = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
+        let (n, interval) = (self.n as usize, log(self.low?, self.high?));
+        let of = |range: Interval| needed(n, self.value.ln(), interval, range);
+        let alike = of(log(ALIKE.low, ALIKE.high)).filter(|_| ALIKE.contains(self.value));
+        let all = of(log(1.0, 1.0)).into_iter().chain(alike).min()?.max(MIN_TO_JUDGE).max(n + 1);
+        u32::try_from(all - n).ok()
+    }
+}
+
 impl ComparedFigure {
     /// The response times of two targets, load by load.
     pub const LOADS: &str = "loads";
@@ -173,6 +213,23 @@ impl ComparedPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_is_settled_or_says_how_many_pairs_are_missing() {
+        let check = |n: u32, (low, high): (f64, f64), settled: (bool, bool), more: Option<u32>| {
+            let value = f64::midpoint(low.ln(), high.ln()).exp();
+            let (low, high, judged) = (Some(low), Some(high), n >= 6);
+            let ratio = Ratio { value, low, high, n, judged, p_value: None };
+            assert_eq!((ratio.differs(), ratio.is_alike(), ratio.more()), (settled.0, settled.1, more));
+        };
+        check(8, (0.5, 0.8), (true, false), None);
+        check(8, (0.97, 1.04), (false, true), None);
+        // Four times as narrow and then some.
+        check(10, (0.8, 1.05), (false, false), Some(15));
+        // Twice as narrow, it lies within ±5 %; it never excludes 1.
+        check(10, (0.9, 1.0 / 0.9), (false, false), Some(37));
+        check(3, (0.5, 0.8), (false, false), Some(3));
+    }
 
     #[test]
     fn what_lies_in_the_interval_agrees() {

@@ -97,6 +97,13 @@ impl Reason {
         }
     }
 
+    /// Whether the trial's data are right although its timing was disturbed. Disturbances hit contestants that run in a
+    /// random order alike, so that a comparison keeps such trials.
+    pub fn is_disturbance(self) -> bool {
+        use Reason::{GeneratorLag, HostDisturbed, NotSteady, ReceiveLag};
+        matches!(self, GeneratorLag | ReceiveLag | HostDisturbed | NotSteady)
+    }
+
     /// Whether it is one of when requests were sent and responses read, which passes.
     pub fn is_of_time(self) -> bool {
         match self {
@@ -132,10 +139,14 @@ impl Verdict {
         !matches!(self, Verdict::Invalid { .. })
     }
 
-    /// Whether all that was wrong with the trial is when its requests were sent and its responses read: what the server did for each
-    /// of them is not touched by it.
-    pub fn is_only_late(&self) -> bool {
-        self.is_invalid_only_by(Reason::is_of_time)
+    /// Whether the trial is invalid for disturbances of its timing alone.
+    pub fn is_disturbed(&self) -> bool {
+        self.is_invalid_only_by(Reason::is_disturbance)
+    }
+
+    /// Whether the trial's data are right, so that comparisons and claims count it: usable or only disturbed.
+    pub fn is_sound(&self) -> bool {
+        self.is_usable() || self.is_disturbed()
     }
 
     /// Whether a second trial may well be usable: what invalidated this one came from around the server and passes.

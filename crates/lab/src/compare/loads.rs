@@ -62,10 +62,14 @@ impl Pair<'_> {
         self.a.trials.iter().chain(&self.b.trials).any(|trial| trial.sessions.is_some())
     }
 
-    /// Trials of either side that say nothing.
-    pub(super) fn invalid_trials(&self) -> u32 {
-        let invalid = |load: &LoadPoint<'_>| load.trials.len() - load.usable().count();
-        (invalid(self.a) + invalid(self.b)) as u32
+    /// Trials of either side for which this holds.
+    fn count(&self, holds: impl Fn(&Verdict) -> bool) -> u32 {
+        self.a.trials.iter().chain(&self.b.trials).filter(|trial| holds(&trial.verdict)).count() as u32
+    }
+
+    /// Trials of either side that are left out.
+    pub(super) fn invalid_trials(&self, paired: bool) -> u32 {
+        self.count(|verdict| !if paired { verdict.is_sound() } else { verdict.is_usable() })
     }
 
     /// Trials of either side that found the server overloaded.
@@ -74,15 +78,21 @@ impl Pair<'_> {
         trials.filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }
 
-    /// The figure of both that `read` gives and its ratio; neither where no trials of both are usable.
+    /// The figure of both that `read` gives and its ratio; neither if no trials of both count.
+    ///
+    /// Paired, disturbed trials count: what disturbs hits both sides alike, as their order is random. The ratio without
+    /// them stands beside it as a check.
     pub(super) fn compare(&self, read: Read<'_>, paired: bool) -> ComparedPoint {
         let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
         let point = if paired {
-            let pairs = self.in_blocks(read);
+            let pairs = self.in_blocks(read, Verdict::is_sound);
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
             // The drift of the machine is part of either side's spread, and not of the ratio's.
             let bare = |point: Point| Point { low: None, high: None, ..point };
-            ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs))
+            let point = ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs));
+            let disturbed = self.count(Verdict::is_disturbed);
+            let undisturbed = || ratio::paired(&self.in_blocks(read, Verdict::is_usable));
+            ComparedPoint { disturbed, undisturbed: (disturbed > 0).then(undisturbed).flatten(), ..point }
         } else {
             let of = |load: &LoadPoint<'_>| {
                 at(load, &load.usable().filter_map(|trial| value(read, trial)).collect::<Vec<f64>>())
@@ -91,14 +101,14 @@ impl Pair<'_> {
         };
         ComparedPoint {
             share: self.share(),
-            invalid: self.invalid_trials(),
+            invalid: self.invalid_trials(paired),
             overloaded: self.overloaded_trials() > 0,
             ..point
         }
     }
 
-    /// Figures of trials that ran next to each other: the n-th of a block with the other side's n-th.
-    fn in_blocks(&self, read: Read<'_>) -> Vec<(f64, f64)> {
+    /// Figures of trials that ran next to each other and `count`: the n-th of a block with the other side's n-th.
+    fn in_blocks(&self, read: Read<'_>, count: fn(&Verdict) -> bool) -> Vec<(f64, f64)> {
         let nth = |load: &LoadPoint<'_>, i: usize| {
             load.trials[..i].iter().filter(|t| t.block == load.trials[i].block).count()
         };
@@ -108,7 +118,7 @@ impl Pair<'_> {
             let partner = (0..self.b.trials.len()).find(|j| place(self.b, *j) == place(self.a, i));
             let Some(j) = partner else { continue };
             let (left, right) = (self.a.trials[i], self.b.trials[j]);
-            if left.verdict.is_usable() && right.verdict.is_usable() {
+            if count(&left.verdict) && count(&right.verdict) {
                 pairs.extend(value(read, left).zip(value(read, right)));
             }
         }

@@ -29,7 +29,7 @@ fn both(experiment: &Experiment) -> Comparison {
 }
 
 fn invalid() -> Verdict {
-    Verdict::Invalid { reasons: vec![Invalid { reason: Reason::GeneratorLag, detail: "1 ms".into() }] }
+    Verdict::Invalid { reasons: vec![Invalid { reason: Reason::VerifyFailed, detail: "1 value".into() }] }
 }
 
 /// The p99 at every load.
@@ -92,17 +92,25 @@ fn what_sessions_felt_is_compared_in_figures_of_its_own() {
 }
 
 #[test]
-fn what_the_host_disturbed_is_named() {
-    let mut experiment = live(3);
+fn disturbed_trials_count_and_the_ratio_without_them_stands_beside() {
+    let mut experiment = live(9);
     assert!(!both(&experiment).notes.iter().any(|note| note.contains("disturbed")));
-    for trial in experiment.trials.iter_mut().filter(|t| t.target == "sphinx" && t.load_share == Some(0.9)) {
+    let sphinx = experiment.trials.iter_mut().filter(|t| t.target == "sphinx" && t.load_share == Some(0.9));
+    for trial in sphinx.take(2) {
         let detail = "5 ms".into();
         trial.verdict = Verdict::Valid.against(Invalid { reason: Reason::HostDisturbed, detail });
+        trial.all.response_time.p99_us = trial.all.response_time.p99_us.map(|p99| 10.0 * p99);
     }
     let comparison = both(&experiment);
-    let expect = "The host disturbed 3 of the 9 trials of sphinx";
+    let expect = "2 of the 27 trials of sphinx were disturbed and count";
     assert!(comparison.notes.iter().any(|note| note.starts_with(expect)), "{:?}", comparison.notes);
-    assert!(p99(&comparison)[2].ratio.is_none(), "{:?}", p99(&comparison)[2]);
+    let point = &p99(&comparison)[2];
+    let (all, rest) = (point.ratio.unwrap(), point.undisturbed.unwrap());
+    assert_eq!((all.n, rest.n, point.disturbed, point.invalid), (9, 7, 2, 0));
+    // Two of nine pairs widen the interval and do not move the estimate.
+    assert!((all.value - 0.8).abs() < 1e-9 && all.high.unwrap() > 1.0, "{all:?}");
+    assert!((rest.value - 0.8).abs() < 1e-9 && rest.high.unwrap() < 0.81, "{rest:?}");
+    assert!(p99(&comparison)[0].undisturbed.is_none());
 }
 
 #[test]

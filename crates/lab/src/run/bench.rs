@@ -236,7 +236,7 @@ impl Bench {
         self.drift.as_ref()
     }
 
-    /// One trial on each target in turn; `n` tells trials of the same block apart, `again` repeats them.
+    /// One trial on each target in a random order; `n` tells trials of the same block apart, `again` repeats them.
     ///
     /// Returns those of all targets.
     pub(super) fn measure(
@@ -258,13 +258,12 @@ impl Bench {
             Purpose::Single if block == 0 => self.trials.experiment().seed,
             purpose => self.seeds().trial(block, purpose, n),
         };
+        let targets = self.trials.experiment().targets.len();
+        let order = self.seeds().order(block, n, targets);
         let trials = &mut self.trials;
         let from = trials.experiment().trials.len();
-        let targets = trials.experiment().targets.len();
         let ((), drift) = self.hold.during(|| {
-            for turn in 0..targets {
-                // The first one changes, lest the second always find the machine as the first left it.
-                let target = (turn + n + block as usize) % targets;
+            for target in order {
                 let request = Request {
                     target,
                     purpose,

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use results::study::{Point, X};
 use results::{ComparedFigure, ComparedPoint, Comparison};
 
@@ -21,8 +23,9 @@ pub(crate) struct Place<'a> {
     pub name: String,
     /// Side b's, where it is another.
     pub of_b: Option<String>,
-    /// Each series that has something there; none where no trials of both sides are valid.
-    pub points: Vec<(&'a str, &'a ComparedPoint)>,
+    /// Each series that has something there, and below it the ratio without disturbed trials; none where no trials of both
+    /// sides are valid.
+    pub points: Vec<(String, Cow<'a, ComparedPoint>)>,
     /// What was left out there, in words.
     pub left_out: Option<String>,
 }
@@ -101,7 +104,8 @@ pub(crate) fn places(figure: &ComparedFigure) -> Vec<Place<'_>> {
     let is_there = |point: &Point| point.y.is_some() || point.label.is_some();
     let at = |x: &X| {
         let here = || points().filter(|(_, point)| point.a.x == *x);
-        let shown: Vec<_> = here().filter(|(_, point)| is_there(&point.a) || is_there(&point.b)).collect();
+        let there = here().filter(|(_, point)| is_there(&point.a) || is_there(&point.b));
+        let shown: Vec<_> = there.flat_map(|(name, point)| with_check(name, point)).collect();
         let nothing = (shown.is_empty()).then(|| "no valid trials on both sides".to_owned());
         let most = here().max_by_key(|(_, point)| point.invalid)?.1;
         let said: Vec<String> = nothing.into_iter().chain(left_out(most)).collect();
@@ -111,6 +115,24 @@ pub(crate) fn places(figure: &ComparedFigure) -> Vec<Place<'_>> {
     };
     let places = quantity::places(&figure.x, points().map(|(_, point)| &point.a.x));
     places.into_iter().filter_map(at).collect()
+}
+
+/// A point, and below it its ratio without the disturbed trials.
+fn with_check<'a>(name: &str, point: &'a ComparedPoint) -> Vec<(String, Cow<'a, ComparedPoint>)> {
+    let bare = |point: &Point| Point { x: point.x.clone(), ..Point::default() };
+    let check = point.undisturbed.map(|ratio| {
+        let (a, b) = (bare(&point.a), bare(&point.b));
+        (
+            format!("without {} disturbed", point.disturbed),
+            Cow::Owned(ComparedPoint { a, b, ratio: Some(ratio), ..ComparedPoint::default() }),
+        )
+    });
+    [(name.to_owned(), Cow::Borrowed(point))].into_iter().chain(check).collect()
+}
+
+/// `without 2 disturbed trials`.
+pub(super) fn without(point: &ComparedPoint) -> String {
+    format!("without {}", number::plural(point.disturbed as usize, "disturbed trial"))
 }
 
 /// What the place of `point` is called: side a's, behind the share of the maximum.

@@ -48,7 +48,8 @@ fn grid(comparison: &Comparison, figure: &ComparedFigure) -> Grid {
         let mut name = place.name;
         for (series, point) in place.points {
             let valid = point.a.valid && point.b.valid;
-            let row = [std::mem::take(&mut name)].into_iter().chain(cells(comparison, figure, series, point));
+            let row =
+                [std::mem::take(&mut name)].into_iter().chain(cells(comparison, figure, &series, &point));
             grid.row(if valid { Tone::Plain } else { Tone::Bad }, row.collect());
         }
         if let Some(left_out) = place.left_out {

@@ -539,7 +539,19 @@ pub fn comparison(experiment: &Experiment) -> Comparison {
         });
         let overloaded = a.iter().chain(&b).any(|t| matches!(t.verdict, Verdict::Overloaded { .. }));
         let invalid = a.len() as u32 - usable(&a) + b.len() as u32 - usable(&b);
-        ComparedPoint { a: one, b: two, ratio, share: Some(share), invalid, overloaded }
+        let disturbed = if step == 7 && metric == Metric::P99 { 2 } else { 0 };
+        let undisturbed =
+            ratio.filter(|_| disturbed > 0).map(|ratio| Ratio { n: n.saturating_sub(2), ..ratio });
+        ComparedPoint {
+            a: one,
+            b: two,
+            ratio,
+            share: Some(share),
+            invalid,
+            disturbed,
+            undisturbed,
+            overloaded,
+        }
     };
     let response_times = ComparedFigure {
         id: ComparedFigure::LOADS.into(),
