@@ -1,7 +1,8 @@
 //! Whether the claims of a study hold in what was measured.
 //!
-//! Whatever says *differs* rests on a paired sign-flip test over the blocks, corrected for all comparisons of the study
-//! (Holm): a claim that is missed by less than chance can make is "not measurable here", with its figures.
+//! A claim is a range for the centre of figures, of which each block gives one. It is *reproduced* if the interval over the
+//! blocks lies within the range, *differs* if it lies outside, and is *open* otherwise, with about how many more blocks
+//! would tell. Intervals and tests are those of the signed-rank test, corrected for all claims of the study (Holm).
 
 mod evidence;
 mod words;
@@ -9,146 +10,142 @@ mod words;
 use std::collections::BTreeMap;
 
 use results::study::{ClaimResult, ClaimVerdict, Effort};
-use stats::{MIN_TO_JUDGE, holm};
+use stats::{LEVEL, holm};
 
 use super::claim::Claim;
 use super::summary::Cells;
-use evidence::{Evidence, Finding};
+use evidence::{Evidence, Found};
 
-/// The level of a test.
-///
-/// Source: the usual 5 %, after correction for the number of comparisons.
-pub(super) const LEVEL: f64 = 0.05;
+/// More blocks than this are not counted.
+const MANY: usize = 1000;
 
-/// Judges every claim; `lacking` says of some why this host cannot tell.
+/// Claims that the cells do not decide, each with the reason.
+#[derive(Debug, Default)]
+pub(super) struct Unjudged {
+    /// Hardware or a program is missing.
+    pub(super) lacking: BTreeMap<String, String>,
+    /// Some of their places were planned and not measured.
+    pub(super) unmeasured: BTreeMap<String, String>,
+}
+
+/// Judges every claim.
 pub(super) fn judge(
     claims: &[Claim],
     effort: Effort,
     cells: Cells<'_>,
-    lacking: &BTreeMap<String, String>,
+    unjudged: &Unjudged,
 ) -> Vec<ClaimResult> {
-    let evidence: Vec<Option<Evidence>> = claims
+    let evidence: Vec<Result<Evidence, Judged>> = claims
         .iter()
-        .map(|claim| {
-            let asked = claim.is_for(effort) && !lacking.contains_key(&claim.id);
-            asked.then(|| evidence::of(&claim.check, claim.bound, cells))
+        .map(|claim| match why_not(claim, effort, unjudged) {
+            Some(why_not) => Err(why_not),
+            None => Ok(evidence::of(&claim.check, cells)),
         })
         .collect();
-    let all: Vec<f64> = evidence.iter().flatten().flat_map(|evidence| evidence.p_values()).collect();
-    let mut corrected = holm(&all).into_iter();
+    let tested = evidence.iter().flatten().map(|evidence| &evidence.all).filter(|found| found.is_tested());
+    let p_values: Vec<f64> = tested.map(two_sided).collect();
+    let level = LEVEL / p_values.len().max(1) as f64;
+    let mut corrected = holm(&p_values).into_iter();
     claims
         .iter()
-        .zip(&evidence)
+        .zip(evidence)
         .map(|(claim, evidence)| {
-            let own: Vec<f64> = match evidence {
-                Some(evidence) => corrected.by_ref().take(evidence.p_values().len()).collect(),
-                None => Vec::new(),
+            let (judged, measured, p_value) = match evidence {
+                Err(judged) => (judged, String::new(), None),
+                Ok(evidence) => {
+                    let p_value = evidence.all.is_tested().then(|| corrected.next()).flatten();
+                    (verdict(&evidence, p_value, level), evidence.words, p_value)
+                }
             };
-            let Judged { verdict, reason, host_disturbed } = match evidence {
-                Some(evidence) => verdict(evidence, &own),
-                None => Judged::not_measurable(why_not(claim, effort, lacking)),
-            };
-            let measured = evidence.as_ref().map_or(String::new(), |evidence| evidence.words.clone());
-            // Of what is missed one comparison must show it, of what holds each.
-            let missed = evidence.as_ref().is_some_and(|evidence| evidence.finding == Finding::Missed);
-            let decides = if missed { f64::min } else { f64::max };
             ClaimResult {
                 id: claim.id.clone(),
                 text: claim.text.clone(),
                 source: claim.source.clone(),
-                verdict,
+                verdict: judged.verdict,
                 measured,
-                reason,
-                p_value: own.iter().copied().reduce(decides),
-                host_disturbed,
+                reason: judged.reason,
+                p_value,
+                host_disturbed: judged.host_disturbed,
             }
         })
         .collect()
 }
 
-fn why_not(claim: &Claim, effort: Effort, lacking: &BTreeMap<String, String>) -> String {
-    match lacking.get(&claim.id) {
-        Some(reason) => reason.clone(),
-        None if effort == Effort::Smoke => {
-            "the smoke run looks whether the study runs; its figures mean nothing".into()
-        }
-        None => format!("the {} run does not measure what it takes; use --full", effort.words()),
+fn two_sided(found: &Found) -> f64 {
+    (2.0 * found.p_holds().min(found.p_fails())).min(1.0)
+}
+
+/// Why a claim is not judged by the cells; `None` if it is.
+fn why_not(claim: &Claim, effort: Effort, unjudged: &Unjudged) -> Option<Judged> {
+    if let Some(reason) = unjudged.lacking.get(&claim.id) {
+        return Some(Judged::new(ClaimVerdict::NotMeasurable, reason.clone()));
     }
+    let reason = match effort {
+        _ if claim.is_for(effort) => unjudged.unmeasured.get(&claim.id)?.clone(),
+        Effort::Smoke => "the smoke run only shows that the study runs; its figures mean nothing".into(),
+        effort => format!("the {} run does not measure what it takes; use --full", effort.words()),
+    };
+    Some(Judged::new(ClaimVerdict::Open, reason))
 }
 
 /// What came of a claim, and why.
 struct Judged {
     verdict: ClaimVerdict,
     reason: String,
-    /// Whether it is the host that kept it from being judged.
+    /// Whether it is open and the host disturbed some of its trials.
     host_disturbed: bool,
 }
 
 impl Judged {
-    fn not_measurable(reason: String) -> Judged {
-        Judged { verdict: ClaimVerdict::NotMeasurable, reason, host_disturbed: false }
-    }
-
-    /// Too few repeats are left of it; that is the host's doing where it disturbed some.
-    fn too_few(evidence: &Evidence, reason: String) -> Judged {
-        let lost = &evidence.lost.words;
-        if lost.is_empty() {
-            return Judged::not_measurable(reason);
-        }
-        let reason = format!("not measurable on this host now: {reason}; {lost}");
-        Judged { host_disturbed: true, ..Judged::not_measurable(reason) }
+    fn new(verdict: ClaimVerdict, reason: String) -> Judged {
+        Judged { verdict, reason, host_disturbed: false }
     }
 }
 
-/// What the evidence says, in words, with the p-values after correction.
-fn verdict(evidence: &Evidence, corrected: &[f64]) -> Judged {
-    let worst = corrected.iter().copied().fold(0.0, f64::max);
-    let least = corrected.iter().copied().fold(1.0, f64::min);
-    let blocks = evidence.blocks();
-    let judged = |verdict, reason| Judged { verdict, reason, host_disturbed: false };
-    if evidence.lost.too_many {
-        let quiet = if evidence.lost.words.is_empty() { "" } else { "; measure again on a quiet host" };
-        let reason = format!("too few measurements are left to judge it{quiet}");
-        return Judged::too_few(evidence, reason);
+/// What the evidence says, with its p-value after correction, and the level of intervals that the correction leaves.
+fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> Judged {
+    let found = &evidence.all;
+    if let Some(missing) = &found.missing {
+        return Judged::new(ClaimVerdict::NotMeasurable, missing.clone());
     }
-    match evidence.finding {
-        Finding::Nothing => Judged::too_few(evidence, "what it compares was not measured".to_owned()),
-        Finding::Holds => judged(ClaimVerdict::Reproduced, "the medians keep to it".to_owned()),
-        Finding::Wide if evidence.n < MIN_TO_JUDGE => {
-            let reason = format!(
-                "{} repeats are too few for an interval, which has to keep to it ({MIN_TO_JUDGE} or more are needed); use --full",
-                evidence.n
-            );
-            Judged::too_few(evidence, reason)
-        }
-        Finding::Wide => {
-            Judged::not_measurable("what it may be by chance reaches beyond what is claimed".into())
-        }
-        Finding::HoldsIfTested | Finding::Missed if corrected.is_empty() => {
-            let reason = format!(
-                "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",
-                evidence.n
-            );
-            Judged::too_few(evidence, reason)
-        }
-        // It speaks of every one of its places.
-        Finding::HoldsIfTested if !evidence.untested.is_empty() => {
-            let reason = format!(
-                "too few repeats to test it at {} ({MIN_TO_JUDGE} or more are needed at each place)",
-                evidence.untested.join(", ")
-            );
-            Judged::too_few(evidence, reason)
-        }
-        Finding::HoldsIfTested if worst <= LEVEL => {
-            judged(ClaimVerdict::Reproduced, words::test(worst, blocks))
-        }
-        Finding::HoldsIfTested => {
-            Judged::not_measurable(format!("it points that way, but {}", words::accident(worst, blocks)))
-        }
-        Finding::Missed if least <= LEVEL => judged(ClaimVerdict::Differs, words::test(least, blocks)),
-        Finding::Missed => {
-            Judged::not_measurable(format!("it is missed, but {}", words::accident(least, blocks)))
-        }
+    let open = |reason: String| Judged {
+        host_disturbed: evidence.undisturbed.is_some(),
+        ..Judged::new(ClaimVerdict::Open, reason)
+    };
+    let Some(p) = corrected.filter(|p| *p <= LEVEL) else {
+        let (why, more) = found.open(level);
+        return open(match more {
+            None => format!("{why}; the estimate lies on that bound, so that more blocks may not tell"),
+            Some(more) if more > MANY => format!("{why}; more than {MANY} more blocks would be needed"),
+            Some(more) => {
+                format!("{why}; about {more} more {} would tell", if more == 1 { "block" } else { "blocks" })
+            }
+        });
+    };
+    let holds = found.p_holds() <= found.p_fails();
+    if let Some(why) = evidence.undisturbed.as_ref().and_then(|rest| contradiction(rest, holds, evidence)) {
+        return open(why.into());
+    }
+    let verdict = if holds { ClaimVerdict::Reproduced } else { ClaimVerdict::Differs };
+    Judged::new(verdict, words::test(p, found.blocks()))
+}
+
+/// Why a verdict does not stand beside the trials without the disturbed ones; `None` if it does.
+fn contradiction(rest: &Found, holds: bool, evidence: &Evidence) -> Option<&'static str> {
+    let opposite = if holds { rest.p_fails() } else { rest.p_holds() };
+    if opposite <= LEVEL / 2.0 {
+        return Some("the trials without the disturbed ones show the opposite");
+    }
+    if !evidence.is_absolute {
+        return None;
+    }
+    // A disturbance moves a figure such as a response time, and what the host did is not the server's.
+    match rest.keeps() {
+        None => Some("every trial was disturbed, and a disturbance moves such a figure"),
+        Some(keeps) if keeps != holds => Some(
+            "the trials without the disturbed ones point the other way, and a disturbance moves such a figure",
+        ),
+        Some(_) => None,
     }
 }
 

@@ -9,7 +9,7 @@ use spec::Spec;
 
 use super::claim::Claim;
 use super::facts::Facts;
-use super::judge::judge;
+use super::judge::{Unjudged, judge};
 use super::summary::Cells;
 use super::{Definition, DefinitionError};
 use crate::run::{Plan, Setup, client_knob_names, knob_names};
@@ -83,13 +83,12 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
     let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
     record.figures = definition.figures(cells);
     record.tables = definition.tables(cells);
-    let mut lacking = record.claims_not_measurable.clone();
-    for claim in &definition.claims {
-        if let Some(why) = unmeasured(record, claim, cells) {
-            lacking.entry(claim.id.clone()).or_insert(why);
-        }
-    }
-    record.claims = judge(&definition.claims, record.effort, cells, &lacking);
+    let why = |claim: &Claim| Some((claim.id.clone(), unmeasured(record, claim, cells)?));
+    let unjudged = Unjudged {
+        lacking: record.claims_not_measurable.clone(),
+        unmeasured: definition.claims.iter().filter_map(why).collect(),
+    };
+    record.claims = judge(&definition.claims, record.effort, cells, &unjudged);
     let repeated = repeated(&record.cells);
     record.notes.retain(|note| !note.starts_with(REPEATED));
     record.notes.extend(repeated);

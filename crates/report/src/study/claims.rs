@@ -5,28 +5,21 @@ use results::study::{ClaimResult, ClaimVerdict};
 use crate::number;
 use crate::page;
 
-const VERDICTS: [ClaimVerdict; 3] =
-    [ClaimVerdict::Reproduced, ClaimVerdict::Differs, ClaimVerdict::NotMeasurable];
-
-/// How many claims have each verdict.
-fn tally(study: &Study) -> [(ClaimVerdict, usize); 3] {
-    VERDICTS.map(|verdict| (verdict, study.claims.iter().filter(|claim| claim.verdict == verdict).count()))
-}
-
-/// `4 of 6 claims reproduced, 1 differs, 1 not measurable here`.
+/// `4 of 7 claims reproduced, 1 differs, 1 open, 1 not measurable here`.
 pub(crate) fn tally_words(study: &Study) -> String {
     if study.claims.is_empty() {
         return "No claim was judged".into();
     }
-    let [(_, reproduced), (_, differ), (_, unmeasured)] = tally(study);
-    let mut words = format!("{reproduced} of {} reproduced", number::plural(study.claims.len(), "claim"));
-    if differ > 0 {
-        words.push_str(&format!(", {differ} {}", if differ == 1 { "differs" } else { "differ" }));
-    }
-    if unmeasured > 0 {
-        words.push_str(&format!(", {unmeasured} not measurable here"));
-    }
-    words
+    let count = |verdict: ClaimVerdict| study.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let words = |verdict: ClaimVerdict| match (verdict, count(verdict)) {
+        (ClaimVerdict::Reproduced, n) => {
+            Some(format!("{n} of {} reproduced", number::plural(study.claims.len(), "claim")))
+        }
+        (_, 0) => None,
+        (ClaimVerdict::Differs, n) if n > 1 => Some(format!("{n} differ")),
+        (verdict, n) => Some(format!("{n} {}", verdict.words())),
+    };
+    ClaimVerdict::ALL.into_iter().filter_map(words).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn claims(study: &Study) -> Markup {
@@ -57,15 +50,19 @@ fn row(claim: &ClaimResult) -> Markup {
     }
 }
 
-/// The verdict in words, which name the host where another run may judge the claim.
+/// The verdict in words. Results of earlier versions name the host where it kept a claim from being judged.
 pub(crate) fn words(claim: &ClaimResult) -> &'static str {
-    if claim.host_disturbed { "not measurable on this host now" } else { claim.verdict.words() }
+    match claim.verdict {
+        ClaimVerdict::NotMeasurable if claim.host_disturbed => "not measurable on this host now",
+        verdict => verdict.words(),
+    }
 }
 
 pub(crate) fn class(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Reproduced => "verdict-reproduced",
         ClaimVerdict::Differs => "verdict-differs",
+        ClaimVerdict::Open => "verdict-open",
         ClaimVerdict::NotMeasurable => "verdict-not-measurable",
     }
 }
@@ -76,7 +73,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_counted() {
-        use ClaimVerdict::{Differs, NotMeasurable, Reproduced};
+        use ClaimVerdict::{Differs, NotMeasurable, Open, Reproduced};
         let check = |verdicts: &[ClaimVerdict], expect: &str| {
             let claim = |&verdict: &ClaimVerdict| ClaimResult {
                 id: String::new(),
@@ -94,8 +91,8 @@ mod tests {
         check(&[], "No claim was judged");
         check(&[Reproduced], "1 of 1 claim reproduced");
         check(
-            &[Reproduced, Differs, NotMeasurable],
-            "1 of 3 claims reproduced, 1 differs, 1 not measurable here",
+            &[Reproduced, Differs, Open, Open, NotMeasurable],
+            "1 of 5 claims reproduced, 1 differs, 2 open, 1 not measurable here",
         );
         check(&[Differs, Differs], "0 of 2 claims reproduced, 2 differ");
     }

@@ -35,7 +35,7 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
         parts.push(match claim.verdict {
             ClaimVerdict::Reproduced => text,
             ClaimVerdict::Differs => ink.bad(&text),
-            ClaimVerdict::NotMeasurable => ink.warn(&text),
+            ClaimVerdict::Open | ClaimVerdict::NotMeasurable => ink.warn(&text),
         });
         if !claim.reason.is_empty() {
             let reason = wrapped(&harmless(&claim.reason), width.saturating_sub(4), 4);

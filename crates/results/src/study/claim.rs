@@ -16,11 +16,11 @@ pub struct ClaimResult {
     pub measured: String,
     /// Why that is the verdict; what is missing where it could not be judged.
     pub reason: String,
-    /// The chance of a difference as large as that by accident, after correction for the number of comparisons in
-    /// the study; `None` where the claim compares nothing or there were too few pairs.
+    /// The two-sided p-value of the verdict after Holm's correction for the claims of the study; `None` if there were too
+    /// few blocks for a test.
     #[serde(default)]
     pub p_value: Option<f64>,
-    /// Whether it could not be judged because the host disturbed what was measured: another run may judge it.
+    /// Whether it is not judged and the host disturbed some of its trials: on a quieter host fewer blocks would do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_disturbed: bool,
 }
@@ -29,20 +29,27 @@ pub struct ClaimResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// It holds.
+    /// It holds: the interval over the blocks lies within what is claimed.
     Reproduced,
-    /// It does not.
+    /// It does not: the interval lies outside.
     Differs,
-    /// This machine, or this run of the study, cannot tell.
+    /// The interval reaches across a bound of the claim, or there are too few blocks for one: more blocks would tell.
+    Open,
+    /// Hardware or a program is missing. In results of earlier versions also: too few blocks, or a disturbed host.
     NotMeasurable,
 }
 
 impl ClaimVerdict {
+    /// All verdicts, in the order of reports.
+    pub const ALL: [ClaimVerdict; 4] =
+        [ClaimVerdict::Reproduced, ClaimVerdict::Differs, ClaimVerdict::Open, ClaimVerdict::NotMeasurable];
+
     /// As pages and tables print it.
     pub fn words(self) -> &'static str {
         match self {
             ClaimVerdict::Reproduced => "reproduced",
             ClaimVerdict::Differs => "differs",
+            ClaimVerdict::Open => "open",
             ClaimVerdict::NotMeasurable => "not measurable here",
         }
     }

@@ -44,7 +44,7 @@ pub(super) const PEAK: Source = source!("lab/src/search/peak.rs");
 /// What runs a plan.
 pub(super) const RUNNER: Source = source!("lab/src/run/runner.rs");
 /// What judges the claims of a study.
-pub(super) const CLAIMS: Source = source!("lab/src/study/judge.rs");
+pub(super) const CLAIMS: Source = source!("stats/src/paired.rs");
 /// The slots of probes.
 pub(super) const SLOTS: Source = source!("probes/src/slots.rs");
 /// The samples of the probe of processors.

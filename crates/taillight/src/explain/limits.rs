@@ -250,7 +250,7 @@ pub(super) fn claims() -> Section {
         value: Some(stats::MIN_TO_JUDGE.to_string()),
         meaning: "The blocks from which on a difference is tested.".into(),
         source:
-            "ours, because six that agree have p = 0.031 by the sign-flip test, and five cannot reach 5 %"
+            "ours, because six that agree have p = 0.031 by the signed-rank test, and five cannot reach 5 %"
                 .into(),
         ..Entry::default()
     });

@@ -19,7 +19,7 @@ pub(crate) struct CheckArgs {
     /// The study whose claims are judged [default: the one of the same name].
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if the host kept one from being judged.
+    /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if one is open and the host disturbed it.
     #[arg(long)]
     gate: bool,
 }
@@ -37,8 +37,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if args.gate { gate(&study, &definition) } else { ExitCode::SUCCESS })
 }
 
-/// Whether every claim is as it is expected. One that cannot be judged here fails nothing; one that the host kept from being
-/// judged is unknown.
+/// Whether every claim is as it is expected. One that is not measurable or open fails nothing; one that is open and that the
+/// host disturbed is unknown.
 pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
     let expected =
         |id: &str| definition.claims.iter().find(|known| known.id == id).map(|known| known.expected);

@@ -43,7 +43,7 @@ pub(crate) struct StudyRunArgs {
     /// Print what would be measured and how long it takes, and measure nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if the host kept one from being judged.
+    /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if one is open and the host disturbed it.
     #[arg(long)]
     gate: bool,
     /// Have the servers started on another machine, where 'taillight agent --role server' runs. Knobs of

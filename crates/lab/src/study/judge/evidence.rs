@@ -4,163 +4,242 @@ use std::collections::BTreeMap;
 
 use results::Verdict;
 use results::study::{Cell, X};
-use stats::{MIN_TO_JUDGE, Spread, median, sign_flip_test};
+use stats::{Interval, LEVEL, MIN_TO_JUDGE, SignedRank, fewest, median};
 
 use super::super::claim::{Check, Spot};
 use super::super::summary::{Cells, Summary, is_of_no_time, is_overloaded, stands};
-use super::words::{figure, spread};
+use super::words::{figure, figures};
 use crate::run::ADVICE_USED;
+
+/// By how much a step may fall short of a rising or falling curve: differences below are none that matters.
+///
+/// Source: the 5 % below which a comparison reports no difference.
+const STEP: f64 = 1.05;
 
 /// What was found about a claim.
 pub(super) struct Evidence {
-    pub(super) finding: Finding,
-    /// The figures.
+    /// All trials whose data are right, disturbed ones included.
+    pub(super) all: Found,
+    /// The same without the disturbed trials; `None` if no trial was disturbed.
+    pub(super) undisturbed: Option<Found>,
+    /// Whether the claim is about a figure itself, which a disturbance moves, instead of a comparison.
+    pub(super) is_absolute: bool,
+    /// The figures in words.
     pub(super) words: String,
-    /// Blocks behind it.
-    pub(super) n: usize,
-    /// Places that the claim speaks of and that have too few blocks to be tested, each with their number.
-    pub(super) untested: Vec<String>,
-    /// What was lost of it.
-    pub(super) lost: Lost,
-    /// The differences, block by block, of each comparison: their signs are what is tested.
-    differences: Vec<Vec<f64>>,
-    /// Comparisons among which those were chosen by what they show: they count in the correction, and show nothing.
-    passed_over: usize,
 }
 
-/// The measurements behind a claim that are invalid.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lost {
-    /// The places where the host disturbed some with their numbers, in words; empty where there are none.
-    pub(super) words: String,
-    /// Whether too few are left at some place that the claim speaks of, for whatever reason.
-    pub(super) too_many: bool,
+/// What the trials of one selection say.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What is measured, in words.
+    subject: String,
+    /// Its figures, in words.
+    figures: String,
+    /// What is claimed of it, in words.
+    claimed: String,
+    /// All of which must hold for the claim to hold.
+    pub(super) comparisons: Vec<Comparison>,
+    /// Hardware or a program that is missing, in words.
+    pub(super) missing: Option<String>,
 }
 
-/// Which way the figures point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
-    /// There are no figures.
-    Nothing,
-    /// The medians keep to the claim, which asks for no more.
-    Holds,
-    /// They keep to it, and it says that a difference is there: every comparison must show it.
-    HoldsIfTested,
-    /// What they may be by chance does not keep to a bound that the claim has for all of that.
-    Wide,
-    /// They do not: some comparison must show it.
-    Missed,
+/// One figure of each block, and the range that the claim gives its centre.
+pub(super) struct Comparison {
+    /// `None` if nothing was measured.
+    ranks: Option<SignedRank>,
+    claimed: Interval,
+    /// Whether both are logarithms.
+    of_logs: bool,
 }
 
-/// The seed of tests with so many blocks that not all signs are tried.
-const SEED: u64 = 0x636c_6169_6d73;
-
-impl Evidence {
-    fn nothing() -> Evidence {
-        Evidence::of(Finding::Nothing, String::new(), 0, Vec::new())
+impl Comparison {
+    /// Of values that are compared by their logarithms, as those of ratios.
+    fn of_ratios(ratios: &[f64], least: Option<f64>, most: Option<f64>) -> Comparison {
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        let claimed = range(least.map(f64::ln), most.map(f64::ln));
+        Comparison { ranks: SignedRank::of(&logs), claimed, of_logs: true }
     }
 
-    fn of(finding: Finding, words: String, n: usize, differences: Vec<Vec<f64>>) -> Evidence {
-        Evidence {
-            finding,
-            words,
-            n,
-            untested: Vec::new(),
-            lost: Lost::default(),
-            differences,
-            passed_over: 0,
+    /// Of values that may be 0 or negative.
+    fn of_differences(values: &[f64], least: Option<f64>, most: Option<f64>) -> Comparison {
+        Comparison { ranks: SignedRank::of(values), claimed: range(least, most), of_logs: false }
+    }
+
+    /// By logarithms if the values allow, as most figures are skewed.
+    fn of_values(values: &[f64], least: Option<f64>, most: Option<f64>) -> Comparison {
+        let positive = values.iter().all(|value| *value > 0.0);
+        let has_logs = positive && least.into_iter().chain(most).all(|bound| bound >= 0.0);
+        if has_logs {
+            Comparison::of_ratios(values, least, most)
+        } else {
+            Comparison::of_differences(values, least, most)
         }
     }
 
-    /// The chance of each comparison by accident; none where there are too few blocks.
-    pub(super) fn p_values(&self) -> Vec<f64> {
-        let mut tested: Vec<f64> = self.differences.iter().filter_map(|d| p_value(d)).collect();
-        if !tested.is_empty() {
-            tested.resize(tested.len() + self.passed_over, 1.0);
-        }
-        tested
+    fn n(&self) -> usize {
+        self.ranks.as_ref().map_or(0, SignedRank::n)
     }
 
-    /// The fewest blocks behind a comparison that was tested; where none was, behind the figures.
+    /// The figure with its interval, `1.23 (1.1 to 1.3, n = 7)`.
+    fn words(&self) -> String {
+        let Some(ranks) = &self.ranks else { return "nothing".into() };
+        figures(self.plain(ranks.estimate()), ranks.interval(LEVEL).map(|ends| self.ends(ends)), {
+            (self.ends(ranks.range()), ranks.n())
+        })
+    }
+
+    fn plain(&self, value: f64) -> f64 {
+        if self.of_logs { value.exp() } else { value }
+    }
+
+    fn ends(&self, interval: Interval) -> Interval {
+        if self.of_logs { interval.exp() } else { interval }
+    }
+
+    /// Whether its estimate lies within what is claimed.
+    fn keeps(&self) -> bool {
+        self.ranks.as_ref().is_some_and(|ranks| self.claimed.contains(ranks.estimate()))
+    }
+
+    /// The interval at `level` in words, and about how many more blocks it takes until it lies within what is claimed or
+    /// outside; `None` if no number does.
+    fn open(&self, level: f64) -> (String, Option<usize>) {
+        let few = |n: usize| {
+            let words = format!("{n} blocks are too few for an interval at {}", percent(level));
+            (words, Some(fewest(level).saturating_sub(n).max(1)))
+        };
+        let Some(ranks) = &self.ranks else { return few(0) };
+        let Some(interval) = ranks.interval(level) else {
+            let (words, least) = few(ranks.n());
+            let needed = ranks.needed(self.claimed, level);
+            return (words, least.max(needed.map(|all| all.saturating_sub(ranks.n()))));
+        };
+        let Interval { low, high } = self.ends(interval);
+        let words = format!(
+            "the interval at {}, {} to {}, reaches across a bound of what is claimed",
+            percent(level),
+            figure(low),
+            figure(high)
+        );
+        let needed = ranks.needed(self.claimed, level);
+        (words, needed.map(|all| all.saturating_sub(ranks.n()).max(1)))
+    }
+}
+
+/// A level of 0.05 as a confidence: `95 %`.
+fn percent(level: f64) -> String {
+    format!("{} %", figure(100.0 * (1.0 - level)))
+}
+
+fn range(least: Option<f64>, most: Option<f64>) -> Interval {
+    Interval { low: least.unwrap_or(f64::NEG_INFINITY), high: most.unwrap_or(f64::INFINITY) }
+}
+
+impl Found {
+    fn of(subject: String, claimed: String, comparisons: Vec<Comparison>) -> Found {
+        let figures = comparisons.iter().map(Comparison::words).collect::<Vec<_>>().join("; ");
+        Found { subject, figures, claimed, comparisons, missing: None }
+    }
+
+    /// Whether it has a comparison that can be tested.
+    pub(super) fn is_tested(&self) -> bool {
+        self.blocks() >= MIN_TO_JUDGE
+    }
+
+    /// The most blocks behind a comparison.
     pub(super) fn blocks(&self) -> usize {
-        let tested = self.differences.iter().filter(|differences| p_value(differences).is_some());
-        tested.map(Vec::len).min().unwrap_or(self.n)
+        self.comparisons.iter().map(Comparison::n).max().unwrap_or(0)
+    }
+
+    /// The one-sided p-value for "the claim holds": all comparisons must.
+    pub(super) fn p_holds(&self) -> f64 {
+        let p = |one: &Comparison| one.ranks.as_ref().map_or(1.0, |ranks| ranks.p_within(one.claimed));
+        self.comparisons.iter().map(p).reduce(f64::max).unwrap_or(1.0)
+    }
+
+    /// The one-sided p-value for "the claim does not hold": one comparison is enough, corrected for their number.
+    pub(super) fn p_fails(&self) -> f64 {
+        let p = |one: &Comparison| one.ranks.as_ref().map_or(1.0, |ranks| ranks.p_outside(one.claimed));
+        let least = self.comparisons.iter().map(p).fold(1.0, f64::min);
+        (least * self.comparisons.len() as f64).min(1.0)
+    }
+
+    /// Whether its estimates keep to the claim; `None` if there are none.
+    pub(super) fn keeps(&self) -> Option<bool> {
+        let measured = self.blocks() > 0;
+        measured.then(|| self.comparisons.iter().all(Comparison::keeps))
+    }
+
+    /// Why it is open at `level`, and about how many more blocks would settle it.
+    pub(super) fn open(&self, level: f64) -> (String, Option<usize>) {
+        let unsettled = |one: &&Comparison| {
+            one.ranks.as_ref().is_none_or(|ranks| ranks.p_within(one.claimed) > level / 2.0)
+        };
+        // Towards holding, the last comparison decides, otherwise the first that fails.
+        let open = |one: &Comparison| one.open(level);
+        let rank = |(_, more): &(String, Option<usize>)| more.unwrap_or(usize::MAX);
+        let found = if self.comparisons.iter().all(|one| one.keeps() || one.ranks.is_none()) {
+            self.comparisons.iter().filter(unsettled).map(open).max_by_key(rank)
+        } else {
+            let failing = self.comparisons.iter().filter(|one| one.ranks.is_some() && !one.keeps());
+            failing.map(open).min_by_key(rank)
+        };
+        found.unwrap_or_else(|| ("what it compares was not measured".into(), Some(fewest(level))))
     }
 }
 
-/// The chance of such differences by accident; `None` where there are too few.
-fn p_value(differences: &[f64]) -> Option<f64> {
-    (differences.len() >= MIN_TO_JUDGE).then(|| sign_flip_test(differences, SEED)).flatten()
-}
-
-/// What the cells say of a figure that is not of when requests were sent and read: what was only late is as good as any other, and
-/// stands with the figures; likewise what is invalid for spans that were lost, of a figure that says how many. Otherwise as
-/// [`of_times`]. With `bound` an interval has to keep to what is claimed.
-pub(super) fn of(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
+/// What the cells say of a claim.
+///
+/// All trials whose data are right count. The order of the points of a block is random, so that a disturbance hits all alike:
+/// it widens an interval and pulls a ratio towards 1. What the trials without the disturbed ones say stands beside it.
+pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
     let metric = check.metric();
-    if !is_of_no_time(metric) {
-        return of_times(check, bound, cells);
-    }
-    let mut standing = cells.0.to_vec();
-    for cell in standing.iter_mut().filter(|cell| stands(metric, &cell.verdict)) {
-        cell.verdict = Verdict::Valid;
-    }
-    let mut evidence = of_times(check, bound, Cells(&standing));
+    let standing = |counts: &dyn Fn(&Verdict) -> bool| {
+        let mut cells = cells.0.to_vec();
+        for cell in cells.iter_mut().filter(|cell| !cell.verdict.is_usable() && counts(&cell.verdict)) {
+            cell.verdict = Verdict::Valid;
+        }
+        cells
+    };
+    let (mut disturbed, mut sound) = (0, 0);
     for (series, x) in points(check, cells) {
-        let late = cells.at(series, &x).filter(|cell| cell.verdict.is_only_late()).count();
-        if late > 0 {
-            let of = cells.at(series, &x).count();
-            evidence.words.push_str(&format!(
-                "; {series} at {x}: {late} of {of} measurements were not sent or read in time, which this figure does not depend on"
-            ));
+        for cell in cells.at(series, &x) {
+            sound += usize::from(cell.verdict.is_sound());
+            disturbed += usize::from(cell.verdict.is_disturbed() && !stands(metric, &cell.verdict));
         }
     }
-    evidence
-}
-
-/// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
-/// has not, as its queue grows for as long as it lasts, such cells are left out.
-fn of_times(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
-    let settles = is_of_waiting(check.metric());
-    let settled: Vec<Cell> = cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
-    let mut evidence = asked_of(check, bound, if settles { Cells(&settled) } else { cells });
-    let overloaded = points(check, cells).into_iter().filter_map(|(series, x)| {
-        let trials = cells.overloaded(series, &x)?;
-        Some(format!("{series} at {x}: {trials}{}", if settles { ", left out" } else { "" }))
+    let all = standing(&|verdict| verdict.is_disturbed() || stands(metric, verdict));
+    let all = Cells(&all);
+    let found = found(check, all);
+    let undisturbed = (disturbed > 0).then(|| {
+        let cells = standing(&|verdict| stands(metric, verdict));
+        self::found(check, Cells(&cells))
     });
-    let lost = lost(check, cells, evidence.n);
-    let left_out = (!lost.words.is_empty()).then(|| format!("{}, left out", lost.words));
-    let words = Some(evidence.words).into_iter().filter(|words| !words.is_empty());
-    evidence.words = words.chain(overloaded).chain(left_out).collect::<Vec<String>>().join("; ");
-    evidence.lost = lost;
-    evidence
+    let mut words = Vec::new();
+    if !found.subject.is_empty() {
+        let figures = if found.figures.is_empty() { String::new() } else { format!(": {}", found.figures) };
+        words.push(format!("{}{figures}", found.subject));
+    }
+    words.extend((!found.claimed.is_empty()).then(|| format!("claimed: {}", found.claimed)));
+    words.extend(points(check, cells).into_iter().filter_map(|(series, x)| {
+        let trials = all.overloaded(series, &x)?;
+        Some(format!("{series} at {x}: {trials}{}", if is_of_waiting(metric) { ", left out" } else { "" }))
+    }));
+    words.extend(undisturbed.as_ref().map(|found| {
+        let figures = if found.blocks() == 0 { "nothing" } else { &found.figures };
+        format!("without {disturbed} of {sound} disturbed trials: {figures}")
+    }));
+    let is_absolute = matches!(check, Check::Within { .. } | Check::UpTo { .. }) && !is_of_no_time(metric);
+    Evidence { all: found, undisturbed, is_absolute, words: words.join("; ") }
 }
 
-/// What the host disturbed of the cells behind `check`, of which figures of `n` blocks were found.
-fn lost(check: &Check, cells: Cells<'_>, n: usize) -> Lost {
-    let (mut words, mut too_many, mut any) = (Vec::new(), false, false);
-    for (series, x) in points(check, cells) {
-        let all: Vec<&Cell> = cells.at(series, &x).collect();
-        let left = all.iter().filter(|cell| cell.verdict.is_usable()).count();
-        any |= left < all.len();
-        too_many |= 2 * left < all.len() && left < MIN_TO_JUDGE;
-        let disturbed = all.iter().filter(|cell| cell.verdict.is_of_host()).count();
-        if disturbed == 0 {
-            continue;
-        }
-        words.push(format!(
-            "{series} at {x}: {disturbed} of {} measurements disturbed by the host",
-            all.len()
-        ));
+/// What the usable cells say. An overload's queue grows for as long as it lasts, so that means of waiting leave it out.
+fn found(check: &Check, cells: Cells<'_>) -> Found {
+    if !is_of_waiting(check.metric()) {
+        return found_in(check, cells);
     }
-    if let Check::UpTo { series, .. } = check {
-        // What lies beyond the end of each block is not needed.
-        let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == *series).map(|c| c.block).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        too_many = any && 2 * n < blocks.len() && n < MIN_TO_JUDGE;
-    }
-    Lost { words: words.join(", "), too_many }
+    let settled: Vec<Cell> = cells.0.iter().filter(|cell| !is_overloaded(cell)).cloned().collect();
+    found_in(check, Cells(&settled))
 }
 
 /// Whether a metric is of what a request waits for in the server, as probes see it.
@@ -197,18 +276,16 @@ fn all_points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
     }
 }
 
-fn asked_of(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
+fn found_in(check: &Check, cells: Cells<'_>) -> Found {
     match check {
         Check::Ratio { metric, of, to, to_metric, beside, least, most } => {
             let metrics = [metric, to_metric.as_ref().unwrap_or(metric)];
-            ratio(cells, metrics, [of, to], beside.as_ref(), Bounds { least: *least, most: *most, bound })
+            ratio(cells, metrics, [of, to], beside.as_ref(), (*least, *most))
         }
         Check::Advised { metric, from, predicted, least, most } => {
-            advised(cells, metric, from, predicted.as_deref(), Bounds { least: *least, most: *most, bound })
+            advised(cells, metric, from, predicted.as_deref(), (*least, *most))
         }
-        Check::Within { metric, of, least, most } => {
-            within(cells, metric, of, Bounds { least: *least, most: *most, bound })
-        }
+        Check::Within { metric, of, least, most } => within(cells, metric, of, (*least, *most)),
         Check::Below { metric, series, than, at } => below(cells, metric, series, than, at),
         Check::Monotone { metric, series, rising } => monotone(cells, metric, series, *rising),
         Check::Flat { metric, series, most } => flat(cells, metric, series, *most),
@@ -216,38 +293,11 @@ fn asked_of(check: &Check, bound: bool, cells: Cells<'_>) -> Evidence {
     }
 }
 
-/// What is claimed of a figure.
-#[derive(Clone, Copy)]
-struct Bounds {
-    least: Option<f64>,
-    most: Option<f64>,
-    /// Whether the interval over the blocks has to keep to it, and not their median alone.
-    bound: bool,
-}
-
-/// Whether values keep to the bounds, and how far each is from the one that is broken.
-fn against(
-    values: &[f64],
-    Bounds { least, most, bound }: Bounds,
-    difference: impl Fn(f64, f64) -> f64,
-) -> (Finding, Vec<Vec<f64>>) {
-    let Some(spread) = Spread::of(values) else { return (Finding::Nothing, Vec::new()) };
-    // What must keep to it, and what must break it.
-    let (low, high) = if bound { spread.ends() } else { (spread.median, spread.median) };
-    let broken = least.filter(|least| high < *least).or(most.filter(|most| low > *most));
-    let keeps = least.is_none_or(|least| low >= least) && most.is_none_or(|most| high <= most);
-    match broken {
-        // Of too few blocks there is no interval.
-        None if keeps && (!bound || spread.interval.is_some()) => (Finding::Holds, Vec::new()),
-        None => (Finding::Wide, Vec::new()),
-        Some(bound) => {
-            (Finding::Missed, vec![values.iter().map(|value| difference(*value, bound)).collect()])
-        }
-    }
-}
+/// The least and the most that is claimed.
+type Bounds = (Option<f64>, Option<f64>);
 
 fn asked(bounds: Bounds) -> String {
-    match (bounds.least, bounds.most) {
+    match bounds {
         (Some(least), Some(most)) => format!("{} to {}", figure(least), figure(most)),
         (Some(least), None) => format!("at least {}", figure(least)),
         (None, Some(most)) => format!("at most {}", figure(most)),
@@ -261,7 +311,7 @@ fn ratio(
     [of, to]: [&Spot; 2],
     beside: Option<&[Spot; 2]>,
     bounds: Bounds,
-) -> Evidence {
+) -> Found {
     let all = |of: &Spot, to: &Spot| {
         cells.ratios((&of.series, &of.x), (&to.series, &to.x), metrics.map(String::as_str))
     };
@@ -278,10 +328,7 @@ fn ratio(
         words = format!("{words}, set against that of {}", spots(of, to));
     }
     let ratios: Vec<f64> = ratios.into_iter().map(|(_, ratio)| ratio).collect();
-    // Logarithms, so that twice and half weigh the same.
-    let (finding, differences) = against(&ratios, bounds, |ratio, bound| (ratio / bound).ln());
-    let words = format!("{words}: {}; claimed: {}", spread(&ratios), asked(bounds));
-    Evidence::of(finding, words, ratios.len(), differences)
+    Found::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
 }
 
 /// Of all that may saturate, the share that is used at this spot: the name of what is used most, and how much of it.
@@ -298,14 +345,14 @@ fn saturates_first(cells: Cells<'_>, from: &Spot) -> Option<(String, f64)> {
     medians.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>, bounds: Bounds) -> Evidence {
-    let Some((name, used)) = saturates_first(cells, from) else { return Evidence::nothing() };
-    let mut words =
+fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>, bounds: Bounds) -> Found {
+    let Some((name, used)) = saturates_first(cells, from) else { return Found::default() };
+    let words =
         format!("{} at {} saturates by {name} first ({} of it used)", from.series, from.x, figure(used));
     let here: Vec<&Cell> = cells.at(&name, &from.x).filter(|cell| cell.verdict.is_usable()).collect();
-    if here.is_empty() {
-        words.push_str(", and no series has one more of it");
-        return Evidence::of(Finding::Nothing, words, 0, Vec::new());
+    if !cells.0.iter().any(|cell| cell.series == name) {
+        let missing = Some(format!("no series has one more of what saturates first, {name}"));
+        return Found { missing, ..Found::of(words, asked(bounds), Vec::new()) };
     }
     let positive = |cell: &Cell, metric: &str| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
     let other = |block: u32| match predicted {
@@ -324,59 +371,39 @@ fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>,
     };
     let ratio = |cell: &&Cell| Some(positive(cell, metric)? / other(cell.block)?);
     let ratios: Vec<f64> = here.iter().filter_map(ratio).collect();
-    let (finding, differences) = against(&ratios, bounds, |ratio, bound| (ratio / bound).ln());
     let to = predicted.map_or("the mean of the others".to_owned(), |figure| format!("{figure}.{name}"));
-    let words = format!(
-        "{words}; {metric} with one more of it over {to}: {}; claimed: {}",
-        spread(&ratios),
-        asked(bounds)
-    );
-    Evidence::of(finding, words, ratios.len(), differences)
+    let words = format!("{words}; {metric} with one more of it over {to}");
+    Found::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
 }
 
-fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Evidence {
+fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Found {
     let usable = cells.at(&of.series, &of.x).filter(|cell| cell.verdict.is_usable());
     let values: Vec<f64> = usable.filter_map(|cell| cell.metrics.get(metric).copied()).collect();
-    let (finding, differences) = against(&values, bounds, |value, bound| value - bound);
-    let words =
-        format!("{metric} of {} at {}: {}; claimed: {}", of.series, of.x, spread(&values), asked(bounds));
-    Evidence::of(finding, words, values.len(), differences)
+    let comparison = Comparison::of_values(&values, bounds.0, bounds.1);
+    Found::of(format!("{metric} of {} at {}", of.series, of.x), asked(bounds), vec![comparison])
 }
 
-fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> Evidence {
-    let mut evidence = Evidence::nothing();
-    let mut words = Vec::new();
-    let (mut all_below, mut n) = (true, usize::MAX);
+fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> Found {
+    let (mut comparisons, mut words) = (Vec::new(), Vec::new());
     for x in at {
         let pairs = cells.pairs_with_zeros((series, x), (than, x), metric);
         // Of what may be nothing, such as misses, there is no ratio: the differences themselves are compared then.
         let have_ratios = pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
-        let differences: Vec<f64> =
-            pairs.iter().map(|(a, b)| if have_ratios { (a / b).ln() } else { a - b }).collect();
-        if p_value(&differences).is_none() {
-            evidence.untested.push(format!("{x} (n = {})", differences.len()));
-        }
-        let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
-        let Some(middle) = median(if have_ratios { &ratios } else { &differences }) else { continue };
-        all_below &= middle < if have_ratios { 1.0 } else { 0.0 };
-        n = n.min(pairs.len());
-        words.push(match have_ratios {
-            true => format!("{} at {x}", spread(&ratios)),
-            false => format!("difference {} at {x}", spread(&differences)),
-        });
-        evidence.differences.push(differences);
+        let comparison = if have_ratios {
+            let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+            // Alike is not below; of the logarithms the next number below 0 is the bound.
+            let claimed = range(None, Some(0f64.next_down()));
+            Comparison { claimed, ..Comparison::of_ratios(&ratios, None, None) }
+        } else {
+            let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+            Comparison::of_differences(&differences, None, Some(0f64.next_down()))
+        };
+        let kind = if have_ratios { "" } else { "difference " };
+        words.push(format!("{kind}{} at {x}", comparison.words()));
+        comparisons.push(comparison);
     }
-    if words.is_empty() {
-        return evidence;
-    }
-    evidence.finding = if all_below { Finding::HoldsIfTested } else { Finding::Missed };
-    if !all_below {
-        // Only what points the other way speaks against it.
-        evidence.differences.retain(|each| median(each).is_some_and(|middle| middle >= 0.0));
-    }
-    evidence.n = n;
-    evidence.words = format!("{metric} of {series} over that of {than}: {}", words.join("; "));
-    evidence
+    let found = Found::of(format!("{metric} of {series} over that of {than}"), String::new(), comparisons);
+    Found { figures: words.join("; "), ..found }
 }
 
 /// The repeats of `metric` at every place of `series`, rising.
@@ -396,54 +423,53 @@ fn steps(cells: Cells<'_>, metric: &str, series: &str, from: &X, to: &X) -> Vec<
     cells.pairs((series, to), (series, from), metric).iter().map(|(to, from)| (to / from).ln()).collect()
 }
 
-fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Evidence {
+/// The last place over the first lies on the right side of 1, and no step falls short of it by more than [`STEP`].
+fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Found {
     let curve = curve(cells, metric, series);
-    let [first, .., last] = &curve[..] else { return Evidence::nothing() };
-    let sign = if rising { 1.0 } else { -1.0 };
-    // A step against the claim that the two intervals allow for is none.
-    let against = curve.windows(2).filter(|pair| {
-        let (from, to) = (&pair[0].1, &pair[1].1);
-        if rising { to.high < from.low } else { to.low > from.high }
-    });
-    let mut differences: Vec<Vec<f64>> =
-        against.map(|pair| steps(cells, metric, series, &pair[0].0, &pair[1].0)).collect();
-    if sign * (last.1.median - first.1.median) <= 0.0 {
-        differences.push(steps(cells, metric, series, &first.0, &last.0));
+    let [first, .., last] = &curve[..] else { return Found::default() };
+    let compare = |from: &(X, Summary), to: &(X, Summary), bound: f64| {
+        let (from, to) = if rising { (from, to) } else { (to, from) };
+        let claimed = range(Some(bound), None);
+        Comparison {
+            ranks: SignedRank::of(&steps(cells, metric, series, &from.0, &to.0)),
+            claimed,
+            of_logs: true,
+        }
+    };
+    let ends = compare(first, last, 0f64.next_up());
+    let way = if rising { "the last over the first" } else { "the first over the last" };
+    let figures = format!("{}; {way} {}", told(&curve), ends.words());
+    let mut comparisons = vec![ends];
+    if curve.len() > 2 {
+        comparisons.extend(curve.windows(2).map(|step| compare(&step[0], &step[1], -STEP.ln())));
     }
-    let finding = if differences.is_empty() { Finding::Holds } else { Finding::Missed };
-    let n = curve.iter().map(|(_, summary)| summary.n as usize).min().unwrap_or(0);
-    Evidence::of(finding, format!("{metric} of {series}: {}", told(&curve)), n, differences)
+    let found = Found::of(format!("{metric} of {series}"), String::new(), comparisons);
+    Found { figures, ..found }
 }
 
-fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
+/// No two places differ by more than a factor.
+fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Found {
     let curve = curve(cells, metric, series);
     let by_median = |a: &&(X, Summary), b: &&(X, Summary)| a.1.median.total_cmp(&b.1.median);
     let (Some(low), Some(high)) = (curve.iter().min_by(by_median), curve.iter().max_by(by_median)) else {
-        return Evidence::nothing();
+        return Found::default();
     };
-    if curve.len() < 2 {
-        return Evidence::nothing();
-    }
-    let ratio = high.1.median / low.1.median;
-    let logs = steps(cells, metric, series, &low.0, &high.0);
-    let words = format!(
-        "{metric} of {series}: {}; the largest is {} times the smallest, claimed: at most {}",
-        told(&curve),
-        figure(ratio),
-        figure(most)
-    );
-    let n = logs.len();
-    if ratio <= most {
-        return Evidence::of(Finding::Holds, words, n, Vec::new());
-    }
-    let differences = vec![logs.iter().map(|log| log - most.ln()).collect()];
+    let compare = |from: &X, to: &X| {
+        let claimed = range(Some(-most.ln()), Some(most.ln()));
+        Comparison { ranks: SignedRank::of(&steps(cells, metric, series, from, to)), claimed, of_logs: true }
+    };
+    let figures =
+        format!("{}; the largest is {} times the smallest", told(&curve), compare(&low.0, &high.0).words());
     // Which two are farthest apart is seen only afterwards: any two might have been.
-    let passed_over = curve.len() * (curve.len() - 1) / 2 - 1;
-    Evidence { passed_over, ..Evidence::of(Finding::Missed, words, n, differences) }
+    let pairs =
+        curve.iter().enumerate().flat_map(|(i, from)| curve[i + 1..].iter().map(move |to| (from, to)));
+    let comparisons = pairs.map(|(from, to)| compare(&from.0, &to.0)).collect();
+    let found = Found::of(format!("{metric} of {series}"), asked((None, Some(most))), comparisons);
+    Found { figures, ..found }
 }
 
 /// The last place up to which the figure keeps to a limit, block by block.
-fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to: f64) -> Evidence {
+fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to: f64) -> Found {
     let places = cells.places(series);
     let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == series).map(|c| c.block).collect();
     blocks.sort_unstable();
@@ -470,14 +496,7 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
         last.filter(|_| all_met)
     };
     let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();
-    let (finding, differences) =
-        against(&ends, Bounds { least: Some(from), most: Some(to), bound: false }, |end, bound| end - bound);
-    let words = format!(
-        "{metric} of {series} stays within {} up to {}; claimed: {} to {}",
-        figure(limit),
-        spread(&ends),
-        figure(from),
-        figure(to)
-    );
-    Evidence::of(finding, words, ends.len(), differences)
+    let words = format!("{metric} of {series} stays within {} up to", figure(limit));
+    let comparison = Comparison::of_differences(&ends, Some(from), Some(to));
+    Found::of(words, asked((Some(from), Some(to))), vec![comparison])
 }

@@ -1,29 +1,17 @@
 //! Figures in words.
 
-use stats::Spread;
+use stats::Interval;
 
-/// A test that shows a difference.
+/// The test that a verdict rests on.
 pub(super) fn test(p: f64, n: usize) -> String {
-    format!("paired sign-flip test over {n} blocks, p = {} after Holm's correction", chance(p))
+    let p = if p < 0.001 { "under 0.001".into() } else { format!("{p:.3}") };
+    format!("signed-rank test over {n} blocks, p = {p} after Holm's correction")
 }
 
-/// A test that shows none.
-pub(super) fn accident(p: f64, n: usize) -> String {
-    format!(
-        "it may be an accident (paired sign-flip test over {n} blocks, p = {} after Holm's correction)",
-        chance(p)
-    )
-}
-
-fn chance(p: f64) -> String {
-    if p < 0.001 { "under 0.001".into() } else { format!("{p:.3}") }
-}
-
-/// `1.23 (1.1 to 1.3, n = 7)`: the median with its interval, or its range where there were too few for one.
-pub(super) fn spread(values: &[f64]) -> String {
-    let Some(spread) = Spread::of(values) else { return "nothing".into() };
-    let (low, high) = spread.ends();
-    format!("{} ({} to {}, n = {})", figure(spread.median), figure(low), figure(high), spread.n)
+/// `1.23 (1.1 to 1.3, n = 7)`: the estimate with its interval, or with the range of its `n` values if there is none.
+pub(super) fn figures(estimate: f64, interval: Option<Interval>, (range, n): (Interval, usize)) -> String {
+    let (kind, Interval { low, high }) = interval.map_or(("range ", range), |interval| ("", interval));
+    format!("{} ({kind}{} to {}, n = {n})", figure(estimate), figure(low), figure(high))
 }
 
 /// Three significant digits.
