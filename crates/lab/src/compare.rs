@@ -23,6 +23,7 @@ use results::{
     Verdict, machine,
 };
 use serde_json::Value;
+use stats::{LEVEL, Looks};
 use units::{SESSION_PERCENTILE, SessionFigure};
 
 pub use cells::rerun;
@@ -56,6 +57,7 @@ impl<'a> Choice<'a> {
 /// Trials count as paired where both sides are targets of one and the same run.
 pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let paired = a.experiment == b.experiment;
+    let pairing = if paired { Pairing::of(a.experiment) } else { Pairing::Apart };
     let (label_a, label_b) = labels(a, b);
     let labels = [label_a.as_str(), label_b.as_str()];
     let (loads_a, loads_b) = (loads::gather(a), loads::gather(b));
@@ -63,8 +65,8 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let mut notes = notes(a, b, labels, paired, &pairs, [loads_a.len(), loads_b.len()]);
     let mut figures = Vec::new();
     if !pairs.is_empty() {
-        figures.push(response_times(&pairs, paired));
-        figures.extend(felt(&pairs, paired));
+        figures.push(response_times(&pairs, pairing));
+        figures.extend(felt(&pairs, pairing));
     }
     match peaks::figure(a, b) {
         Ok(peaks) => figures.extend(peaks),
@@ -95,12 +97,52 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     }
 }
 
+/// Whether the p99 of the two targets of `experiment`, or the windowed one, is settled at every load: the interval of the
+/// ratio excludes 1, or lies within ±5 % of it.
+pub(crate) fn is_settled(experiment: &Experiment) -> bool {
+    let [a, b] = &experiment.targets[..] else { return false };
+    let [loads_a, loads_b] =
+        [a, b].map(|target| loads::gather(&Choice { experiment, target: &target.name, folder: "" }));
+    let pairs = loads::pair(&loads_a, &loads_b);
+    let settled = |pair: &Pair<'_>| {
+        let of =
+            |metric: Metric| pair.compare(&|trial: &Trial| metric.of(trial), Pairing::of(experiment)).ratio;
+        of(Metric::WindowedP99)
+            .or_else(|| of(Metric::P99))
+            .is_some_and(|ratio| ratio.differs() || ratio.is_alike())
+    };
+    !pairs.is_empty() && pairs.iter().all(settled)
+}
+
+/// Whether trials belong together in pairs, and how often their comparison was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pairing {
+    /// They ran at another time.
+    Apart,
+    /// They ran in turn, and are looked at once.
+    Once,
+    /// They ran in turn until the comparison was settled.
+    UntilSettled,
+}
+
+impl Pairing {
+    /// That of the targets of one run.
+    fn of(experiment: &Experiment) -> Pairing {
+        if experiment.until_settled { Pairing::UntilSettled } else { Pairing::Once }
+    }
+
+    /// The two-sided error of the interval of so many pairs.
+    fn level(self, pairs: usize) -> f64 {
+        if self == Pairing::UntilSettled { Looks::new(LEVEL).level(pairs) } else { LEVEL }
+    }
+}
+
 /// Every figure of the response time at every load.
-fn response_times(pairs: &[Pair<'_>], paired: bool) -> ComparedFigure {
+fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |metric: Metric| ComparedSeries {
         name: metric.words().into(),
-        points: pairs.iter().map(|pair| pair.compare(&|trial: &Trial| metric.of(trial), paired)).collect(),
+        points: pairs.iter().map(|pair| pair.compare(&|trial: &Trial| metric.of(trial), pairing)).collect(),
     };
     ComparedFigure {
         id: ComparedFigure::LOADS.into(),
@@ -119,7 +161,7 @@ fn unit(pairs: &[Pair<'_>]) -> &'static str {
 }
 
 /// What sessions felt at every load: a figure of times and one of shares; those that neither side measured are left out.
-fn felt(pairs: &[Pair<'_>], paired: bool) -> Vec<ComparedFigure> {
+fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |figure: SessionFigure| {
         let read = move |trial: &Trial| {
@@ -132,7 +174,7 @@ fn felt(pairs: &[Pair<'_>], paired: bool) -> Vec<ComparedFigure> {
         let percentile = if figure.is_time { format!(" p{SESSION_PERCENTILE}") } else { String::new() };
         ComparedSeries {
             name: format!("{}{percentile}", figure.words),
-            points: pairs.iter().map(|pair| pair.compare(&read, paired)).collect(),
+            points: pairs.iter().map(|pair| pair.compare(&read, pairing)).collect(),
         }
     };
     let kinds = [

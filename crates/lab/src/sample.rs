@@ -88,6 +88,7 @@ pub(crate) fn experiment(targets: &[&str]) -> Experiment {
         qos_basis_reason: String::new(),
         host: json!({ "cpu": { "model": "a", "cores": 2 } }),
         blocks: 0,
+        until_settled: false,
         notes: Vec::new(),
         targets: targets.iter().map(|name| Target { name: (*name).into(), ..Target::default() }).collect(),
         trials: Vec::new(),

@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Interval, LEVEL, MIN_TO_JUDGE, needed};
+use stats::{Interval, MIN_TO_JUDGE, needed};
 
 use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 
@@ -103,13 +103,13 @@ pub struct ComparedPoint {
 pub struct Ratio {
     /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
-    /// Lower end: of the 95 % interval where `judged`, else the smallest ratio seen; `None` where nothing bounds it.
+    /// Lower end: of the interval where `judged` (95 %, or of a run until settled that of its last look), else the smallest ratio seen; `None` where nothing bounds it.
     pub low: Option<f64>,
     /// Upper end, likewise.
     pub high: Option<f64>,
     /// Pairs (or the smaller number of repeats) behind it.
     pub n: u32,
-    /// Whether there are enough repeats, 6, for an interval. Below: too few to judge.
+    /// Whether there are enough repeats for an interval, 6 of them at 95 %. Below: too few to judge.
     pub judged: bool,
     /// Of the paired test of "no difference"; `None` without pairs, or with too few.
     pub p_value: Option<f64>,
@@ -165,7 +165,7 @@ impl Ratio {
     /// Whether its interval excludes 1.
     pub fn differs(&self) -> bool {
         let excludes = self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0);
-        self.judged && self.p_value.is_none_or(|p| p <= LEVEL) && excludes
+        self.judged && excludes
     }
 
     /// Whether its interval lies within ±5 % of 1.

@@ -47,6 +47,9 @@ pub struct Experiment {
     /// How many blocks are whole: an interrupted run goes on after them.
     #[serde(default)]
     pub blocks: u32,
+    /// Whether its blocks went on until its comparisons were settled: intervals then have the level of the last look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_settled: bool,
     /// What a reader must know, such as that server and generator shared cores.
     pub notes: Vec<String>,
     /// What was measured.

@@ -43,6 +43,12 @@ impl Looks {
     pub fn new(error: f64) -> Looks {
         Looks { next: FIRST, left: error, carried: 0.0 }
     }
+
+    /// The level of a run that has ended with `pairs`: that of the look it was at, or of the next one, taken early.
+    pub fn level(self, pairs: usize) -> f64 {
+        let mut looks = self;
+        looks.find(|look| look.pairs >= pairs).map_or(0.0, |look| look.level)
+    }
 }
 
 impl Iterator for Looks {
@@ -76,6 +82,8 @@ mod tests {
         assert_eq!((looks[0].level, looks[1].level, looks[2].level), (0.0, 0.0, 10.0 / 512.0));
         assert!(looks[3..].iter().all(|look| look.level > 0.0), "{looks:?}");
         assert!(looks[9].level > 0.001, "{looks:?}");
+        let level = |pairs: usize| Looks::new(0.05).level(pairs);
+        assert_eq!((level(9), level(10), level(13)), (looks[2].level, looks[3].level, looks[3].level));
         let sum: f64 = Looks::new(0.05).take(30).map(|look| look.level).sum();
         assert!(sum > 0.049 && sum <= 0.05, "{sum}");
     }

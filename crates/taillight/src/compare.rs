@@ -12,12 +12,20 @@ use lab::{Sweep, TargetName};
 use report::Sides;
 use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder, Study, write_whole};
+use units::Nanos;
 
 use crate::args::{AnyWorkload, Typed};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
+
+/// How long a comparison goes on until it is settled.
+///
+/// Source: on a two-core cloud machine five pairs of 1 s at two loads took three minutes to settle.
+const BUDGET: Nanos = Nanos::from_millis(180_000);
+/// The window of its trials: many short pairs settle sooner than a few long ones, as what disturbs comes and goes.
+const SETTLING_WINDOW: Nanos = Nanos::from_millis(1000);
 
 /// Set two results side by side, or with --live run two servers in turn and compare those.
 ///
@@ -40,12 +48,21 @@ pub(crate) struct CompareArgs {
     /// Page to write [default: compare-A-B.html here; with --live compare.html in the result's folder].
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// With --live: loads in per cent of the smaller maximum throughput.
-    #[arg(long, default_value = "10,20,30,40,50,60,70,80,90,100", value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
-    loads: Vec<f64>,
-    /// With --live: blocks, that is pairs at each load. From 6 on differences can be judged.
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
+    /// With --live: loads in per cent of the smaller maximum throughput [default: 50,80 until settled, else from 10 to 100].
+    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
+    loads: Option<Vec<f64>>,
+    /// With --live: go on until the ratio of the p99 is settled at each load: its interval excludes 1, or lies within 5 % of
+    /// it. This is done unless --repeats is given or users are in sessions. Windows are 1s then unless --window is given, and
+    /// peaks are searched only with --tolerance.
+    #[arg(long, value_name = "WHAT", value_parser = ["settled"], conflicts_with = "repeats")]
+    until: Option<String>,
+    /// With --live: end after about this time; what is not settled then is open, with about how many more pairs it takes
+    /// [default: 3min until settled, else none].
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Nanos>,
+    /// With --live: blocks, that is pairs at each load. From 6 on differences can be judged [default: 3 where not until settled].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
     /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
@@ -71,12 +88,19 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
         .map_err(lab::Error::Target)?;
     let mut spec = args.setting.spec(&targets[0], args.workload.0, None, &args.typed)?;
     spec.probes = args.probe_args.probe.unwrap_or_default();
+    let until_settled = args.until.is_some() || args.repeats.is_none() && !spec.workload.has_sessions();
+    if until_settled && !args.typed.has("window") && !spec.workload.has_sessions() {
+        spec.time.window = SETTLING_WINDOW;
+    }
+    let usual =
+        if until_settled { &[0.5, 0.8][..] } else { &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0] };
     let sweep = Sweep {
-        loads: rising(args.loads),
-        repeats: args.repeats,
+        loads: rising(args.loads.unwrap_or_else(|| usual.to_vec())),
+        repeats: args.repeats.unwrap_or(3),
         max_tolerance: 0.03,
-        peak_tolerance: Some(args.tolerance),
-        time: None,
+        peak_tolerance: (!until_settled || args.typed.has("tolerance")).then_some(args.tolerance),
+        time: args.budget.or(until_settled.then_some(BUDGET)).map(Into::into),
+        until_settled,
     };
     let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
     let finished = job::run(&job)?;
@@ -128,7 +152,8 @@ fn tell(comparison: &Comparison, sides: Sides<'_>, page: &Path) -> Result<()> {
 fn folders(args: &CompareArgs) -> Result<ExitCode> {
     let of_live = AnyWorkload::augment_args(Setting::augment_args(Command::new("load")));
     let of_live = ProbeArgs::augment_args(of_live);
-    let own = || ["loads", "repeats", "tolerance"].into_iter().find(|name| args.typed.has(name));
+    let own =
+        || ["loads", "repeats", "until", "budget", "tolerance"].into_iter().find(|name| args.typed.has(name));
     if let Some(option) = args.typed.first_of(&of_live).or_else(own) {
         bail!(
             "--{option} says how to measure, but results that exist are compared; add --live to measure two targets"

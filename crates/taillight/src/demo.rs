@@ -74,6 +74,7 @@ fn full() -> Sweep {
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
         time: Some(TIME),
+        until_settled: false,
     }
 }
 
@@ -84,5 +85,6 @@ fn quick() -> Sweep {
         max_tolerance: 0.06,
         peak_tolerance: Some(0.1),
         time: Some(TIME),
+        until_settled: false,
     }
 }

@@ -50,6 +50,7 @@ pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
         max_tolerance: args.max_tolerance,
         peak_tolerance: Some(args.tolerance),
         time: None,
+        until_settled: false,
     };
     let job = Job::of_sweep((Kind::Peak, "peak"), vec![args.target], spec, &sweep, command, setting);
     let finished = job::run(&job)?;

@@ -55,6 +55,7 @@ pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
         max_tolerance: args.max_tolerance,
         peak_tolerance: None,
         time: None,
+        until_settled: false,
     };
     let job = Job::of_sweep((Kind::Sweep, "sweep"), vec![args.target], spec, &sweep, command, setting);
     let finished = job::run(&job)?;

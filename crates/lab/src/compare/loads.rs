@@ -3,7 +3,7 @@
 use results::study::Point;
 use results::{ComparedPoint, LoadPoint, Purpose, Trial, Verdict};
 
-use super::{Choice, ratio};
+use super::{Choice, Pairing, ratio};
 
 /// Two rates that differ by more are no longer the same load.
 const NEAR: f64 = 1.1;
@@ -82,16 +82,17 @@ impl Pair<'_> {
     ///
     /// Paired, disturbed trials count: what disturbs hits both sides alike, as their order is random. The ratio without
     /// them stands beside it as a check.
-    pub(super) fn compare(&self, read: Read<'_>, paired: bool) -> ComparedPoint {
+    pub(super) fn compare(&self, read: Read<'_>, pairing: Pairing) -> ComparedPoint {
         let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
+        let paired = pairing != Pairing::Apart;
         let point = if paired {
             let pairs = self.in_blocks(read, Verdict::is_sound);
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
             // The drift of the machine is part of either side's spread, and not of the ratio's.
             let bare = |point: Point| Point { low: None, high: None, ..point };
-            let point = ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs));
+            let point = ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some((&pairs, pairing)));
             let disturbed = self.count(Verdict::is_disturbed);
-            let undisturbed = || ratio::paired(&self.in_blocks(read, Verdict::is_usable));
+            let undisturbed = || ratio::paired(&self.in_blocks(read, Verdict::is_usable), pairing);
             ComparedPoint { disturbed, undisturbed: (disturbed > 0).then(undisturbed).flatten(), ..point }
         } else {
             let of = |load: &LoadPoint<'_>| {

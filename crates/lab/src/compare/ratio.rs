@@ -4,12 +4,14 @@ use results::study::{Point, X};
 use results::{ComparedPoint, Ratio};
 use stats::{MIN_TO_JUDGE, Paired, Spread};
 
+use super::Pairing;
+
 /// `b` beside `a`, with their ratio.
 ///
 /// With `pairs` (a, b) of trials that ran next to each other, the ratio is the Hodges–Lehmann estimate over theirs, with
 /// its exact interval. Without, the interval is what the intervals of both allow together, which is wider than 95 % need be.
-pub(super) fn compared(a: Point, b: Point, pairs: Option<&[(f64, f64)]>) -> ComparedPoint {
-    let ratio = pairs.map_or_else(|| apart(&a, &b), paired);
+pub(super) fn compared(a: Point, b: Point, pairs: Option<(&[(f64, f64)], Pairing)>) -> ComparedPoint {
+    let ratio = pairs.map_or_else(|| apart(&a, &b), |(pairs, pairing)| paired(pairs, pairing));
     ComparedPoint { a, b, ratio, ..ComparedPoint::default() }
 }
 
@@ -22,9 +24,9 @@ pub(super) fn point(x: X, values: &[f64]) -> Point {
 }
 
 /// `None` where a value is 0, as nothing can be said of how many times another is as large.
-pub(super) fn paired(pairs: &[(f64, f64)]) -> Option<Ratio> {
+pub(super) fn paired(pairs: &[(f64, f64)], pairing: Pairing) -> Option<Ratio> {
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let Paired { n, ratio, interval, p_value } = Paired::compare(&b, &a)?;
+    let Paired { n, ratio, interval, p_value } = Paired::compare_at(&b, &a, pairing.level(pairs.len()))?;
     let ratios = || pairs.iter().map(|(a, b)| b / a);
     let ends = interval.map_or_else(
         || (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max)),
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
 
     fn of_pairs(pairs: &[(f64, f64)]) -> Ratio {
-        paired(pairs).unwrap()
+        paired(pairs, Pairing::Once).unwrap()
     }
 
     fn of_medians(pairs: &[(f64, f64)]) -> Ratio {
@@ -101,9 +103,9 @@ mod tests {
     #[test]
     fn nothing_is_said_of_nothing() {
         let ratio = |a: &[f64], b: &[f64]| apart(&point(1.0.into(), a), &point(1.0.into(), b));
-        assert_eq!(paired(&[]), None);
-        assert_eq!(paired(&[(1.0, 2.0), (0.0, 2.0)]), None);
-        assert_eq!(paired(&[(1.0, 0.0), (1.0, 2.0)]), None);
+        assert_eq!(paired(&[], Pairing::Once), None);
+        assert_eq!(paired(&[(1.0, 2.0), (0.0, 2.0)], Pairing::Once), None);
+        assert_eq!(paired(&[(1.0, 0.0), (1.0, 2.0)], Pairing::Once), None);
         assert_eq!(ratio(&[1.0], &[]), None);
         assert_eq!(ratio(&[0.0], &[1.0]), None);
         // Without intervals there is a ratio that nothing bounds.

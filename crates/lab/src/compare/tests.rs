@@ -239,3 +239,30 @@ fn results_without_trials_have_no_points() {
     let comparison = both(&experiment);
     assert_eq!(comparison.figures, []);
 }
+
+#[test]
+fn a_run_until_settled_is_judged_at_the_level_of_its_looks() {
+    // Windowed p99 of b over a: one value for each block.
+    let of = |ratios: &[f64]| {
+        let mut experiment = live(ratios.len() as u32);
+        experiment.until_settled = true;
+        for trial in &mut experiment.trials {
+            let ratio = if trial.target == "sphinx" { ratios[trial.block as usize] } else { 1.0 };
+            trial.windowed_p99_us = Some(200.0 * ratio);
+        }
+        experiment
+    };
+    let judged = |experiment: &Experiment| p99(&both(experiment))[0].ratio.unwrap().judged;
+    let check = |ratios: &[f64], expect: (bool, bool)| {
+        let experiment = of(ratios);
+        assert_eq!((judged(&experiment), is_settled(&experiment)), expect, "{ratios:?}");
+    };
+    // Six pairs that agree attain 3.1 %, more than their look may spend.
+    check(&[0.5; 6], (false, false));
+    check(&[0.5; 9], (true, true));
+    // Between two looks the next one counts.
+    check(&[0.5; 11], (true, true));
+    check(&[1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0], (true, true));
+    check(&[1.5, 0.6, 1.2, 0.7, 1.4, 0.8, 1.1, 0.5, 1.3], (true, false));
+    assert!(judged(&live(6)) && !is_settled(&sample::experiment(&["one"])));
+}

@@ -18,6 +18,7 @@ use super::quiet::{Kernel, Look};
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
+use crate::compare;
 use crate::server::span_bytes;
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
@@ -352,6 +353,11 @@ impl Bench {
         self.trials.save()
     }
 
+    /// Whether its two targets are compared as well as they need be.
+    pub(super) fn is_settled(&self) -> bool {
+        compare::is_settled(self.trials.experiment())
+    }
+
     /// Adds what a reader must know.
     pub(super) fn note(&mut self, note: String) {
         self.trials.note(note);
@@ -392,6 +398,7 @@ fn record(name: &str, experiment: &Spec, notes: &[String], setup: &Setup) -> res
         qos_basis: experiment.qos.target.basis(),
         qos_basis_reason: String::new(),
         blocks: 0,
+        until_settled: false,
         host: setup.host.clone(),
         notes: notes.to_vec(),
         targets: Vec::new(),

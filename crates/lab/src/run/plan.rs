@@ -84,6 +84,8 @@ pub struct Plan {
     /// The run is to end after about this time: blocks that do not fit are left out, and a search for the peak ends
     /// with the interval that it has. A note says so. `None` for no limit.
     pub(crate) time: Option<Duration>,
+    /// Whether blocks go on until the comparison of the targets is settled, and the maxima of the first block stand.
+    pub(crate) until_settled: bool,
     /// Whether a bench that cannot be measured ends the run; otherwise it is left out and the others go on.
     pub(crate) needs_all: bool,
     /// What is left out, and why.
@@ -103,6 +105,8 @@ pub struct Sweep {
     pub peak_tolerance: Option<f64>,
     /// The run is to end after about this time; `None` for no limit.
     pub time: Option<Duration>,
+    /// Whether its blocks go on until the comparison of its targets is settled or the time is over; `repeats` does not count.
+    pub until_settled: bool,
 }
 
 impl Plan {
@@ -126,15 +130,20 @@ impl Plan {
             experiment: Spec { load: Load::Share { share: *share, of: None }, ..spec.clone() },
             ..single(spec, Purpose::LoadPoint)
         };
-        Plan {
+        let mut plan = Plan {
             // Without a sweep there is nothing to repeat.
             blocks: if sweep.loads.is_empty() { 1 } else { sweep.repeats.max(1) },
             tolerance: sweep.max_tolerance,
             points: sweep.loads.iter().map(point).collect(),
             peak_tolerance: sweep.peak_tolerance,
             time: sweep.time,
+            until_settled: sweep.until_settled,
             ..Plan::of_one(spec, targets, true)
+        };
+        if plan.until_settled {
+            plan.blocks = plan.most_blocks();
         }
+        plan
     }
 
     /// Of a command that offers the load of `spec`, an open or a closed one, `repeats` times.
@@ -158,6 +167,7 @@ impl Plan {
             references: Vec::new(),
             peak_tolerance: None,
             time: None,
+            until_settled: false,
             needs_all: true,
             skipped: Vec::new(),
         }
@@ -171,6 +181,11 @@ impl Plan {
     /// How often all of it is measured.
     pub fn blocks(&self) -> u32 {
         self.blocks
+    }
+
+    /// Whether blocks go on until the comparison of the targets is settled.
+    pub fn is_until_settled(&self) -> bool {
+        self.until_settled
     }
 
     /// Whether nothing of it can be measured.

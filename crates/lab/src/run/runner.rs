@@ -6,6 +6,7 @@ use std::time::Instant;
 use results::study::Cell;
 use results::{Invalid, MaxThroughput, Purpose, Reason, Trial, Verdict};
 use spec::Load;
+use stats::{LEVEL, Looks};
 
 use super::bench::is_overloaded_by_host;
 use super::progress::{Progress, Tracker};
@@ -70,21 +71,31 @@ impl<'a> Runner<'a> {
     }
 
     fn blocks(&mut self) -> Result<(), Error> {
-        let mut last = self.first.saturating_sub(1);
+        let (mut last, mut settled) = (self.first.saturating_sub(1), false);
         for block in self.first..self.plan.blocks {
             let steps = self.plan.block(self.seed, block);
-            if block > 0 && !self.has_time_for(steps.len()) {
+            if settled || block > 0 && !self.has_time_for(steps.len()) {
                 let (left_out, blocks) = (self.plan.blocks - block, self.plan.blocks);
-                self.note(&format!(
-                    "{left_out} of {blocks} blocks were left out to end in time: the machine was too restless, or the \
-                     server too slow, for more."
-                ));
+                if !self.plan.until_settled {
+                    self.note(&format!(
+                        "{left_out} of {blocks} blocks were left out to end in time: the machine was too restless, or \
+                         the server too slow, for more."
+                    ));
+                }
                 // What is left of the agenda is what comes after the blocks.
                 (0..left_out as usize * steps.len()).for_each(|_| self.track.agenda.next());
                 break;
             }
             self.block(block, &steps)?;
             last = block;
+            settled = self.plan.until_settled && self.is_settled(block + 1);
+        }
+        if self.plan.until_settled {
+            let (blocks, how) =
+                (last + 1, if settled { "settled" } else { "not settled when its time was over" });
+            self.note(&format!(
+                "The comparison was {how}, after {blocks} blocks; it was looked at after 9, 13, 19 … of them."
+            ));
         }
         for step in self.plan.last() {
             self.begin(step, last);
@@ -104,6 +115,13 @@ impl<'a> Runner<'a> {
     fn has_time_for(&self, steps: usize) -> bool {
         let cost = self.track.agenda.cost(steps, self.plan.last().len());
         self.plan.time.is_none_or(|time| self.started.elapsed() + cost <= time)
+    }
+
+    /// Whether so many blocks are those of a look that can conclude, and every comparison is settled.
+    fn is_settled(&self, blocks: u32) -> bool {
+        let mut looks = Looks::new(LEVEL).take_while(|look| look.pairs <= blocks as usize);
+        let is_look = looks.any(|look| look.pairs == blocks as usize && look.level > 0.0);
+        is_look && self.benches.iter().flatten().all(Bench::is_settled)
     }
 
     fn note(&mut self, words: &str) {
@@ -171,6 +189,9 @@ impl<'a> Runner<'a> {
     fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
         let tolerance = self.plan.tolerance;
         let Some(bench) = &mut self.benches[place] else { return Ok(()) };
+        if self.plan.until_settled && bench.maximum().is_some() {
+            return Ok(());
+        }
         if let Some(rps) = self.plan.assumed {
             bench.assume_maximum(block, rps);
             return Ok(());

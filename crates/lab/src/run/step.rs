@@ -30,6 +30,8 @@ const MAXIMUM: [usize; 2] = [8, 3];
 const MAXIMUM_OF_SESSIONS: [usize; 2] = [17, 3];
 /// A search for the peak takes about so many, after a sweep and without one.
 const PEAK: [usize; 2] = [3, 10];
+/// Blocks of a run until settled: the pairs of the 10th look.
+const MOST_BLOCKS: u32 = 141;
 /// So that the order of blocks has nothing to do with the seeds of the trials.
 const STREAM: u64 = 0x0064_6572_6f66_7374;
 
@@ -82,6 +84,18 @@ impl Plan {
         self.blocks as usize * self.block(0, 0).len()
     }
 
+    /// The blocks that fit in its time, and some more in case they take less than planned; of those a run until settled
+    /// makes as many as it takes.
+    pub(crate) fn most_blocks(&self) -> u32 {
+        let block = |block: u32| -> Duration {
+            let parts = self.block(0, block).into_iter().map(|step| self.part(step, block));
+            parts.map(|part| part.each * part.trials as u32 + part.beside).sum()
+        };
+        let Some(time) = self.time else { return MOST_BLOCKS };
+        let later = time.saturating_sub(block(0)).as_secs_f64() / block(1).as_secs_f64().max(1e-3);
+        (1.0 + 1.25 * later).ceil().clamp(1.0, f64::from(MOST_BLOCKS)) as u32
+    }
+
     /// The steps after the last block.
     pub(crate) fn last(&self) -> Vec<Step> {
         let benches = if self.peak_tolerance.is_some() { self.benches.len() } else { 0 };
@@ -107,7 +121,11 @@ impl Plan {
                 format!("{}: {} % beside {} %", pair.first.series, pair.first.x, pair.second.x)
             }
         };
-        if self.blocks > 1 { format!("block {} of {}: {words}", block + 1, self.blocks) } else { words }
+        match self.blocks {
+            1 => words,
+            _ if self.until_settled => format!("block {}, until settled: {words}", block + 1),
+            blocks => format!("block {} of {blocks}: {words}", block + 1),
+        }
     }
 
     /// All that is to come from `first` on, by block, and after the last one.
@@ -156,7 +174,7 @@ impl Plan {
             beside: Duration::ZERO,
         };
         match step {
-            Step::Maximum(_) if self.assumed.is_some() => Part::default(),
+            Step::Maximum(_) if self.assumed.is_some() || self.until_settled && block > 0 => Part::default(),
             Step::Maximum(bench) => {
                 let bench = &self.benches[bench];
                 let of_sessions = bench.experiment.workload.has_sessions();
@@ -212,6 +230,7 @@ mod tests {
                 max_tolerance: 0.03,
                 peak_tolerance: Some(0.05),
                 time: None,
+                until_settled: false,
             };
             Plan::of_sweep(&peak, &spec, 1).agenda(1, 0).about()
         };

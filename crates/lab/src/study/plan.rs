@@ -34,6 +34,7 @@ impl Plan {
             references: Vec::new(),
             peak_tolerance: None,
             time: None,
+            until_settled: false,
             needs_all: false,
             skipped: Vec::new(),
         };

@@ -35,6 +35,7 @@ fn plan() -> Sweep {
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
         time: None,
+        until_settled: false,
     }
 }
 
@@ -409,6 +410,30 @@ fn a_load_that_the_host_disturbed_is_measured_once_more_beside_its_partner() {
         assert!(pair.iter().any(|trial| before(trial).may_pass()), "{pair:?}");
         assert_eq!(pair[0].load_share, pair[1].load_share);
     }
+}
+
+#[test]
+fn blocks_go_on_until_the_comparison_is_settled_or_the_time_is_over() {
+    let run = |time: Option<Duration>| {
+        let bench = Bench::new();
+        let mut trials = bench.trials(&["sphinx", "memcached"], &[]);
+        trials.experiment_mut().until_settled = true;
+        let sweep = Sweep { loads: vec![0.5], peak_tolerance: None, time, until_settled: true, ..plan() };
+        let (outcome, result) = bench.run(&sweep, trials);
+        outcome.unwrap();
+        let points = result.trials.iter().filter(|trial| trial.purpose == Purpose::LoadPoint).count();
+        let maxima: Vec<usize> = result.targets.iter().map(|target| target.max_throughput.len()).collect();
+        assert_eq!((points, maxima), (2 * result.blocks as usize, vec![1, 1]));
+        (
+            result.blocks,
+            result.notes.iter().find(|note| note.starts_with("The comparison was")).cloned().unwrap(),
+        )
+    };
+    // The two are alike, which the first look that can conclude shows; the maximum of the first block stands.
+    let (blocks, note) = run(None);
+    assert!(blocks == 9 && note.contains("was settled, after 9 blocks"), "{blocks}: {note}");
+    let (blocks, note) = run(Some(Duration::ZERO));
+    assert!(blocks == 1 && note.contains("not settled"), "{blocks}: {note}");
 }
 
 #[test]
