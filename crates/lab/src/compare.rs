@@ -20,7 +20,7 @@ mod ratio;
 use results::study::{Axis, FigureKind};
 use results::{
     COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, Trial,
-    Verdict, machine,
+    machine,
 };
 use serde_json::Value;
 use stats::{LEVEL, Looks};
@@ -126,12 +126,12 @@ enum Pairing {
 }
 
 impl Pairing {
-    /// That of the targets of one run.
+    /// The pairing of the targets of one run.
     fn of(experiment: &Experiment) -> Pairing {
         if experiment.until_settled { Pairing::UntilSettled } else { Pairing::Once }
     }
 
-    /// The two-sided error of the interval of so many pairs.
+    /// The two-sided error of an interval over `pairs`.
     fn level(self, pairs: usize) -> f64 {
         if self == Pairing::UntilSettled { Looks::new(LEVEL).level(pairs) } else { LEVEL }
     }
@@ -256,19 +256,21 @@ fn notes(
     if invalid > 0 {
         notes.push(format!("{invalid} invalid trials were left out."));
     }
-    for (label, side) in labels.iter().zip([a, b]) {
+    let disturbed: usize = pairs.iter().map(Pair::disturbed_trials).sum();
+    if paired && disturbed > 0 {
+        let all: usize = pairs.iter().map(Pair::trials).sum();
+        notes.push(format!(
+            "{disturbed} of {all} trials were disturbed and count all the same: the two ran in turn in a random order, so \
+             that a disturbance widens an interval and favours neither."
+        ));
+    }
+    for (label, side) in labels.iter().zip([a, b]).filter(|_| !paired) {
         let trials = || side.experiment.trials_of(side.target);
-        let all = trials().count();
-        let count = |holds: fn(&Verdict) -> bool| trials().filter(|trial| holds(&trial.verdict)).count();
-        let (disturbed, of_host) = (count(Verdict::is_disturbed), count(Verdict::is_of_host));
-        if paired && disturbed > 0 {
+        let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
+        if disturbed > 0 {
+            let all = trials().count();
             notes.push(format!(
-                "{disturbed} of the {all} trials of {label} were disturbed and count all the same: the two ran in turn in \
-                 a random order, so that a disturbance widens an interval and favours neither."
-            ));
-        } else if of_host > 0 {
-            notes.push(format!(
-                "The host disturbed {of_host} of the {all} trials of {label}; loads at which it left none cannot be \
+                "The host disturbed {disturbed} of the {all} trials of {label}; loads at which it left none cannot be \
                  compared on this host now."
             ));
         }

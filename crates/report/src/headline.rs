@@ -61,7 +61,7 @@ pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
         return only("No trial was completed: there is nothing to say about the server yet");
     }
     if let (Kind::CompareLive, [a, b]) = (experiment.kind, &experiment.targets[..]) {
-        // What each met at loads of its own would compare the two by different loads.
+        // The loads that each target met differ, so they do not compare the two.
         return only(&format!("{} and {} at the same loads: the comparison has the ratios", b.name, a.name));
     }
     let describes = |trial: &Trial| trial.verdict.is_usable() || trial.verdict.is_of_host();

@@ -158,7 +158,7 @@ impl Comparison {
 
 /// Ratios this close to 1 are reported as "no difference over 5 %".
 ///
-/// Source: this project's choice, about what the drift between two blocks leaves of a ratio.
+/// Source: this project's choice.
 const ALIKE: Interval = Interval { low: 0.95, high: 1.05 };
 
 impl Ratio {

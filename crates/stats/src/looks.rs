@@ -44,7 +44,7 @@ impl Looks {
         Looks { next: FIRST, left: error, carried: 0.0 }
     }
 
-    /// The level of a run that has ended with `pairs`: that of the look it was at, or of the next one, taken early.
+    /// The level for a run that stopped after `pairs`: of the look at that number, or of the next look, taken early.
     pub fn level(self, pairs: usize) -> f64 {
         let mut looks = self;
         looks.find(|look| look.pairs >= pairs).map_or(0.0, |look| look.level)

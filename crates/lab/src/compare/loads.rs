@@ -67,6 +67,16 @@ impl Pair<'_> {
         self.a.trials.iter().chain(&self.b.trials).filter(|trial| holds(&trial.verdict)).count() as u32
     }
 
+    /// Trials of either side.
+    pub(super) fn trials(&self) -> usize {
+        self.count(|_| true) as usize
+    }
+
+    /// Trials of either side that were disturbed.
+    pub(super) fn disturbed_trials(&self) -> usize {
+        self.count(Verdict::is_disturbed) as usize
+    }
+
     /// Trials of either side that are left out.
     pub(super) fn invalid_trials(&self, paired: bool) -> u32 {
         self.count(|verdict| !if paired { verdict.is_sound() } else { verdict.is_usable() })
@@ -80,8 +90,8 @@ impl Pair<'_> {
 
     /// The figure of both that `read` gives and its ratio; neither if no trials of both count.
     ///
-    /// Paired, disturbed trials count: what disturbs hits both sides alike, as their order is random. The ratio without
-    /// them stands beside it as a check.
+    /// Pairs include disturbed trials: the order is random, so a disturbance favours neither side. The ratio without
+    /// disturbed trials is a check.
     pub(super) fn compare(&self, read: Read<'_>, pairing: Pairing) -> ComparedPoint {
         let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
         let paired = pairing != Pairing::Apart;

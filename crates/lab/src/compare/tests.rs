@@ -102,7 +102,7 @@ fn disturbed_trials_count_and_the_ratio_without_them_stands_beside() {
         trial.all.response_time.p99_us = trial.all.response_time.p99_us.map(|p99| 10.0 * p99);
     }
     let comparison = both(&experiment);
-    let expect = "2 of the 27 trials of sphinx were disturbed and count";
+    let expect = "2 of 54 trials were disturbed and count";
     assert!(comparison.notes.iter().any(|note| note.starts_with(expect)), "{:?}", comparison.notes);
     let point = &p99(&comparison)[2];
     let (all, rest) = (point.ratio.unwrap(), point.undisturbed.unwrap());

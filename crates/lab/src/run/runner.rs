@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
             let (blocks, how) =
                 (last + 1, if settled { "settled" } else { "not settled when its time was over" });
             self.note(&format!(
-                "The comparison was {how}, after {blocks} blocks; it was looked at after 9, 13, 19 … of them."
+                "The comparison was {how}, after {blocks} of its blocks; it is looked at after 9, 13, 19 … of them."
             ));
         }
         for step in self.plan.last() {
@@ -117,7 +117,7 @@ impl<'a> Runner<'a> {
         self.plan.time.is_none_or(|time| self.started.elapsed() + cost <= time)
     }
 
-    /// Whether so many blocks are those of a look that can conclude, and every comparison is settled.
+    /// Whether a look after `blocks` settles every comparison.
     fn is_settled(&self, blocks: u32) -> bool {
         let mut looks = Looks::new(LEVEL).take_while(|look| look.pairs <= blocks as usize);
         let is_look = looks.any(|look| look.pairs == blocks as usize && look.level > 0.0);

@@ -55,7 +55,7 @@ pub(super) enum Check {
     Below { metric: String, series: String, than: String, at: Vec<X> },
     /// The figure rises (or falls) from the first to the last place, and no step goes the other way by over 5 %.
     Monotone { metric: String, series: String, rising: bool },
-    /// No figure along the axis is more than so many times another.
+    /// The ratio of any two figures along the axis is at most `most`.
     Flat { metric: String, series: String, most: f64 },
     /// The figure stays within a limit up to a place between two.
     UpTo { metric: String, series: String, limit: f64, from: f64, to: f64 },

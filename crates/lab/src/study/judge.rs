@@ -102,7 +102,7 @@ impl Judged {
     }
 }
 
-/// What the evidence says, with its p-value after correction, and the level of intervals that the correction leaves.
+/// Judges one claim by its corrected p-value; `level` is the corrected level of intervals.
 fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> Judged {
     let found = &evidence.all;
     if let Some(missing) = &found.missing {
@@ -130,7 +130,7 @@ fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> Judged {
     Judged::new(verdict, words::test(p, found.blocks()))
 }
 
-/// Why a verdict does not stand beside the trials without the disturbed ones; `None` if it does.
+/// Why the undisturbed trials contradict a verdict; `None` if they do not.
 fn contradiction(rest: &Found, holds: bool, evidence: &Evidence) -> Option<&'static str> {
     let opposite = if holds { rest.p_fails() } else { rest.p_holds() };
     if opposite <= LEVEL / 2.0 {
@@ -139,7 +139,7 @@ fn contradiction(rest: &Found, holds: bool, evidence: &Evidence) -> Option<&'sta
     if !evidence.is_absolute {
         return None;
     }
-    // A disturbance moves a figure such as a response time, and what the host did is not the server's.
+    // A disturbance moves response times; the server is not charged for it.
     match rest.keeps() {
         None => Some("every trial was disturbed, and a disturbance moves such a figure"),
         Some(keeps) if keeps != holds => Some(

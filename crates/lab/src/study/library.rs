@@ -234,7 +234,7 @@ mod tests {
         for study in STUDIES {
             let read = study.read(&Machine::two_cores(), &[]).unwrap_or_else(|error| panic!("{error}"));
             assert!(!read.claims.is_empty(), "{}: a study without a claim", study.folder);
-            // Where all of them agree, so many blocks settle all claims at once.
+            // Blocks that all agree must settle all claims of the study.
             let most = 0.05 * 2f64.powi(read.effort(Effort::Quick).blocks as i32 - 1);
             let claims = read.claims.iter().filter(|claim| claim.is_for(Effort::Quick)).count();
             let few = read.effort(Effort::Quick).blocks < stats::MIN_TO_JUDGE as u32;

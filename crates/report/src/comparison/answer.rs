@@ -8,8 +8,8 @@ use crate::headline::Sentence;
 use crate::number;
 use crate::quantity::{is_time, quantity, quantity_range};
 
-/// What the ratio of `point` says: which side is faster or higher, that there is no difference over 5 %, or that it is open
-/// and about how many more pairs would tell. Empty if nothing bounds it.
+/// The ratio of `point` in words: the faster or higher side, "no difference over 5 %", or "open" with an estimate of how many
+/// more pairs settle it. Empty without an interval.
 pub(super) fn judgement(comparison: &Comparison, figure: &ComparedFigure, point: &ComparedPoint) -> String {
     let Some(ratio) = point.ratio.filter(|ratio| ratio.low.is_some() || ratio.high.is_some()) else {
         return String::new();
@@ -52,8 +52,8 @@ pub(crate) fn direction(comparison: &Comparison, figure: &ComparedFigure) -> Opt
     Some(format!("ratio = {b} / {a}; below 1× {b} is {word}"))
 }
 
-/// The answer first: of a study what is compared, of two targets the tail at the highest load that overloads neither.
-/// Loads that the two sides met or missed are not compared, as they differ. At least one sentence.
+/// The answer. For a study: the compared machines. For two targets: the tail at the highest common load that overloads
+/// neither, since peaks are different loads. At least one sentence.
 pub(crate) fn answer(comparison: &Comparison) -> Vec<Sentence> {
     let (a, b) = (&comparison.a.label, &comparison.b.label);
     let words = match &comparison.study {

@@ -23,8 +23,8 @@ pub(crate) struct Place<'a> {
     pub name: String,
     /// Side b's, where it is another.
     pub of_b: Option<String>,
-    /// Each series that has something there, and below it the ratio without disturbed trials; none where no trials of both
-    /// sides are valid.
+    /// The series measured there, each followed by its ratio without disturbed trials; empty without valid trials of both
+    /// sides.
     pub points: Vec<(String, Cow<'a, ComparedPoint>)>,
     /// What was left out there, in words.
     pub left_out: Option<String>,

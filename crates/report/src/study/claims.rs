@@ -50,7 +50,7 @@ fn row(claim: &ClaimResult) -> Markup {
     }
 }
 
-/// The verdict in words. Results of earlier versions name the host where it kept a claim from being judged.
+/// The verdict in words. Earlier versions recorded disturbed claims as not measurable.
 pub(crate) fn words(claim: &ClaimResult) -> &'static str {
     match claim.verdict {
         ClaimVerdict::NotMeasurable if claim.host_disturbed => "not measurable on this host now",

@@ -313,6 +313,7 @@ fn empty(kind: Kind, name: &str, command: &[&str]) -> Experiment {
             "limits": { "nofile": 1_048_576 },
         }),
         blocks: 0,
+        until_settled: false,
         notes: Vec::new(),
         targets: Vec::new(),
         trials: Vec::new(),

@@ -29,7 +29,7 @@ pub struct ClaimResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// It holds: the interval over the blocks lies within what is claimed.
+    /// It holds: the interval over the blocks lies within the claimed range.
     Reproduced,
     /// It does not: the interval lies outside.
     Differs,

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use results::Study;
-use results::study::{ClaimVerdict, Effort, StudyFolder};
+use results::study::ClaimVerdict::{NotMeasurable, Open};
+use results::study::{Effort, StudyFolder};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
@@ -78,7 +79,7 @@ fn smoke(names: impl IntoIterator<Item = String>) {
         assert!(!record.cells.is_empty() || !record.skipped.is_empty(), "{name}: {}", text(&output));
         assert!(record.cells.iter().all(|cell| !cell.metrics.is_empty()), "{name}: {:#?}", record.cells);
         assert!(record.skipped.iter().all(|skipped| skipped.reason.len() > 10), "{name}");
-        assert!(record.claims.iter().all(|claim| claim.verdict == ClaimVerdict::NotMeasurable), "{name}");
+        assert!(record.claims.iter().all(|claim| matches!(claim.verdict, Open | NotMeasurable)), "{name}");
         println!("{name}: {} cells, {} left out", record.cells.len(), record.skipped.len());
     }
 }
@@ -145,7 +146,7 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     let output = finish(study(&["run", path, "--quick", "--gate", "--out"]).arg(out.path()));
     answers(&output);
     let printed = String::from_utf8_lossy(&output.stdout).to_lowercase();
-    assert!(["it answers.", "median"].iter().all(|words| printed.contains(words)), "{printed}");
+    assert!(["it answers.", "blocks"].iter().all(|words| printed.contains(words)), "{printed}");
     let folder = only_folder(out.path());
     let record = load(&folder);
     assert_eq!((record.blocks, record.complete), (2, true));

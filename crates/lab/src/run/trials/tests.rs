@@ -431,7 +431,7 @@ fn blocks_go_on_until_the_comparison_is_settled_or_the_time_is_over() {
     };
     // The two are alike, which the first look that can conclude shows; the maximum of the first block stands.
     let (blocks, note) = run(None);
-    assert!(blocks == 9 && note.contains("was settled, after 9 blocks"), "{blocks}: {note}");
+    assert!(blocks == 9 && note.contains("was settled, after 9 of"), "{blocks}: {note}");
     let (blocks, note) = run(Some(Duration::ZERO));
     assert!(blocks == 1 && note.contains("not settled"), "{blocks}: {note}");
 }

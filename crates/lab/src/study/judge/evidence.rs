@@ -11,9 +11,9 @@ use super::super::summary::{Cells, Summary, is_of_no_time, is_overloaded, stands
 use super::words::{figure, figures};
 use crate::run::ADVICE_USED;
 
-/// By how much a step may fall short of a rising or falling curve: differences below are none that matters.
+/// The largest step against a rising or falling curve, as a ratio.
 ///
-/// Source: the 5 % below which a comparison reports no difference.
+/// Source: the 5 % of "no difference over 5 %" in comparisons.
 const STEP: f64 = 1.05;
 
 /// What was found about a claim.
@@ -28,14 +28,14 @@ pub(super) struct Evidence {
     pub(super) words: String,
 }
 
-/// What the trials of one selection say.
+/// The result over one selection of trials.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What is measured, in words.
+    /// The measured quantity, in words.
     subject: String,
     /// Its figures, in words.
     figures: String,
-    /// What is claimed of it, in words.
+    /// The claimed range, in words.
     claimed: String,
     /// All of which must hold for the claim to hold.
     pub(super) comparisons: Vec<Comparison>,
@@ -96,13 +96,12 @@ impl Comparison {
         if self.of_logs { interval.exp() } else { interval }
     }
 
-    /// Whether its estimate lies within what is claimed.
+    /// Whether its estimate lies within the claimed range.
     fn keeps(&self) -> bool {
         self.ranks.as_ref().is_some_and(|ranks| self.claimed.contains(ranks.estimate()))
     }
 
-    /// The interval at `level` in words, and about how many more blocks it takes until it lies within what is claimed or
-    /// outside; `None` if no number does.
+    /// The interval at `level` in words, and an estimate of how many more blocks settle it; `None` if no number does.
     fn open(&self, level: f64) -> (String, Option<usize>) {
         let few = |n: usize| {
             let words = format!("{n} blocks are too few for an interval at {}", percent(level));
@@ -188,10 +187,10 @@ impl Found {
     }
 }
 
-/// What the cells say of a claim.
+/// The evidence for or against a claim.
 ///
-/// All trials whose data are right count. The order of the points of a block is random, so that a disturbance hits all alike:
-/// it widens an interval and pulls a ratio towards 1. What the trials without the disturbed ones say stands beside it.
+/// All trials whose data are right count. The points of a block run in a random order, so a disturbance favours none of them:
+/// it widens the interval and pulls a ratio towards 1. The result without the disturbed trials is kept as a check.
 pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
     let metric = check.metric();
     let standing = |counts: &dyn Fn(&Verdict) -> bool| {
@@ -233,7 +232,7 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
     Evidence { all: found, undisturbed, is_absolute, words: words.join("; ") }
 }
 
-/// What the usable cells say. An overload's queue grows for as long as it lasts, so that means of waiting leave it out.
+/// The result over the usable cells. Mean waiting times leave out overloaded cells, whose queue grows with the window.
 fn found(check: &Check, cells: Cells<'_>) -> Found {
     if !is_of_waiting(check.metric()) {
         return found_in(check, cells);
