@@ -530,13 +530,16 @@ pub fn comparison(experiment: &Experiment) -> Comparison {
             |trial: &Trial| Point { x: trial.offered_rps.into(), y: metric.of(trial), n, ..Point::default() };
         let (one, two) = (of(a[0]), of(b[0]));
         let wide = 0.04 + 0.3 * noise(step.into(), metric as u64);
-        let ratio = one.y.zip(two.y).map(|(a, b)| b / a).map(|value| Ratio {
+        let value = one.y.zip(two.y).map(|(a, b)| b / a);
+        // No load at which the other one is faster.
+        let wide = if value > Some(1.0) { wide + 0.25 } else { wide };
+        let ratio = value.map(|value| Ratio {
             value,
             low: Some(value * (1.0 - wide)),
             high: Some(value * (1.0 + wide)),
             n,
             judged: n >= 6,
-            p_value: (n >= 6).then_some(if value * (1.0 + wide) < 1.0 { 0.016 } else { 0.31 }),
+            p_value: (n >= 6).then_some(if (value - 1.0).abs() > value * wide { 0.016 } else { 0.31 }),
         });
         let overloaded = a.iter().chain(&b).any(|t| matches!(t.verdict, Verdict::Overloaded { .. }));
         let invalid = a.len() as u32 - usable(&a) + b.len() as u32 - usable(&b);
