@@ -68,6 +68,11 @@ impl Trial {
         }
     }
 
+    /// Whether generator or host lengthened its response times by more than a figure may be uncertain.
+    pub fn is_disturbed(&self) -> bool {
+        self.verdict.is_disturbed() || self.slowed().is_some()
+    }
+
     /// Why its response times, and the shares of them within limits, are only upper bounds; `None` where they are figures.
     pub fn slowed(&self) -> Option<&Invalid> {
         self.bounds.as_ref()?.slowed.as_ref()

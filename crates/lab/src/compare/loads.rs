@@ -63,8 +63,8 @@ impl Pair<'_> {
     }
 
     /// Trials of either side for which this holds.
-    fn count(&self, holds: impl Fn(&Verdict) -> bool) -> u32 {
-        self.a.trials.iter().chain(&self.b.trials).filter(|trial| holds(&trial.verdict)).count() as u32
+    fn count(&self, holds: impl Fn(&Trial) -> bool) -> u32 {
+        self.a.trials.iter().chain(&self.b.trials).filter(|trial| holds(trial)).count() as u32
     }
 
     /// Trials of either side.
@@ -74,12 +74,12 @@ impl Pair<'_> {
 
     /// Trials of either side that were disturbed.
     pub(super) fn disturbed_trials(&self) -> usize {
-        self.count(Verdict::is_disturbed) as usize
+        self.count(Trial::is_disturbed) as usize
     }
 
     /// Trials of either side that are left out.
     pub(super) fn invalid_trials(&self, paired: bool) -> u32 {
-        self.count(|verdict| !if paired { verdict.is_sound() } else { verdict.is_usable() })
+        self.count(|trial| !if paired { trial.verdict.is_sound() } else { trial.verdict.is_usable() })
     }
 
     /// Trials of either side that found the server overloaded.
@@ -96,13 +96,14 @@ impl Pair<'_> {
         let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
         let paired = pairing != Pairing::Apart;
         let point = if paired {
-            let pairs = self.in_blocks(read, Verdict::is_sound);
+            let pairs = self.in_blocks(read, |trial| trial.verdict.is_sound());
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
             // The drift of the machine is part of either side's spread, and not of the ratio's.
             let bare = |point: Point| Point { low: None, high: None, ..point };
             let point = ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some((&pairs, pairing)));
-            let disturbed = self.count(Verdict::is_disturbed);
-            let undisturbed = || ratio::paired(&self.in_blocks(read, Verdict::is_usable), pairing);
+            let disturbed = self.count(Trial::is_disturbed);
+            let counts = |trial: &Trial| trial.verdict.is_usable() && !trial.is_disturbed();
+            let undisturbed = || ratio::paired(&self.in_blocks(read, counts), pairing);
             ComparedPoint { disturbed, undisturbed: (disturbed > 0).then(undisturbed).flatten(), ..point }
         } else {
             let of = |load: &LoadPoint<'_>| {
@@ -119,7 +120,7 @@ impl Pair<'_> {
     }
 
     /// Figures of trials that ran next to each other and `count`: the n-th of a block with the other side's n-th.
-    fn in_blocks(&self, read: Read<'_>, count: fn(&Verdict) -> bool) -> Vec<(f64, f64)> {
+    fn in_blocks(&self, read: Read<'_>, count: impl Fn(&Trial) -> bool) -> Vec<(f64, f64)> {
         let nth = |load: &LoadPoint<'_>, i: usize| {
             load.trials[..i].iter().filter(|t| t.block == load.trials[i].block).count()
         };
@@ -129,7 +130,7 @@ impl Pair<'_> {
             let partner = (0..self.b.trials.len()).find(|j| place(self.b, *j) == place(self.a, i));
             let Some(j) = partner else { continue };
             let (left, right) = (self.a.trials[i], self.b.trials[j]);
-            if count(&left.verdict) && count(&right.verdict) {
+            if count(left) && count(right) {
                 pairs.extend(value(read, left).zip(value(read, right)));
             }
         }

@@ -102,6 +102,7 @@ fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     {
         cell.verdict = trial.verdict.clone();
     }
+    cell.slowed |= trial.slowed().is_some();
 }
 
 #[cfg(test)]

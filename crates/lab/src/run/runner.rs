@@ -279,6 +279,7 @@ impl<'a> Runner<'a> {
                 cell.metrics.extend(metrics::of_trial(trial));
                 cell.curve.clone_from(&trial.curve);
                 cell.verdict = trial.verdict.clone();
+                cell.slowed = trial.slowed().is_some();
                 chosen = Some(trial.id.clone());
                 unseen.extend(trial.probes.iter().flat_map(|probes| probes.missing.clone()));
             }),

@@ -24,6 +24,9 @@ pub struct Cell {
     pub curve: Vec<(f64, f64)>,
     /// Whether the figures may be believed.
     pub verdict: Verdict,
+    /// Whether generator or host lengthened its response times by more than a figure may be uncertain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slowed: bool,
     /// The trial behind it: its experiment's folder, relative to the study's, and its id, as `FOLDER#0007`.
     pub trial: Option<String>,
     /// The same metrics at the reference point of its block; a ratio to it outlives the drift of the machine.

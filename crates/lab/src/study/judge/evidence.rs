@@ -200,18 +200,23 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
         }
         cells
     };
+    let slowed = |cell: &Cell| cell.slowed && !is_of_no_time(metric);
     let (mut disturbed, mut sound) = (0, 0);
     for (series, x) in points(check, cells) {
         for cell in cells.at(series, &x) {
+            let is_disturbed = cell.verdict.is_disturbed() && !stands(metric, &cell.verdict);
             sound += usize::from(cell.verdict.is_sound());
-            disturbed += usize::from(cell.verdict.is_disturbed() && !stands(metric, &cell.verdict));
+            disturbed += usize::from(is_disturbed || slowed(cell));
         }
     }
     let all = standing(&|verdict| verdict.is_disturbed() || stands(metric, verdict));
     let all = Cells(&all);
     let found = found(check, all);
     let undisturbed = (disturbed > 0).then(|| {
-        let cells = standing(&|verdict| stands(metric, verdict));
+        let mut cells = standing(&|verdict| stands(metric, verdict));
+        for cell in cells.iter_mut().filter(|cell| slowed(cell)) {
+            cell.verdict = Verdict::default();
+        }
         self::found(check, Cells(&cells))
     });
     let mut words = Vec::new();
