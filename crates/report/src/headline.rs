@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use results::{Experiment, Kind, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial, Verdict};
+use results::{Experiment, Kind, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Reason, Trial, Verdict};
 
 use crate::disturbance::cause;
 use crate::load::LoadUnit;
@@ -95,7 +95,7 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
     let unit = LoadUnit::of_subject(subject);
     let searched = |point: &LoadPoint| point.trials.iter().all(|trial| trial.purpose == Purpose::MaxSearch);
     match (subject.points.as_slice(), cause) {
-        ([], None) if !blocks.is_empty() => Ok(of_max(blocks, unit)),
+        ([], None) if !blocks.is_empty() => Ok(of_max(subject, blocks, unit)),
         ([], None) => Ok("no trial was completed".into()),
         ([], Some(cause)) => Err(cause),
         // The steps of a search for the maximum are no loads that were asked for.
@@ -103,7 +103,7 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
             if blocks.is_empty() {
                 Err(cause)
             } else {
-                Ok(of_max(blocks, unit))
+                Ok(of_max(subject, blocks, unit))
             }
         }
         ([point], Some(cause)) if point.usable().next().is_none() => Err(cause),
@@ -137,8 +137,23 @@ fn of_peak(subject: &Subject, peak: &Peak, max: Option<f64>, target: &Target) ->
     }
 }
 
-fn of_max(blocks: &[MaxThroughput], unit: LoadUnit) -> String {
+/// Whether the generator, and never the server, kept rates above the maximum from being sustained.
+fn is_generator_limited(subject: &Subject) -> bool {
+    let is_of_generator = |verdict: &Verdict| {
+        verdict.is_invalid_only_by(|reason| matches!(reason, Reason::GeneratorSaturated | Reason::RateMissed))
+    };
+    let searched = subject.trials.iter().map(|(_, trial)| *trial);
+    let mut missed = searched
+        .filter(|trial| trial.purpose == Purpose::MaxSearch && trial.verdict != Verdict::Valid)
+        .peekable();
+    missed.peek().is_some() && missed.all(|trial| is_of_generator(&trial.verdict))
+}
+
+fn of_max(subject: &Subject, blocks: &[MaxThroughput], unit: LoadUnit) -> String {
     let low = blocks.iter().map(|block| block.low_rps).fold(f64::MAX, f64::min);
+    if is_generator_limited(subject) {
+        return format!("maximum throughput at least {}: the generator is the limit", unit.rate(Some(low)));
+    }
     let high = blocks.iter().map(|block| block.high_rps).fold(0.0, f64::max);
     format!("maximum throughput {}", unit.range(low, high))
 }

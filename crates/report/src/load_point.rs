@@ -15,7 +15,8 @@ pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) 
 
 /// A response time in words: one figure where its bounds are close, else both, `1.9–2.7 ms`.
 pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
-    match point.bounds(metric).filter(|bounds| !bounds.is_usable()) {
+    // Those of an overload grow with the window.
+    match point.bounds(metric).filter(|bounds| !bounds.is_usable() && !point.overloaded()) {
         Some(bounds) => number::micros_range(bounds.low_us, bounds.high_us),
         None => micros(point, |trial| metric.of(trial)),
     }

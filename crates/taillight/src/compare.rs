@@ -104,8 +104,14 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
     };
     let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
     let finished = job::run(&job)?;
-    finished.tell()?;
-    tell_of_one(&finished.experiment, &finished.folder, args.html)?;
+    match of_one(&finished.experiment, &finished.folder) {
+        // Its answer is the ratio; what each target did by itself is in the report.
+        Some(_) => {
+            tell_of_one(&finished.experiment, &finished.folder, args.html)?;
+            finished.write_report()?;
+        }
+        None => finished.tell()?,
+    }
     Ok(finished.code(false))
 }
 
@@ -130,7 +136,7 @@ pub(crate) fn tell_of_one(
 
 /// Prints `comparison`, and writes its page and, beside it, its record.
 fn tell(comparison: &Comparison, sides: Sides<'_>, page: &Path) -> Result<()> {
-    say(&format!("\n{}", report::comparison_table(comparison, table_width(), uses_color())))?;
+    say(&report::comparison_table(comparison, table_width(), uses_color()))?;
     let record = page.with_extension("json");
     let of_a_result = ["result.json", "study.json", "tables.json"];
     if record == page || record.file_name().is_some_and(|name| of_a_result.iter().any(|own| name == *own)) {

@@ -374,6 +374,11 @@ impl Finished {
     /// Writes the report, prints the answer and where everything lies.
     pub(crate) fn tell(&self) -> Result<()> {
         say(&report::experiment_table(&self.experiment, table_width(), uses_color()))?;
+        self.write_report()
+    }
+
+    /// Writes the report and prints where it lies.
+    pub(crate) fn write_report(&self) -> Result<()> {
         let report =
             self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;
         say(&format!("\nReport: {}\n", report.display()))

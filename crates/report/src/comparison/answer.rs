@@ -56,13 +56,15 @@ pub(crate) fn direction(comparison: &Comparison, figure: &ComparedFigure) -> Opt
 /// neither, since peaks are different loads. At least one sentence.
 pub(crate) fn answer(comparison: &Comparison) -> Vec<Sentence> {
     let (a, b) = (&comparison.a.label, &comparison.b.label);
-    let words = match &comparison.study {
-        Some(study) => format!("{study}: {b} over {a}"),
-        None => tail(comparison)
-            .or_else(|| peaks(comparison))
-            .unwrap_or_else(|| format!("{a} and {b} have no load in common: nothing can be compared")),
-    };
-    vec![Sentence::new(words)]
+    if let Some(study) = &comparison.study {
+        return vec![Sentence::new(format!("{study}: {b} over {a}"))];
+    }
+    let mut words = tails(comparison);
+    if words.is_empty() {
+        let nothing = || format!("{a} and {b} have no load in common: nothing can be compared");
+        words.push(peaks(comparison).unwrap_or_else(nothing));
+    }
+    words.into_iter().map(Sentence::new).collect()
 }
 
 /// The peaks of two sides without a load in common.
@@ -78,19 +80,32 @@ fn peaks(comparison: &Comparison) -> Option<String> {
     Some(format!("Peak throughput under QoS: {b} {}, {a} {}", words(&point.b)?, words(&point.a)?))
 }
 
-/// The tail at the highest load at which both have figures and neither is overloaded, where a response time
+/// Loads of which the answer has a sentence each: the highest ones.
+const ANSWERED: usize = 3;
+
+/// The tail at the highest loads at which both have figures and neither is overloaded, where a response time
 /// would say more about the length of the window.
-fn tail(comparison: &Comparison) -> Option<String> {
-    let figure = comparison.figure(ComparedFigure::LOADS)?;
+fn tails(comparison: &Comparison) -> Vec<String> {
+    let Some(figure) = comparison.figure(ComparedFigure::LOADS) else { return Vec::new() };
     let series = |metric: Metric| figure.series.iter().find(|series| series.name == metric.words());
     let order = [Metric::WindowedP99, Metric::P99, Metric::P50];
-    let found = (0..figure.series.first()?.points.len()).rev().find_map(|at| {
+    let loads = figure.series.first().map_or(0, |series| series.points.len());
+    let at = |load: usize| {
         order.into_iter().find_map(|metric| {
-            let point = series(metric)?.points.get(at).filter(|point| !point.overloaded)?;
-            Some((metric, point, point.ratio?))
+            let point = series(metric)?.points.get(load).filter(|point| !point.overloaded)?;
+            tail(comparison, figure, metric, point)
         })
-    });
-    let (metric, point, ratio) = found?;
+    };
+    (0..loads).rev().filter_map(at).take(ANSWERED).collect()
+}
+
+fn tail(
+    comparison: &Comparison,
+    figure: &ComparedFigure,
+    metric: Metric,
+    point: &ComparedPoint,
+) -> Option<String> {
+    let ratio = point.ratio?;
     let (a, b) = (&comparison.a.label, &comparison.b.label);
     let load = match point.share {
         Some(share) => format!("{} of the maximum", number::percent(share)),

@@ -8,15 +8,15 @@ use crate::comparison::{answer, cells, columns, direction, places};
 pub fn comparison_table(comparison: &Comparison, width: usize, color: bool) -> String {
     let ink = Ink { color };
     let line = |text: &str| wrapped(&harmless(text), width, 2);
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> =
+        answer(comparison).iter().map(|sentence| ink.bold(&line(&sentence.to_string()))).collect();
+    parts.push(String::new());
     for figure in comparison.figures.iter().filter(|figure| !figure.series.is_empty()) {
         parts.extend([ink.bold(&line(&figure.title)), grid(comparison, figure).render(width, ink)]);
         parts.extend(figure.left_out.iter().map(|left_out| ink.dim(&line(&format!("· {left_out}")))));
         parts.extend(direction(comparison, figure).map(|direction| ink.dim(&line(&direction))));
         parts.push(String::new());
     }
-    // The tables are long: the answer stands where the eye is when they have scrolled by.
-    parts.extend(answer(comparison).iter().map(|sentence| ink.bold(&line(&sentence.to_string()))));
     let (a, b) = (&comparison.a, &comparison.b);
     let sides = [a, b].into_iter().filter(|side| a.machine != b.machine && !side.machine.is_empty());
     parts.extend(sides.map(|side| ink.dim(&line(&format!("· {}: {}", side.label, side.machine)))));
@@ -46,7 +46,8 @@ fn grid(comparison: &Comparison, figure: &ComparedFigure) -> Grid {
             grid.gap();
         }
         let mut name = place.name;
-        for (series, point) in place.points {
+        // The check without disturbed trials stands in the answer, and in the report for every figure.
+        for (series, point) in place.points.into_iter().filter(|(_, point)| point.a.y.is_some()) {
             let valid = point.a.valid && point.b.valid;
             let row =
                 [std::mem::take(&mut name)].into_iter().chain(cells(comparison, figure, &series, &point));

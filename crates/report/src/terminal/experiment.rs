@@ -1,4 +1,4 @@
-use results::{Experiment, LoadPoint, Metric, TextTable, Trial};
+use results::{Experiment, LoadPoint, Metric, TextTable, Trial, Verdict};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
@@ -12,9 +12,6 @@ use crate::number;
 use crate::page::{closed_loop, targets, verdicts, within};
 use crate::sessions::{Column, columns};
 use crate::subject::{CLOSED, Subject, any_closed};
-
-/// Invalid trials whose reasons are printed; more would push the answer off the screen.
-const LISTED: usize = 6;
 
 /// The answer of `experiment`, its loads and what to know of them, for a terminal of `width` columns.
 ///
@@ -49,13 +46,9 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
         let line = wrapped(&harmless(&format!("gate {}", gate.words)), width, 2);
         parts.push(if gate.passed { line } else { ink.bad(&line) });
     }
-    let invalid: Vec<&Trial> = experiment.trials.iter().filter(|trial| !trial.verdict.is_usable()).collect();
-    for trial in invalid.iter().take(LISTED) {
-        let line = format!("trial {} of {}: {}", trial.id, trial.target, trial.verdict);
-        parts.push(ink.bad(&wrapped(&harmless(&line), width, 4)));
-    }
-    if invalid.len() > LISTED {
-        parts.push(ink.bad(&format!("… and {} more; the report lists them all", invalid.len() - LISTED)));
+    // A single trial that says nothing says why; of many the report has the reasons.
+    if let [Trial { verdict: verdict @ Verdict::Invalid { .. }, .. }] = &experiment.trials[..] {
+        parts.push(ink.bad(&wrapped(&harmless(&verdict.to_string()), width, 4)));
     }
     for note in notes(experiment) {
         parts.push(ink.dim(&wrapped(&harmless(&format!("· {note}")), width, 2)));
