@@ -219,6 +219,6 @@ mod tests {
         check("workload.mix", Some("social"), Some("--mix"), Some("table-2".into()));
         check("workload.think-time", Some("social"), Some("--think-time"), Some("2s".into()));
         check("workload.ajax", Some("social"), Some("--ajax"), None);
-        check("qos.target", None, Some("--qos"), Some("p99<1ms".into()));
+        check("qos.target", None, Some("--qos"), Some("windowed p99<1ms".into()));
     }
 }

@@ -76,10 +76,11 @@ pub struct Generator {
     #[schemars(extend("x-source" = "ours, because a thread that sleeps sends some 10 to 60 µs late"))]
     pub pace: Option<Pace>,
     /// What becomes of arrivals that were due while another program or the hypervisor had the thread's processor for more
-    /// than 100 µs: withhold (counted and not sent) or send (late, all at once).
-    #[arg(long, default_value_t = WhenAbsent::Withhold, value_name = "WHAT")]
+    /// than 100 µs: withhold (counted and not sent) or send (late, all at once). Sessions are always sent [default:
+    /// withhold with --pace spin; send with sleep, where the server may be what has the processor].
+    #[arg(long, value_name = "WHAT")]
     #[schemars(extend("x-source" = "ours, because no user would send what an absent generator had to: all that was due, at once"))]
-    pub when_absent: WhenAbsent,
+    pub when_absent: Option<WhenAbsent>,
     /// Longest wait for answers after the window; what is unanswered then counts at its age.
     #[arg(long, default_value = "1s", value_name = "TIME")]
     #[serde(with = "exact")]
@@ -116,7 +117,7 @@ impl Default for Generator {
             target_latency: vec![Nanos::from_millis(1)],
             binding: Binding::Random,
             pace: None,
-            when_absent: WhenAbsent::Withhold,
+            when_absent: None,
             drain: Nanos::from_secs(1),
             timeout: Nanos::from_secs(2),
             tls: Tls::default(),
@@ -160,6 +161,14 @@ impl Generator {
     /// How they wait.
     pub fn pace(&self) -> Pace {
         self.pace.unwrap_or(Pace::Spin)
+    }
+
+    /// What becomes of arrivals that were due while they had no processor.
+    pub fn when_absent(&self) -> WhenAbsent {
+        self.when_absent.unwrap_or(match self.pace() {
+            Pace::Spin => WhenAbsent::Withhold,
+            Pace::Sleep => WhenAbsent::Send,
+        })
     }
 
     /// Whether the arrivals are those of a trace, which has a rate of its own.

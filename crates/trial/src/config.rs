@@ -149,6 +149,7 @@ pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
     let generator = &mut spec.generator;
     generator.threads.get_or_insert(generator.threads());
     generator.pace.get_or_insert(generator.pace());
+    generator.when_absent.get_or_insert(generator.when_absent());
     spec
 }
 
@@ -175,7 +176,7 @@ pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
         per_connection: None,
         binding: load.binding,
         pace: load.pace(),
-        when_absent: load.when_absent,
+        when_absent: load.when_absent(),
         warmup: time.warmup,
         window: time.window,
         drain: load.drain,

@@ -7,7 +7,9 @@ use stats::Spread;
 /// What metrics begin with that do not depend on when the requests of their own trial were sent and read: counts of what a request makes the server do; what a search before the trial found; what traced requests
 /// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks;
 /// spans that were found; and whose code a server's own processor time goes to, which has none of what others took.
-const OF_NO_TIME: [&str; 11] = [
+const OF_NO_TIME: [&str; 14] = [
+    "achieved_rps",
+    "hit_ratio",
     "own_passed_on_per_request",
     "max_rps",
     "trace_cost_",
@@ -19,6 +21,7 @@ const OF_NO_TIME: [&str; 11] = [
     "cpu_library_share",
     "cpu_user_share",
     "instruction_",
+    "server_cpu_us_per_request",
 ];
 
 /// Whether a metric does not depend on when the requests of its own trial were sent and read.

@@ -67,7 +67,9 @@ impl<W: Workload> Engine<W> {
     /// Compares the time that has passed with the processor time that the thread got of it, of a span of `took`.
     #[cold]
     fn note_absence<R: Reactor>(&mut self, reactor: &R, now: Time, took: Nanos) {
-        if self.plan.when_absent == WhenAbsent::Send || matches!(self.source, Source::Closed(_)) {
+        // Sessions last for seconds: one that begins some ms late, beside another, is no burst.
+        let sends = self.plan.when_absent == WhenAbsent::Send || self.plan.sessions.is_some();
+        if sends || matches!(self.source, Source::Closed(_)) {
             return;
         }
         let Some(absent) = self.absent_since_known(reactor, now) else { return };

@@ -99,10 +99,16 @@ impl Gate {
         }
     }
 
-    /// The least that the figure would be without generator and host, where that is known.
+    /// The least that the figure would be without generator and host, where that is known: a percentile without bounds, and the
+    /// longest time, is no less than the percentile below it that has some.
     fn least_us(&self, trial: &Trial) -> Option<f64> {
+        let below = |percentile: f64| {
+            let known = &trial.bounds.as_ref()?.percentiles;
+            known.iter().rev().find(|known| known.percentile <= percentile).map(|known| known.bounds)
+        };
         let bounds = match (&self.figure, &self.operation) {
-            (Figure::Percentile(percentile), None) => trial.percentile_bounds(*percentile),
+            (Figure::Percentile(percentile), None) => below(*percentile),
+            (Figure::Max, None) => below(100.0),
             (Figure::WindowedP99, None) => trial.bounds.as_ref()?.windowed_p99,
             _ => None,
         };

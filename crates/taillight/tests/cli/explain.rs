@@ -38,7 +38,7 @@ fn a_field_has_its_value_its_option_and_its_source() {
     );
     check("load.rate", &["load.rate = none", "(--rate)", "source: ours, because"]);
     check("connections", &["generator.connections = 64"]);
-    check("qos", &["qos.target = p99<1ms", "IISWC'17 §III-B", "qos.disturbed = 1 %", "qos.window = 100 ms"]);
+    check("qos", &["qos.target = windowed p99<1ms", "IISWC'17 §III-B", "qos.window = 100 ms"]);
     check("verdicts", &["verdicts.lag-share = 10 %", "host_disturbed", "verdicts.errors = 0.1 %"]);
     check("search", &["sweep.repeats = 3", "peak.tolerance = 5 %", "search.sustained = 99 %"]);
     check("sphinx", &["sphinx.memory-limit = 64 MiB", "source: memcached's default"]);
