@@ -448,7 +448,8 @@ fn a_count_does_not_depend_on_when_requests_were_sent() {
     check("cpu_share.movies-cache", Reason::HostDisturbed, ClaimVerdict::Open);
     // What a search before it found.
     check("max_rps", Reason::HostDisturbed, ClaimVerdict::Reproduced);
-    check("server_cpu_us_per_request", Reason::ReceiveLag, ClaimVerdict::Open);
+    check("server_cpu_us_per_request", Reason::ReceiveLag, ClaimVerdict::Reproduced);
+    check("achieved_rps", Reason::HostDisturbed, ClaimVerdict::Reproduced);
 }
 
 #[test]
