@@ -28,6 +28,7 @@ mod instrument;
 mod kernel;
 mod observer;
 mod overhead;
+mod packets;
 mod perf;
 mod proc;
 mod processor;
@@ -40,6 +41,7 @@ mod stages;
 mod subject;
 
 pub use observer::Observer;
+pub use packets::{Answered, PacketLog, Timed};
 pub use seen::{Beside, Seen};
 pub use spec::{Probe, ProbeSet};
 pub use subject::Subject;

@@ -4,14 +4,10 @@
 //! whether the right events were taken for the same request: so some connections are watched by a packet socket too,
 //! which knows nothing of the programs, and both times are printed.
 
-#[cfg(feature = "bpf")]
-mod capture;
 #[cfg(any(feature = "bpf", test))]
 mod compared;
 #[cfg(feature = "bpf")]
 mod kernel;
-#[cfg(any(feature = "bpf", test))]
-mod packets;
 #[cfg(any(feature = "bpf", test))]
 mod seen;
 

@@ -1,6 +1,9 @@
 use std::collections::HashMap;
 
-use super::packets::{Key, Timed};
+use crate::packets::Timed;
+
+/// A request as packets and programs both know it: the client's port, and where the request ends in its stream.
+pub(crate) type Key = (u16, u32);
 
 /// The same requests, timed by packets and by the programs.
 ///
@@ -23,11 +26,11 @@ impl Compared {
     /// Lays what packets showed beside what the programs saw, `stages`. Units: ns.
     pub(crate) fn new(timed: &Timed, stages: &HashMap<Key, u64>) -> Compared {
         let mut compared = Compared { mixed: timed.mixed, dropped: timed.dropped, ..Compared::default() };
-        for (key, packets_ns) in &timed.requests {
-            match stages.get(key) {
+        for request in &timed.requests {
+            match stages.get(&request.key) {
                 Some(stages_ns) => {
                     compared.requests += 1;
-                    compared.packets_ns += packets_ns;
+                    compared.packets_ns += request.took_ns();
                     compared.stages_ns += stages_ns;
                 }
                 None => compared.alone += 1,
@@ -56,11 +59,13 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packets::Answered;
 
     #[test]
     fn only_what_both_timed_is_compared() {
+        let request = |key, answered_ns| Answered { key, asked_ns: 0, answered_ns };
         let timed = Timed {
-            requests: vec![((1, 10), 4_000), ((1, 20), 90_000), ((2, 10), 8_000)],
+            requests: vec![request((1, 10), 4_000), request((1, 20), 90_000), request((2, 10), 8_000)],
             mixed: 1,
             dropped: 2,
         };
@@ -72,7 +77,7 @@ mod tests {
         got.add(&expect);
         assert_eq!((got.requests, got.alone, got.means_us()), (4, 2, Some((6.0, 5.0))));
         assert_eq!(Compared::new(&timed, &HashMap::new()).means_us(), None);
-        let timed = Timed { requests: vec![((1, 10), 0)], ..timed };
+        let timed = Timed { requests: vec![request((1, 10), 0)], ..timed };
         assert_eq!(Compared::new(&timed, &stages).means_us(), None);
     }
 }

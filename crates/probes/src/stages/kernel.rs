@@ -2,13 +2,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 
-use super::capture::Capture;
-use super::compared::Compared;
-use super::packets::{Key, Timed};
+use super::compared::{Compared, Key};
 use super::seen::{COUNTS, HISTOGRAMS, Seen};
 use crate::histogram::Histogram;
 use crate::instrument::{Instrument, Reading};
 use crate::kernel::{Programs, empty, other};
+use crate::packets::Timed;
+use crate::packets::capture::Capture;
 use crate::proc;
 use crate::subject::Subject;
 use spec::Probe;

@@ -1,9 +1,16 @@
-//! The time of requests as packets show it: seen by a packet socket, stamped by the kernel, paired here by their place in
-//! the streams. It shares neither events nor keys with the programs of the stages.
+//! Times of requests by their packets: a packet socket sees them, the kernel stamps them, and their position in the stream
+//! pairs requests with answers. Independent of the programs of the stages and of the generator.
+
+#[cfg(feature = "bpf")]
+pub(crate) mod capture;
+mod filter;
+mod log;
 
 use std::collections::HashMap;
 
-/// What a packet says of itself.
+pub use log::PacketLog;
+
+/// TCP data in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     /// The client's address and port.
@@ -37,14 +44,29 @@ pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
     Some(Packet { client, to_server, from, to: from.wrapping_add(data as u32) })
 }
 
-/// A request as packets and programs both know it: the client's port, and where the request ends in its stream.
-pub(crate) type Key = (u16, u32);
+/// A request and its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The client's port, and where the request ends in its stream.
+    pub key: (u16, u32),
+    /// The stamp of the request's last packet. Units: ns of the wall clock.
+    pub asked_ns: u64,
+    /// The stamp of the answer's last packet. Units: ns of the wall clock.
+    pub answered_ns: u64,
+}
+
+impl Answered {
+    /// From the request to its answer. Units: ns.
+    pub fn took_ns(&self) -> u64 {
+        self.answered_ns.saturating_sub(self.asked_ns)
+    }
+}
 
 /// Times of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Timed {
-    /// Each with its time. Units: ns.
-    pub requests: Vec<(Key, u64)>,
+pub struct Timed {
+    /// The pairs of request and answer.
+    pub requests: Vec<Answered>,
     /// Requests that came before the one before was answered: which answer belongs to which cannot be told.
     pub mixed: u64,
     /// Packets that the socket had no room for.
@@ -113,7 +135,8 @@ impl Pairing {
 impl Timed {
     fn close(&mut self, port: u16, pair: &Pair) {
         if let (Some((_, at)), false) = (pair.answer, pair.is_mixed) {
-            self.requests.push(((port, pair.end), at.saturating_sub(pair.arrived_ns)));
+            let key = (port, pair.end);
+            self.requests.push(Answered { key, asked_ns: pair.arrived_ns, answered_ns: at });
         }
     }
 }
@@ -123,7 +146,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A packet of IP and TCP with `data` bytes from this place in the stream on.
-    pub(in super::super) fn ipv4(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
+    pub(crate) fn ipv4(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
         let mut bytes = vec![0x45, 0];
         bytes.extend((20 + 20 + data).to_be_bytes());
         bytes.extend([0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2]);
@@ -131,6 +154,16 @@ pub(super) mod tests {
         bytes.extend(destination.to_be_bytes());
         bytes.extend(from.to_be_bytes());
         bytes.extend([0, 0, 0, 0, 0x50, 0x18, 1, 1, 0, 0, 0, 0]);
+        bytes
+    }
+
+    /// The same over IPv6.
+    fn ipv6(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
+        let mut bytes = vec![0x60, 0, 0, 0];
+        bytes.extend((20 + data).to_be_bytes());
+        bytes.extend([6, 64]);
+        bytes.extend([(1_u128 << 64 | 2).to_be_bytes(), 3_u128.to_be_bytes()].concat());
+        bytes.extend(&ipv4(source, destination, from, data)[20..]);
         bytes
     }
 
@@ -142,8 +175,17 @@ pub(super) mod tests {
         check(&ipv4(80, 5000, 7, 10), packet((0x7f00_0002, 5000), false, 7, 17));
         check(&ipv4(5000, 80, 7, 0), None);
         check(&ipv4(5000, 81, 7, 10), None);
-        check(&ipv4(5000, 80, 7, 10)[..30], None);
-        check(&[], None);
+        let whole = ipv6(5000, 80, 7, 10);
+        check(&whole, packet((1 << 64 | 2, 5000), true, 7, 17));
+        // The ports, the position and the length of the header are in the first 53 bytes, or 33 with IPv4.
+        (0..53).for_each(|length| check(&whole[..length], None));
+        (0..33).for_each(|length| check(&ipv4(5000, 80, 7, 10)[..length], None));
+        // A header that is longer than the packet, and other protocols.
+        for (at, byte) in [(32, 0xf0), (9, 17), (0, 0x55)] {
+            let mut wrong = ipv4(5000, 80, 7, 10);
+            wrong[at] = byte;
+            check(&wrong, None);
+        }
     }
 
     proptest::proptest! {
@@ -160,9 +202,10 @@ pub(super) mod tests {
             for &(to_server, from, to, at) in packets {
                 pairing.enter(Packet { client: (1, 1), to_server, from, to }, at);
             }
-            let requests = requests.iter().map(|&(end, ns)| ((1, end), ns)).collect();
-            let expect = Timed { requests, mixed, dropped: 3 };
-            assert_eq!(pairing.finish(3), expect, "{packets:?}");
+            let timed = pairing.finish(3);
+            let times: Vec<_> = timed.requests.iter().map(|one| (one.key, one.took_ns())).collect();
+            let expect: Vec<_> = requests.iter().map(|&(end, ns)| ((1, end), ns)).collect();
+            assert_eq!((times, timed.mixed, timed.dropped), (expect, mixed, 3), "{packets:?}");
         };
         let (ask, answer) = (true, false);
         check(&[], &[], 0);
