@@ -58,3 +58,12 @@ impl Completion {
         self.sent.since(self.eligible)
     }
 }
+
+/// Start and end of the service time of a completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// As [`Completion::sent`].
+    pub sent: Time,
+    /// As [`Completion::done`].
+    pub done: Time,
+}

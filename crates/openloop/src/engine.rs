@@ -37,7 +37,7 @@ use crate::pacing::{Pacing, Work};
 use crate::recorder::EndpointTimes;
 use crate::source::{Clients, Source};
 use crate::waiting::Waiting;
-use crate::{BacklogPoint, LivePoint, Outcome, Parts, Recording, Schedule, Workload};
+use crate::{Answered, BacklogPoint, LivePoint, Outcome, Parts, Recording, Schedule, Workload};
 
 /// Time-outs, the backlog and lost connections are looked after this often.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -99,6 +99,8 @@ pub struct Engine<W: Workload> {
     stop: Arc<AtomicBool>,
     /// Passes the intervals on while the load runs.
     live_reporter: Option<LiveReporter>,
+    /// See [`Engine::keep_answered`].
+    answered: Vec<Answered>,
     /// Why the connections could not be established.
     failure: Option<(Address, io::Error)>,
     /// Why one of a session could not, before the load.
@@ -148,6 +150,7 @@ impl<W: Workload> Engine<W> {
             end: Time(0),
             phase: Phase::Connecting,
             live_reporter: None,
+            answered: Vec::new(),
             failure: None,
             refusal: None,
             workload,
@@ -159,6 +162,16 @@ impl<W: Workload> Engine<W> {
     /// Shows `to` what happens, one point for each 100 ms of the window; what it has no room for is not shown.
     pub fn show(&mut self, to: Producer<LivePoint>) {
         self.live_reporter = Some(LiveReporter::new(to));
+    }
+
+    /// Keeps start and end of the first `room` completed requests. Cost: 16 bytes for each.
+    pub fn keep_answered(&mut self, room: usize) {
+        self.answered = Vec::with_capacity(room);
+    }
+
+    /// Takes the requests that [`Engine::keep_answered`] kept, in order of their answers.
+    pub fn take_answered(&mut self) -> Vec<Answered> {
+        std::mem::take(&mut self.answered)
     }
 
     /// Starts to establish the connections; [`Engine::step`] until [`Engine::is_ready`].

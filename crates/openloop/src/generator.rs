@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use thiserror::Error;
 use units::{Nanos, Time};
 
-use crate::{Engine, LivePoint, Plan, Recording, Workload};
+use crate::{Answered, Engine, LivePoint, Plan, Recording, Workload};
 
 /// All connections must be established after this long.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -76,9 +76,12 @@ pub struct Generator {
     pub receive_stamps: bool,
     /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
     pub stamps: Option<Stamps>,
+    /// Number of completed requests that each thread keeps; see [`Engine::keep_answered`].
+    pub keep_answered: usize,
     /// Where the threads show what they do; see [`Generator::watch`].
     shown_to: Mutex<Vec<Producer<LivePoint>>>,
     stamped: Mutex<Vec<Exchange>>,
+    answered: Mutex<Vec<Answered>>,
 }
 
 /// Connections whose requests and answers the kernel stamps; see [`Epoll::with_timestamps`].
@@ -110,14 +113,21 @@ impl Generator {
             start_signal: None,
             receive_stamps: true,
             stamps: None,
+            keep_answered: 0,
             shown_to: Mutex::default(),
             stamped: Mutex::default(),
+            answered: Mutex::default(),
         }
     }
 
     /// What the kernel stamped in the runs so far, each thread's in the order in which it ended; once.
     pub fn take_stamped(&self) -> Vec<Exchange> {
         std::mem::take(&mut *self.stamped.lock().expect("no thread panics while holding it"))
+    }
+
+    /// Takes the requests that the threads kept, each thread's in order of their answers.
+    pub fn take_answered(&self) -> Vec<Answered> {
+        std::mem::take(&mut *self.answered.lock().expect("no thread panics while holding it"))
     }
 
     /// What each thread shows while it runs, for a thread that displays it. Call it before [`Generator::run`].
@@ -250,6 +260,7 @@ impl Generator {
         }
         engine.start(Time(start.load(Ordering::Relaxed)));
         while engine.step(&mut reactor)? {}
+        self.answered.lock().expect("no thread panics while holding it").extend(engine.take_answered());
         let mut recording = engine.finish(reactor.now());
         recording.receives.note_clock(reactor.receive_clock());
         Ok((recording, reactor))
@@ -276,6 +287,7 @@ impl Generator {
         if let Some(to) = self.shown_to.lock().expect("no thread panics while holding it").pop() {
             engine.show(to);
         }
+        engine.keep_answered(self.keep_answered);
         engine.connect(&mut reactor)?;
         let deadline = reactor.now() + CONNECT_TIMEOUT;
         while !engine.is_ready() {

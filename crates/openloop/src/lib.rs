@@ -27,7 +27,7 @@ mod traced;
 mod waiting;
 mod workload;
 
-pub use completion::{Completion, Outcome};
+pub use completion::{Answered, Completion, Outcome};
 pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan, WhenAbsent};
 pub use generator::{Failure, Generator, Stamps, StartSignal};
 pub use judge::{Footing, judge, judge_strictly, lag_limit, moved_limit, slowed};

@@ -118,9 +118,12 @@ fn no_session_reads_faster_than_its_rate_and_the_faster_ends_first() {
         };
         let mut generator = Generator::new(plan, 1, Vec::new(), Arc::new(AtomicBool::new(false)));
         generator.backend = backend;
+        generator.keep_answered = 4;
         let ends = Arc::new(Mutex::new(Vec::new()));
         let recording = generator.run(|_| Downloads { ends: Arc::clone(&ends) }).unwrap();
         assert_eq!((recording.tally.intended, recording.tally.completed), (2, 2), "{:?}", recording.tally);
+        let kept = generator.take_answered();
+        assert!(kept.len() == 2 && kept.iter().all(|request| request.sent < request.done), "{kept:?}");
         let ends = ends.lock().unwrap();
         // The second arrives later, and has all of it before the first.
         assert_eq!(ends.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [1, 0]);

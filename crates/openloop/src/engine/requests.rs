@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, NO_SESSION};
-use crate::{Completion, Errors, Outcome, Sent, Workload};
+use crate::{Answered, Completion, Errors, Outcome, Sent, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
 pub(super) const SENDS_PER_TURN: usize = 8;
@@ -304,6 +304,9 @@ impl<W: Workload> Engine<W> {
     #[inline]
     fn enter(&mut self, completion: &Completion) {
         self.recording.enter(completion);
+        if self.answered.len() < self.answered.capacity() && completion.outcome == Outcome::Completed {
+            self.answered.push(Answered { sent: completion.sent, done: completion.done });
+        }
         if let Some((live_reporter, offset)) = self.live_at(completion.done) {
             let time = (completion.outcome != Outcome::Error).then(|| completion.response_time());
             live_reporter.ended(offset, completion.outcome == Outcome::Completed, time);
