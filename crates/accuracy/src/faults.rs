@@ -5,9 +5,9 @@
 //! how the true figures are known. Most are planted in a simulated world, where the truth is exact and a dose takes some
 //! ms; a few exist only on a real machine.
 
-mod chance;
+pub(crate) mod chance;
 mod fault;
-mod here;
+pub(crate) mod here;
 mod list;
 mod peer;
 mod right;

@@ -16,6 +16,7 @@ mod origin;
 mod peers;
 mod selftest;
 mod servers;
+mod stalls;
 mod table;
 
 use anyhow::Result;
@@ -52,6 +53,13 @@ struct Setting {
     cpus: Vec<usize>,
     window: Nanos,
     seed: u64,
+}
+
+impl Setting {
+    /// The generator's processor.
+    fn generator(&self) -> usize {
+        *self.cpus.last().expect("there are two at least")
+    }
 }
 
 /// All that was found.

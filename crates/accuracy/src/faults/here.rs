@@ -3,7 +3,7 @@
 pub(super) mod agents;
 pub(super) mod disk;
 pub(super) mod probes;
-pub(super) mod processors;
+pub(crate) mod processors;
 pub(super) mod store;
 mod stored;
 
@@ -134,7 +134,7 @@ fn ended(generator: &mut Process) -> Result<()> {
 }
 
 /// Sends a process a signal.
-fn send(process: &Process, signal: Signal) -> Result<()> {
-    let pid = Pid::from_raw(process.pid().cast_signed()).context("it has no process id")?;
+pub(crate) fn send(process: u32, signal: Signal) -> Result<()> {
+    let pid = Pid::from_raw(process.cast_signed()).context("it has no process id")?;
     Ok(kill_process(pid, signal)?)
 }

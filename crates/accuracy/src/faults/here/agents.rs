@@ -47,7 +47,7 @@ fn without(chance: &mut Chance, signal: Signal) -> Result<Outcome> {
     // Points are shown from the window's beginning on; what is left of it is longer than the lease.
     let after = Nanos((chance.unit() * 0.3 * WINDOW.0 as f64) as u64);
     if coordinator.wait(Duration::from(after)).is_err() {
-        send(&agents[1].0, signal)?;
+        send(agents[1].0.pid(), signal)?;
     }
     ended(&mut coordinator)?;
     drop(agents);

@@ -68,12 +68,12 @@ fn stopped(chance: &mut Chance) -> Result<Outcome> {
         if generator.wait(wait).is_ok() {
             break;
         }
-        send(&generator, Signal::STOP)?;
+        send(generator.pid(), Signal::STOP)?;
         // It may have been ending when it was to stop; then there is none that could go on.
         if generator.wait(length.into()).is_ok() {
             break;
         }
-        send(&generator, Signal::CONT)?;
+        send(generator.pid(), Signal::CONT)?;
         wait = gap.saturating_sub(length.into());
     }
     ended(&mut generator)?;
@@ -89,7 +89,7 @@ fn hogs(chance: &mut Chance, on_server: bool, on_generator: bool) -> Result<Outc
     let mut running = Vec::new();
     for (cpu, _) in cpus.into_iter().filter(|(_, hogged)| *hogged) {
         for _ in 0..each {
-            running.push(hog(cpu, nice)?);
+            running.push(hog(cpu, nice.cast_signed())?);
         }
     }
     let mut generator = generator(&bench, processors)?;
@@ -111,7 +111,7 @@ fn generator(bench: &Bench, processors: Processors) -> Result<Process> {
 }
 
 /// A program that does nothing but run, until it is dropped.
-fn hog(cpu: usize, nice: u64) -> Result<Process> {
+pub(crate) fn hog(cpu: usize, nice: i64) -> Result<Process> {
     let script = format!("renice -n {nice} -p $$ > /dev/null 2>&1; while :; do :; done");
     Ok(Process::spawn(Spec::new("busy loop", "sh").args(["-c", script.as_str()]).cpus([cpu]))?)
 }
