@@ -1,6 +1,6 @@
 //! How true the figures are, and what other generators say of the same servers.
 //!
-//! Three tables: the engine's service times against the kernel's own timestamps of the same packets; its
+//! Three tables: the engine's service times against the same requests' packets, as the kernel stamps them for a packet socket; its
 //! response times against servers of known times; and its figures beside those of each other generator that is
 //! installed, for one server at one load, without and with a planted stall. [`selftest`] is the short form of the second.
 //! [`faults()`] plants what may go wrong around a measurement, and compares each verdict with the right one.
@@ -35,13 +35,13 @@ pub use selftest::selftest;
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// The engine against the kernel's timestamps.
+    /// The engine against the kernel's timestamps of packets.
     Kernel,
     /// The engine against servers of known times.
     Servers,
     /// Other generators beside it.
     Peers,
-    /// The engine against the kernel's timestamps, with HTTP.
+    /// The engine against the kernel's timestamps of packets, with HTTP.
     WebKernel,
     /// Other generators of HTTP beside it.
     WebPeers,

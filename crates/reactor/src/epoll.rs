@@ -139,8 +139,8 @@ impl Epoll {
         })
     }
 
-    /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), so
-    /// that what it says of a request can be validated against what the kernel says of the same one.
+    /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), which
+    /// splits the time of a request into the client's and the network's and server's.
     ///
     /// `one_in`: only each so many-th connection is watched, since a watched one costs the others time. `room`: exchanges
     /// that are kept; later ones are dropped, since memory for them would have to be fetched in
