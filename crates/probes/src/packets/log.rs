@@ -85,7 +85,7 @@ impl PacketLog {
         let status = unsafe { &*at.cast::<AtomicU32>() }.load(Ordering::Acquire);
         let mut frame = [0; FRAME];
         // SAFETY: the frame has this length, and the kernel does not write to a frame with this status.
-        (status & libc::TP_STATUS_USER as u32 != 0).then(|| unsafe {
+        (status & libc::TP_STATUS_USER != 0).then(|| unsafe {
             ptr::copy_nonoverlapping(at, frame.as_mut_ptr(), FRAME);
             frame
         })
