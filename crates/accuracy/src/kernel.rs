@@ -27,8 +27,8 @@ use crate::stalls::{Stalled, Stalls};
 use crate::table::Table;
 use crate::{Setting, noise_words, us};
 
-/// Largest difference between engine and packets at p50. Derivation: the engine's time includes some 1 µs of system call before
-/// the request's packet, and some 1 µs of recording and loopback device after the answer's.
+/// Largest difference between engine and packets at p50. Derivation: the send's system call takes 1 µs before the request's packet
+/// on a quiet machine, which is part of a service time; recording and the loopback device may take as long after the answer's packet.
 const BAR_P50: Nanos = Nanos::from_micros(3);
 /// Largest difference at p99.
 const BAR_P99: Nanos = Nanos::from_micros(10);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use launch::Process;
-use rustix::process::Signal;
+use rustix::process::{Signal, setpriority_process};
 use serde::Serialize;
 use units::Nanos;
 
@@ -19,9 +19,11 @@ use crate::faults::here::send;
 const LENGTH: Nanos = Nanos::from_millis(3);
 /// Mean time between the starts of two stalls.
 const EVERY: Nanos = Nanos::from_millis(50);
-/// Nice value of the busy loop: it preempts the generator at once. Without the right to set it (CAP_SYS_NICE) the two share the
+/// Nice value of the busy loop, which preempts the generator at once. Without the right to set it (CAP_SYS_NICE) the two share the
 /// processor.
-const PRIORITY: i64 = -20;
+const BUSY: i64 = -10;
+/// Nice value of the thread that ends stalls: it preempts the busy loop, also where both processors are busy.
+const THREAD: i32 = -20;
 
 /// Which side stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +69,7 @@ impl Stalls {
             Stalled::None => return Ok(None),
             Stalled::Server => (server, None, Signal::STOP, Signal::CONT),
             Stalled::Generator => {
-                let busy = hog(setting.generator(), PRIORITY)?;
+                let busy = hog(setting.generator(), BUSY)?;
                 (busy.pid(), Some(busy), Signal::CONT, Signal::STOP)
             }
         };
@@ -75,6 +77,8 @@ impl Stalls {
         let (finish, finished) = channel();
         let mut chance = Chance::of(setting.seed, stalled.words(), 0);
         let thread = thread::spawn(move || {
+            // Of this thread only. Without the right to it stalls may be longer.
+            let _ = setpriority_process(None, THREAD);
             loop {
                 let pause = chance.between(0.0, 2.0 * (EVERY - LENGTH).as_secs_f64());
                 if finished.recv_timeout(Duration::from_secs_f64(pause)) != Err(RecvTimeoutError::Timeout) {
