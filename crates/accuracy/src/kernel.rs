@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use dist::Popularity;
 use hist::Latency;
-use openloop::{Answered, Endpoint, Generator, Plan, Recording, Workload, judge};
+use openloop::{Answered, Endpoint, Generator, Plan, Recording, WhenAbsent, Workload, judge};
 use probes::{PacketLog, Timed};
 use proto_http::Method;
 use reactor::WallClock;
@@ -217,7 +217,7 @@ fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, settin
 fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
     let plan = known::plan(server, rps, setting.seed, setting.window)?;
     let endpoints = vec![Endpoint { address: server.into(), connections: CONNECTIONS }];
-    Ok(Plan { endpoints, depth: 1, ..plan })
+    Ok(Plan { endpoints, depth: 1, when_absent: WhenAbsent::Withhold, ..plan })
 }
 
 fn generator(plan: Plan, setting: &Setting) -> Generator {

@@ -40,7 +40,7 @@ pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Re
         per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
-        when_absent: WhenAbsent::Withhold,
+        when_absent: WhenAbsent::Send,
         warmup: Nanos::from_millis(500),
         window,
         drain: Nanos::from_secs(2),
