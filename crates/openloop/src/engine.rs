@@ -270,7 +270,9 @@ impl<W: Workload> Engine<W> {
         let absent = self.absent_in_turn(reactor, now, waited);
         self.account(now, waited, absent);
         if now >= self.next_tick {
-            self.absent_since_known(reactor, now);
+            if self.withholds() {
+                self.absent_since_known(reactor, now);
+            }
             self.tick(reactor, now);
         }
         self.admit(reactor, now, requests::SENDS_PER_TURN);

@@ -52,29 +52,28 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
 /// The same where a trial that host or generator [slowed](slowed) is invalid for that: for tests of the ruler, which ask whether
 /// a figure that is wrong is told.
 pub fn judge_strictly(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
-    verdict(recording, load, others, slowed(recording))
+    verdict(recording, load, others, slowed(recording, &Footing::of(recording)))
 }
 
 /// How host or generator may have made the response times longer by more than they may, so that these are upper bounds of what
 /// they would be otherwise. With operations that have limits of their own, how the share of them in time may be too low.
-pub fn slowed(recording: &Recording) -> Option<Invalid> {
-    let footing = Footing::of(recording);
+pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
+    if let Some(in_time) = limits::InTime::of(recording, footing) {
+        let by_host = in_time.disturbed(footing).map(|detail| (Reason::HostDisturbed, detail));
+        let found = by_host.or_else(|| Some((Reason::GeneratorLag, in_time.late()?)));
+        return found.map(|(reason, detail)| Invalid { reason, detail });
+    }
     let all = recording.all();
     let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
     let allowed = lag_limit(response);
-    if let Some(in_time) = limits::InTime::of(recording, &footing) {
-        let by_host = in_time.disturbed(&footing).map(|detail| (Reason::HostDisturbed, detail));
-        let found = by_host.or_else(|| Some((Reason::GeneratorLag, in_time.late()?)));
-        return found.map(|(reason, detail)| Invalid { reason, detail });
-    }
-    let late = late(recording, &footing);
+    let late = late(recording, footing);
     // Where the figures rest on undisturbed windows, its lag in the others does not matter.
     let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows;
     let by_host = match lags || late.is_some() {
         // A late generator is reason enough, unless it is known who had its processor.
-        true => disturbed(&footing).filter(|_| taken(recording) > TAKEN_NAMED),
-        false => disturbed(&footing),
+        true => disturbed(footing).filter(|_| taken(recording) > TAKEN_NAMED),
+        false => disturbed(footing),
     };
     // What the kernel stamped was not read late.
     let stamped = recording.receives.unstamped == 0 && recording.receives.stamped > 0;

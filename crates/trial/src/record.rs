@@ -328,14 +328,15 @@ pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
     let of = |bounds: Option<(Nanos, Nanos)>| {
         bounds.map(|(low, high)| Bounds { low_us: low.as_micros_f64(), high_us: high.as_micros_f64() })
     };
-    let percentiles = TimeBounds::PERCENTILES.into_iter().filter_map(|percentile| {
-        let bounds = of(footing.bounds(percentile))?;
+    let all = TimeBounds::PERCENTILES.into_iter().zip(footing.bounds(TimeBounds::PERCENTILES));
+    let percentiles = all.filter_map(|(percentile, bounds)| {
+        let bounds = of(bounds)?;
         Some(PercentileBounds { percentile, bounds })
     });
     TimeBounds {
         percentiles: percentiles.collect(),
         windowed_p99: of(footing.windowed_p99_bounds()),
-        slowed: openloop::slowed(recording),
+        slowed: openloop::slowed(recording, footing),
     }
 }
 

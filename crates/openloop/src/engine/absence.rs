@@ -67,9 +67,7 @@ impl<W: Workload> Engine<W> {
     /// Compares the time that has passed with the processor time that the thread got of it, of a span of `took`.
     #[cold]
     fn note_absence<R: Reactor>(&mut self, reactor: &R, now: Time, took: Nanos) {
-        // Sessions last for seconds: one that begins some ms late, beside another, is no burst.
-        let sends = self.plan.when_absent == WhenAbsent::Send || self.plan.sessions.is_some();
-        if sends || matches!(self.source, Source::Closed(_)) {
+        if !self.withholds() {
             return;
         }
         let Some(absent) = self.absent_since_known(reactor, now) else { return };
@@ -81,6 +79,13 @@ impl<W: Workload> Engine<W> {
             self.recording.absent(now - absent, now);
             self.withhold_due(now);
         }
+    }
+
+    /// Whether what is due in an absence is withheld.
+    pub(super) fn withholds(&self) -> bool {
+        // Sessions last for seconds: one that begins some ms late, beside another, is no burst.
+        let sends = self.plan.when_absent == WhenAbsent::Send || self.plan.sessions.is_some();
+        !sends && matches!(self.source, Source::Open(_))
     }
 
     /// Reads the processor time, from which the next absence is told. Cost: a system call.

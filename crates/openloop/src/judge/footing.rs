@@ -109,15 +109,18 @@ impl Footing {
         }
     }
 
-    /// The least and the most that a percentile of the response times would be without generator and host; `None` where too few
-    /// requests lie beyond it.
-    pub fn bounds(&self, percentile: f64) -> Option<(Nanos, Nanos)> {
-        let high = self.claimed().percentile(percentile)?;
-        if self.basis == Basis::UndisturbedWindows {
-            return Some((high, high));
-        }
-        let low = at_least(&self.in_time, percentile, self.lost, self.of_sessions)?;
-        Some((low.min(high), high))
+    /// The least and the most that each of these percentiles of the response times would be without generator and host; `None`
+    /// where too few requests lie beyond it.
+    pub fn bounds<const N: usize>(&self, percentiles: [f64; N]) -> [Option<(Nanos, Nanos)>; N] {
+        let claimed = self.claimed();
+        percentiles.map(|percentile| {
+            let high = claimed.percentile(percentile)?;
+            if self.basis == Basis::UndisturbedWindows {
+                return Some((high, high));
+            }
+            let low = at_least(&self.in_time, percentile, self.lost, self.of_sessions)?;
+            Some((low.min(high), high))
+        })
     }
 
     /// The same of the windowed p99.

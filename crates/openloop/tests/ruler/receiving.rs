@@ -156,7 +156,7 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
         );
         // Whatever the verdict, the truth lies within the bounds, but for what chance does to 200 requests beyond the p99.
         let slack = Nanos(truth.0 / 10);
-        let (low, high) = footing.bounds(99.0).unwrap();
+        let (low, high) = footing.bounds([99.0])[0].unwrap();
         assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
         if let Some((low, high)) = footing.windowed_p99_bounds() {
             let truth = quiet.windows.windowed_p99(Kept::All).unwrap();
@@ -168,7 +168,7 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
         (withholding.receive_stamps, withholding.plan.when_absent) = (true, WhenAbsent::Withhold);
         let recording = withholding.run();
         assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid, "seed {seed}");
-        let (low, high) = Footing::of(&recording).bounds(99.0).unwrap();
+        let (low, high) = Footing::of(&recording).bounds([99.0])[0].unwrap();
         let off = high.0 as f64 / truth.0 as f64 - 1.0;
         assert!(
             low + Nanos(low.0 / 10) >= high && off.abs() < 0.1,
