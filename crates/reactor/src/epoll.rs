@@ -30,7 +30,7 @@ use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
-use crate::receive_stamps::{self, Converter};
+use crate::receive_stamps::ReceiveStamps;
 use crate::{
     Address, Conn, Datagrams, Event, Handler, Reactor, ReceiveClock, Steering, Via, Wait, Waker,
     monotonic_now, udp, unix,
@@ -82,7 +82,7 @@ pub struct Epoll {
     /// The kernel's own timestamps of sends and receives, where they were asked for.
     stamps: Option<Box<Stamps>>,
     /// Converts the stamps of receives, where they were asked for.
-    receive_stamps: Option<Converter>,
+    receive_stamps: ReceiveStamps,
 }
 
 /// Wakes a reactor through an `eventfd`.
@@ -135,7 +135,7 @@ impl Epoll {
             half_closes: false,
             receive: RECEIVE_BUFFER,
             stamps: None,
-            receive_stamps: None,
+            receive_stamps: ReceiveStamps::default(),
         })
     }
 
@@ -297,7 +297,7 @@ impl Reactor for Epoll {
         match addr {
             Address::Tcp(socket) => {
                 let fd = socket::connect(*socket, via)?;
-                let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+                let stamped = self.receive_stamps.ask(&fd);
                 let conn = self.add(fd, State::Connecting)?;
                 if let Some(entry) = self.table.get_mut(conn) {
                     entry.stamped = stamped;
@@ -317,11 +317,11 @@ impl Reactor for Epoll {
     }
 
     fn stamp_receives(&mut self) {
-        self.receive_stamps = Some(Converter::new());
+        self.receive_stamps.begin();
     }
 
     fn receive_clock(&self) -> ReceiveClock {
-        self.receive_stamps.as_ref().map_or_else(ReceiveClock::default, Converter::quality)
+        self.receive_stamps.clock()
     }
 
     #[inline]

@@ -35,27 +35,49 @@ pub struct ReceiveClock {
     pub steps: u32,
 }
 
+/// The stamps of a reactor's receives, where they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveStamps(Option<Converter>);
+
+impl ReceiveStamps {
+    /// Has sockets stamped that are opened from now on.
+    pub(crate) fn begin(&mut self) {
+        self.0 = Some(Converter::new());
+    }
+
+    /// Asks for the stamps of a socket; whether it makes any.
+    pub(crate) fn ask(&self, fd: &OwnedFd) -> bool {
+        self.0.is_some() && ask(fd)
+    }
+
+    /// As [`Converter::convert`].
+    #[inline]
+    pub(crate) fn came(&mut self, stamp: Option<Time>, at: Time) -> Option<Time> {
+        self.0.as_mut()?.convert(stamp, at)
+    }
+
+    pub(crate) fn clock(&self) -> ReceiveClock {
+        self.0.as_ref().map_or_else(ReceiveClock::default, |converter| converter.quality)
+    }
+}
+
 /// Converts a thread's stamps.
 #[derive(Debug)]
-pub(crate) struct Converter {
+struct Converter {
     clock: WallClock,
     quality: ReceiveClock,
 }
 
 impl Converter {
-    pub(crate) fn new() -> Converter {
+    fn new() -> Converter {
         let clock = WallClock::sample();
         Converter { clock, quality: ReceiveClock { error: clock.error, steps: 0 } }
-    }
-
-    pub(crate) fn quality(&self) -> ReceiveClock {
-        self.quality
     }
 
     /// The moment of a stamp of something that was read at `at`; `None` for a stamp that the kernel did not make, and where
     /// the wall clock stepped.
     #[inline]
-    pub(crate) fn convert(&mut self, stamp: Option<Time>, at: Time) -> Option<Time> {
+    fn convert(&mut self, stamp: Option<Time>, at: Time) -> Option<Time> {
         let stamp = stamp?;
         if at.since(self.clock.at) >= COMPARE_EVERY {
             self.compare();
@@ -82,7 +104,7 @@ impl Converter {
 }
 
 /// Asks for stamps of what the socket receives. One that makes none goes on without.
-pub(crate) fn ask(fd: &OwnedFd) -> bool {
+fn ask(fd: &OwnedFd) -> bool {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE;
     setsockopt(fd, sockopt::Timestamping, &flags).is_ok()
 }
@@ -197,7 +219,7 @@ mod tests {
                 assert!(round < 1_000, "no stamp");
                 continue;
             };
-            let slack = converter.quality().error + STEP;
+            let slack = converter.quality.error + STEP;
             assert!(before - slack <= came && came <= after + slack, "{before:?} {came:?} {after:?}");
             break;
         }

@@ -44,7 +44,7 @@ use crate::address::of_ends;
 use crate::epoll::EventFd;
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
-use crate::receive_stamps::{self, Converter};
+use crate::receive_stamps::ReceiveStamps;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::stamped::Stamped;
@@ -116,7 +116,7 @@ pub struct Uring {
     /// Units: bytes.
     receive: usize,
     /// Converts the stamps of receives, where they were asked for.
-    receive_stamps: Option<Converter>,
+    receive_stamps: ReceiveStamps,
     /// What the kernel is to put into a buffer beside the bytes, where it stamps them.
     stamped: Box<Stamped>,
 }
@@ -161,7 +161,7 @@ impl Uring {
             closed: false,
             half_closes: false,
             receive: usize::MAX,
-            receive_stamps: None,
+            receive_stamps: ReceiveStamps::default(),
             stamped: Box::default(),
         };
         reactor.arm_wake()?;
@@ -296,7 +296,7 @@ impl Reactor for Uring {
             Address::Tcp(socket) => {
                 let fd = socket::tcp(*socket)?;
                 via.prepare(&fd)?;
-                let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+                let stamped = self.receive_stamps.ask(&fd);
                 (fd, socket.as_any(), stamped)
             }
             Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any(), false),
@@ -318,11 +318,11 @@ impl Reactor for Uring {
     }
 
     fn stamp_receives(&mut self) {
-        self.receive_stamps = Some(Converter::new());
+        self.receive_stamps.begin();
     }
 
     fn receive_clock(&self) -> ReceiveClock {
-        self.receive_stamps.as_ref().map_or_else(ReceiveClock::default, Converter::quality)
+        self.receive_stamps.clock()
     }
 
     #[inline]

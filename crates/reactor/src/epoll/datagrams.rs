@@ -34,7 +34,7 @@ impl Epoll {
     pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
         let fd = udp::connect(addr)?;
         self.datagrams.note_receive_buffer(&fd);
-        let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+        let stamped = self.receive_stamps.ask(&fd);
         let conn = self.add(fd, State::Greeting)?;
         if let Some(entry) = self.table.get_mut(conn) {
             entry.stamped = stamped;
@@ -84,7 +84,7 @@ impl Epoll {
                 Ok((0, _)) => {}
                 Ok((n, stamp)) => {
                     let at = monotonic_now();
-                    let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                    let came = self.receive_stamps.came(stamp, at);
                     self.datagrams.received += 1;
                     handler.event(self, Event::Data { conn, at, came, bytes: &buffer[..n] });
                 }

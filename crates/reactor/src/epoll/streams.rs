@@ -242,7 +242,7 @@ impl Epoll {
                 if let Some(stamps) = &mut self.stamps {
                     stamps.received(conn, stamp, at);
                 }
-                let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                let came = self.receive_stamps.came(stamp, at);
                 handler.event(self, received(conn, (at, came), n, room, buffer));
             }
             Err(Errno::AGAIN | Errno::INTR) => {}

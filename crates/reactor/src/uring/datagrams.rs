@@ -36,7 +36,7 @@ impl Uring {
     pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
         let fd = udp::connect(addr)?;
         self.prepare_for_datagrams(&fd);
-        let stamped = self.receive_stamps.is_some() && receive_stamps::ask(&fd);
+        let stamped = self.receive_stamps.ask(&fd);
         let conn = self.table.insert(Entry { stamped, ..Entry::new(Some(fd), State::Datagrams) });
         self.greeted.push_back(conn);
         Ok(conn)
@@ -95,7 +95,7 @@ impl Uring {
                 Ok((0, _)) | Err(Errno::INTR) => {}
                 Ok((n, stamp)) => {
                     let at = monotonic_now();
-                    let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                    let came = self.receive_stamps.came(stamp, at);
                     self.datagrams.received += 1;
                     handler.event(self, Event::Data { conn, at, came, bytes: &buffer[..n] });
                     events += 1;

@@ -119,7 +119,7 @@ impl Uring {
                         // nothing, while no observer is attached.
                         probe::probe!(reactor, turn, entry.number().0);
                         let at = done.at;
-                        let came = self.receive_stamps.as_mut().and_then(|stamps| stamps.convert(stamp, at));
+                        let came = self.receive_stamps.came(stamp, at);
                         handler.event(self, Event::Data { conn, at, came, bytes });
                         self.leave_for_room(conn, handler)?;
                         events = 1;
