@@ -61,6 +61,7 @@ pub struct Label(usize);
 
 /// Classes of instructions.
 const LOAD: u8 = 0x61;
+const STORE: u8 = 0x62;
 const ALU32: u8 = 0x04;
 const JUMP: u8 = 0x05;
 const ALU64: u8 = 0x07;
@@ -147,6 +148,11 @@ impl Program {
     /// Loads what lies at `at` and `offset`.
     pub fn load(&mut self, size: Size, to: Register, at: Register, offset: i16) {
         self.push(LOAD | size as u8, to, at, offset, 0);
+    }
+
+    /// Stores a number at `at` and `offset`.
+    pub fn store(&mut self, size: Size, at: Register, offset: i16, number: i32) {
+        self.push(STORE | size as u8, at, R0, offset, number);
     }
 
     /// Calls one of the kernel's helpers.
