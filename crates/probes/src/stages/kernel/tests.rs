@@ -58,7 +58,7 @@ enum Plant {
 struct Server {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<Duration>>,
+    thread: JoinHandle<Vec<(Instant, Duration)>>,
 }
 
 /// One thread with an epoll loop; it times what is planted.
@@ -76,7 +76,7 @@ fn serve(plant: Plant) -> Server {
         let mut time = |what: &mut dyn FnMut()| {
             let start = Instant::now();
             what();
-            planted.push(start.elapsed());
+            planted.push((start, start.elapsed()));
         };
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let watch = |fd: &dyn AsFd, number| {
@@ -171,14 +171,16 @@ fn serve_by_reads() -> SocketAddr {
     address
 }
 
-/// Asks `requests` times, each when the one before is answered.
-fn ask(plant: Plant, address: SocketAddr, requests: usize) {
+/// Asks `requests` times, each when the one before is answered; when each was sent.
+fn ask(plant: Plant, address: SocketAddr, requests: usize) -> Vec<Instant> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let length = if plant == Plant::LargeSend { LARGE } else { 8 };
     let mut answer = vec![0; length];
+    let mut sent = Vec::new();
     for _ in 0..requests {
+        sent.push(Instant::now());
         if plant == Plant::SlowRead {
             stream.write_all(b"get ").unwrap();
             thread::sleep(DELAY);
@@ -191,6 +193,7 @@ fn ask(plant: Plant, address: SocketAddr, requests: usize) {
         }
         stream.read_exact(&mut answer).unwrap();
     }
+    sent
 }
 
 /// Asks and waits for the answer.
@@ -240,15 +243,24 @@ fn observe(plant: Plant) -> Option<Observed> {
 /// The same of a server that is up.
 fn watched(plant: Plant, server: Server) -> Option<Observed> {
     let kernel = programs(server.address, Limits::default());
+    let mut sent = Vec::new();
     let seen = kernel.map(|mut kernel| {
         kernel.resume().unwrap();
-        ask(plant, server.address, REQUESTS);
+        sent = ask(plant, server.address, REQUESTS);
         kernel.pause()
     });
     server.stop.store(true, Ordering::Relaxed);
     let mut planted = server.thread.join().unwrap();
     planted.truncate(REQUESTS);
-    let planted: Vec<f64> = planted.iter().map(|time| 1e6 * time.as_secs_f64()).collect();
+    // A server that waits late holds up the next request, which may be sent only then.
+    let held_up = |(i, (start, time)): (usize, (Instant, Duration))| match sent.get(i + 1) {
+        Some(sent) if matches!(plant, Plant::LateWait | Plant::VeryLateWait) => {
+            time.saturating_sub(sent.saturating_duration_since(start))
+        }
+        _ => time,
+    };
+    let planted: Vec<f64> =
+        planted.into_iter().enumerate().map(held_up).map(|time| 1e6 * time.as_secs_f64()).collect();
     let mut record = Probes::default();
     let seen = seen?;
     let lost = seen.enter(1.0, &mut record);
@@ -332,14 +344,14 @@ fn sends_that_are_in_no_stage_are_told() {
 /// A server with a loop of io_uring; it answers each request after what is planted.
 struct Ring {
     plant: Plant,
-    planted: Vec<Duration>,
+    planted: Vec<(Instant, Duration)>,
 }
 
 impl Ring {
     fn sleep(&mut self) {
         let start = Instant::now();
         thread::sleep(DELAY);
-        self.planted.push(start.elapsed());
+        self.planted.push((start, start.elapsed()));
     }
 }
 
@@ -437,7 +449,7 @@ fn a_ring_s_turns_are_told() {
     });
     server.stop.store(true, Ordering::Relaxed);
     let planted: Vec<f64> =
-        server.thread.join().unwrap().iter().map(|time| 1e6 * time.as_secs_f64()).collect();
+        server.thread.join().unwrap().iter().map(|(_, time)| 1e6 * time.as_secs_f64()).collect();
     let Some(seen) = seen else { return };
     let seen = seen.as_any().downcast_ref::<Seen>().unwrap();
     assert!(seen.by_ring && seen.tells);
