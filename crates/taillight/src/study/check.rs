@@ -22,17 +22,23 @@ pub(crate) struct CheckArgs {
     /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if one is open and the host disturbed it.
     #[arg(long)]
     gate: bool,
+    /// Write the new verdicts into the result, in the place of those that it had.
+    #[arg(long)]
+    write: bool,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let mut study = StudyFolder::open(&args.folder)?.load()?;
+    let folder = StudyFolder::open(&args.folder)?;
+    let mut study = folder.load()?;
     let name = args.study.as_deref().unwrap_or(&study.name);
     let source = Source::find(name).with_context(|| {
         format!("{} is a result of '{}'; name its folder with --study", args.folder.display(), study.name)
     })?;
     let definition = source.read_as(&study)?;
-    // What is on disk stays: a result does not change once it is whole.
     conclude(&mut study, &definition);
+    if args.write {
+        folder.save(&study)?;
+    }
     say(&::report::study_table(&study, table_width(), uses_color()))?;
     Ok(if args.gate { gate(&study, &definition) } else { ExitCode::SUCCESS })
 }
