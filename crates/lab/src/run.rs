@@ -13,7 +13,6 @@ mod pair;
 mod plan;
 pub(crate) mod processors;
 mod progress;
-mod quiet;
 mod record;
 mod remote_host;
 mod runner;

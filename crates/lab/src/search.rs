@@ -20,6 +20,11 @@ pub use bisection::{Bisection, Tolerance};
 pub use maximum::{ENOUGH_SESSIONS, MaxSearch, Offers};
 pub use peak::PeakSearch;
 
+/// Trials of a rate that say nothing before the search looks lower.
+///
+/// Source: where every third trial says nothing, four in a row come at one rate of a hundred.
+const REPEATS: u32 = 3;
+
 /// What one trial says about one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vote {
@@ -27,11 +32,9 @@ pub enum Vote {
     Pass,
     /// It was not.
     Fail,
-    /// The trial was invalid: it says nothing. The first at a rate is repeated, further ones count as failed.
-    Unusable,
-    /// The host disturbed the trial: it says nothing, however often. The rate is tried again, and several in a row end
-    /// the search without an answer.
-    Disturbed,
+    /// The trial says nothing: it was invalid, or its bounds straddle the target. The rate is tried again; after
+    /// [`REPEATS`] such trials the search looks lower, and no end of its answer stands on them.
+    Unknown,
 }
 
 /// A trial as a search sees it.
@@ -63,19 +66,10 @@ pub trait Search {
     /// About how many trials are still to come.
     fn trials_left(&self) -> usize;
 
-    /// Whether it stands still because the host disturbed one trial after the other. It can go on ([`Search::resume`]) once
-    /// the host is quiet.
-    fn is_disturbed(&self) -> bool {
-        false
-    }
-
-    /// Whether it ended without an answer because one trial after the other was invalid.
+    /// Whether it ended without an answer because one trial after the other said nothing.
     fn is_futile(&self) -> bool {
         false
     }
-
-    /// Goes on where the host had disturbed it, with what undisturbed trials have shown so far.
-    fn resume(&mut self) {}
 
     /// Runs `measure` to the end of the search, or to its first error.
     fn drive<E>(&mut self, mut measure: impl FnMut(f64) -> Result<Outcome, E>) -> Result<(), E>

@@ -21,7 +21,7 @@ pub fn sustained(trial: &Trial) -> Outcome {
     let share = achieved_share(trial);
     let vote = match &trial.verdict {
         _ if came_out_all_the_same(trial) => Vote::Pass,
-        verdict @ Verdict::Invalid { .. } => without_use(verdict),
+        Verdict::Invalid { .. } => Vote::Unknown,
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
     };
@@ -83,20 +83,12 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
             Vote::Pass
         }
         _ if came_out_all_the_same(trial) && trial.meets(qos, QosBasis::Raw) == Some(true) => Vote::Pass,
-        (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
+        (Verdict::Invalid { .. }, _) | (Verdict::Valid, None) => Vote::Unknown,
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
-        // What generator or host made worse may be repeated; too few samples for the percentile say nothing.
-        (Verdict::Valid, None) if trial.slowed().is_some() => Vote::Disturbed,
-        (Verdict::Valid, None) => Vote::Unusable,
         (Verdict::Valid, Some(true)) => Vote::Pass,
         (Verdict::Valid, Some(false)) => Vote::Fail,
     };
     Outcome { vote, achieved_rps: achieved(trial) }
-}
-
-/// What an invalid trial says: that of a host that disturbs counts neither for nor against a rate.
-fn without_use(verdict: &Verdict) -> Vote {
-    if verdict.is_of_host() { Vote::Disturbed } else { Vote::Unusable }
 }
 
 #[cfg(test)]
@@ -129,11 +121,11 @@ mod tests {
         // Fewer arrived than were asked for: not the server's fault.
         check(Verdict::Valid, 9_800.0, 19_600, Vote::Pass);
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
-        check(invalid(), 10_000.0, 20_000, Vote::Unusable);
+        check(invalid(), 10_000.0, 20_000, Vote::Unknown);
         // A host that disturbs takes nothing from what was achieved, and says nothing of what was not.
         check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Pass);
-        check(invalid_by(Reason::HostDisturbed), 9_850.0, 20_000, Vote::Disturbed);
-        check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unusable);
+        check(invalid_by(Reason::HostDisturbed), 9_850.0, 20_000, Vote::Unknown);
+        check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unknown);
         // Late reading takes nothing from what was achieved.
         check(invalid_by(Reason::ReceiveLag), 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
@@ -157,14 +149,14 @@ mod tests {
         };
         check(100, false, Vote::Pass);
         // What waits would be answered in the drain, and is no throughput.
-        check(101, false, Vote::Disturbed);
-        check(0, true, Vote::Disturbed);
+        check(101, false, Vote::Unknown);
+        check(0, true, Vote::Unknown);
         // Nor was a target met by what waited.
         let mut waits = sample::trial("sphinx", 10_000.0);
         (waits.verdict, waits.all.response_time.p99_us) = (both.clone(), Some(10.0));
         assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Pass);
         waits.windows.last_mut().unwrap().in_flight = Some(101);
-        assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Disturbed);
+        assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Unknown);
         let check = |answered: u64, errors: u64, expect: Vote| {
             let mut trial = sample::trial("movies", 500.0);
             (trial.verdict, trial.sessions) = (both.clone(), Some(Sessions::default()));
@@ -175,7 +167,7 @@ mod tests {
         };
         check(50, 0, Vote::Pass);
         check(48, 2, Vote::Pass);
-        check(49, 0, Vote::Disturbed);
+        check(49, 0, Vote::Unknown);
     }
 
     #[test]
@@ -215,7 +207,7 @@ mod tests {
         check("misses<1%,rebuffer<1%", 0.005, Vote::Pass);
         check("misses<1%,rebuffer<1%", 0.02, Vote::Fail);
         check("misses<0.1%,rebuffer<1%", 0.005, Vote::Fail);
-        check("misses<1%,startup<2s", 0.005, Vote::Unusable);
+        check("misses<1%,startup<2s", 0.005, Vote::Unknown);
         check("misses<0.1%,startup<2s", 0.005, Vote::Fail);
     }
 
@@ -238,7 +230,7 @@ mod tests {
         check(OVERLOADED, (0, 154), Vote::Fail, Vote::Fail);
         // Too few to be called an overload, and too many for the percentile.
         check(Verdict::Valid, (3, 2), Vote::Fail, Vote::Fail);
-        check(Verdict::Valid, (1, 0), Vote::Unusable, Vote::Pass);
+        check(Verdict::Valid, (1, 0), Vote::Unknown, Vote::Pass);
     }
 
     #[test]
@@ -254,20 +246,14 @@ mod tests {
         check(Verdict::Valid, Some(1000.0), Some(9000.0), QosBasis::Raw, Vote::Pass);
         check(Verdict::Valid, Some(1000.1), Some(10.0), QosBasis::Raw, Vote::Fail);
         check(Verdict::Valid, Some(9000.0), Some(10.0), QosBasis::Windowed, Vote::Pass);
-        check(Verdict::Valid, None, None, QosBasis::Raw, Vote::Unusable);
+        check(Verdict::Valid, None, None, QosBasis::Raw, Vote::Unknown);
         check(OVERLOADED, Some(10.0), Some(10.0), QosBasis::Raw, Vote::Fail);
-        check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unusable);
+        check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unknown);
         // Disturbed, all requests met it; or they did not, and nothing is known.
         check(invalid_by(Reason::HostDisturbed), Some(10.0), Some(9000.0), QosBasis::Windowed, Vote::Pass);
-        check(
-            invalid_by(Reason::HostDisturbed),
-            Some(9000.0),
-            Some(10.0),
-            QosBasis::Windowed,
-            Vote::Disturbed,
-        );
-        check(invalid_by(Reason::HostDisturbed), None, Some(10.0), QosBasis::Windowed, Vote::Disturbed);
+        check(invalid_by(Reason::HostDisturbed), Some(9000.0), Some(10.0), QosBasis::Windowed, Vote::Unknown);
+        check(invalid_by(Reason::HostDisturbed), None, Some(10.0), QosBasis::Windowed, Vote::Unknown);
         check(invalid_by(Reason::ReceiveLag), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Pass);
-        check(invalid_by(Reason::ReceiveLag), Some(9000.0), Some(10.0), QosBasis::Raw, Vote::Unusable);
+        check(invalid_by(Reason::ReceiveLag), Some(9000.0), Some(10.0), QosBasis::Raw, Vote::Unknown);
     }
 }

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 
 use knobs::Engine;
 use probes::Probe;
-use results::{Invalid, Kind, MaxThroughput, Purpose, Reason, ResultFolder, SCHEMA, Trial, Verdict};
+use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
 use serde_json::Value;
 use spec::{Agents, Cpus, Load, Pace, Spec};
 
 use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
-use super::quiet::{Kernel, Look};
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
@@ -24,8 +23,6 @@ use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
     data_settings, is_traced, people_of,
 };
-
-pub(super) use against::is_overloaded_by_host;
 
 /// What all benches of a study have in common.
 pub struct Setup {
@@ -64,14 +61,12 @@ pub struct Bench {
     has_sessions: bool,
     /// The maximum of each target in this block; empty where the block was given up.
     maxima: Vec<MaxThroughput>,
-    /// Why there is none in this block: what the host did.
+    /// Why there is none in this block.
     given_up: Option<Invalid>,
     /// Settings of the host that another process changed during that search.
     drift: Option<Invalid>,
     hold: KnobGuard,
     interrupt: Interrupt,
-    /// What sees whether the host is quiet.
-    look: Box<dyn Look>,
 }
 
 impl Bench {
@@ -171,7 +166,6 @@ impl Bench {
             drift: None,
             hold: KnobGuard::none(),
             interrupt,
-            look: Box::new(Kernel::default()),
             trials,
         }
     }
@@ -180,13 +174,6 @@ impl Bench {
     #[must_use]
     pub fn under(self, hold: KnobGuard) -> Bench {
         Bench { hold, ..self }
-    }
-
-    /// Has `look` say whether the host is quiet.
-    #[cfg(test)]
-    pub(super) fn looking(mut self, look: impl Look + 'static) -> Bench {
-        self.look = Box::new(look);
-        self
     }
 
     /// What a reader must know of it.
@@ -283,26 +270,7 @@ impl Bench {
             Ok(())
         })?;
         self.invalidate(from, drift.as_ref())?;
-        if again {
-            self.settle_overloads(from)?;
-        }
         Ok(&self.trials.experiment().trials[from..])
-    }
-
-    /// A load that the host may have made an overload was run again as one of the trials since number `from`. Where it was
-    /// sustained then, the overload was not the server's.
-    fn settle_overloads(&mut self, from: usize) -> Result<(), Error> {
-        let experiment = self.trials.experiment_mut();
-        let (before, again) = experiment.trials.split_at_mut(from);
-        for trial in again.iter().filter(|trial| trial.verdict == Verdict::Valid) {
-            let first = before.iter_mut().find(|first| Some(&first.id) == trial.instead_of.as_ref());
-            if let Some(first) = first.filter(|first| against::is_overloaded_by_host(first)) {
-                let detail = format!("{}; trial {} sustained the same load", first.verdict, trial.id);
-                let host = Invalid { reason: Reason::HostDisturbed, detail };
-                first.verdict = std::mem::take(&mut first.verdict).against(host);
-            }
-        }
-        self.trials.save()
     }
 
     /// What its targets may run out of, as one of its trials used it.

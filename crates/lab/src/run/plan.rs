@@ -199,16 +199,6 @@ impl Plan {
         own.or(if self.references.len() == 1 { Some(0) } else { None })
     }
 
-    /// Whether the load at this place of a series follows from the maximum of `bench`.
-    pub(crate) fn follows_maximum(&self, bench: usize, series: &str, x: &X) -> bool {
-        let of = |point: &Point| point.of == bench && point.needs_maximum();
-        let point = |point: &Point| of(point) && point.series == series && point.x == *x;
-        let pair = |pair: &Pair| {
-            (of(&pair.first) || of(&pair.second)) && pair.first.series == series && super::pair::x(pair) == *x
-        };
-        self.points.iter().any(point) || self.pairs.iter().any(pair)
-    }
-
     /// A point in words: `memcached at 50 %`.
     pub(crate) fn place_of(&self, point: &Point) -> String {
         match &point.x {

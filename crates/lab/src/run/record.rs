@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use results::Invalid;
 use results::study::Cell;
 
 use super::Plan;
@@ -23,11 +22,6 @@ pub trait Record {
 
     /// Something is missing, and why.
     fn leave_out(&mut self, what: &str, reason: &str);
-
-    /// The maximum of the bench `bench` in a block was the host's: loads that follow from it say nothing.
-    ///
-    /// Errors: it cannot be written.
-    fn withdraw(&mut self, plan: &Plan, bench: usize, block: u32, why: &Invalid) -> Result<(), Error>;
 
     /// A block is whole; `references` are the figures of each reference in it.
     ///
@@ -57,10 +51,6 @@ impl Record for Unkept {
     }
 
     fn leave_out(&mut self, _: &str, _: &str) {}
-
-    fn withdraw(&mut self, _: &Plan, _: usize, _: u32, _: &Invalid) -> Result<(), Error> {
-        Ok(())
-    }
 
     fn end_block(&mut self, _: &Plan, _: u32, _: &[BTreeMap<String, f64>]) -> Result<(), Error> {
         Ok(())

@@ -8,10 +8,9 @@ use results::{Invalid, MaxThroughput, Purpose, Reason, Trial, Verdict};
 use spec::Load;
 use stats::{LEVEL, Looks};
 
-use super::bench::is_overloaded_by_host;
 use super::progress::{Progress, Tracker};
 use super::step::Step;
-use super::{Bench, Pair, Plan, Point, Record, Span, metrics, pair};
+use super::{Bench, Pair, Plan, Point, Record, metrics, pair};
 use crate::Error;
 
 /// The width of the interval of a peak throughput under QoS that is a point, as a share of the maximum.
@@ -149,8 +148,7 @@ impl<'a> Runner<'a> {
                 Step::Point(_) | Step::Pair(_) | Step::Peak(_) => {
                     if let Some(Measured { cell, again }) = self.cell(step, (block, n), false)? {
                         if let Some(label) = again.filter(|_| self.is_repeated(step)) {
-                            let host = cell.verdict.is_of_host() || cell.verdict.is_usable();
-                            invalidated.push((step, self.record.cells(), label, host));
+                            invalidated.push((step, self.record.cells(), label));
                         }
                         self.record.enter(cell, None)?;
                     }
@@ -158,13 +156,9 @@ impl<'a> Runner<'a> {
             }
             self.track.agenda.next();
         }
-        let mut waited = false;
-        for (more, (step, at, label, host)) in invalidated.into_iter().enumerate() {
+        for (more, (step, at, label)) in invalidated.into_iter().enumerate() {
             if self.plan.time.is_some_and(|time| self.started.elapsed() >= time) {
                 break;
-            }
-            if host && !std::mem::replace(&mut waited, true) {
-                self.wait_for_quiet(step)?;
             }
             self.track.phase(format!("once more ({label}): {}", self.plan.words(step, block)));
             // Without it one stall of the host in one trial of six would leave a whole claim without a judgement. What
@@ -196,29 +190,15 @@ impl<'a> Runner<'a> {
             bench.assume_maximum(block, rps);
             return Ok(());
         }
-        let searched = match bench.search_maximum(block, tolerance, &mut self.track) {
-            Ok(searched) => searched,
+        match bench.search_maximum(block, tolerance, &mut self.track) {
+            Ok(None) => {}
+            Ok(Some(why)) => {
+                let what = format!("{} in block {}", self.plan.users_of(place), block + 1);
+                self.record.leave_out(&what, &why.detail);
+            }
             Err(error) => return self.lose(place, error),
-        };
-        if let Some(why) = searched.given_up {
-            let what = format!("{} in block {}", self.plan.users_of(place), block + 1);
-            self.record.leave_out(&what, &why.detail);
-        }
-        for (earlier, why) in searched.withdrawn {
-            self.record.withdraw(self.plan, place, earlier, &why)?;
         }
         Ok(())
-    }
-
-    /// Waits, within a bound, until the host is quiet for a step that it disturbed.
-    fn wait_for_quiet(&mut self, step: Step) -> Result<(), Error> {
-        let point = match step {
-            Step::Point(place) => &self.plan.points[place],
-            Step::Pair(place) => &self.plan.pairs[place].first,
-            Step::Maximum(_) | Step::Reference(_) | Step::Peak(_) => return Ok(()),
-        };
-        let Some(bench) = &mut self.benches[point.bench] else { return Ok(()) };
-        bench.wait_for_quiet(Span::of(&point.experiment).total(), &mut self.track)
     }
 
     /// A bench that cannot be measured any more is left out from now on, and the others go on.
@@ -260,7 +240,7 @@ impl<'a> Runner<'a> {
         if matches!(point.experiment.load, Load::Maximum | Load::Peak | Load::Apply(_) | Load::Restart(_)) {
             cell.verdict = Verdict::Valid;
         }
-        let (mut unseen, mut doubtful, mut chosen) = (Vec::new(), false, None);
+        let (mut unseen, mut chosen) = (Vec::new(), None);
         let track = &mut self.track;
         let done = match point.experiment.load {
             Load::Maximum => Ok(()),
@@ -274,7 +254,6 @@ impl<'a> Runner<'a> {
                 bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
             }
             _ => bench.measure(point, reference, at, again, track).map(|trials| {
-                doubtful = trials.iter().any(is_overloaded_by_host);
                 let Some(trial) = worst(trials) else { return };
                 cell.metrics.extend(metrics::of_trial(trial));
                 cell.curve.clone_from(&trial.curve);
@@ -309,11 +288,7 @@ impl<'a> Runner<'a> {
             cell.metrics.insert("server_ended".into(), f64::from(u8::from(gone)));
             cell.verdict = Verdict::Invalid { reasons: vec![Invalid { reason: Reason::ErrorRate, detail }] };
         }
-        let again = match &cell.verdict {
-            verdict if verdict.may_pass() => Some(verdict.label()),
-            verdict if verdict.is_usable() && doubtful => Some("overloaded, perhaps by the host"),
-            _ => None,
-        };
+        let again = cell.verdict.may_pass().then(|| cell.verdict.label());
         Ok(Some(Measured { cell, again }))
     }
 

@@ -7,9 +7,8 @@ use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, TracedRequests
 use spec::{Reset, Spec};
 
 use super::progress::{Event, Step, Tracker};
-use super::quiet::Places;
 use crate::server::{Looks, is_cell};
-use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus};
+use crate::{Error, Generator, Interrupt, Load, Restart, Server};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -167,25 +166,6 @@ impl Trials {
             }
         }
         Ok(())
-    }
-
-    /// The processors that it uses on this machine, and the processes there that are its own.
-    pub(super) fn places(&self) -> Places {
-        let generator = &self.generator.spec().generator;
-        let here = |cpus: &[usize]| if cpus.is_empty() { allowed_cpus() } else { cpus.to_vec() };
-        let started = self.servers.iter().filter(|server| server.is_started() && !server.is_elsewhere());
-        let mut server: Vec<usize> = started.flat_map(|server| here(&server.record().cpus)).collect();
-        server.sort_unstable();
-        server.dedup();
-        Places {
-            server: (!server.is_empty()).then_some(server),
-            generator: generator
-                .agents
-                .agents
-                .is_empty()
-                .then(|| here(generator.cpus.as_ref().map_or(&[][..], units::CpuList::as_slice))),
-            pids: self.servers.iter().flat_map(Server::pids).collect(),
-        }
     }
 
     /// Changes what is known.

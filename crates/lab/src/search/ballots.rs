@@ -1,6 +1,6 @@
 //! All votes of a search, and where they put the threshold.
 
-use super::{Bracket, Vote};
+use super::{Bracket, REPEATS, Vote};
 
 /// So many agreeing votes, and more than there are against, decide a rate: two of three.
 const AGREEING: u32 = 2;
@@ -11,11 +11,9 @@ pub(super) struct Ballot {
     pub(super) rate: f64,
     passes: u32,
     fails: u32,
-    unusable: u32,
-    /// Invalid trials that no longer count.
+    unknown: u32,
+    /// Trials that said nothing and no longer count.
     forgotten: u32,
-    /// Trials that the host disturbed, which never count.
-    disturbed: u32,
     /// What was known before the search.
     expected: Option<Vote>,
 }
@@ -31,9 +29,10 @@ impl Ballot {
         self.counted_fails() + u32::from(self.expected == Some(Vote::Fail) && self.passes == 0)
     }
 
-    /// An invalid trial is repeated once; if the next is invalid as well, that counts.
+    /// Trials that say nothing are repeated, and count against a rate that never held from then on.
     fn counted_fails(&self) -> u32 {
-        self.fails + self.unusable.saturating_sub(1)
+        let against = if self.passes == 0 { self.unknown.saturating_sub(REPEATS - 1) } else { 0 };
+        self.fails + against
     }
 
     fn is_empty(&self) -> bool {
@@ -41,7 +40,9 @@ impl Ballot {
     }
 
     fn is_decided(&self) -> bool {
-        self.passes().max(self.fails()) >= AGREEING && self.passes() != self.fails()
+        // Where one trial after the other says nothing, more would not help.
+        let enough = self.passes().max(self.fails()) >= AGREEING || self.unknown > REPEATS;
+        enough && self.passes() != self.fails()
     }
 }
 
@@ -50,27 +51,14 @@ impl Ballot {
 pub(super) struct Tally {
     /// All of them, those known beforehand too.
     pub(super) all: u32,
-    /// Those that were invalid for another reason than the host.
-    pub(super) unusable: u32,
-    /// Those that the host disturbed.
-    pub(super) disturbed: u32,
+    /// Those that said nothing.
+    pub(super) unknown: u32,
 }
 
 impl Tally {
     /// Both together.
     pub(super) fn plus(self, other: Tally) -> Tally {
-        Tally {
-            all: self.all + other.all,
-            unusable: self.unusable + other.unusable,
-            disturbed: self.disturbed + other.disturbed,
-        }
-    }
-
-    /// What to say of the disturbed ones; `None` where there were none.
-    pub(super) fn disturbed_words(self) -> Option<String> {
-        let Tally { all, disturbed, .. } = self;
-        (disturbed > 0)
-            .then(|| format!("{disturbed} of {all} trials were disturbed by the host and do not count"))
+        Tally { all: self.all + other.all, unknown: self.unknown + other.unknown }
     }
 }
 
@@ -87,8 +75,7 @@ impl Ballots {
         *match vote {
             Vote::Pass => &mut ballot.passes,
             Vote::Fail => &mut ballot.fails,
-            Vote::Unusable => &mut ballot.unusable,
-            Vote::Disturbed => &mut ballot.disturbed,
+            Vote::Unknown => &mut ballot.unknown,
         } += 1;
     }
 
@@ -129,18 +116,18 @@ impl Ballots {
         self.at(rate).is_some_and(Ballot::is_empty)
     }
 
-    /// The lowest rate above `low` at which a valid trial failed.
+    /// The lowest rate above `low` at which a trial failed.
     ///
-    /// The upper end of the bracket may stand on invalid trials alone, which are not evidence of anything.
+    /// The upper end of the bracket may stand on trials that say nothing.
     pub(super) fn lowest_failure(&self, low: Option<f64>) -> Option<f64> {
         let above = self.rising.iter().filter(|ballot| low.is_none_or(|low| ballot.rate > low));
         above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
     }
 
-    /// Forgets the invalid trials of rates that have no others, so that they may be tried anew.
-    pub(super) fn forget_invalid(&mut self) {
+    /// Forgets the trials that said nothing of rates that have no others, so that they may be tried anew.
+    pub(super) fn forget_unknown(&mut self) {
         for ballot in self.rising.iter_mut().filter(|ballot| ballot.passes + ballot.fails == 0) {
-            ballot.forgotten += std::mem::take(&mut ballot.unusable);
+            ballot.forgotten += std::mem::take(&mut ballot.unknown);
         }
     }
 
@@ -154,9 +141,8 @@ impl Ballots {
     /// How many trials there were.
     pub(super) fn tally(&self) -> Tally {
         let sum = |read: fn(&Ballot) -> u32| self.rising.iter().map(read).sum::<u32>();
-        let unusable = sum(|ballot| ballot.unusable + ballot.forgotten);
-        let disturbed = sum(|ballot| ballot.disturbed);
-        Tally { all: sum(|ballot| ballot.passes + ballot.fails) + unusable + disturbed, unusable, disturbed }
+        let unknown = sum(|ballot| ballot.unknown + ballot.forgotten);
+        Tally { all: sum(|ballot| ballot.passes + ballot.fails) + unknown, unknown }
     }
 
     fn entry(&mut self, rate: f64) -> &mut Ballot {
@@ -183,8 +169,7 @@ mod tests {
                 let vote = match mark {
                     '+' => Vote::Pass,
                     '-' => Vote::Fail,
-                    '~' => Vote::Disturbed,
-                    _ => Vote::Unusable,
+                    _ => Vote::Unknown,
                 };
                 ballots.count(*rate, vote);
             }
@@ -210,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_trial_is_repeated_once_and_then_counts_against() {
+    fn trials_that_say_nothing_are_repeated_before_they_count_against() {
         let check = |marks: &str, empty: bool, decided: bool, high: Option<f64>| {
             let ballots = ballots(&[(5.0, marks)]);
             assert_eq!(ballots.is_unanswered(5.0), empty, "{marks}");
@@ -218,33 +203,17 @@ mod tests {
             assert_eq!(ballots.bracket().high, high, "{marks}");
         };
         check("?", true, false, None);
-        check("??", false, false, Some(5.0));
-        check("???", false, true, Some(5.0));
+        check("??", true, false, None);
+        check("???", false, false, Some(5.0));
+        check("????", false, true, Some(5.0));
         check("?++", false, true, None);
-        check("?+?", false, false, Some(5.0));
-        check("+?", false, false, None);
+        check("+???", false, false, None);
+        check("+????", false, true, None);
+        check("?-??", false, true, Some(5.0));
     }
 
     #[test]
-    fn a_trial_that_the_host_disturbed_never_counts() {
-        let check = |marks: &str, empty: bool, decided: bool, high: Option<f64>| {
-            let ballots = ballots(&[(5.0, marks)]);
-            assert_eq!(ballots.is_unanswered(5.0), empty, "{marks}");
-            assert_eq!(ballots.is_decided(5.0), decided, "{marks}");
-            assert_eq!(ballots.bracket().high, high, "{marks}");
-            assert_eq!(ballots.lowest_failure(None), high, "{marks}");
-        };
-        check("~", true, false, None);
-        check("~~~~~~", true, false, None);
-        check("~~+~+", false, true, None);
-        check("-~~~", false, false, Some(5.0));
-        check("~-~-", false, true, Some(5.0));
-        let tally = ballots(&[(1.0, "+~~"), (2.0, "~?-")]).tally();
-        assert_eq!(tally, Tally { all: 6, unusable: 1, disturbed: 3 });
-    }
-
-    #[test]
-    fn only_valid_trials_are_evidence_of_a_failure() {
+    fn only_trials_that_failed_are_evidence_of_a_failure() {
         let check = |votes: &[(f64, &str)], expect: Option<f64>| {
             let ballots = ballots(votes);
             assert_eq!(ballots.lowest_failure(ballots.bracket().low), expect, "{votes:?}");
@@ -256,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn rates_with_invalid_trials_alone_can_be_tried_anew() {
+    fn rates_of_which_nothing_is_known_can_be_tried_anew() {
         let mut ballots = ballots(&[(1.0, "++"), (2.0, "???"), (3.0, "-??-")]);
         assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(2.0) });
-        ballots.forget_invalid();
+        ballots.forget_unknown();
         assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(3.0) });
-        let expect = Tally { all: 9, unusable: 5, disturbed: 0 };
+        let expect = Tally { all: 9, unknown: 5 };
         assert_eq!(ballots.tally(), expect, "they still count as trials");
     }
 
@@ -291,15 +260,15 @@ mod tests {
         check("-", false, None);
         check("-+", false, None);
         check("--", true, None);
-        check("?", false, Some(5.0));
-        check("??", false, None);
+        check("??", false, Some(5.0));
+        check("???", false, None);
     }
 
     #[test]
     fn counts_what_contradicts_the_answer() {
         let ballots = ballots(&[(1.0, "--+"), (2.0, "+++"), (3.0, "++-"), (4.0, "-?+-")]);
         assert_eq!(ballots.bracket(), Bracket { low: Some(3.0), high: Some(4.0) });
-        let expect = Tally { all: 13, unusable: 1, disturbed: 0 };
+        let expect = Tally { all: 13, unknown: 1 };
         assert_eq!((ballots.contradictions(), ballots.tally()), (4, expect));
     }
 }

@@ -72,9 +72,9 @@ impl Bisection {
         self
     }
 
-    /// Tries rates anew of which only invalid trials speak.
-    pub fn retry_invalid(&mut self) {
-        self.ballots.forget_invalid();
+    /// Tries rates anew of which nothing is known.
+    pub fn retry_unknown(&mut self) {
+        self.ballots.forget_unknown();
         self.asked = None;
     }
 
@@ -88,8 +88,8 @@ impl Bisection {
         self.ballots.bracket()
     }
 
-    /// The answer so far by valid trials alone: its upper end is wider where the search met invalid ones.
-    pub fn bracket_of_valid(&self) -> Bracket {
+    /// The answer so far by trials that passed or failed: its upper end is higher where others said nothing.
+    pub fn known_bracket(&self) -> Bracket {
         let low = self.bracket().low;
         Bracket { low, high: self.ballots.lowest_failure(low) }
     }
@@ -283,8 +283,8 @@ mod tests {
             let measure = |rate: f64| {
                 trials += 1;
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let votes = [Vote::Pass, Vote::Fail, Vote::Unusable, Vote::Disturbed];
-                let vote = votes[(state >> 33) as usize % 4];
+                let votes = [Vote::Pass, Vote::Fail, Vote::Unknown];
+                let vote = votes[(state >> 33) as usize % 3];
                 Ok::<_, ()>(Outcome { vote, achieved_rps: rate })
             };
             search.drive(measure).unwrap();

@@ -153,10 +153,10 @@ impl MaxSearch {
         }
     }
 
-    /// The answer so far, as that of `block`; `None` where no rate was sustained, where the host disturbed the search, and where
-    /// one trial after the other was invalid.
+    /// The answer so far, as that of `block`; `None` where no rate was sustained, and where one trial after the other said
+    /// nothing.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
-        if self.patience.is_lost() || self.patience.is_futile() {
+        if self.patience.is_futile() {
             // What is expected from an earlier block was not confirmed.
             return None;
         }
@@ -168,12 +168,11 @@ impl MaxSearch {
     /// What a reader must know of the answer, in words.
     pub fn note(&self) -> Option<String> {
         let tally = self.tally();
-        let Tally { all: trials, unusable, .. } = tally;
+        let Tally { all: trials, unknown } = tally;
         let mut notes = Vec::new();
-        if unusable > 0 {
-            notes.push(format!("{unusable} of {trials} trials were invalid and counted as not sustained"));
+        if unknown > 0 {
+            notes.push(format!("{unknown} of {trials} trials said nothing of it"));
         }
-        notes.extend(tally.disturbed_words());
         notes.extend(self.patience.futile_words());
         if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
             notes.push(format!("the search ended without a narrow interval after {trials} trials"));
@@ -190,14 +189,9 @@ impl MaxSearch {
 
     fn probe(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
-        let unusable = u32::from(vote == Vote::Unusable);
-        let disturbed = u32::from(vote == Vote::Disturbed);
+        let unknown = u32::from(vote == Vote::Unknown);
         if let Offers::Sessions { .. } = self.offers {
             return self.probe_sessions(offer, retried, outcome);
-        }
-        if vote == Vote::Disturbed && (!retried || achieved <= 0.0 || !achieved.is_finite()) {
-            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
-            return State::Probing { offer, retried: true };
         }
         if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
             self.spent.all += 1;
@@ -205,24 +199,22 @@ impl MaxSearch {
             return State::Probing { offer: next, retried: false };
         }
         if achieved <= 0.0 || !achieved.is_finite() {
-            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            self.spent = self.spent.plus(Tally { all: 1, unknown });
             return if retried { State::Nothing } else { State::Probing { offer, retried: true } };
         }
         if offer > DROWNED * achieved {
-            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            self.spent = self.spent.plus(Tally { all: 1, unknown });
             return State::Probing { offer: LESS * offer, retried: false };
         }
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
-        // What came out beside a disturbance is a place to begin at, and says nothing of the offer.
-        if vote == Vote::Disturbed {
-            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+        // What came out is a place to begin at, and says nothing of the offer.
+        if vote == Vote::Unknown {
+            self.spent = self.spent.plus(Tally { all: 1, unknown });
             return State::Bisecting(search);
         }
-        // Whichever side was at fault, an offer that far above what came out cannot be sustained.
         if offer > CLEAR_OVERLOAD * achieved {
-            self.spent.unusable += unusable;
             return State::Bisecting(search.with_vote(offer, Vote::Fail).expecting(offer, Vote::Fail));
         }
         State::Bisecting(search.with_vote(offer, vote))
@@ -232,12 +224,9 @@ impl MaxSearch {
     /// was not: twice, unless far less came out.
     fn probe_sessions(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
-        if vote == Vote::Disturbed || vote == Vote::Unusable && !retried {
-            let (unusable, disturbed) =
-                (u32::from(vote == Vote::Unusable), u32::from(vote == Vote::Disturbed));
-            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
-            // What the host disturbed counts neither way.
-            return State::Probing { offer, retried: retried || vote == Vote::Unusable };
+        if vote == Vote::Unknown && !retried {
+            self.spent = self.spent.plus(Tally { all: 1, unknown: 1 });
+            return State::Probing { offer, retried: true };
         }
         let has_failed = std::mem::take(&mut self.failed);
         if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
@@ -245,8 +234,8 @@ impl MaxSearch {
             let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
             return State::Probing { offer: next, retried: false };
         }
-        // The second invalid trial in a row counts as not sustained, as everywhere.
-        self.spent.unusable += u32::from(vote == Vote::Unusable);
+        // The second trial in a row that says nothing leads lower.
+        self.spent.unknown += u32::from(vote == Vote::Unknown);
         let is_clear = vote == Vote::Fail && offer > CLEAR_OVERLOAD * achieved;
         if vote != Vote::Pass && !is_clear && !has_failed {
             self.failed = true;
@@ -269,7 +258,7 @@ fn bisection(about: f64, tolerance: f64) -> Bisection {
 
 impl Search for MaxSearch {
     fn next(&mut self) -> Option<f64> {
-        if self.patience.is_lost() || self.patience.is_futile() {
+        if self.patience.is_futile() {
             return None;
         }
         match &mut self.state {
@@ -310,23 +299,8 @@ impl Search for MaxSearch {
         }
     }
 
-    fn is_disturbed(&self) -> bool {
-        self.patience.is_lost()
-    }
-
     fn is_futile(&self) -> bool {
         self.patience.is_futile()
-    }
-
-    fn resume(&mut self) {
-        self.patience.renew();
-        let tally = self.tally();
-        // Where all was disturbed so far, what came out is far from what a quiet host gives.
-        let nothing_told = self.passed.is_none() && !self.failed && tally.disturbed == tally.all;
-        if self.familiar.is_none() && nothing_told {
-            self.spent = tally;
-            self.state = State::Probing { offer: self.offers.first(), retried: false };
-        }
     }
 }
 
@@ -381,18 +355,18 @@ mod tests {
         let mut rates = Vec::new();
         let late = |rate: f64| {
             rates.push(rate);
-            Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: rate.min(10_000.0) })
+            Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: rate.min(10_000.0) })
         };
         let mut search = MaxSearch::first(0.03);
         search.drive(late).unwrap();
-        assert!(search.is_futile() && search.interval(0).is_none() && !search.is_disturbed());
-        assert_eq!(rates.len(), 15);
+        assert!(search.is_futile() && search.interval(0).is_none());
+        assert_eq!(rates.len(), 20);
         assert!(rates.iter().all(|rate| *rate > 3000.0), "{rates:?}");
-        assert!(search.note().unwrap().contains("15 trials in a row were invalid"), "{:?}", search.note());
+        assert!(search.note().unwrap().contains("20 trials in a row said nothing"), "{:?}", search.note());
         // Nor is what an earlier block found taken for this one's.
         let earlier = MaxThroughput { block: 0, low_rps: 9700.0, high_rps: 10_000.0 };
         let mut search = MaxSearch::again(&earlier, 0.03);
-        search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: rate })).unwrap();
+        search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: rate })).unwrap();
         assert!(search.is_futile() && search.interval(1).is_none());
     }
 
@@ -406,7 +380,7 @@ mod tests {
                 rate if rate <= 300.0 => (Vote::Pass, rate),
                 rate if rate <= 10_000.0 => (Vote::Fail, 310.0),
                 rate if rate <= 100_000.0 => (Vote::Fail, 40.0),
-                _ => (Vote::Disturbed, 6.0),
+                _ => (Vote::Unknown, 6.0),
             };
             Ok::<_, ()>(Outcome { vote, achieved_rps })
         };
@@ -414,7 +388,7 @@ mod tests {
         search.drive(drowned).unwrap();
         let found = search.interval(0).unwrap();
         assert!(found.low_rps <= 300.0 && found.high_rps >= 300.0, "{found:?}");
-        assert_eq!(rates[..4], [500_000.0, 500_000.0, 50_000.0, 5000.0]);
+        assert_eq!(rates[..3], [500_000.0, 50_000.0, 5000.0]);
     }
 
     #[test]
@@ -440,7 +414,7 @@ mod tests {
     #[test]
     fn a_search_of_sessions_goes_on_after_what_the_host_did_and_ends_where_nothing_is_sustained() {
         let mut search = MaxSearch::first(0.1).offering(SESSIONS);
-        let votes = [Vote::Pass, Vote::Disturbed, Vote::Pass, Vote::Unusable, Vote::Unusable, Vote::Unusable];
+        let votes = [Vote::Pass, Vote::Unknown, Vote::Pass, Vote::Unknown, Vote::Unknown, Vote::Unknown];
         let offers: Vec<f64> = votes
             .into_iter()
             .map(|vote| {
@@ -451,14 +425,7 @@ mod tests {
             .collect();
         assert_eq!(offers, [0.5, 1.0, 1.0, 2.0, 2.0, 2.0]);
         assert_eq!(search.next(), Some(1.5), "between the last sustained and the first that was not");
-        assert!(search.note().unwrap().contains("3 of 6 trials were invalid"), "{:?}", search.note());
-        // What the host disturbed is no first of two that count against a rate.
-        let mut search = MaxSearch::first(0.1).offering(SESSIONS);
-        for vote in [Vote::Disturbed, Vote::Unusable, Vote::Disturbed, Vote::Pass] {
-            assert_eq!(search.next(), Some(0.5));
-            search.enter(Outcome { vote, achieved_rps: 0.5 });
-        }
-        assert_eq!(search.next(), Some(1.0));
+        assert!(search.note().unwrap().contains("4 of 6 trials said nothing"), "{:?}", search.note());
         let mut search = MaxSearch::first(0.1).offering(SESSIONS);
         search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate })).unwrap();
         assert_eq!(search.interval(0), None);
@@ -479,7 +446,7 @@ mod tests {
     #[test]
     fn sessions_with_bad_luck_are_found_in_95_of_100_seeds() {
         for luck in
-            [Luck { bad: 0.05, good: 0.0, invalid: 0.02 }, Luck { bad: 0.04, good: 0.02, invalid: 0.0 }]
+            [Luck { bad: 0.05, good: 0.0, unknown: 0.02 }, Luck { bad: 0.04, good: 0.02, unknown: 0.0 }]
         {
             let server = Server { capacity: 40.0, luck, ..Server::TYPICAL };
             let (held, trials) = score(&server, || MaxSearch::first(0.03).offering(SESSIONS), 0.015);
@@ -492,8 +459,8 @@ mod tests {
         for capacity in [900.0, 23_000.0, 150_000.0, 1_100_000.0, 9_000_000.0] {
             for luck in [
                 Luck::NONE,
-                Luck { bad: 0.05, good: 0.0, invalid: 0.02 },
-                Luck { bad: 0.04, good: 0.04, invalid: 0.0 },
+                Luck { bad: 0.05, good: 0.0, unknown: 0.02 },
+                Luck { bad: 0.04, good: 0.04, unknown: 0.0 },
             ] {
                 let server = Server { capacity, luck, ..Server::TYPICAL };
                 // The edge itself is half a percent wide: see `simulated`.
@@ -517,7 +484,7 @@ mod tests {
     #[test]
     fn a_later_block_takes_two_or_three_trials_and_follows_the_machine() {
         let earlier = |low: f64, high: f64| MaxThroughput { block: 0, low_rps: low, high_rps: high };
-        let server = Server { luck: Luck { bad: 0.05, good: 0.02, invalid: 0.01 }, ..Server::TYPICAL };
+        let server = Server { luck: Luck { bad: 0.05, good: 0.02, unknown: 0.01 }, ..Server::TYPICAL };
         let same = earlier(0.985 * server.capacity, 1.012 * server.capacity);
         let (held, trials) = score(&server, || MaxSearch::again(&same, 0.03), 0.015);
         assert!(held >= 380 && trials < 3.0, "{held} of 400, {trials} trials");
@@ -530,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_trial_is_repeated_once_and_noted() {
+    fn a_trial_that_says_nothing_is_repeated_and_noted() {
         let mut search = MaxSearch::first(0.03);
         let mut seen = Vec::new();
         let measure = |rate: f64| {
@@ -538,7 +505,7 @@ mod tests {
             seen.push(rate);
             let vote = match rate {
                 rate if rate > 100_500.0 => Vote::Fail,
-                _ if first_here => Vote::Unusable,
+                _ if first_here => Vote::Unknown,
                 _ => Vote::Pass,
             };
             Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(100_000.0) })
@@ -546,7 +513,7 @@ mod tests {
         search.drive(measure).unwrap();
         let found = search.interval(2).unwrap();
         assert_eq!((found.block, found.low_rps), (2, 100_000.0));
-        assert!(search.note().unwrap().contains("invalid"), "{:?}", search.note());
+        assert!(search.note().unwrap().contains("said nothing"), "{:?}", search.note());
     }
 
     #[test]
@@ -560,12 +527,11 @@ mod tests {
                 trials += 1;
                 Ok::<_, ()>(match trials % 2 {
                     0 => machine.throughput(rate),
-                    _ => Outcome { vote: Vote::Disturbed, achieved_rps: 0.1 * rate },
+                    _ => Outcome { vote: Vote::Unknown, achieved_rps: 0.1 * rate },
                 })
             };
             search.drive(measure).unwrap();
-            assert!(!search.is_disturbed());
-            assert!(search.note().unwrap().contains("disturbed by the host"), "{:?}", search.note());
+            assert!(search.note().unwrap().contains("said nothing"), "{:?}", search.note());
             let (found, capacity) = (search.interval(0).unwrap(), Server::TYPICAL.capacity);
             found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity
         };
@@ -574,52 +540,10 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_never_quiet_ends_the_search_without_an_answer() {
-        let earlier = MaxThroughput { block: 0, low_rps: 50_000.0, high_rps: 51_000.0 };
-        for mut search in [MaxSearch::first(0.03), MaxSearch::again(&earlier, 0.03)] {
-            let mut trials = 0;
-            let disturbed = |rate: f64| {
-                trials += 1;
-                Ok::<_, ()>(Outcome { vote: Vote::Disturbed, achieved_rps: 0.1 * rate })
-            };
-            search.drive(disturbed).unwrap();
-            assert!(search.is_disturbed() && trials == 3, "{trials}");
-            assert_eq!(search.interval(1), None, "an earlier answer is not confirmed by it");
-            search.resume();
-            assert!(!search.is_disturbed() && search.next().is_some());
-        }
-    }
-
-    #[test]
-    fn a_search_that_was_disturbed_goes_on_where_it_was() {
-        let mut search = MaxSearch::first(0.03);
-        let mut machine = Server::TYPICAL.run(1);
-        let mut trials = 0;
-        let mut rounds = 0;
-        while rounds == 0 || search.is_disturbed() {
-            search.resume();
-            rounds += 1;
-            // The host takes the processors from the third trial to the eighth.
-            let measure = |rate: f64| {
-                trials += 1;
-                Ok::<_, ()>(match trials {
-                    3..=8 => Outcome { vote: Vote::Disturbed, achieved_rps: 500.0 },
-                    _ => machine.throughput(rate),
-                })
-            };
-            search.drive(measure).unwrap();
-        }
-        let found = search.interval(0).unwrap();
-        let capacity = Server::TYPICAL.capacity;
-        assert!(found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity, "{found:?}");
-        assert!(rounds == 3 && search.note().unwrap().starts_with("6 of "), "{rounds} {:?}", search.note());
-    }
-
-    #[test]
     fn a_generator_that_cannot_keep_up_bounds_the_answer_and_is_noted() {
         let mut search = MaxSearch::first(0.03);
         let measure = |rate: f64| {
-            let vote = if rate > 80_000.0 { Vote::Unusable } else { Vote::Pass };
+            let vote = if rate > 80_000.0 { Vote::Unknown } else { Vote::Pass };
             Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(80_000.0) })
         };
         search.drive(measure).unwrap();
@@ -628,13 +552,13 @@ mod tests {
             found.low_rps <= 80_000.0 && found.high_rps > 80_000.0 && found.low_rps > 77_000.0,
             "{found:?}"
         );
-        assert!(search.note().unwrap().contains("invalid"));
+        assert!(search.note().unwrap().contains("said nothing"));
     }
 
     #[test]
     fn a_server_that_gives_nothing_has_no_maximum() {
         let mut search = MaxSearch::first(0.03);
-        let measure = |_| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: 0.0 });
+        let measure = |_| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: 0.0 });
         search.drive(measure).unwrap();
         assert_eq!(search.interval(0), None);
         let never = |rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate });

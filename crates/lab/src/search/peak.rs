@@ -17,7 +17,7 @@ pub struct PeakSearch {
     /// The next step beyond the ceiling.
     step: f64,
     limit: f64,
-    /// Whether loads with invalid trials alone were tried anew.
+    /// Whether loads of which nothing is known were tried anew.
     retried: bool,
     patience: Patience,
 }
@@ -36,15 +36,14 @@ impl PeakSearch {
         PeakSearch { bisection, ceiling, step, limit, retried: false, patience: Patience::default() }
     }
 
-    /// The answer so far, in shares. Both ends stand on valid trials.
+    /// The answer so far, in shares. Both ends stand on trials that met the target or missed it.
     pub fn bracket(&self) -> Bracket {
-        self.bisection.bracket_of_valid()
+        self.bisection.known_bracket()
     }
 
-    /// Whether there is an answer: a load that met the target, or none among trials that were all valid.
+    /// Whether there is an answer: a load that met the target, or none among trials that all missed it.
     pub fn is_known(&self) -> bool {
-        let Tally { unusable, disturbed, .. } = self.bisection.tally();
-        self.bracket().low.is_some() || unusable + disturbed == 0
+        self.bracket().low.is_some() || self.bisection.tally().unknown == 0
     }
 
     /// Trials behind the answer.
@@ -54,34 +53,23 @@ impl PeakSearch {
 
     /// What a reader must know of the answer, in words.
     pub fn note(&self) -> Option<String> {
-        let tally = self.bisection.tally();
-        let Tally { all: trials, unusable, disturbed } = tally;
+        let Tally { all: trials, unknown } = self.bisection.tally();
         let mut notes = Vec::new();
-        if disturbed == trials && trials > 0 {
-            notes.push(format!("the host disturbed all {trials} trials: nothing is known of the peak"));
-        } else if unusable + disturbed == trials && trials > 0 {
-            notes.push(format!("all {trials} trials were invalid: nothing is known of the peak"));
-        } else {
-            if unusable > 0 {
-                notes.push(format!("{unusable} of {trials} trials were invalid; none of them counts as met"));
-            }
-            notes.extend(tally.disturbed_words());
+        if unknown == trials && trials > 0 {
+            notes.push(format!("all {trials} trials said nothing of the peak"));
+        } else if unknown > 0 {
+            notes.push(format!("{unknown} of {trials} trials said nothing; none of them counts as met"));
         }
-        let unusable = unusable + disturbed;
-        if self.bracket() != self.bisection.bracket() && unusable < trials {
-            notes.push("just above it no trial was valid, so it may be higher".into());
+        if self.bracket() != self.bisection.bracket() && unknown < trials {
+            notes.push("just above it all trials said nothing, so it may be higher".into());
         }
         let contradictions = self.bisection.contradictions();
         // Of three votes at each end one may be expected to differ.
-        if contradictions > 2 && unusable < trials {
+        if contradictions > 2 && unknown < trials {
             notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
         }
         if let Some(words) = self.patience.futile_words() {
             notes.push(words);
-        } else if self.patience.is_lost() {
-            notes.push(
-                "the search ended before its interval was narrow, as the host did not become quiet".into(),
-            );
         } else if self.bisection.gave_up() {
             notes.push("the search ended without a narrow interval".into());
         }
@@ -91,7 +79,7 @@ impl PeakSearch {
 
 impl Search for PeakSearch {
     fn next(&mut self) -> Option<f64> {
-        if self.patience.is_lost() || self.patience.is_futile() {
+        if self.patience.is_futile() {
             return None;
         }
         loop {
@@ -101,9 +89,9 @@ impl Search for PeakSearch {
             }
             let Bracket { low, high } = self.bisection.bracket();
             if high.is_some() && high != self.bracket().high && !self.retried {
-                // It ended at a load of which only invalid trials speak. What disturbed them may be over.
+                // It ended at a load of which nothing is known. What disturbed its trials may be over.
                 self.retried = true;
-                self.bisection.retry_invalid();
+                self.bisection.retry_unknown();
             } else if low.is_some() && high.is_none() && self.ceiling < self.limit {
                 self.ceiling = (self.ceiling + self.step).min(self.limit);
                 self.step *= 2.0;
@@ -123,16 +111,8 @@ impl Search for PeakSearch {
         self.bisection.trials_left()
     }
 
-    fn is_disturbed(&self) -> bool {
-        self.patience.is_lost()
-    }
-
     fn is_futile(&self) -> bool {
         self.patience.is_futile()
-    }
-
-    fn resume(&mut self) {
-        self.patience.renew();
     }
 }
 
@@ -163,13 +143,13 @@ mod tests {
         low <= peak + slack && high >= peak - slack && (high.is_infinite() || high - low <= 0.05 + 1e-9)
     }
 
-    const UNLUCKY: Luck = Luck { bad: 0.05, good: 0.03, invalid: 0.02 };
+    const UNLUCKY: Luck = Luck { bad: 0.05, good: 0.03, unknown: 0.02 };
 
     #[test]
     fn finds_the_peak_in_95_of_100_seeds() {
         for peak in [0.03, 0.14, 0.47, 0.83, 0.98] {
             for repeats in [0, 1, 3, 6] {
-                for luck in [Luck::NONE, Luck { bad: 0.05, good: 0.02, invalid: 0.03 }] {
+                for luck in [Luck::NONE, Luck { bad: 0.05, good: 0.02, unknown: 0.03 }] {
                     let server = Server { capacity: peak, jitter: 0.01, luck, ..Server::TYPICAL };
                     let mut trials = 0;
                     let good = (0..400).filter(|&seed| {
@@ -249,31 +229,26 @@ mod tests {
     }
 
     #[test]
-    fn invalid_trials_never_pass() {
+    fn trials_that_say_nothing_never_pass() {
         let mut search = PeakSearch::new(1.0, 0.05, []);
-        search.drive(|share| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: share })).unwrap();
+        search.drive(|share| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: share })).unwrap();
         assert_eq!((search.bracket(), search.is_known()), (Bracket::default(), false));
         let note = search.note().unwrap();
-        assert!(note.starts_with("all 15 trials were invalid") && search.is_futile(), "{note}");
+        assert!(note.starts_with("all 20 trials said nothing") && search.is_futile(), "{note}");
     }
 
     #[test]
-    fn a_peak_is_not_looked_for_beside_a_disturbance() {
-        let disturbed = |share| Ok::<_, ()>(Outcome { vote: Vote::Disturbed, achieved_rps: share });
-        // Neither met nor missed: what a sweep met still stands.
-        let votes = [(0.5, Vote::Pass), (0.5, Vote::Pass), (0.9, Vote::Disturbed)];
-        for (votes, low) in [(&votes[..], Some(0.5)), (&[][..], None)] {
-            let mut search = PeakSearch::new(1.0, 0.05, votes.iter().copied());
-            search.drive(disturbed).unwrap();
-            assert!(search.is_disturbed());
-            assert_eq!(search.bracket(), Bracket { low, high: None });
-            assert_eq!(search.is_known(), low.is_some());
-            assert!(search.note().unwrap().contains("the host"), "{:?}", search.note());
-        }
-        // Missed at one load in a quiet moment, while lower ones are unknown: not missed at every load.
+    fn trials_that_say_nothing_leave_what_a_sweep_has_shown() {
+        let nothing = |share| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: share });
+        let votes = [(0.5, Vote::Pass), (0.5, Vote::Pass), (0.9, Vote::Unknown)];
+        let mut search = PeakSearch::new(1.0, 0.05, votes);
+        search.drive(nothing).unwrap();
+        assert_eq!((search.bracket(), search.is_known()), (Bracket { low: Some(0.5), high: None }, true));
+        assert!(search.note().unwrap().contains("said nothing"), "{:?}", search.note());
+        // Missed at one load, while lower ones are unknown: not missed at every load.
         let mut search = PeakSearch::new(1.0, 0.05, [(0.5, Vote::Fail), (0.5, Vote::Fail)]);
-        search.drive(disturbed).unwrap();
-        assert!(search.is_disturbed() && !search.is_known());
+        search.drive(nothing).unwrap();
+        assert!(!search.is_known());
     }
 
     #[test]
@@ -281,18 +256,14 @@ mod tests {
         let server = Server { capacity: 0.72, jitter: 0.0, ..Server::TYPICAL };
         let mut machine = server.run(1);
         let mut search = PeakSearch::new(1.0, 0.05, []);
-        let (mut trials, mut rounds) = (0, 0);
-        while rounds == 0 || search.is_disturbed() {
-            search.resume();
-            rounds += 1;
-            let measure = |share: f64| {
-                trials += 1;
-                let vote = if (2..=6).contains(&trials) { Vote::Disturbed } else { machine.vote(share) };
-                Ok::<_, ()>(Outcome { vote, achieved_rps: share })
-            };
-            search.drive(measure).unwrap();
-        }
-        assert!(rounds == 2 && holds(&search, 0.72, 0.0), "{rounds} {:?}", search.bracket());
+        let mut trials = 0;
+        let measure = |share: f64| {
+            trials += 1;
+            let vote = if (2..=6).contains(&trials) { Vote::Unknown } else { machine.vote(share) };
+            Ok::<_, ()>(Outcome { vote, achieved_rps: share })
+        };
+        search.drive(measure).unwrap();
+        assert!(holds(&search, 0.72, 0.0), "{:?}", search.bracket());
         assert!(search.note().unwrap().contains("5 of "), "{:?}", search.note());
     }
 
@@ -304,7 +275,7 @@ mod tests {
         let measure = |share: f64| {
             trials += 1;
             let vote = match share {
-                _ if trials <= 8 => Vote::Unusable,
+                _ if trials <= 8 => Vote::Unknown,
                 share if share <= 0.7 => Vote::Pass,
                 _ => Vote::Fail,
             };
@@ -327,7 +298,7 @@ mod tests {
             let vote = match share {
                 share if share <= 0.4 => Vote::Pass,
                 share if share >= 0.8 => Vote::Fail,
-                _ => Vote::Unusable,
+                _ => Vote::Unknown,
             };
             Ok::<_, ()>(Outcome { vote, achieved_rps: share })
         };

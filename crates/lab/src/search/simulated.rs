@@ -13,12 +13,12 @@ pub(super) struct Luck {
     pub(super) bad: f64,
     /// It passes above.
     pub(super) good: f64,
-    /// It is invalid.
-    pub(super) invalid: f64,
+    /// It says nothing.
+    pub(super) unknown: f64,
 }
 
 impl Luck {
-    pub(super) const NONE: Luck = Luck { bad: 0.0, good: 0.0, invalid: 0.0 };
+    pub(super) const NONE: Luck = Luck { bad: 0.0, good: 0.0, unknown: 0.0 };
 }
 
 /// A server.
@@ -64,9 +64,9 @@ impl Machine {
         // The sum of 12 uniform numbers less 6 is all but normal.
         let normal: f64 = (0..12).map(|_| self.rng.random::<f64>()).sum::<f64>() - 6.0;
         let holds = rate <= capacity * (1.0 + jitter * normal);
-        let (roll, invalid) = (self.rng.random::<f64>(), self.rng.random::<f64>() < luck.invalid);
+        let (roll, unknown) = (self.rng.random::<f64>(), self.rng.random::<f64>() < luck.unknown);
         match holds {
-            _ if invalid => Vote::Unusable,
+            _ if unknown => Vote::Unknown,
             true if roll >= luck.bad => Vote::Pass,
             false if roll < luck.good => Vote::Pass,
             _ => Vote::Fail,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use results::Study;
 use results::study::{Cell, Skipped, StudyFolder};
-use results::{Invalid, Study};
 
 use super::Definition;
 use crate::Error;
@@ -156,16 +156,6 @@ impl Record for Kept<'_> {
 
     fn leave_out(&mut self, what: &str, reason: &str) {
         add(&mut self.record.skipped, Skipped { what: what.into(), reason: reason.into() });
-    }
-
-    fn withdraw(&mut self, plan: &Plan, bench: usize, block: u32, why: &Invalid) -> Result<(), Error> {
-        let of_block = self.record.cells.iter_mut().filter(|cell| cell.block == block);
-        for cell in of_block.filter(|cell| plan.follows_maximum(bench, &cell.series, &cell.x)) {
-            cell.verdict = std::mem::take(&mut cell.verdict).against(why.clone());
-            // Claims on a maximum ask for no verdict of the trial beside it.
-            cell.metrics.retain(|metric, _| !metric.contains("max_rps"));
-        }
-        self.save()
     }
 
     fn end_block(

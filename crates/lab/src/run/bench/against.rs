@@ -1,14 +1,6 @@
-//! What speaks against what a search found: loads that were not offered, invalid trials, and the host.
+//! What speaks against what a search found: loads that were not offered, and invalid trials.
 
 use results::{Invalid, Reason, Trial, Verdict};
-
-use super::super::trials::TAKEN;
-
-/// From this share of the windows on, the host may have moved a maximum. Source: a trial that sustains its rate in the other
-/// half shows it in the medians.
-const WINDOWS: f64 = 0.5;
-/// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
-const WELL_BELOW: f64 = 0.95;
 
 /// Why what a search found is no end of the server's: all that was above it was not offered, for want of what the load is made of,
 /// such as users who are not logged in yet.
@@ -61,36 +53,6 @@ pub(super) fn last_reason(trials: &[Trial], target: &str) -> Option<Reason> {
     })
 }
 
-/// What the host did during `trials`, in words, where it was enough to lower what they found.
-pub(super) fn disturbance<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<String> {
-    let (mut all, mut disturbed, mut windows, mut disturbed_windows) = (0, 0, 0, 0);
-    let mut taken = Vec::new();
-    for trial in trials {
-        (all, disturbed) = (all + 1, disturbed + u32::from(trial.verdict.is_of_host()));
-        windows += trial.windows.len() as u64;
-        disturbed_windows += trial.noise.disturbed_windows;
-        taken.extend(trial.noise.taken_share());
-    }
-    let taken = stats::median(&taken).unwrap_or(0.0);
-    if disturbed > 0 {
-        Some(format!("the host disturbed {disturbed} of {all} trials"))
-    } else if taken >= TAKEN {
-        Some(format!("others took {:.0} % of the processors", 100.0 * taken))
-    } else if windows > 0 && disturbed_windows as f64 >= WINDOWS * windows as f64 {
-        Some(format!("the host disturbed {disturbed_windows} of {windows} windows of 100 ms"))
-    } else {
-        None
-    }
-}
-
-/// Whether a trial found the server overloaded at a load that it had sustained in its search for the maximum, and the host
-/// may have done that.
-pub(in crate::run) fn is_overloaded_by_host(trial: &Trial) -> bool {
-    let overloaded = matches!(trial.verdict, Verdict::Overloaded { .. });
-    let sustained = trial.load_share.is_some_and(|share| share < WELL_BELOW);
-    overloaded && sustained && disturbance(std::iter::once(trial)).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,31 +76,5 @@ mod tests {
         // The server gave way there, too.
         check(&[trial(10.0, Verdict::Valid), trial(20.0, missed()), trial(11.0, overloaded)], false);
         check(&[trial(5.0, missed()), trial(10.0, Verdict::Valid)], false);
-    }
-
-    #[test]
-    fn a_disturbance_is_told_by_verdicts_others_and_windows() {
-        let trial = || sample::trial("sphinx", 10_000.0);
-        let check = |change: &dyn Fn(&mut Trial), expect: Option<&str>| {
-            let mut trials = [trial(), trial(), trial()];
-            trials.iter_mut().for_each(change);
-            assert_eq!(disturbance(trials.iter()).as_deref(), expect);
-        };
-        check(&|_| {}, None);
-        let disturbed = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
-        check(
-            &|trial| trial.verdict = Verdict::Valid.against(disturbed.clone()),
-            Some("the host disturbed 3 of 3 trials"),
-        );
-        check(&|trial| trial.noise.foreign_cpu_share = Some(0.09), None);
-        check(
-            &|trial| (trial.noise.foreign_cpu_share, trial.noise.steal_share) = (Some(0.4), Some(0.1)),
-            Some("others took 50 % of the processors"),
-        );
-        check(&|trial| trial.noise.disturbed_windows = 9, None);
-        check(
-            &|trial| trial.noise.disturbed_windows = 10,
-            Some("the host disturbed 30 of 60 windows of 100 ms"),
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! The searches of a bench: for the maximum throughput at the beginning of a block, and for peaks under QoS.
 //!
-//! What the host disturbed is no answer: a search waits for a quiet host, within a bound, and goes on. Where the host does
-//! not become quiet the block is given up, and says so.
+//! A trial that says nothing is repeated, whatever the reason. Where one after the other says nothing, the block is given up, and
+//! says so.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,38 +10,17 @@ use results::{Invalid, MaxThroughput, Peak, Purpose, Reason, Trial};
 use spec::Spec;
 use units::{Qos, QosBasis};
 
-use super::super::agenda::OVERHEAD;
 use super::super::progress::{Event, Tracker};
-use super::super::quiet::{self, Waited};
 use super::super::{Request, Span, metrics};
 use super::Bench;
-use super::against::{disturbance, invalid_because, last_reason, not_offered};
+use super::against::{invalid_because, last_reason, not_offered};
 use crate::{
     Bracket, ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained,
 };
 
-/// How often one search waits for a quiet host.
-const WAITS: u32 = 2;
-/// Each time at most as long as so many of its trials take: about as long as the search itself.
-const WAIT_TRIALS: u32 = 10;
-/// A maximum below that of another block by more than this and what each may be off by is not the same server on the same machine.
-///
-/// Source: what machines drift from block to block stays within ten times the tolerance of 3 % that is usual; a compiler beside the
-/// server left a tenth and less.
-const FAR: f64 = 0.3;
-
 /// So many times as long as it was asked for a window may be at most, where few sessions arrive. Source: ours; of a window of
 /// 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
 const LONGER_WINDOW: u32 = 8;
-
-/// What came of a search for the maximum.
-#[derive(Debug, Default)]
-pub(in crate::run) struct Searched {
-    /// Why the block was given up, where it was.
-    pub(in crate::run) given_up: Option<Invalid>,
-    /// Earlier blocks whose maximum this one shows to have been the host's, and why.
-    pub(in crate::run) withdrawn: Vec<(u32, Invalid)>,
-}
 
 /// What a search for the peak throughput of one target found at a point.
 pub(in crate::run) struct PointPeak {
@@ -71,55 +50,31 @@ struct Ended {
     whole: bool,
     /// Settings of the host that another process changed meanwhile.
     drift: Option<Invalid>,
-    /// What the host did where they ended without an answer.
-    restless: Option<String>,
 }
 
 impl Bench {
-    /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it.
+    /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it. Returns why the block
+    /// was given up, where it was.
     pub(in crate::run) fn search_maximum(
         &mut self,
         block: u32,
         tolerance: f64,
         track: &mut Tracker<'_>,
-    ) -> Result<Searched, Error> {
+    ) -> Result<Option<Invalid>, Error> {
         (self.maxima, self.given_up, self.drift) = (Vec::new(), None, None);
-        let from = self.trials.experiment().trials.len();
-        let mut waits = WAITS;
-        let (searches, drift) = loop {
-            let mut searches: Vec<MaxSearch> = self
-                .trials
-                .experiment()
-                .targets
-                .iter()
-                .map(|target| match target.max_throughput.last() {
-                    Some(earlier) => MaxSearch::again(earlier, tolerance),
-                    None => MaxSearch::first(tolerance),
-                })
-                .map(|search| search.offering(self.offers()))
-                .collect();
-            let (each, begun) = (self.search.total(), self.trials.experiment().trials.len());
-            let ended = self.until_quiet(
-                &mut searches,
-                (&mut waits, each),
-                || false,
-                track,
-                |bench, searches, track| bench.maximum_turns(searches, block, from, track),
-            )?;
-            if let Some(restless) = ended.restless {
-                return self.give_up(block, &restless, Reason::HostDisturbed, track);
-            }
-            if let Some((why, reason)) = self.futile(&searches, from) {
-                return self.give_up(block, &why, reason, track);
-            }
-            let Some(doubt) = self.doubt(&searches, block, begun, tolerance) else {
-                break (searches, ended.drift);
-            };
-            if self.wait(&mut waits, each, track)?.is_some() {
-                return self.give_up(block, &doubt, Reason::HostDisturbed, track);
-            }
-            track.phase("searches the maximum again: the host had disturbed it".into());
+        let experiment = self.trials.experiment();
+        let from = experiment.trials.len();
+        let search = |target: &results::Target| match target.max_throughput.last() {
+            Some(earlier) => MaxSearch::again(earlier, tolerance),
+            None => MaxSearch::first(tolerance),
         };
+        let offers = self.offers();
+        let mut searches: Vec<MaxSearch> =
+            experiment.targets.iter().map(|target| search(target).offering(offers)).collect();
+        let drift = self.maximum_turns(&mut searches, block, from, track)?;
+        if let Some((why, reason)) = self.futile(&searches, from) {
+            return self.give_up(block, &why, reason, track).map(Some);
+        }
         if let Some(drift) = &drift {
             let detail = &drift.detail;
             self.trials.note(format!(
@@ -142,22 +97,12 @@ impl Bench {
             }
             found.push(maximum);
         }
-        let withdrawn = self.withdraw(&found, tolerance);
         for (place, found) in found.iter().enumerate() {
             self.trials.experiment_mut().targets[place].max_throughput.push(found.clone());
         }
         self.maxima = found;
         self.trials.save()?;
-        Ok(Searched { given_up: None, withdrawn })
-    }
-
-    /// Waits once for a quiet host before trials of so long are repeated, where it disturbed them.
-    pub(in crate::run) fn wait_for_quiet(
-        &mut self,
-        each: Duration,
-        track: &mut Tracker<'_>,
-    ) -> Result<(), Error> {
-        self.wait(&mut 1, each, track).map(drop)
+        Ok(None)
     }
 
     /// One trial of each of `searches` in turn, until they end.
@@ -167,74 +112,25 @@ impl Bench {
         block: u32,
         from: usize,
         track: &mut Tracker<'_>,
-    ) -> Result<(bool, Option<Invalid>), Error> {
+    ) -> Result<Option<Invalid>, Error> {
         let purpose = Purpose::MaxSearch;
         let seeds = self.seeds();
         let (trials, span) = (&mut self.trials, self.search);
-        let begun = trials.experiment().trials.len();
-        let (whole, drift) = self.hold.during(|| {
+        let (_, drift) = self.hold.during(|| {
             take_turns(
                 searches,
                 track,
                 || false,
                 |target, rate, n, track| {
-                    // Trials of a search that goes on have seeds of their own, too.
-                    let seed = seeds.trial(block, purpose, begun - from + n);
+                    let seed = seeds.trial(block, purpose, n);
                     let rate_rps = Some(rate);
                     let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
                     Ok(sustained(trials.run(&request, track)?))
                 },
             )
         })?;
-        self.invalidate(begun, drift.as_ref())?;
-        Ok((whole, drift))
-    }
-
-    /// Runs `searches` by `turns` to their ends. Where the host disturbs them, it waits until that is over, and goes on.
-    fn until_quiet<S: Search>(
-        &mut self,
-        searches: &mut [S],
-        (waits, each): (&mut u32, Duration),
-        late: impl Fn() -> bool,
-        track: &mut Tracker<'_>,
-        turns: impl Fn(&mut Bench, &mut [S], &mut Tracker<'_>) -> Result<(bool, Option<Invalid>), Error>,
-    ) -> Result<Ended, Error> {
-        let mut drift = None;
-        loop {
-            let (whole, changed) = turns(self, searches, track)?;
-            drift = changed.or(drift);
-            if !whole || !searches.iter().any(|search| search.is_disturbed()) {
-                return Ok(Ended { whole, drift, restless: None });
-            }
-            if late() {
-                return Ok(Ended { whole: false, drift, restless: None });
-            }
-            if let Some(restless) = self.wait(waits, each, track)? {
-                return Ok(Ended { whole, drift, restless: Some(restless) });
-            }
-            track.phase("goes on with the search: the host is quiet".into());
-            searches.iter_mut().for_each(|search| search.resume());
-        }
-    }
-
-    /// Waits for a quiet host, while there are waits left; what the host did, where it did not become quiet.
-    fn wait(
-        &mut self,
-        left: &mut u32,
-        each: Duration,
-        track: &mut Tracker<'_>,
-    ) -> Result<Option<String>, Error> {
-        if *left == 0 {
-            return Ok(Some("the host disturbed one trial after the other".into()));
-        }
-        *left -= 1;
-        let (places, most) = (self.trials.places(), WAIT_TRIALS * (each + OVERHEAD));
-        Ok(match quiet::wait(&mut *self.look, &places, most, &self.interrupt, track)? {
-            Waited::Quiet => None,
-            Waited::Restless(words) => {
-                Some(format!("the host did not become quiet within {:.0} s: {words}", most.as_secs_f64()))
-            }
-        })
+        self.invalidate(from, drift.as_ref())?;
+        Ok(drift)
     }
 
     /// Why the block has no maximum where one trial after the other was invalid, since number `from`, of a target that had a
@@ -254,7 +150,7 @@ impl Bench {
         why: &str,
         reason: Reason,
         track: &mut Tracker<'_>,
-    ) -> Result<Searched, Error> {
+    ) -> Result<Invalid, Error> {
         let note = format!(
             "Block {}: given up, as its maximum could not be found: {why}. Loads that are a share of it were not \
              measured.",
@@ -266,72 +162,7 @@ impl Bench {
         let given_up = Invalid { reason, detail };
         self.given_up = Some(given_up.clone());
         self.trials.save()?;
-        Ok(Searched { given_up: Some(given_up), withdrawn: Vec::new() })
-    }
-
-    /// Why what was found is the host's rather than the server's: there is no maximum, or it lies far below that of an
-    /// earlier block, and the host was disturbed meanwhile, that is in the trials since number `from`.
-    fn doubt(&self, searches: &[MaxSearch], block: u32, from: usize, tolerance: f64) -> Option<String> {
-        let experiment = self.trials.experiment();
-        experiment.targets.iter().zip(searches).find_map(|(target, search)| {
-            let name = &target.name;
-            let of_target = || experiment.trials[from..].iter().filter(move |trial| trial.target == *name);
-            let best = target.max_throughput.iter().map(|max| max.low_rps).fold(0.0, f64::max);
-            match search.interval(block) {
-                None => of_target().any(|trial| trial.verdict.is_of_host()).then(|| {
-                    format!("{name} sustained no rate while {}", disturbance(of_target()).unwrap_or_default())
-                }),
-                Some(found) if is_far_below(found.low_rps, best, tolerance) => {
-                    let meanwhile = disturbance(of_target())?;
-                    let of_sessions = self.has_sessions;
-                    let (found, best) = (rate(found.low_rps, of_sessions), rate(best, of_sessions));
-                    Some(format!(
-                        "{name} sustained {found} where it had sustained {best} before, while {meanwhile}"
-                    ))
-                }
-                Some(_) => None,
-            }
-        })
-    }
-
-    /// Takes back the maxima of earlier blocks that lie far below `found` and were found while the host was disturbed, which
-    /// lowers a maximum and never raises it. Trials at a share of them say nothing either.
-    fn withdraw(&mut self, found: &[MaxThroughput], tolerance: f64) -> Vec<(u32, Invalid)> {
-        let experiment = self.trials.experiment();
-        let mut withdrawn: Vec<(u32, Invalid)> = Vec::new();
-        for (target, found) in experiment.targets.iter().zip(found) {
-            for earlier in &target.max_throughput {
-                let search = experiment
-                    .trials_of(&target.name)
-                    .filter(|trial| trial.purpose == Purpose::MaxSearch && trial.block == earlier.block);
-                if !is_far_below(earlier.low_rps, found.low_rps, tolerance)
-                    || withdrawn.iter().any(|(block, _)| *block == earlier.block)
-                {
-                    continue;
-                }
-                let Some(meanwhile) = disturbance(search) else { continue };
-                let detail = format!(
-                    "its load is a share of {}, found while {meanwhile}; a later block found {}",
-                    rate(earlier.low_rps, self.has_sessions),
-                    rate(found.low_rps, self.has_sessions)
-                );
-                withdrawn.push((earlier.block, Invalid { reason: Reason::HostDisturbed, detail }));
-            }
-        }
-        let experiment = self.trials.experiment_mut();
-        for (block, why) in &withdrawn {
-            for target in &mut experiment.targets {
-                target.max_throughput.retain(|max| max.block != *block);
-            }
-            let shares = |trial: &&mut Trial| trial.block == *block && trial.load_share.is_some();
-            for trial in experiment.trials.iter_mut().filter(shares) {
-                trial.verdict = std::mem::take(&mut trial.verdict).against(why.clone());
-            }
-        }
-        for (block, why) in &withdrawn {
-            self.trials.note(format!("Block {}: its maximum is withdrawn: {}.", block + 1, why.detail));
-        }
-        withdrawn
+        Ok(given_up)
     }
 
     /// Searches the peak throughput of the only target under the quality of service of a point.
@@ -355,22 +186,18 @@ impl Bench {
         let trial = self.trials.experiment().trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
         self.invalidate(from, ended.drift.as_ref())?;
-        let restless = ended.restless.map(|why| Invalid {
-            reason: Reason::HostDisturbed,
-            detail: format!("the search for the peak was given up: {why}"),
-        });
-        // Of invalid trials alone nothing follows, not even that no load met the target.
-        let unknown = (restless.is_none() && bracket == Bracket::default()).then(|| {
+        // Of trials that say nothing alone nothing follows, not even that no load met the target.
+        let unknown = (bracket == Bracket::default()).then(|| {
             let trials = &self.trials.experiment().trials[from..];
             let reason = trials.last().and_then(|trial| last_reason(trials, &trial.target));
-            let detail = searches[0].note().unwrap_or_else(|| "no trial of the search was valid".into());
+            let detail = searches[0].note().unwrap_or_else(|| "no trial of the search said anything".into());
             Invalid { reason: reason.unwrap_or(Reason::GeneratorLag), detail }
         });
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
         let high_rps = bracket.high.map(|share| share * reference);
         let unasked = not_offered(&self.trials.experiment().trials[from..], low_rps);
         let unasked = unasked.filter(|_| unknown.is_none());
-        let against = ended.drift.into_iter().chain(restless).chain(unknown).chain(unasked).collect();
+        let against = ended.drift.into_iter().chain(unknown).chain(unasked).collect();
         Ok(PointPeak { low_rps, high_rps, figures, against })
     }
 
@@ -404,9 +231,6 @@ impl Bench {
                 "The search for the peak was ended to keep to the time; its interval is wider than asked for.",
             );
         }
-        if let Some(restless) = ended.restless {
-            self.trials.note(format!("The search for the peak was given up: {restless}."));
-        }
         for (place, search) in searches.iter().enumerate() {
             let target = &mut self.trials.experiment_mut().targets[place];
             target.peak = search.is_known().then(|| peak(search, &target.max_throughput, reference));
@@ -434,7 +258,7 @@ impl Bench {
         self.maximum().map(MaxThroughput::reference_rps).or_else(known)
     }
 
-    /// Runs `searches` to their ends, or until `late` says so or the host does not become quiet.
+    /// Runs `searches` to their ends, or until `late` says so.
     fn search_peaks(
         &mut self,
         searches: &mut [PeakSearch],
@@ -442,31 +266,26 @@ impl Bench {
         late: impl Fn() -> bool,
         track: &mut Tracker<'_>,
     ) -> Result<Ended, Error> {
-        let from = self.trials.experiment().trials.len();
-        let mut waits = WAITS;
-        let waiting = (&mut waits, what.span.total());
-        self.until_quiet(searches, waiting, &late, track, |bench, searches, track| {
-            let (seeds, of_sessions) = (bench.seeds(), bench.has_sessions);
-            let trials = &mut bench.trials;
-            let begun = trials.experiment().trials.len() - from;
-            bench.hold.during(|| {
-                take_turns(searches, track, &late, |target, share, n, track| {
-                    let purpose = Purpose::PeakSearch;
-                    let rate = share * what.reference;
-                    let span = if of_sessions { with_enough_sessions(what.span, rate) } else { what.span };
-                    let request = Request {
-                        target,
-                        purpose,
-                        block: what.block,
-                        load_share: Some(share),
-                        rate_rps: Some(rate),
-                        span,
-                        seed: seeds.trial(what.block, purpose, begun + n),
-                    };
-                    Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
-                })
+        let (seeds, of_sessions) = (self.seeds(), self.has_sessions);
+        let trials = &mut self.trials;
+        let (whole, drift) = self.hold.during(|| {
+            take_turns(searches, track, &late, |target, share, n, track| {
+                let purpose = Purpose::PeakSearch;
+                let rate = share * what.reference;
+                let span = if of_sessions { with_enough_sessions(what.span, rate) } else { what.span };
+                let request = Request {
+                    target,
+                    purpose,
+                    block: what.block,
+                    load_share: Some(share),
+                    rate_rps: Some(rate),
+                    span,
+                    seed: seeds.trial(what.block, purpose, n),
+                };
+                Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
             })
-        })
+        })?;
+        Ok(Ended { whole, drift })
     }
 }
 
@@ -477,8 +296,7 @@ fn with_enough_sessions(span: Span, per_s: f64) -> Span {
     Span { window: span.window.max(enough), ..span }
 }
 
-/// Runs `searches` to their ends, one trial of each in turn; one that the host disturbs ends all of them. `measure` is told
-/// the place of the search, the rate and the number of its trial. Returns whether they ended by themselves and not because
+/// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate and the number of its trial. Returns whether they ended by themselves and not because
 /// `late` said so.
 fn take_turns<S: Search>(
     searches: &mut [S],
@@ -497,7 +315,7 @@ fn take_turns<S: Search>(
             track.agenda.expect(searches.iter().map(|search| search.trials_left().max(1)).sum());
             searches[place].enter(measure(place, rate, n, track)?);
         }
-        if all_done || searches.iter().any(|search| search.is_disturbed()) {
+        if all_done {
             break;
         }
     }
@@ -524,20 +342,6 @@ fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     }
 }
 
-/// Whether `rps` lies below `other` by far more than the tolerance of both.
-fn is_far_below(rps: f64, other: f64, tolerance: f64) -> bool {
-    rps * (1.0 + tolerance) * (1.0 + FAR) < other
-}
-
-/// An offered load in words.
-fn rate(per_s: f64, of_sessions: bool) -> String {
-    match units::Rate::new(per_s) {
-        Ok(rate) if !of_sessions => rate.to_string(),
-        Err(_) if !of_sessions => format!("{per_s:.0} rps"),
-        _ => format!("{} sessions/s", (1e3 * per_s).round() / 1e3),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -556,19 +360,5 @@ mod tests {
         check(0.1, 320);
         check(0.01, 480);
         check(0.0, 480);
-    }
-
-    #[test]
-    fn a_maximum_is_far_below_beyond_the_tolerance_and_what_machines_drift() {
-        let check = |rps: f64, other: f64, expect: bool| {
-            assert_eq!(is_far_below(rps, other, 0.03), expect, "{rps} {other}");
-        };
-        // A wide tolerance does not make any maximum the same.
-        assert!(is_far_below(85.0, 171.0, 0.2) && !is_far_below(110.0, 171.0, 0.2));
-        check(5_500.0, 56_000.0, true);
-        check(40_000.0, 56_000.0, true);
-        check(45_000.0, 56_000.0, false);
-        check(56_000.0, 5_500.0, false);
-        check(100.0, 0.0, false);
     }
 }

@@ -12,7 +12,6 @@ use spec::Spec;
 use tempfile::TempDir;
 use units::{Bytes, Nanos};
 
-use super::super::quiet::tests::Scripted;
 use super::*;
 use crate::{
     Bench as Measured, Event, Plan, Progress, Runner, ServerOptions, Sweep, TargetName, Unkept, Unwatched,
@@ -72,14 +71,11 @@ struct Bench {
     root: TempDir,
     interrupt: Interrupt,
     seen: Seen,
-    /// What others take of the processors, look by look, while a search waits for a quiet host.
-    looks: Vec<f64>,
 }
 
 impl Bench {
     fn new() -> Bench {
-        let (root, looks) = (TempDir::new().unwrap(), vec![0.0]);
-        Bench { root, interrupt: Interrupt::new(), seen: Seen::default(), looks }
+        Bench { root: TempDir::new().unwrap(), interrupt: Interrupt::new(), seen: Seen::default() }
     }
 
     fn log(&self) -> PathBuf {
@@ -122,7 +118,7 @@ impl Bench {
     fn measure(&self, plan: &Plan, trials: Trials) -> (Result<(), Error>, Measured) {
         let (seed, first) = (trials.experiment.seed, trials.experiment.blocks);
         let measured = Measured::of(trials, &specification(&[]), self.interrupt.clone());
-        let benches = vec![Some(measured.looking(Scripted(self.looks.clone())))];
+        let benches = vec![Some(measured)];
         let (mut unkept, mut watcher) = (Unkept::default(), Watcher(Arc::clone(&self.seen)));
         let ended = Runner::new(plan, seed, benches, first, &mut unkept, &mut watcher).run();
         let [Some(measured)] = <[_; 1]>::try_from(ended.benches).ok().unwrap() else { panic!() };
@@ -543,7 +539,7 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
     let trials = bench.trials(&["sphinx"], &["behave=invalid"]);
     let (outcome, result) = bench.run(&plan(), trials);
     let error = outcome.unwrap_err().to_string();
-    assert!(error.contains("sphinx sustained no load at all") && error.contains("invalid"), "{error}");
+    assert!(error.contains("sphinx sustained no load at all") && error.contains("said nothing"), "{error}");
     assert!(!result.trials.is_empty());
     assert!(result.trials.iter().all(|trial| matches!(trial.verdict, Verdict::Invalid { .. })));
 }
@@ -560,8 +556,8 @@ fn a_block_of_invalid_trials_is_given_up_and_says_so() {
     outcome.unwrap();
     assert_eq!(result.targets[0].max_throughput.len(), 1);
     let of_block = result.trials.iter().filter(|trial| trial.block == 1);
-    assert_eq!(of_block.map(|trial| trial.purpose).collect::<Vec<_>>(), [Purpose::MaxSearch; 15]);
-    let expect = "Block 2: given up, as its maximum could not be found: sphinx: 15 of 15 trials were invalid";
+    assert_eq!(of_block.map(|trial| trial.purpose).collect::<Vec<_>>(), [Purpose::MaxSearch; 20]);
+    let expect = "Block 2: given up, as its maximum could not be found: sphinx: 20 of 20 trials said nothing";
     assert!(result.notes.iter().any(|note| note.starts_with(expect)), "{:?}", result.notes);
 }
 
@@ -571,7 +567,7 @@ fn a_maximum_that_the_generator_may_have_set_says_so() {
     let trials = bench.trials(&["sphinx"], &["behave=invalid", "from=8"]);
     let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, trials);
     outcome.unwrap();
-    let expect = "3 of 10 trials were invalid and counted as not sustained (generator lag); the limit may be the generator’s";
+    let expect = "4 of 11 trials said nothing of it (generator lag); the limit may be the generator’s";
     assert!(result.notes.iter().any(|note| note.contains(expect)), "{:?}", result.notes);
 }
 
