@@ -53,6 +53,7 @@ fn trial() -> Trial {
         }),
         disturbance: Some(Disturbance {
             windows: 10,
+            window_ms: 100.0,
             undisturbed_windows: 7,
             touched_share: 0.01,
             server_taken_share: Some(0.004),

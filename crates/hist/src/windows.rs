@@ -1,9 +1,10 @@
-//! Response times by the 100 ms in which the requests were intended, for the windowed p99.
+//! Response times by the 10 to 100 ms in which the requests were intended, for the windowed p99.
 //!
 //! On a shared machine the raw tail is mostly the host's: one pause of 200 ms in a trial of 10 s hits 2 %
 //! of all requests and so *is* the p99. A median over windows asks instead what the p99 is while nothing
-//! of that kind happens, and both figures are shown. Windows are keyed by the intended time, since by the
-//! time of completion a stall would move its victims into the window after it.
+//! of that kind happens, and both figures are shown. The shorter the windows, the fewer of them a stall
+//! touches. Windows are keyed by the intended time, since by the time of completion a stall would move its
+//! victims into the window after it.
 //!
 //! Try it: `cargo test -p hist windows`.
 
@@ -16,11 +17,15 @@ use units::Nanos;
 use crate::Latency;
 use crate::sparse::Sparse;
 
-/// The length of one window, in measurements of up to 100 s.
+/// The length of one window over time, in measurements of up to 100 s: what plots show, and the longest of those that the
+/// windowed p99 is formed of.
 ///
 /// Source: long enough for 1 000 samples from 10 krps on, short enough that a trial of a few seconds
 /// holds tens of them.
 pub const WINDOW: Nanos = Nanos::from_millis(100);
+
+/// Windows of the windowed p99 may be so many times shorter, where as many hold 1 000 samples: 10, 20 or 50 ms.
+const SHORTER: [u64; 3] = [10, 5, 2];
 
 /// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
 /// on, so that memory does not grow with the length.
@@ -33,7 +38,7 @@ const MIN_SAMPLES: u64 = 1_000;
 /// The fewest windows whose median says more than a single one of them.
 const MIN_GROUPS: usize = 3;
 
-/// Response times in consecutive windows of 100 ms, longer ones beyond 100 s, keyed by intended time.
+/// Response times in consecutive windows, of 100 ms or less up to 100 s, longer ones beyond, keyed by intended time.
 ///
 /// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`].
 /// Cost: 300 bytes for each window, and 4 KiB for each factor of two among its response times: 20 to 30 KiB
@@ -75,7 +80,21 @@ pub struct Window {
 impl Windows {
     /// Empty windows for a measurement of length `span`; a last incomplete window counts as one.
     pub fn new(span: Nanos) -> Windows {
-        let length = Windows::length_for(span);
+        Windows::of_length(span, Windows::length_for(span))
+    }
+
+    /// The same for about `per_s` samples a second, of 10, 20, 50 or 100 ms: as short as hold 1 000 samples each, by chance, too.
+    pub fn for_rate(span: Nanos, per_s: f64) -> Windows {
+        let longest = Windows::length_for(span);
+        // Three standard deviations of a Poisson number.
+        let least = MIN_SAMPLES as f64 + 3.0 * (MIN_SAMPLES as f64).sqrt();
+        let holds =
+            |length: &Nanos| per_s * length.as_secs_f64() >= least && span.0.div_ceil(length.0) <= MOST;
+        let shorter = SHORTER.iter().map(|times| Nanos(longest.0 / times)).find(holds);
+        Windows::of_length(span, shorter.unwrap_or(longest))
+    }
+
+    fn of_length(span: Nanos, length: Nanos) -> Windows {
         let n = span.0.div_ceil(length.0).max(1) as usize;
         Windows { length, windows: vec![Sparse::new(); n], marks: vec![false; n] }
     }
@@ -86,6 +105,29 @@ impl Windows {
         std::iter::successors(Some(WINDOW), |length| Some(Nanos(length.0 * 2)))
             .find(|length| span.0.div_ceil(length.0) <= MOST)
             .expect("a doubled length suffices before it overflows")
+    }
+
+    /// The same samples, those of the windows that are kept, in windows of the length that plots have ([`Windows::length_for`]).
+    /// Those are marked in which a window is marked; of unmarked windows alone, those in which none is left.
+    pub fn over_time(&self, kept: Kept) -> Windows {
+        let times = SHORTER.iter().find(|times| is_longest(Nanos(self.length.0 * *times)));
+        let times = if is_longest(self.length) { 1 } else { times.copied().unwrap_or(1) };
+        let group = times as usize;
+        let mut all = Windows {
+            length: Nanos(self.length.0 * times),
+            windows: vec![Sparse::new(); self.windows.len().div_ceil(group)],
+            marks: vec![kept == Kept::Unmarked; self.windows.len().div_ceil(group)],
+        };
+        for (i, (window, mark)) in self.windows.iter().zip(&self.marks).enumerate() {
+            match kept {
+                Kept::All => all.marks[i / group] |= mark,
+                Kept::Unmarked => all.marks[i / group] &= mark,
+            }
+            if kept == Kept::All || !mark {
+                all.windows[i / group].merge(window);
+            }
+        }
+        all
     }
 
     /// The length of each window.
@@ -285,6 +327,11 @@ impl std::fmt::Debug for Windows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} windows of {}, {} marked", self.count(), self.length, self.marked())
     }
+}
+
+/// Whether windows of this length are those of plots: [`WINDOW`], or that doubled.
+fn is_longest(length: Nanos) -> bool {
+    length.0 % WINDOW.0 == 0 && (length.0 / WINDOW.0).is_power_of_two()
 }
 
 fn latency(samples: impl Iterator<Item = (Nanos, u64)>) -> Latency {

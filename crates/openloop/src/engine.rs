@@ -113,8 +113,13 @@ impl<W: Workload> Engine<W> {
         let streams = Streams::new(plan.seed);
         let connections = plan.connections();
         let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
+        let rate = match plan.load {
+            // Of sessions the rate of their steps is not known.
+            Load::Open { rate, .. } if plan.sessions.is_none() => Some(rate),
+            Load::Open { .. } | Load::Closed { .. } => None,
+        };
         let mut recording =
-            Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window);
+            Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window, rate);
         for (operation, times) in recording.operations.iter_mut().enumerate() {
             times.has_deadline = workload.timeout(operation).is_some();
         }

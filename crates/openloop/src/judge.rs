@@ -195,7 +195,7 @@ fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Opt
     let steady = matches!(load, Load::Open { steady: true, .. } | Load::Closed { .. });
     if reasons.is_empty()
         && steady
-        && let Some(detail) = steady::unsteady(recording, footing.rests_on(), behind, of_sessions)
+        && let Some(detail) = steady::unsteady(recording, &footing.rests_on(), behind, of_sessions)
     {
         reasons.push(Invalid { reason: Reason::NotSteady, detail });
     }

@@ -13,7 +13,7 @@ mod withheld;
 
 use hist::{Latency, Windows};
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Time};
+use units::{Nanos, Rate, Time};
 
 use crate::{Completion, Outcome, Stall, Traced};
 
@@ -55,6 +55,8 @@ pub struct Recording {
     pub datagrams: Datagrams,
     /// Offered, answered and failed in each of `windows`.
     pub intervals: Vec<Interval>,
+    /// The length of each interval: that of windows over time.
+    pub interval: Nanos,
     /// The backlog over the window, every [`Recording::backlog_step`].
     pub backlog: Vec<BacklogPoint>,
     /// The most requests in flight at once.
@@ -117,18 +119,21 @@ impl Recording {
         follow_ups: usize,
         endpoints: Vec<EndpointTimes>,
         window: Nanos,
+        rate: Option<Rate>,
     ) -> Recording {
         let drawn = operations.len() - follow_ups;
         let times =
             operations.iter().enumerate().map(|(i, name)| OperationTimes::new(name, i >= drawn)).collect();
-        let windows = Windows::new(window);
-        let intervals = vec![Interval::default(); window.0.div_ceil(windows.length().0).max(1) as usize];
+        let windows =
+            || rate.map_or_else(|| Windows::new(window), |rate| Windows::for_rate(window, rate.rps()));
+        let interval = Windows::length_for(window);
+        let intervals = vec![Interval::default(); window.0.div_ceil(interval.0).max(1) as usize];
         Recording {
             window_start: Time(0),
             window,
             operations: times,
-            windows,
-            late: Late::new(window),
+            windows: windows(),
+            late: Late::new(windows()),
             tally: Tally::default(),
             follow_ups: Tally::default(),
             answered_in_window: 0,
@@ -136,6 +141,7 @@ impl Recording {
             connections: Vec::new(),
             sessions: SessionTally::default(),
             datagrams: Datagrams::default(),
+            interval,
             intervals,
             backlog: Vec::new(),
             max_in_flight: 0,
@@ -161,9 +167,9 @@ impl Recording {
         }
     }
 
-    /// From one point of the backlog to the next: 10 ms, and as many times longer as the windows are.
+    /// From one point of the backlog to the next: 10 ms, and as many times longer as the intervals are.
     pub fn backlog_step(&self) -> Nanos {
-        Nanos(self.windows.length().0 / 10)
+        Nanos(self.interval.0 / 10)
     }
 
     pub(crate) fn in_window(&self, moment: Time) -> bool {
@@ -326,7 +332,7 @@ impl Recording {
     /// The interval of a moment in the window.
     #[inline]
     fn interval(&mut self, moment: Time) -> &mut Interval {
-        &mut self.intervals[(moment.since(self.window_start).0 / self.windows.length().0) as usize]
+        &mut self.intervals[(moment.since(self.window_start).0 / self.interval.0) as usize]
     }
 
     /// All arrivals together, whatever their operation.

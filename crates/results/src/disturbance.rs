@@ -19,8 +19,11 @@ pub enum Basis {
 /// What the host may have done to a trial's response times, and what they rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
-    /// Windows of the trial.
+    /// Windows of the windowed p99.
     pub windows: u64,
+    /// Their length; 0 in results of earlier versions, whose windows are those of the trial over time.
+    #[serde(default)]
+    pub window_ms: f64,
     /// Those that neither a stall nor steal nor foreign load hit, and in which the generator was not late.
     pub undisturbed_windows: u64,
     /// Share of the requests that the host may have held up, 0 to 1: of the time in which a thread of server or generator

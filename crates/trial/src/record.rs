@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hist::Latency;
 use hist::hlog::{Interval, Log};
+use hist::{Kept, Latency, Windows};
 use openloop::{
     EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, SessionTally, Tally,
     moved_limit,
@@ -42,6 +42,7 @@ pub(crate) struct Circumstances {
 pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let all = recording.all();
     let footing = Footing::of(recording);
+    let over_time = recording.windows.over_time(Kept::All);
     let us = |t: Nanos| t.as_micros_f64();
     let arrivals = arrivals(&recording.tally);
     let load = about.load;
@@ -134,7 +135,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         all: operation(&all),
         operations,
         windowed_p99_us: footing.windowed_p99().map(us),
-        windows: windows(recording),
+        windows: windows(recording, &over_time),
         curve: all.response_time.curve().into_iter().map(|(percentile, t)| (percentile, us(t))).collect(),
         generator,
         lateness: Some(lateness(recording, &footing)),
@@ -147,7 +148,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         found: about.found,
         verdict: about.verdict,
         hlog: None,
-        heat: Some(Heat::of(&recording.windows)),
+        heat: Some(Heat::of(&over_time)),
         ..Trial::default()
     }
 }
@@ -288,10 +289,10 @@ fn limited(operation: &mut Operation, social: &workload::Social, recording: &Rec
     }
 }
 
-fn windows(recording: &Recording) -> Vec<WindowPoint> {
+fn windows(recording: &Recording, over_time: &Windows) -> Vec<WindowPoint> {
     let us = |t: Option<Nanos>| t.map(Nanos::as_micros_f64);
     let point = |(i, window): (usize, &hist::Window)| {
-        let end = window.start + recording.windows.length();
+        let end = window.start + recording.interval;
         let counts = recording.intervals.get(i);
         let at_end = recording.backlog.iter().rev().find(|point| point.offset <= end);
         WindowPoint {
@@ -308,7 +309,7 @@ fn windows(recording: &Recording) -> Vec<WindowPoint> {
             disturbed: window.marked,
         }
     };
-    recording.windows.series().iter().enumerate().map(point).collect()
+    over_time.series().iter().enumerate().map(point).collect()
 }
 
 /// How far the generator may have moved the response times that the trial rests on.
@@ -344,6 +345,7 @@ pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
 pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturbance {
     Disturbance {
         windows: footing.windows as u64,
+        window_ms: recording.windows.length().as_secs_f64() * 1e3,
         undisturbed_windows: footing.undisturbed_windows as u64,
         touched_share: footing.touched,
         server_taken_share: recording.taken.server,
@@ -370,7 +372,7 @@ pub(crate) fn stalls(recording: &Recording) -> Noise {
             .unwrap_or_default()
             .as_micros_f64(),
         stall_threshold_us: STALL_THRESHOLD.as_micros_f64(),
-        disturbed_windows: recording.windows.marked() as u64,
+        disturbed_windows: recording.windows.over_time(Kept::All).marked() as u64,
         ..Noise::default()
     }
 }

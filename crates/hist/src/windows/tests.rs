@@ -246,3 +246,53 @@ fn parts_of_the_windows_that_are_kept_are_looked_at() {
     within(windows.samples_in(Kept::Unmarked, 3..4).value_at(1.0).unwrap(), 200_000);
     assert!(windows.samples_in(Kept::Unmarked, 9..10).is_empty());
 }
+
+#[test]
+fn windows_are_as_short_as_hold_a_thousand_samples() {
+    let check = |seconds: u64, per_s: f64, expect_ms: u64| {
+        let windows = Windows::for_rate(Nanos::from_secs(seconds), per_s);
+        assert_eq!(windows.length(), Nanos::from_millis(expect_ms), "{seconds} s of {per_s}");
+    };
+    check(2, 120e3, 10);
+    check(2, 100e3, 20);
+    check(2, 25e3, 50);
+    check(2, 3e3, 100);
+    check(2, f64::INFINITY, 10);
+    // No more than a thousand windows.
+    check(15, 120e3, 20);
+    check(300, 120e3, 400);
+}
+
+#[test]
+fn a_short_stall_touches_few_of_short_windows() {
+    // 3 ms in every 100 ms, at 200 krps.
+    let (span, rate) = (Nanos::from_secs(1), 200_000u64);
+    let (mut short, mut long) = (Windows::for_rate(span, rate as f64), Windows::new(span));
+    for i in 0..rate {
+        let offset = Nanos(i * span.0 / rate);
+        let time = if offset.0 % 100_000_000 < 3_000_000 { 3_000 } else { 1 + i % 100 };
+        short.record(offset, Nanos::from_micros(time));
+        long.record(offset, Nanos::from_micros(time));
+    }
+    within(short.windowed_p99(Kept::All).unwrap(), 99);
+    within(long.windowed_p99(Kept::All).unwrap(), 3_000);
+    // Over time they are the same windows.
+    assert!(short.over_time(Kept::All) == long && long.over_time(Kept::All) == long);
+}
+
+#[test]
+fn marks_and_samples_of_short_windows_are_those_of_long_ones() {
+    let mut windows = Windows::for_rate(Nanos::from_millis(250), 200e3);
+    for i in 0..25u64 {
+        windows.record(Nanos::from_millis(10 * i), Nanos::from_micros(i + 1));
+    }
+    windows.mark(Nanos::from_millis(30), Nanos::from_millis(40));
+    windows.mark(Nanos::from_millis(200), Nanos::from_millis(250));
+    let counts = |windows: &Windows| -> Vec<(u64, bool)> {
+        windows.series().iter().map(|window| (window.count, window.marked)).collect()
+    };
+    assert_eq!(counts(&windows.over_time(Kept::All)), [(10, true), (10, false), (5, true)]);
+    let unmarked = windows.over_time(Kept::Unmarked);
+    assert_eq!(counts(&unmarked), [(9, false), (10, false), (0, true)]);
+    assert!(unmarked.samples(Kept::Unmarked) == windows.samples(Kept::Unmarked));
+}

@@ -1,4 +1,4 @@
-use hist::{Kept, Latency, Windows};
+use hist::{Kept, Latency, WINDOW, Windows};
 use results::Basis;
 use units::Nanos;
 
@@ -8,7 +8,7 @@ use crate::judge::{moved_limit, sessions};
 /// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
 /// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
 pub(super) const CATCH_UP: f64 = 2.0;
-/// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server...
+/// The fewest undisturbed windows of [`WINDOW`] that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
 /// ...or this share of them, in a trial so short that this is fewer: a third of what it would rest on otherwise.
 const SHARE_OF_FEW: f64 = 1.0 / 3.0;
@@ -84,7 +84,7 @@ impl Footing {
         let tail_in_time = tail.and_then(|_| least(&in_time));
         let beyond = (1.0 - percentile / 100.0) * undisturbed.count() as f64;
         // A little less than the least, as 1 − 0.99 is.
-        let enough = undisturbed_windows >= least_windows(windows) && beyond >= LEAST_BEYOND - 1e-6;
+        let enough = undisturbed_windows >= least_windows(&by_window) && beyond >= LEAST_BEYOND - 1e-6;
         let quiet = undisturbed.percentile(percentile).filter(|_| enough);
         let basis = match tail.zip(tail_in_time) {
             // No percentile is claimed.
@@ -126,7 +126,7 @@ impl Footing {
     /// The same of the windowed p99.
     pub fn windowed_p99_bounds(&self) -> Option<(Nanos, Nanos)> {
         let all = self.by_window.windowed_p99(Kept::All)?;
-        let enough = self.undisturbed_windows >= least_windows(self.windows);
+        let enough = self.undisturbed_windows >= least_windows(&self.by_window);
         // A window is disturbed by chance and not by what the server does in it: the others tell of all.
         match self.by_window.windowed_p99(Kept::Unmarked).filter(|_| enough) {
             Some(quiet) => Some((quiet, quiet)),
@@ -139,9 +139,9 @@ impl Footing {
         if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
     }
 
-    /// All response times by window, and the windows that the figures rest on.
-    pub(super) fn rests_on(&self) -> (&Windows, Kept) {
-        (&self.by_window, self.kept())
+    /// The response times that the figures rest on over time; marked where there are none.
+    pub(super) fn rests_on(&self) -> (Windows, Kept) {
+        (self.by_window.over_time(self.kept()), self.kept())
     }
 
     /// The response times that claims rest on: of all requests, or of those due in windows in which neither host nor
@@ -183,10 +183,11 @@ fn at_least(times: &Latency, percentile: f64, lost: f64, of_sessions: Option<Nan
     }
 }
 
-/// The fewest undisturbed windows, of so many, that figures rest on.
-fn least_windows(windows: usize) -> usize {
-    let few = (SHARE_OF_FEW * windows as f64).ceil() as usize;
-    LEAST_WINDOWS.min(few).max((LEAST_SHARE * windows as f64).ceil() as usize)
+/// The fewest undisturbed windows of these that figures rest on.
+fn least_windows(of: &Windows) -> usize {
+    let shares = |share: f64| (share * of.count() as f64).ceil() as usize;
+    let second = LEAST_WINDOWS * (WINDOW.0 / of.length().0).max(1) as usize;
+    second.min(shares(SHARE_OF_FEW)).max(shares(LEAST_SHARE))
 }
 
 /// What to rest on, where the percentile is between `least` and `tail`, and `quiet` in undisturbed windows, if enough are left.
@@ -238,7 +239,7 @@ mod tests {
 
     /// A thousand requests in each of 100 windows, of 1 to 1000 µs; in the `slow` windows, one in ten took 50 ms.
     fn recording(slow: &[u64]) -> Recording {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
         recording.window_start = START;
         for window in 0..100 {
             for i in 0..1_000 {
@@ -317,7 +318,7 @@ mod tests {
 
     /// `count` requests, evenly over the window, of 1 to 2 ms, of which the host may have held up 24 in 100.
     fn few(count: u64) -> Footing {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
         recording.window_start = START;
         for i in 0..count {
             // Spread by the golden ratio.

@@ -107,7 +107,7 @@ mod tests {
 
     /// 10 000 operations, evenly spread, of which the given shares take 0.99 and 1.03 of the limit and fail; the rest take 10 ms.
     fn recording(below: f64, above: f64, failed: f64) -> Recording {
-        let mut recording = Recording::new(&["home".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        let mut recording = Recording::new(&["home".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
         recording.window_start = Time(1_000_000_000);
         for i in 0..10_000u64 {
             let intended = recording.window_start + Nanos(WINDOW.0 / 10_000 * i);

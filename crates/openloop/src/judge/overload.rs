@@ -1,4 +1,4 @@
-use hist::Windows;
+use hist::{Kept, Windows};
 
 use crate::Recording;
 use crate::judge::GROWTH;
@@ -30,7 +30,7 @@ pub(super) fn by_host(recording: &Recording, footing: &Footing, shortfall: f64) 
 
 /// Whether the requests outstanding rise in undisturbed windows by more than a steady load's may.
 fn grows_undisturbed(recording: &Recording) -> bool {
-    let windows = &recording.windows;
+    let windows = &recording.windows.over_time(Kept::All);
     let (mut rise, mut offered) = (0i64, 0u64);
     for i in (0..windows.count()).filter(|i| is_quiet(windows, *i)) {
         let ends = outstanding(recording, i).zip(outstanding(recording, i + 1));
@@ -49,7 +49,7 @@ fn is_quiet(windows: &Windows, i: usize) -> bool {
 /// The requests outstanding at the begin of window `i`; after the last window, those of the last point.
 fn outstanding(recording: &Recording, i: usize) -> Option<u64> {
     let points = &recording.backlog;
-    let at = recording.windows.length().0 * i as u64;
+    let at = recording.interval.0 * i as u64;
     let next = points.partition_point(|point| point.offset.0 < at);
     points.get(next).or(points.last()).map(|point| point.backlog + point.in_flight)
 }

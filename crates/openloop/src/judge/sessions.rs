@@ -165,7 +165,8 @@ mod tests {
 
     impl Viewers {
         fn record(&self, seed: u64) -> Recording {
-            let mut recording = Recording::new(&["480p".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+            let mut recording =
+                Recording::new(&["480p".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
             recording.operations[0].has_deadline = true;
             let warmup = 20e9;
             recording.window_start = Time(warmup as u64);

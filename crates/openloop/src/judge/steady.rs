@@ -36,10 +36,11 @@ const CAUGHT_UP: f64 = 0.1;
 /// and are not asked for one; what the beginning alone has, and how many sessions are under way, says as much of them.
 pub(super) fn unsteady(
     recording: &Recording,
-    (windows, kept): (&Windows, Kept),
+    (windows, kept): &(Windows, Kept),
     behind: bool,
     of_sessions: bool,
 ) -> Option<String> {
+    let kept = *kept;
     let found = match (behind, of_sessions) {
         (true, true) => None,
         (true, false) => caught_up(recording),
@@ -272,8 +273,13 @@ mod tests {
     #[test]
     fn an_overload_that_ends_is_none() {
         let check = |outstanding: fn(u64) -> u64, expect: bool| {
-            let mut recording =
-                Recording::new(&["get".into()], 0, Vec::<crate::EndpointTimes>::new(), Nanos::from_secs(2));
+            let mut recording = Recording::new(
+                &["get".into()],
+                0,
+                Vec::<crate::EndpointTimes>::new(),
+                Nanos::from_secs(2),
+                None,
+            );
             recording.tally.intended = 6_000;
             recording.backlog = (0..=200)
                 .map(|i| crate::BacklogPoint {

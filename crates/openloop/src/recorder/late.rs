@@ -22,14 +22,9 @@ pub struct Late {
 }
 
 impl Late {
-    /// None yet, in a window of this length.
-    pub fn new(window: Nanos) -> Late {
-        Late {
-            measured: Windows::new(window),
-            corrected: Windows::new(window),
-            requests: 0,
-            most: Nanos::ZERO,
-        }
+    /// None yet, in windows like `empty`.
+    pub fn new(empty: Windows) -> Late {
+        Late { measured: empty.clone(), corrected: empty, requests: 0, most: Nanos::ZERO }
     }
 
     /// Enters a request due `offset` after the start of the window, answered after `response`, of which the generator may
@@ -82,7 +77,8 @@ mod tests {
 
     #[test]
     fn the_delay_of_late_requests_is_taken_off() {
-        let (mut windows, mut late, mut expect) = (Windows::new(WINDOW), Late::new(WINDOW), Latency::new());
+        let (mut windows, mut late, mut expect) =
+            (Windows::new(WINDOW), Late::new(Windows::new(WINDOW)), Latency::new());
         for i in 0..1_000 {
             let offset = Nanos::from_millis(i);
             let (delay, own) =
@@ -109,7 +105,7 @@ mod tests {
     #[test]
     fn parts_are_merged_and_read_back() {
         let one = |offset: u64| {
-            let mut late = Late::new(WINDOW);
+            let mut late = Late::new(Windows::new(WINDOW));
             late.record(Nanos(offset), Nanos(90_000), Nanos(40_000));
             late
         };

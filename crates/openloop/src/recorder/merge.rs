@@ -88,7 +88,7 @@ mod tests {
     use units::Nanos;
 
     fn recording(counters: &[(&str, u64, u64)]) -> Recording {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::new(), Nanos::from_secs(1));
+        let mut recording = Recording::new(&["get".into()], 0, Vec::new(), Nanos::from_secs(1), None);
         recording.counters = counters.iter().map(|&(name, count, of)| (name.into(), count, of)).collect();
         recording
     }

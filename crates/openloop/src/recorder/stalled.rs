@@ -68,7 +68,7 @@ mod tests {
     /// The windows that are marked by a stall, in ms after the window's start, where so many requests are outstanding at each
     /// moment, in ms.
     fn marked(from: i64, span: u64, outstanding: impl Fn(u64) -> u64) -> Vec<usize> {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
         recording.window_start = START;
         recording.backlog = (0..=200)
             .map(|i| 10 * i)

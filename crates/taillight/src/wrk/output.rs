@@ -89,7 +89,7 @@ fn stats(
 /// The answers in each window, per second and thread: an equal share of all, where wrk counts each thread's own. The last
 /// window, which may be cut short, is left out where there are others.
 fn rates(recording: &Recording, threads: u32) -> Vec<f64> {
-    let length = recording.windows.length().as_secs_f64();
+    let length = recording.interval.as_secs_f64();
     let whole = (recording.window.as_secs_f64() / length).floor().max(1.0) as usize;
     let rate = |answered: u64| answered as f64 / length / f64::from(threads.max(1));
     recording.intervals.iter().take(whole).map(|interval| rate(interval.answered)).collect()

@@ -100,7 +100,7 @@ mod tests {
             window: WINDOW,
             operations: vec![get],
             windows,
-            late: Late::new(WINDOW),
+            late: Late::new(Windows::new(WINDOW)),
             tally: Tally { intended: n, completed: n, ..Tally::default() },
             follow_ups: Tally::default(),
             answered_in_window: n,
@@ -108,6 +108,7 @@ mod tests {
             connections: Vec::new(),
             sessions: openloop::SessionTally::default(),
             datagrams: Datagrams::default(),
+            interval: hist::WINDOW,
             intervals: vec![Interval::default(); 10],
             backlog: Vec::new(),
             max_in_flight: 1,
@@ -200,7 +201,7 @@ mod tests {
         let stopped = |samples: &[(u64, u64)], ms: u64| Recording {
             window: Nanos::from_millis(ms),
             windows: Windows::new(Nanos::from_millis(ms)),
-            late: Late::new(Nanos::from_millis(ms)),
+            late: Late::new(Windows::new(Nanos::from_millis(ms))),
             intervals: vec![Interval { offered: 3, ..Interval::default() }; ms.div_ceil(100) as usize],
             interrupted: true,
             ..recording(samples, 0)
