@@ -23,7 +23,7 @@ use workloads::null::Null;
 use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
 
 use crate::known::{self, Server};
-use crate::stalls::{Stalled, Stalls};
+use crate::stalls::{self, Stalled, Stalls};
 use crate::table::Table;
 use crate::{Setting, noise_words, us};
 
@@ -201,7 +201,7 @@ fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, settin
     generator.keep_answered = requests;
     let before = WallClock::sample();
     let watch = Watch::start(&[server.pid()]);
-    let stalls = Stalls::start(load.stalled, server.pid(), setting)?;
+    let stalls = Stalls::start(load.stalled, stalls::EVERY, server.pid(), setting)?;
     // Two packets for each request, and twice the expected number of observed connections.
     let log = PacketLog::start(server.address.port(), MASK, 4 * requests / OBSERVED)?;
     let mut recording = drive(&generator, workload)?;

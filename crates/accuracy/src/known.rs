@@ -97,14 +97,20 @@ pub(crate) fn measure(
 
 /// The same run on a simulated clock, with wires that take no time.
 pub(crate) fn simulate(plan: Plan, service: Service) -> Recording {
+    simulate_on(plan, NullServer::new(Dialect::Lines, service, false), &[])
+}
+
+/// A run against this server, in which the generator's machine stands still at these moments, ascending.
+pub(crate) fn simulate_on(plan: Plan, mut null: NullServer, stops: &[(Time, Nanos)]) -> Recording {
     let mut world = World::new(Nanos::ZERO);
     let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    stops.iter().for_each(|(from, length)| world.stall(&client, *from, *length));
+    client.stamp_receives();
     server.listen(&plan.endpoints[0].address).expect("a simulated port is free");
     let limit = Time(10 * (plan.warmup + plan.window + plan.drain).0);
     let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
     engine.connect(&mut client).expect("a simulated connection stands");
     let mut generator = Simulated { engine, started: false };
-    let mut null = NullServer::new(Dialect::Lines, service, false);
     world.run(&mut [(&mut generator, &mut client), (&mut null, &mut server)], limit);
     let now = client.now();
     generator.engine.finish(now)

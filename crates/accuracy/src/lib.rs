@@ -3,12 +3,14 @@
 //! Three tables: the engine's service times against the same requests' packets, as the kernel stamps them for a packet socket; its
 //! response times against servers of known times; and its figures beside those of each other generator that is
 //! installed, for one server at one load, without and with a planted stall. [`selftest`] is the short form of the second.
+//! [`calibration()`] compares servers that are alike, and servers that differ by what is known.
 //! [`faults()`] plants what may go wrong around a measurement, and compares each verdict with the right one.
 //!
 //! Null servers and Taillight's own generator are started as `taillight`, which the program that calls must be.
 //!
 //! Try it: `cargo run --release -- accuracy --only servers`.
 
+mod calibration;
 mod faults;
 mod kernel;
 mod known;
@@ -29,6 +31,7 @@ use units::Nanos;
 use origin::Origin;
 use table::Table;
 
+pub use calibration::{Calibration, CalibrationRun, calibration};
 pub use faults::{FaultRun, Faults, faults};
 pub use selftest::selftest;
 
@@ -56,6 +59,11 @@ struct Setting {
 }
 
 impl Setting {
+    /// The server's processor.
+    fn server(&self) -> usize {
+        *self.cpus.first().expect("there are two at least")
+    }
+
     /// The generator's processor.
     fn generator(&self) -> usize {
         *self.cpus.last().expect("there are two at least")

@@ -16,9 +16,9 @@ use crate::faults::here::processors::hog;
 use crate::faults::here::send;
 
 /// Length of a stall.
-const LENGTH: Nanos = Nanos::from_millis(3);
-/// Mean time between the starts of two stalls.
-const EVERY: Nanos = Nanos::from_millis(50);
+pub(crate) const LENGTH: Nanos = Nanos::from_millis(3);
+/// Mean time between the starts of two stalls, where accuracy is measured.
+pub(crate) const EVERY: Nanos = Nanos::from_millis(50);
 /// Nice value of the busy loop, which preempts the generator at once. Without the right to set it (CAP_SYS_NICE) the two share the
 /// processor.
 const BUSY: i64 = -10;
@@ -35,6 +35,8 @@ pub(crate) enum Stalled {
     Generator,
     /// The server: its process is stopped and continued.
     Server,
+    /// The server: a busy loop shares its processor.
+    Neighbour,
 }
 
 impl Stalled {
@@ -43,6 +45,7 @@ impl Stalled {
             Stalled::None => "none",
             Stalled::Generator => "generator",
             Stalled::Server => "server",
+            Stalled::Neighbour => "neighbour",
         }
     }
 
@@ -63,13 +66,22 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// Starts the thread; `None` for [`Stalled::None`].
-    pub(crate) fn start(stalled: Stalled, server: u32, setting: &Setting) -> Result<Option<Stalls>> {
+    /// Starts the thread, which stalls once in `every` on average; `None` for [`Stalled::None`].
+    pub(crate) fn start(
+        stalled: Stalled,
+        every: Nanos,
+        server: u32,
+        setting: &Setting,
+    ) -> Result<Option<Stalls>> {
         let (process, busy, begin, end) = match stalled {
             Stalled::None => return Ok(None),
             Stalled::Server => (server, None, Signal::STOP, Signal::CONT),
             Stalled::Generator => {
                 let busy = hog(setting.generator(), BUSY)?;
+                (busy.pid(), Some(busy), Signal::CONT, Signal::STOP)
+            }
+            Stalled::Neighbour => {
+                let busy = hog(setting.server(), 0)?;
                 (busy.pid(), Some(busy), Signal::CONT, Signal::STOP)
             }
         };
@@ -80,7 +92,7 @@ impl Stalls {
             // Of this thread only. Without the right to it stalls may be longer.
             let _ = setpriority_process(None, THREAD);
             loop {
-                let pause = chance.between(0.0, 2.0 * (EVERY - LENGTH).as_secs_f64());
+                let pause = chance.between(0.0, 2.0 * (every - LENGTH).as_secs_f64());
                 if finished.recv_timeout(Duration::from_secs_f64(pause)) != Err(RecvTimeoutError::Timeout) {
                     return Ok(());
                 }

@@ -39,6 +39,8 @@ struct Queue {
     stalls: Stalls,
     rng: Rng,
     free_at: Time,
+    /// From the end of a request's service to its answer.
+    delay: Nanos,
     pending: VecDeque<Pending>,
 }
 
@@ -64,10 +66,20 @@ impl NullServer {
                 stalls,
                 rng: Streams::new(seed).stream(Purpose::Service, 0),
                 free_at: Time(0),
+                delay: Nanos::ZERO,
                 pending: VecDeque::new(),
             }),
         };
         NullServer { dialect, queue, partial: Vec::new(), whole: Vec::new(), spin, served: 0 }
+    }
+
+    /// The same with each answer sent so much later, which takes none of its time; without effect on [`Service::Instant`].
+    #[must_use]
+    pub fn delayed(mut self, delay: Nanos) -> NullServer {
+        if let Some(queue) = &mut self.queue {
+            queue.delay = delay;
+        }
+        self
     }
 
     /// Requests answered so far.
@@ -155,7 +167,7 @@ impl Queue {
     fn enter(&mut self, at: Time, conn: Conn, datagram: Option<u16>, answer: Vec<u8>, ends: bool) {
         let service = Nanos(self.time.sample_ns(&mut self.rng).round() as u64);
         self.free_at = self.stalls.finish(at.max(self.free_at), service);
-        self.pending.push_back(Pending { done: self.free_at, conn, datagram, answer, ends });
+        self.pending.push_back(Pending { done: self.free_at + self.delay, conn, datagram, answer, ends });
     }
 }
 

@@ -12,6 +12,11 @@ impl Stalls {
         Stalls { spans: vec![(from, from + span)] }
     }
 
+    /// Stalls that begin at these moments and last so long, ascending and apart.
+    pub fn at(spans: Vec<(Time, Nanos)>) -> Stalls {
+        Stalls { spans: spans.into_iter().map(|(from, span)| (from, from + span)).collect() }
+    }
+
     /// A stall of `span` after each `every`, `count` times, counted from `start`.
     ///
     /// Bounds: `span` must be shorter than `every`.

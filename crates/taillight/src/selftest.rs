@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::accuracy::FaultRun;
-use anyhow::{Context, Result};
+use ::accuracy::{CalibrationRun, FaultRun};
+use anyhow::{Context, Result, bail};
 use clap::Args;
+use results::Tables;
+use serde::Serialize;
 use units::Nanos;
 
 use crate::terminal::{say, tell};
@@ -14,6 +16,7 @@ use crate::terminal::{say, tell};
 /// Hold the load generator against servers of known response time, on the real clock.
 ///
 /// With --faults: plant what may go wrong around a measurement, and compare each verdict with the right one.
+/// With --calibration: compare servers that are alike, and servers that differ by a known ratio, again and again.
 /// Exit codes: 0 all within tolerance, 1 some not; with --faults 1 where a verdict was false.
 #[derive(Args, Debug)]
 pub(crate) struct SelftestArgs {
@@ -28,6 +31,32 @@ pub(crate) struct SelftestArgs {
     faults: bool,
     #[command(flatten)]
     planted: Planted,
+    /// Compare alike and different null servers, without and with planted noise, and count right answers.
+    #[arg(long, conflicts_with_all = ["faults", "window"])]
+    calibration: bool,
+    #[command(flatten)]
+    compared: Compared,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
+    #[arg(long, value_name = "FILE")]
+    tables: Option<PathBuf>,
+}
+
+/// What is compared.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "With --calibration")]
+struct Compared {
+    /// Comparisons of each of the six cases.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), requires = "calibration")]
+    comparisons: u64,
+    /// The most that one comparison may take; each pair of trials takes a second.
+    #[arg(long, default_value = "2m", value_name = "TIME", requires = "calibration")]
+    budget: Nanos,
+    /// In a simulated world instead of on this machine.
+    #[arg(long, requires = "calibration")]
+    simulated: bool,
 }
 
 /// What is planted, and where it is written.
@@ -40,17 +69,17 @@ struct Planted {
     /// Only these faults [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NAME", requires = "faults")]
     only: Vec<String>,
-    /// Print JSON.
-    #[arg(long, requires = "faults")]
-    json: bool,
-    /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
-    #[arg(long, value_name = "FILE", requires = "faults")]
-    tables: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
+    if args.calibration {
+        return calibration(args, command);
+    }
     if args.faults {
-        return faults(args.seed, &args.planted, command);
+        return faults(args, command);
+    }
+    if args.json || args.tables.is_some() {
+        bail!("--json and --tables go with --faults or --calibration");
     }
     let failed = ::accuracy::selftest(args.window, args.seed)?;
     if failed > 0 {
@@ -61,22 +90,42 @@ pub(crate) fn run(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn faults(seed: u64, planted: &Planted, command: Vec<String>) -> Result<ExitCode> {
-    let run = FaultRun { seed, doses: planted.doses, only: planted.only.clone(), command };
+fn calibration(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
+    let Compared { comparisons, budget, simulated } = args.compared;
+    let run = CalibrationRun { seed: args.seed, comparisons, budget, simulated, command };
+    let found = ::accuracy::calibration(&run, tell)?;
+    print(args, &found, &found.text(), &found.words())?;
+    let failures = found.failures();
+    if failures > 0 {
+        tell(&format!("taillight: {failures} of the cases miss their bars"));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
+    let Planted { doses, only } = &args.planted;
+    let run = FaultRun { seed: args.seed, doses: *doses, only: only.clone(), command };
     let found = ::accuracy::faults(&run, tell)?;
-    if planted.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
-    } else {
-        say(&found.text())?;
-    }
-    if let Some(file) = &planted.tables {
-        let written = std::fs::write(file, found.words().to_json());
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    print(args, &found, &found.text(), &found.words())?;
     let failures = found.failures();
     if failures > 0 {
         tell(&format!("taillight: {failures} of {} verdicts are false", found.doses()));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was found, as JSON or as text, and writes its tables where that is asked for.
+fn print(args: &SelftestArgs, found: &impl Serialize, text: &str, words: &Tables) -> Result<()> {
+    if args.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(found)?))?;
+    } else {
+        say(text)?;
+    }
+    if let Some(file) = &args.tables {
+        let written = std::fs::write(file, words.to_json());
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
 }

@@ -81,6 +81,9 @@ struct NullArgs {
     /// Stand still for TIME after every EVERY: 1s:100ms.
     #[arg(long, value_name = "EVERY:TIME", value_parser = parse_stalls)]
     stall: Option<(Nanos, Nanos)>,
+    /// Send each answer so much later, which takes none of the server's time.
+    #[arg(long, value_name = "TIME", requires = "service")]
+    delay: Option<Nanos>,
     /// Seed of the service times.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -191,7 +194,7 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let mut server = NullServer::new(dialect, service, args.spin);
+    let mut server = NullServer::new(dialect, service, args.spin).delayed(args.delay.unwrap_or_default());
     println!("null server ready on {address}");
     while !stop.load(Ordering::Relaxed) {
         server.step(&mut reactor)?;

@@ -1,0 +1,243 @@
+//! One comparison that is made again and again.
+
+use anyhow::Result;
+use serde::Serialize;
+use stats::{LEVEL, Looks, Paired};
+
+use super::world::World;
+use super::{ALIKE, MISSED, SETTLED};
+use crate::faults::chance::Chance;
+
+/// What is planted in the second server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Planted {
+    /// Nothing: both are alike.
+    Nothing,
+    /// More processor time for each request.
+    ProcessorTime,
+    /// Each answer is sent later.
+    Delay,
+}
+
+/// A comparison, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) planted: Planted,
+    /// Whether noise is planted, in both servers and the generator.
+    pub(super) noise: bool,
+    /// The true ratio.
+    pub(super) truth: f64,
+}
+
+/// How the comparisons of a case ended.
+#[derive(Debug, Serialize)]
+pub(super) struct CaseResult {
+    planted: Planted,
+    noise: bool,
+    /// The true ratio of the windowed p99 of the second server to that of the first.
+    true_ratio: f64,
+    comparisons: u64,
+    /// Those that ended as "different".
+    pub(super) different: u64,
+    /// Those that ended as "no difference".
+    alike: u64,
+    /// Those whose interval holds the true ratio.
+    pub(super) hold: u64,
+    /// The pairs that each took, ascending.
+    pairs: Vec<usize>,
+    /// The median over the comparisons of the half width of the interval, as a share of its middle.
+    half_width: f64,
+}
+
+impl Case {
+    /// Makes `comparisons` comparisons of at most `most` pairs each.
+    pub(super) fn run(
+        self,
+        world: &World<'_>,
+        seed: u64,
+        comparisons: u64,
+        most: usize,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<CaseResult> {
+        let (mut different, mut alike, mut hold) = (0, 0, 0);
+        let (mut pairs, mut widths) = (Vec::new(), Vec::new());
+        for number in 0..comparisons {
+            let ended = self.compare(world, seed, number, most)?;
+            let interval = ended.interval.expect("a comparison ends at a look with an interval");
+            different += u64::from(differs(&ended));
+            alike += u64::from(is_alike(&ended));
+            hold += u64::from(interval.contains(self.truth));
+            pairs.push(ended.n);
+            widths.push((interval.high - interval.low) / (interval.high + interval.low));
+            tell(&format!(
+                "{}: comparison {} of {comparisons}: {:.3} ({:.3} to {:.3}) after {} pairs",
+                self.title(),
+                number + 1,
+                ended.ratio,
+                interval.low,
+                interval.high,
+                ended.n
+            ));
+        }
+        pairs.sort_unstable();
+        Ok(CaseResult {
+            planted: self.planted,
+            noise: self.noise,
+            true_ratio: self.truth,
+            comparisons,
+            different,
+            alike,
+            hold,
+            pairs,
+            half_width: stats::median(&widths).unwrap_or(f64::NAN),
+        })
+    }
+
+    /// Compares the two servers, pair by pair in a random order, until it is settled or the pairs end. A pair of which one has no
+    /// figure is measured again.
+    fn compare(self, world: &World<'_>, seed: u64, number: u64, most: usize) -> Result<Paired> {
+        let mut chance = Chance::of(seed, &self.title(), number);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let mut last = None;
+        for look in Looks::new(LEVEL) {
+            if look.pairs > most && last.is_some() {
+                break;
+            }
+            while first.len() < look.pairs {
+                let (seed, swapped) = (chance.seed(), chance.unit() < 0.5);
+                let planted = [None, Some(self.planted)];
+                let order = if swapped { [1, 0] } else { [0, 1] };
+                let mut figures = [f64::NAN; 2];
+                for place in order {
+                    figures[place] = world.trial(planted[place], self.noise, seed, &mut chance)?;
+                }
+                if figures.iter().all(|figure| figure.is_finite()) {
+                    first.push(figures[0]);
+                    second.push(figures[1]);
+                }
+            }
+            let found = Paired::compare_at(&second, &first, look.level);
+            last = found.filter(|found| found.interval.is_some()).or(last);
+            if last.as_ref().is_some_and(|ended| differs(ended) || is_alike(ended)) {
+                break;
+            }
+        }
+        Ok(last.expect("the later looks have intervals"))
+    }
+
+    fn title(self) -> String {
+        title(self.planted, self.noise)
+    }
+}
+
+fn differs(ended: &Paired) -> bool {
+    ended.interval.is_some_and(|interval| !interval.contains(1.0))
+}
+
+fn is_alike(ended: &Paired) -> bool {
+    ended.interval.is_some_and(|interval| interval.low >= 1.0 - ALIKE && interval.high <= 1.0 + ALIKE)
+}
+
+fn title(planted: Planted, noise: bool) -> String {
+    let what = match planted {
+        Planted::Nothing => "alike",
+        Planted::ProcessorTime => "+10 % processor time",
+        Planted::Delay => "+20 µs",
+    };
+    format!("{what}{}", if noise { ", noise" } else { "" })
+}
+
+impl CaseResult {
+    /// Whether the case keeps to its bars, but for what chance explains.
+    pub(super) fn within(&self) -> bool {
+        let few = |count: u64, share: f64| at_least(self.comparisons, share, count) >= 0.05;
+        let covered = few(self.comparisons - self.hold, MISSED);
+        match self.planted {
+            Planted::Nothing => covered && few(self.different, MISSED),
+            _ => covered && few(self.comparisons - self.different, 1.0 - SETTLED),
+        }
+    }
+
+    pub(super) fn words(&self) -> String {
+        format!(
+            "{}: {} of {} different, {} hold the true ratio of {:.3}",
+            title(self.planted, self.noise),
+            self.different,
+            self.comparisons,
+            self.hold,
+            self.true_ratio,
+        )
+    }
+
+    pub(super) fn columns() -> Vec<&'static str> {
+        vec![
+            "second server",
+            "true ratio",
+            "comparisons",
+            "different",
+            "no difference",
+            "hold the truth",
+            "pairs (median, most)",
+            "interval (median)",
+            "within the bars",
+        ]
+    }
+
+    pub(super) fn row(&self) -> Vec<String> {
+        let of = self.comparisons;
+        let share = |count: u64| format!("{:.0} %", 100.0 * count as f64 / of.max(1) as f64);
+        let pairs = (self.pairs.get(self.pairs.len() / 2), self.pairs.last());
+        vec![
+            title(self.planted, self.noise),
+            format!("{:.3}", self.true_ratio),
+            of.to_string(),
+            share(self.different),
+            share(self.alike),
+            share(self.hold),
+            format!("{}, {}", pairs.0.unwrap_or(&0), pairs.1.unwrap_or(&0)),
+            format!("± {:.1} %", 100.0 * self.half_width),
+            if self.within() { "yes" } else { "NO" }.into(),
+        ]
+    }
+}
+
+/// The chance that of `n` trials, each with the chance `p`, at least `k` succeed.
+fn at_least(n: u64, p: f64, k: u64) -> f64 {
+    let mut term = (1.0 - p).powi(n as i32);
+    let mut below = 0.0;
+    for i in 0..k {
+        below += term;
+        term *= (n - i) as f64 / (i + 1) as f64 * p / (1.0 - p);
+    }
+    (1.0 - below).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binomial_tail_is_right() {
+        assert_eq!(at_least(10, 0.5, 0), 1.0);
+        assert!((at_least(10, 0.5, 10) - 0.5f64.powi(10)).abs() < 1e-12);
+        assert!((at_least(100, 0.05, 6) - 0.384).abs() < 1e-3);
+    }
+
+    /// A short form of the calibration, with noise.
+    #[test]
+    fn alike_servers_are_seldom_called_different_and_others_are_told_apart() {
+        let seed = 1;
+        let run = |planted: Planted, comparisons: u64, most: usize| {
+            let truth = World::Simulated.truth(planted, seed).unwrap();
+            let case = Case { planted, noise: true, truth };
+            case.run(&World::Simulated, seed, comparisons, most, &mut |line| println!("{line}")).unwrap()
+        };
+        for (planted, comparisons, most) in
+            [(Planted::Nothing, 6, 9), (Planted::ProcessorTime, 3, 28), (Planted::Delay, 3, 28)]
+        {
+            let result = run(planted, comparisons, most);
+            assert!(result.within(), "seed {seed}: {}", result.words());
+        }
+    }
+}
