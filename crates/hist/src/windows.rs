@@ -331,7 +331,7 @@ impl std::fmt::Debug for Windows {
 
 /// Whether windows of this length are those of plots: [`WINDOW`], or that doubled.
 fn is_longest(length: Nanos) -> bool {
-    length.0 % WINDOW.0 == 0 && (length.0 / WINDOW.0).is_power_of_two()
+    length.0.is_multiple_of(WINDOW.0) && (length.0 / WINDOW.0).is_power_of_two()
 }
 
 fn latency(samples: impl Iterator<Item = (Nanos, u64)>) -> Latency {
