@@ -6,7 +6,8 @@
 //! file is planted in a test's tree, too: see [`ethtool`] and [`Software`].
 //! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
 //! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
-//! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run.
+//! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run; [`listening`],
+//! which processes listen at an address.
 //!
 //! Try it: `cargo run -p host --example facts`.
 
@@ -21,6 +22,7 @@ mod interrupts;
 mod kernel;
 mod kernel_options;
 mod limits;
+pub mod listening;
 mod memory;
 mod mounts;
 mod network;

@@ -1,0 +1,108 @@
+//! The kernel's tables of sockets.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use super::{Endpoint, reached};
+
+/// The state of a socket that listens, and of a UDP socket that is not connected.
+/// Source: `TCP_LISTEN` and `TCP_CLOSE` in the kernel's `include/net/tcp_states.h`.
+const LISTENS: &str = "0A";
+const UNCONNECTED: &str = "07";
+/// The flag of a Unix socket that listens. Source: `__SO_ACCEPTCON` in the kernel's `include/uapi/linux/net.h`.
+const ACCEPTS: u32 = 1 << 16;
+
+/// The inodes of the sockets in the tables of folder `net` that get what comes to `endpoint`, each with its account.
+pub(super) fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
+    let text = |name: &str| fs::read_to_string(net.join(name)).unwrap_or_default();
+    let both = |v4: &str, v6: &str, state: &str, address: SocketAddr| {
+        best(rows(&text(v4), state, address).chain(rows(&text(v6), state, address)))
+    };
+    match endpoint {
+        Endpoint::Tcp(address) => both("tcp", "tcp6", LISTENS, address),
+        Endpoint::Udp(address) => both("udp", "udp6", UNCONNECTED, address),
+        Endpoint::Unix(path) => unix(&text("unix"), path),
+    }
+}
+
+/// A socket that may get what comes to an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) fit: Fit,
+    pub(super) inode: u64,
+    pub(super) uid: Option<u32>,
+}
+
+/// How well a socket fits an address, the worst first. Source: `compute_score` in the kernel's `net/ipv4/inet_hashtables.c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// On all addresses of IPv6, and on those of IPv4 as well.
+    BothFamilies,
+    /// On all addresses of its family.
+    Family,
+    /// On the address alone.
+    Itself,
+}
+
+/// Those that fit best, which alone get connections.
+fn best(rows: impl Iterator<Item = Row>) -> BTreeMap<u64, Option<u32>> {
+    let rows: Vec<Row> = rows.collect();
+    let best = rows.iter().map(|row| row.fit).max();
+    rows.into_iter().filter(|row| Some(row.fit) == best).map(|row| (row.inode, row.uid)).collect()
+}
+
+/// The sockets in `table` in this state that may get what comes to `address`.
+/// Source: the kernel's `Documentation/networking/proc_net_tcp.rst`.
+pub(super) fn rows(table: &str, state: &str, address: SocketAddr) -> impl Iterator<Item = Row> {
+    let to = reached(address.ip());
+    table.lines().skip(1).filter_map(move |line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (ip, port) = fields.get(1)?.split_once(':')?;
+        if *fields.get(3)? != state || u16::from_str_radix(port, 16) != Ok(address.port()) {
+            return None;
+        }
+        let fit = match (parse_ip(ip)?, to) {
+            (own, to) if own.to_canonical() == to => Fit::Itself,
+            (IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V4(_))
+            | (IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V6(_)) => Fit::Family,
+            (IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(_)) => Fit::BothFamilies,
+            _ => return None,
+        };
+        Some(Row { fit, uid: fields.get(7)?.parse().ok(), inode: fields.get(9)?.parse().ok()? })
+    })
+}
+
+/// An address as the kernel prints it: 32-bit words in the machine's byte order.
+fn parse_ip(hex: &str) -> Option<IpAddr> {
+    let word = |i: usize| Some(u32::from_str_radix(hex.get(8 * i..8 * i + 8)?, 16).ok()?.to_ne_bytes());
+    match hex.len() {
+        8 => Some(Ipv4Addr::from(word(0)?).into()),
+        32 => {
+            let mut bytes = [0; 16];
+            for i in 0..4 {
+                bytes[4 * i..4 * i + 4].copy_from_slice(&word(i)?);
+            }
+            Some(Ipv6Addr::from(bytes).into())
+        }
+        _ => None,
+    }
+}
+
+/// The sockets in `/proc/net/unix` that listen at `path`. Source: `unix_seq_show` in the kernel's `net/unix/af_unix.c`.
+fn unix(table: &str, path: &Path) -> BTreeMap<u64, Option<u32>> {
+    let canonical = path.canonicalize().ok();
+    let is_it = |bound: &Path| {
+        bound == path || bound.is_absolute() && canonical.is_some() && bound.canonicalize().ok() == canonical
+    };
+    let row = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
+        let inode = fields.nth(2)?;
+        // The path is the rest of the line, and may hold spaces.
+        let (_, bound) = line.split_once(&format!(" {inode} "))?;
+        (flags & ACCEPTS != 0 && is_it(Path::new(bound))).then_some((inode.parse().ok()?, None))
+    };
+    table.lines().skip(1).filter_map(row).collect()
+}
