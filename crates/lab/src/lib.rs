@@ -38,7 +38,7 @@ pub use search::{
 };
 pub use server::{
     Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles,
-    data_settings, is_traced, make_data, people_of, restart_times, this_program,
+    data_settings, is_traced, make_data, people_of, processes_at, restart_times, this_program,
 };
 pub use spec::TargetName;
 pub use target::{

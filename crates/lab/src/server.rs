@@ -2,6 +2,7 @@
 
 mod calls;
 mod files;
+mod foreign;
 mod kept;
 mod managed;
 mod options;
@@ -21,6 +22,7 @@ use app::{Addresses, Elsewhere};
 pub use app::{Making, Restart, Seed};
 pub(crate) use calls::is_cell;
 pub use files::{Files, SetFiles};
+use foreign::Foreign;
 use managed::ManagedServer;
 pub(crate) use options::span_bytes;
 pub use options::{ServerOptions, data_settings, is_traced, people_of};
@@ -48,7 +50,7 @@ enum Keeper {
     /// This process, or agents that it asks.
     Managed(Box<ManagedServer>),
     /// Something outside the laboratory.
-    External,
+    External(Foreign),
 }
 
 /// Other machines whose agents start services.
@@ -102,8 +104,9 @@ impl Server {
 
     /// A server that runs, or several of a cluster.
     fn external(host_port: &str) -> Result<Server, Error> {
-        for address in target::addresses(host_port)? {
-            let reached = match &address {
+        let addresses = target::addresses(host_port)?;
+        for address in &addresses {
+            let reached = match address {
                 Address::Tcp(socket) | Address::Udp(socket) => {
                     TcpStream::connect_timeout(socket, REACH).map(drop)
                 }
@@ -117,7 +120,7 @@ impl Server {
             ..results::Target::default()
         };
         let name = TargetName::External(host_port.into());
-        Ok(Server { name, record, keeper: Keeper::External, is_used: false })
+        Ok(Server { name, record, keeper: Keeper::External(Foreign::at(addresses)), is_used: false })
     }
 
     /// Calls it otherwise, where another target has the same name.
@@ -150,12 +153,43 @@ impl Server {
 
     /// Whether it was started for this, here or on another machine.
     pub fn is_started(&self) -> bool {
-        !matches!(self.keeper, Keeper::External)
+        matches!(self.keeper, Keeper::Managed(_))
     }
 
-    /// The processes that serve, workers included, where they are on this machine and were started here.
+    /// The processes that serve, workers included, where they are on this machine: started here, or found by the sockets that
+    /// listen at its addresses.
     pub fn pids(&self) -> Vec<u32> {
-        if let Keeper::Managed(own) = &self.keeper { own.pids() } else { Vec::new() }
+        match &self.keeper {
+            Keeper::Managed(own) => own.pids(),
+            Keeper::External(foreign) => foreign.pids(),
+        }
+    }
+
+    /// Those of them that were started here, so that knobs may change how they run.
+    pub(crate) fn started_pids(&self) -> Vec<u32> {
+        if self.is_started() { self.pids() } else { Vec::new() }
+    }
+
+    /// How the processes of one that already ran were found, or why they were not.
+    pub fn found_note(&self) -> Option<String> {
+        if let Keeper::External(foreign) = &self.keeper { foreign.note() } else { None }
+    }
+
+    /// Why the processes of one that already ran on this machine are not known, what that disables, and how to get it.
+    pub fn missing_note(&self) -> Option<String> {
+        if let Keeper::External(foreign) = &self.keeper { foreign.missing() } else { None }
+    }
+
+    /// Looks for the processes of one that already ran, before a load.
+    pub(crate) fn look(&mut self) {
+        if let Keeper::External(foreign) = &mut self.keeper {
+            foreign.look();
+        }
+    }
+
+    /// That one that already ran was restarted or ended since [`Server::look`].
+    pub(crate) fn change(&mut self) -> Option<String> {
+        if let Keeper::External(foreign) = &mut self.keeper { foreign.change() } else { None }
     }
 
     /// Its services that run on this machine, each with its processes.
@@ -178,14 +212,20 @@ impl Server {
         serde_json::to_string(&self.usage().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// What its services have used so far; `None` where they already ran.
+    /// What its services have used so far; `None` where its processes are not known.
     pub(crate) fn usage(&self) -> Option<Usage> {
-        if let Keeper::Managed(own) = &self.keeper { Some(own.usage()) } else { None }
+        match &self.keeper {
+            Keeper::Managed(own) => Some(own.usage()),
+            Keeper::External(foreign) => foreign.usage(),
+        }
     }
 
-    /// What its services have used of processors so far; `None` where they already ran.
+    /// What its services have used of processors so far; `None` where its processes are not known.
     fn processors_used(&self) -> Option<Usage> {
-        if let Keeper::Managed(own) = &self.keeper { Some(own.processors_used()) } else { None }
+        match &self.keeper {
+            Keeper::Managed(own) => Some(own.processors_used()),
+            Keeper::External(foreign) => foreign.usage(),
+        }
     }
 
     /// That it ended without being asked to; `None` while it runs or where that is not known here.
@@ -239,7 +279,7 @@ impl Server {
     fn ours(&mut self) -> Result<&mut ManagedServer, Error> {
         match &mut self.keeper {
             Keeper::Managed(own) => Ok(own),
-            Keeper::External => Err(Error::NotOurs { name: self.record.name.clone() }),
+            Keeper::External(_) => Err(Error::NotOurs { name: self.record.name.clone() }),
         }
     }
 
@@ -258,9 +298,16 @@ impl Server {
     pub fn stop(self) {
         match self.keeper {
             Keeper::Managed(mut own) => own.stop(),
-            Keeper::External => {}
+            Keeper::External(_) => {}
         }
     }
+}
+
+/// The processes of the servers that already run at `addresses`, where these are on this machine; and what is missing where they
+/// are not known.
+pub fn processes_at(addresses: Vec<Address>) -> (Vec<u32>, Option<String>) {
+    let foreign = Foreign::at(addresses);
+    (foreign.pids(), foreign.missing())
 }
 
 /// Makes the data that the server `name` begins with on this machine, unless they are there; `tell` is told how far it is.
@@ -317,7 +364,8 @@ mod tests {
         let host_port = listener.local_addr().unwrap().to_string();
         let name: TargetName = host_port.parse().unwrap();
         let mut server = Server::start(&name, &options()).unwrap();
-        assert_eq!((server.record().name.as_str(), server.pids()), (host_port.as_str(), vec![]));
+        assert_eq!((server.record().name.as_str(), server.started_pids()), (host_port.as_str(), vec![]));
+        assert!(server.pids().contains(&std::process::id()) && server.found_note().is_some());
         assert!(server.record().command.is_empty() && server.gone().is_none() && !server.is_started());
         assert!(server.restart().unwrap_err().to_string().contains("not started here"));
         server.stop();

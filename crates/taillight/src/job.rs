@@ -224,6 +224,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             return Err(error);
         }
     };
+    servers.iter().filter_map(lab::Server::missing_note).for_each(|missing| tell(&missing));
     let hold = match job.server.hold(&job.spec, &servers, &placement) {
         Ok(hold) => hold,
         Err(error) => {

@@ -18,7 +18,7 @@ use units::{Nanos, Rate};
 use crate::args::{On, Typed};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
-use crate::terminal::say;
+use crate::terminal::{say, tell};
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -283,8 +283,15 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
     }
     let each = if one_url { vec![&target[..]] } else { TargetName::each(&target) };
     let is_http = spec.workload.is_http();
+    let addresses: Vec<_> = each.iter().copied().map(lab::address).collect::<Result<_, _>>()?;
+    // The process that started a generator of a trial has looked for them.
+    if started.is_none() && server_pids.is_empty() && process.trial.is_none() {
+        let (found, missing) = lab::processes_at(addresses.clone());
+        server_pids = found;
+        missing.iter().for_each(|missing| tell(missing));
+    }
     let task = Task {
-        addresses: each.iter().copied().map(lab::address).collect::<Result<_, _>>()?,
+        addresses,
         names: if is_http { Vec::new() } else { names(&each)? },
         urls: if is_http { urls(&each)? } else { Vec::new() },
         spec,

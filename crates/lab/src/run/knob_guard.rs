@@ -94,7 +94,7 @@ impl KnobGuard {
         }
         let engine = Engine::here()?;
         engine.refuse_leftovers()?;
-        let pids = servers.iter().flat_map(Server::pids).collect();
+        let pids = servers.iter().flat_map(Server::started_pids).collect();
         let folder = servers.iter().find_map(Server::folder).map(PathBuf::from);
         let hold = KnobGuard::of_processes(experiment, name, (pids, folder), placement, Some(&engine))?;
         hold.and_client(experiment, name, agents, placement, Some(&engine))
@@ -140,7 +140,7 @@ impl KnobGuard {
         KnobGuard::of_processes(
             experiment,
             name,
-            (server.pids(), server.folder().map(PathBuf::from)),
+            (server.started_pids(), server.folder().map(PathBuf::from)),
             placement,
             engine,
         )

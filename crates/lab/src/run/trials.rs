@@ -110,7 +110,8 @@ impl Trials {
             target.max_throughput = earlier.max_throughput;
             target.max_throughput.retain(|maximum| maximum.block < whole);
         }
-        for note in servers.iter().filter_map(|server| server.network_note(&experiment.host)) {
+        let network = servers.iter().filter_map(|server| server.network_note(&experiment.host));
+        for note in network.chain(servers.iter().filter_map(Server::found_note)).collect::<Vec<_>>() {
             if !experiment.notes.contains(&note) {
                 experiment.notes.push(note);
             }
@@ -246,6 +247,7 @@ impl Trials {
         let started = Instant::now();
         let tick = |lines: &[String]| track.tick(started, lines);
         let server = &mut self.servers[request.target];
+        server.look();
         let probes = if observed { self.probes.clone() } else { ProbeSet::default() };
         let watching = server.watch(&Looks { probes, throughout: is_search, window: span.window });
         let tracing = server.begin_tracing();
@@ -281,6 +283,10 @@ impl Trials {
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         if let Some(host) = host_beside(&trial) {
             trial.verdict = std::mem::take(&mut trial.verdict).against(host);
+        }
+        if let Some(detail) = server.change() {
+            let ended = Invalid { reason: Reason::ServiceEnded, detail };
+            trial.verdict = std::mem::take(&mut trial.verdict).against(ended);
         }
         let gone = server.gone();
         if let Some(gone) = &gone {

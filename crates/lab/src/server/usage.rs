@@ -48,17 +48,14 @@ impl Usage {
         Usage::read(running, |_| BTreeMap::new())
     }
 
+    /// The same of a server of this name that is these processes.
+    pub(super) fn of_processes(name: &str, pids: &[u32]) -> Usage {
+        Usage(vec![Reading::of(name, pids, BTreeMap::new())])
+    }
+
     fn read(running: &Running, counters: impl Fn(&Service) -> BTreeMap<String, f64>) -> Usage {
-        let reading = |one: RunningService<'_>| {
-            let pids = one.pids();
-            let ticks = pids.iter().filter_map(|pid| Some((*pid, ticks(*pid)?)));
-            Reading {
-                name: one.service.name.clone(),
-                ticks: ticks.collect(),
-                resident_bytes: pids.iter().map(|pid| resident_bytes(*pid)).sum(),
-                counters: counters(one.service),
-            }
-        };
+        let reading =
+            |one: RunningService<'_>| Reading::of(&one.service.name, &one.pids(), counters(one.service));
         let readings = |part: RunningPart<'_>| match part {
             RunningPart::Here(one) => vec![reading(one)],
             // A machine that does not answer is found out by the trial, too.
@@ -97,6 +94,18 @@ impl Usage {
             }
         };
         self.0.into_iter().map(used).collect()
+    }
+}
+
+impl Reading {
+    /// Reads what these processes have used so far.
+    fn of(name: &str, pids: &[u32], counters: BTreeMap<String, f64>) -> Reading {
+        Reading {
+            name: name.to_owned(),
+            ticks: pids.iter().filter_map(|pid| Some((*pid, ticks(*pid)?))).collect(),
+            resident_bytes: pids.iter().map(|pid| resident_bytes(*pid)).sum(),
+            counters,
+        }
     }
 }
 

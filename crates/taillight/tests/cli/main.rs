@@ -13,6 +13,7 @@ mod extremes;
 mod fileset;
 mod fileset_video;
 mod forms;
+mod found;
 mod hostile_servers;
 mod hostile_social;
 mod hostile_web;
