@@ -2,7 +2,8 @@
 //!
 //! A load point is measured a handful of times on a machine that drifts, and its tail is not a normal
 //! distribution. So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of
-//! paired runs with exact intervals ([`Paired`], [`SignedRank`]) at one look or several ([`Looks`]), rank-based trends
+//! paired runs with exact intervals ([`Paired`], [`SignedRank`]) at one look or several ([`Looks`]), what these would tell
+//! ([`reach`]), rank-based trends
 //! ([`Trend`], [`Steadiness`]). Under [`MIN_TO_JUDGE`] repeats there is a range and no judgement. [`holm`] corrects for
 //! several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`] hold the generator's draws, and [`Queue`] the whole
 //! ruler, to what theory says.
@@ -19,6 +20,7 @@ mod looks;
 mod median;
 mod paired;
 mod queue;
+mod reach;
 mod signed_rank;
 mod spread;
 mod steady;
@@ -32,6 +34,7 @@ pub use looks::{Look, Looks};
 pub use median::median;
 pub use paired::{LEVEL, Paired};
 pub use queue::Queue;
+pub use reach::reach;
 pub use signed_rank::{SignedRank, fewest, needed};
 pub use spread::{MIN_TO_JUDGE, Spread};
 pub use steady::Steadiness;
