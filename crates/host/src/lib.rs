@@ -7,12 +7,13 @@
 //! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
 //! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
 //! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run; [`listening`],
-//! which processes listen at an address.
+//! which processes listen at an address; [`census`], which processes use the processors.
 //!
 //! Try it: `cargo run -p host --example facts`.
 
 mod ability;
 mod cache;
+pub mod census;
 mod cgroups;
 mod cpu;
 pub mod cpu_time;
@@ -31,6 +32,7 @@ mod numa;
 mod observing;
 mod privileges;
 mod processes;
+mod quota;
 mod record;
 pub mod records;
 mod resctrl;
@@ -55,6 +57,7 @@ pub use nic::{Direction, Nic, NicInterrupt, ReceiveQueue, TransmitQueue};
 pub use numa::NumaNode;
 pub use observing::Observing;
 pub use privileges::Privileges;
+pub use quota::Quota;
 pub use record::{Host, name};
 pub use resctrl::{BandwidthAllocation, CacheAllocation, Resctrl};
 pub use screen::Screen;
