@@ -12,6 +12,7 @@ use units::{CpuList, Nanos};
 
 use crate::job::{self, Job, ResultArgs};
 use crate::targets::ServerArgs;
+use crate::terminal::tell;
 
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
 ///
@@ -35,8 +36,9 @@ pub(crate) struct DemoArgs {
     result: ResultArgs,
 }
 
-/// When a demo is to end even on a restless machine: 3 minutes less the first fill, the last trial and the report.
-const TIME: Duration = Duration::from_secs(165);
+/// When a demo is to end even on a restless machine: 3 minutes less the look at the machine, the first fill, the last trial and the
+/// report.
+const TIME: Duration = Duration::from_secs(160);
 
 pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
     // What is asked of the server is the set-up of most published measurements of Memcached, the default.
@@ -56,6 +58,7 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
         server: args.server,
         result: args.result,
     };
+    tell(&crate::host::look_before_demo().sentence);
     let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(false))

@@ -9,7 +9,7 @@ const FAILED: u8 = 99;
 /// The host disturbed what would have told: neither passed nor failed.
 ///
 /// Source: EX_TEMPFAIL of `sysexits.h`, "temporary failure; user is invited to retry".
-const NOT_MEASURABLE: u8 = 75;
+pub(crate) const NOT_MEASURABLE: u8 = 75;
 
 /// Says each of `failures` on standard error; the exit code is 99 if there is any.
 pub(crate) fn code(failures: &[String]) -> ExitCode {

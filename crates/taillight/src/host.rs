@@ -1,5 +1,11 @@
 //! `taillight host`: what this machine can show, what it cannot, and what would change that.
 
+mod canary;
+mod now;
+mod prediction;
+mod repeats;
+mod watched;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,9 +13,11 @@ use ::host::{Host, Screen};
 use anyhow::{Context, Result};
 use clap::Args;
 
+pub(crate) use now::look_before_demo;
+
 use crate::terminal::say;
 
-/// Print what this machine can show, what it cannot, and what would change that. Reads only.
+/// Print what this machine can show, what it cannot, and what would change that. Reads only, but for --now.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
     /// Print all facts, as every result records them, and the abilities that follow from them, as JSON.
@@ -20,12 +28,20 @@ pub(crate) struct HostArgs {
     #[arg(long, conflicts_with = "json")]
     line: bool,
 
+    /// Watch this machine for five seconds, and say which difference in windowed p99 a comparison would tell in two minutes, and who
+    /// takes its processors. Runs short trials of a server that comes along; exits with 75 where nothing can be told.
+    #[arg(long, conflicts_with_all = ["line", "of"])]
+    now: bool,
+
     /// Of the host that a result's folder recorded, rather than of this machine.
     #[arg(long, value_name = "RESULT")]
     of: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
+    if args.now {
+        return now::run(args.json);
+    }
     let host = match &args.of {
         Some(result) => recorded(result)?,
         None => Host::here(),

@@ -14,6 +14,7 @@ mod fileset;
 mod fileset_video;
 mod forms;
 mod found;
+mod host_now;
 mod hostile_servers;
 mod hostile_social;
 mod hostile_web;

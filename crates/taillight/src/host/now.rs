@@ -1,0 +1,203 @@
+//! `taillight host --now`: what this machine can tell in two minutes, as it is at the moment.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use lab::Placement;
+use serde::Serialize;
+
+use super::canary::{self, Seen};
+use super::prediction::{FEWEST, Prediction, predict};
+use super::repeats;
+use super::watched::{Watched, Watcher};
+use crate::gate::NOT_MEASURABLE;
+use crate::terminal::say;
+
+/// How long canaries watch. With the pairs of trials it is 5 s together.
+const CANARIES: Duration = Duration::from_millis(800);
+/// Pairs of short trials. Source: what 5 s have room for.
+const PAIRS: usize = 6;
+/// When the last pair begins at the latest, after the first. A pair takes 0.7 s on a machine with nothing else to do: a demo is to begin
+/// within 5 s.
+const LAST_PAIR: Duration = Duration::from_millis(4300);
+/// Processors that canaries watch at most: more than a server and a generator have by default.
+const WATCHED: usize = 64;
+
+/// What was seen, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Now {
+    /// The answer.
+    pub(crate) sentence: String,
+    /// What a comparison would tell; `None` where nothing can be said.
+    prediction: Option<Prediction>,
+    /// The windowed p99s of pairs of short trials of one and the same server. Units: µs.
+    pairs_us: Vec<[f64; 2]>,
+    /// Why there are not as many as there should be.
+    failure: Option<String>,
+    /// Processors of the server, and of the generator, in those trials.
+    server_cpus: Vec<usize>,
+    generator_cpus: Vec<usize>,
+    #[serde(flatten)]
+    watched: Watched,
+    /// What a canary saw of each processor that this process may use, before these trials.
+    canaries: Vec<Seen>,
+}
+
+/// Watches this machine for five seconds.
+pub(crate) fn look() -> Now {
+    look_with(true)
+}
+
+/// The same without canaries, for the sentence alone.
+pub(crate) fn look_before_demo() -> Now {
+    look_with(false)
+}
+
+fn look_with(canaries: bool) -> Now {
+    let placement = Placement::new(&lab::allowed_cores(), 1, None, None);
+    let watcher = Watcher::start();
+    let mut cpus = lab::allowed_cpus();
+    cpus.truncate(WATCHED);
+    let canaries = if canaries { canary::watch(&cpus, watcher.quota(), CANARIES) } else { Vec::new() };
+    let (began, mut own) = (Instant::now(), vec![std::process::id()]);
+    let measured = repeats::measure(&placement, PAIRS, began + LAST_PAIR, &mut own);
+    let watched = watcher.finish(&own);
+    let (pairs_us, failure) = match measured {
+        Ok(pairs) => (pairs, None),
+        Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+    };
+    let prediction = predict(&pairs_us);
+    let sentence = sentence(prediction.as_ref(), &pairs_us, failure.as_deref(), &placement, &watched);
+    let Placement { server, generator } = placement;
+    Now {
+        sentence,
+        prediction,
+        pairs_us,
+        failure,
+        server_cpus: server,
+        generator_cpus: generator,
+        watched,
+        canaries,
+    }
+}
+
+fn sentence(
+    prediction: Option<&Prediction>,
+    pairs: &[[f64; 2]],
+    failure: Option<&str>,
+    placement: &Placement,
+    watched: &Watched,
+) -> String {
+    let told = match (prediction, failure) {
+        (Some(told), _) => {
+            let difference = match told.difference {
+                small if small < 1.0 => format!("of about {:.0} %", (100.0 * small).ceil().max(1.0)),
+                large => format!("of about a factor of {:.1}", 1.0 + large),
+            };
+            let longer = told.minutes_for_5_percent.map_or(String::new(), |minutes| match minutes {
+                short if short < 90.0 => format!(", one of 5 % in about {:.0} min", short.ceil()),
+                long => format!(", one of 5 % in about {:.0} h", (long / 60.0).ceil()),
+            });
+            format!(
+                "This machine can tell a difference {difference} in windowed p99 in {:.0} minutes ({} pairs of trials of {:.0} s at \
+                 each of two loads){longer}",
+                told.time_s / 60.0,
+                told.pairs,
+                told.window_s
+            )
+        }
+        (None, Some(failure)) => format!("What this machine can tell is not known, as a short trial failed: {failure}"),
+        (None, None) if pairs.len() < FEWEST => format!(
+            "This machine can tell nothing of windowed p99s now: only {} of {PAIRS} pairs of short trials came about, in which the \
+             generator was on a processor for long enough",
+            pairs.len()
+        ),
+        (None, None) => "This machine can tell nothing of windowed p99s in 2 minutes now: trials of one and the same server differ \
+                         so much that not even a tenfold difference would show"
+            .to_owned(),
+    };
+    let shared = if placement.is_shared() { " (server and generator share a processor)" } else { "" };
+    format!("{told}{shared}; {}.", watched.words())
+}
+
+/// Prints it; the exit code says whether anything can be told.
+pub(super) fn run(json: bool) -> Result<ExitCode> {
+    let now = look();
+    if json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&now)?))?;
+    } else {
+        say(&now.page())?;
+    }
+    Ok(if now.prediction.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NOT_MEASURABLE) })
+}
+
+impl Now {
+    /// The sentence, what it rests on, and the processors.
+    fn page(&self) -> String {
+        let mut page = format!("{}\n\n", self.sentence);
+        page += &format!(
+            "It rests on {:.0} s and {} pairs of trials of 0.3 s of one and the same server{}{}.\n\
+             A difference is told with a chance of 80 %, at an error of 5 %; docs/reference/disturbed-host.md says how it is predicted.\n",
+            self.watched.seconds,
+            self.pairs_us.len(),
+            if self.pairs_us.is_empty() { "" } else { ", windowed p99s in µs: " },
+            self.pairs_us.iter().map(|[a, b]| format!("{a:.0} and {b:.0}")).collect::<Vec<_>>().join(", ")
+        );
+        page += "\nprocessor  used    stolen  taken from a canary  its gaps a second  late wake-ups  longest gap\n";
+        for seen in &self.canaries {
+            let of =
+                self.watched.processors.iter().find(|one| one.cpu == seen.cpu).cloned().unwrap_or_default();
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            page += &format!(
+                "{:>9}  {:<6}  {:<6}  {:<19}  {:<17.0}  {:<13}  {:.2} ms\n",
+                seen.cpu,
+                percent(of.used_share),
+                percent(of.steal_share),
+                percent(seen.taken_share),
+                seen.gaps_per_s,
+                percent(seen.late_share),
+                seen.longest_us / 1e3
+            );
+        }
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(server: &[usize], generator: &[usize]) -> Placement {
+        Placement { server: server.to_vec(), generator: generator.to_vec() }
+    }
+
+    #[test]
+    fn a_sentence_says_what_can_be_told() {
+        let watched = Watched::default();
+        let pairs = |spread: f64| {
+            (0..6).map(|i| [100.0, 100.0 * (1.0 + spread * f64::from(i - 3))]).collect::<Vec<_>>()
+        };
+        let check = |spread: f64, failure: Option<&str>, words: &[&str]| {
+            let pairs = if failure.is_some() { Vec::new() } else { pairs(spread) };
+            let told = predict(&pairs);
+            let said = sentence(told.as_ref(), &pairs, failure, &placement(&[0], &[1]), &watched);
+            for part in words {
+                assert!(said.contains(part), "'{part}' is not in: {said}");
+            }
+            assert!(said.ends_with('.') && !said.contains("share a processor"), "{said}");
+        };
+        check(
+            0.01,
+            None,
+            &["can tell a difference of about ", " % in windowed p99 in 2 minutes (9 pairs of trials of 1 s"],
+        );
+        check(0.1, None, &["of about ", "one of 5 % in about "]);
+        check(0.27, None, &["of about a factor of "]);
+        check(0.0, Some("no port"), &["is not known", "no port"]);
+        let said = sentence(None, &pairs(0.1)[..3], None, &placement(&[0], &[0]), &watched);
+        assert!(said.contains("only 3 of 6 pairs") && said.contains("share a processor"), "{said}");
+        let said = sentence(None, &pairs(0.1), None, &placement(&[0], &[1]), &watched);
+        assert!(said.contains("tenfold"), "{said}");
+    }
+}

@@ -1,0 +1,126 @@
+//! A few short trials of one and the same server, in pairs: what differs within a pair is what this machine does.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use hist::{Kept, Windows};
+use lab::Placement;
+use launch::{Process, Spec};
+use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, WhenAbsent};
+use units::{Nanos, Rate};
+use workloads::null::Null;
+
+/// The window of a trial: three of the 100 ms whose p99s the windowed p99 is the median of, the fewest that it takes.
+const WINDOW: Nanos = Nanos::from_millis(300);
+const WARMUP: Nanos = Nanos::from_millis(30);
+/// The offered load: of the 3000 requests in 100 ms, 1000 are left of which a p99 is told, even where the generator is without a
+/// processor, and so withholds requests, for two thirds of the time.
+const RATE_RPS: f64 = 30e3;
+/// The service time, exponential: at this load the server is busy for 30 % of the time, so that it keeps up with a third of a processor,
+/// and its p99 is 66 µs, by M/M/1.
+const SERVICE: &str = "exponential:10us";
+/// How long the server may take to say where it listens, and to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The windowed p99s of so many pairs of trials of a null server, whose process is added to `own`. Units: µs. A pair of which one
+/// has none is left out.
+///
+/// Takes 0.7 s a pair, none of which begins after `last`. Errors: the server does not start, or the generator fails.
+pub(super) fn measure(
+    placement: &Placement,
+    pairs: usize,
+    last: Instant,
+    own: &mut Vec<u32>,
+) -> Result<Vec<[f64; 2]>> {
+    let exe = lab::this_program().context("this program's own file is not known")?;
+    let spin = (!placement.is_shared()).then_some("--spin");
+    let spec = Spec::new("null server", &exe).args(["serve", "null", "--service", SERVICE]).args(spin);
+    let mut server = Process::spawn(spec.cpus(placement.server.iter().copied().take(1)))?;
+    own.push(server.pid());
+    let line = server.await_line("null server ready on ", PATIENCE)?;
+    let word = line.rsplit(' ').next().unwrap_or_default();
+    let address: SocketAddr = word.parse().context("the null server said no address")?;
+    let measured = (0..pairs)
+        .take_while(|_| Instant::now() < last)
+        .map(|pair| {
+            // Both of a pair are offered the same arrivals.
+            let seed = 1 + pair as u64;
+            let [first, second] = [(); 2].map(|()| trial(address, placement, seed));
+            Ok(first?.zip(second?).map(|(first, second)| [first, second]))
+        })
+        .collect::<Result<Vec<_>>>();
+    server.stop(PATIENCE)?;
+    Ok(measured?.into_iter().flatten().collect())
+}
+
+/// The windowed p99 of one trial. Units: µs.
+fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<f64>> {
+    let shared = placement.is_shared();
+    let plan = Plan {
+        endpoints: vec![Endpoint { address: server.into(), connections: 4 }],
+        load: Load::steady(dist::Process::Poisson, Rate::new(RATE_RPS)?),
+        clients: None,
+        seed,
+        share: 0,
+        shares: 1,
+        sessions: None,
+        depth: 4096,
+        per_connection: None,
+        binding: Binding::Random,
+        // As measuring commands have it: one that spins on a processor that it shares would starve the server, and is absent
+        // because of it.
+        pace: if shared { Pace::Sleep } else { Pace::Spin },
+        when_absent: if shared { WhenAbsent::Send } else { WhenAbsent::Withhold },
+        warmup: WARMUP,
+        window: WINDOW,
+        drain: Nanos::from_millis(200),
+        timeout: Nanos::from_secs(1),
+    };
+    let cpus = placement.generator.last().copied().into_iter().collect();
+    let recording = Generator::new(plan, 1, cpus, Arc::new(AtomicBool::new(false))).run(|_| Null)?;
+    Ok(figure(&recording.windows).map(Nanos::as_micros_f64))
+}
+
+/// The median of the p99s of those windows that have enough requests for one. Where none has, as the generator had no processor, it
+/// is that of all requests, if these are enough.
+fn figure(windows: &Windows) -> Option<Nanos> {
+    let mut p99s: Vec<Nanos> = windows.series().into_iter().filter_map(|window| window.p99).collect();
+    p99s.sort_unstable();
+    match p99s.len() {
+        0 => windows.samples(Kept::All).percentile(99.0),
+        count => Some(Nanos(p99s[(count - 1) / 2].0.midpoint(p99s[count / 2].0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_is_long_enough_for_its_figure() {
+        // A third of the window holds the 1000 requests of a group with a chance of all but nothing, Poisson or not.
+        let of_group = RATE_RPS * WINDOW.as_secs_f64() / 3.0;
+        assert!(of_group - 1_000.0 > 10.0 * of_group.sqrt());
+        const { assert!(3 * hist::WINDOW.0 <= WINDOW.0) };
+    }
+
+    #[test]
+    fn windows_with_too_few_requests_are_left_out() {
+        let of = |counts: [u64; 3]| {
+            let mut windows = Windows::new(WINDOW);
+            for (n, count) in counts.into_iter().enumerate() {
+                let at = Nanos::from_millis(100 * n as u64);
+                (0..count).for_each(|_| windows.record(at, Nanos::from_micros(100 * (n as u64 + 1))));
+            }
+            figure(&windows).map(|time| (time.as_micros_f64() / 10.0).round() * 10.0)
+        };
+        assert_eq!(of([3_000, 3_000, 3_000]), Some(200.0));
+        assert_eq!(of([3_000, 3_000, 900]), Some(150.0));
+        assert_eq!(of([900, 3_000, 900]), Some(200.0));
+        assert_eq!(of([900, 400, 0]), Some(200.0));
+        assert_eq!(of([900, 0, 0]), None);
+    }
+}

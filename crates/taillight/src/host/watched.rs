@@ -1,0 +1,253 @@
+//! What became of the processors while they were watched: what the hypervisor took, and who used them.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ::host::Quota;
+use ::host::census::{Census, Taker, Used};
+use ::host::cpu_time::{Sample, Ticks};
+use serde::Serialize;
+
+/// Between two looks at all processes, at least: of one that lives shorter nothing is seen...
+const EVERY: Duration = Duration::from_millis(500);
+/// ...and so many times what one takes, so that they are no load of their own.
+const REST: u32 = 100;
+/// Programs that are kept, and those of them that the sentence names.
+const KEPT: usize = 10;
+const NAMED: usize = 3;
+/// From this share of a processor on a program is named. Source: two of the 100 ticks that the kernel counts in a second.
+const NOTABLE: f64 = 0.02;
+
+/// What was seen. Shares are 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Watched {
+    /// How long it was watched. Units: s.
+    pub(super) seconds: f64,
+    /// The processors of the machine, or those that a container sees.
+    pub(super) processors: Vec<Processor>,
+    /// Of their time: what the hypervisor gave to others, while something was ready to run.
+    pub(super) steal_share: f64,
+    /// Programs that used most, beside this one.
+    pub(super) takers: Vec<Share>,
+    /// Of one processor: what processes used that were not seen, as they are in other containers or lived too shortly.
+    pub(super) unseen_share: f64,
+    /// What control groups let this process use, in processors; `None` where nothing limits it.
+    pub(super) quota: Option<f64>,
+    /// Of the time watched: how long they held it back.
+    pub(super) throttled_share: Option<f64>,
+}
+
+/// A processor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Processor {
+    /// Its number.
+    pub(super) cpu: usize,
+    /// What the hypervisor took of its time.
+    pub(super) steal_share: f64,
+    /// What processes used, this one's included.
+    pub(super) used_share: f64,
+}
+
+/// What a program used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Share {
+    /// Its name, at most 15 bytes of it.
+    pub(super) name: String,
+    /// The process of that name that used most.
+    pub(super) pid: u32,
+    /// How many processes of that name used anything.
+    pub(super) processes: usize,
+    /// Of one processor.
+    pub(super) share: f64,
+    /// The processor, where it was one and the same.
+    pub(super) cpu: Option<usize>,
+}
+
+/// Looks at the processors until it is told to end.
+pub(super) struct Watcher {
+    stop: Sender<()>,
+    thread: JoinHandle<Used>,
+    began: Instant,
+    before: Sample,
+    quota: Quota,
+}
+
+impl Watcher {
+    /// Begins.
+    pub(super) fn start() -> Watcher {
+        let (stop, stopped) = channel();
+        let thread = thread::spawn(move || {
+            let mut used = Used::default();
+            loop {
+                let began = Instant::now();
+                used.look(Census::read(Path::new("/")));
+                let pause = EVERY.max(began.elapsed() * REST);
+                if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                    used.look(Census::read(Path::new("/")));
+                    return used;
+                }
+            }
+        });
+        let root = Path::new("/");
+        let before = Sample::read(root).unwrap_or_default();
+        Watcher { stop, thread, began: Instant::now(), before, quota: Quota::read(root) }
+    }
+
+    /// What limits this process.
+    pub(super) fn quota(&self) -> Option<f64> {
+        self.quota.processors
+    }
+
+    /// Ends; the processes `own`, which belong to the look itself, are not among the takers.
+    pub(super) fn finish(self, own: &[u32]) -> Watched {
+        drop(self.stop);
+        let used = self.thread.join().unwrap_or_default();
+        let (root, seconds) = (Path::new("/"), self.began.elapsed().as_secs_f64());
+        let after = Sample::read(root).unwrap_or_default();
+        let throttled = Quota::read(root).throttled_us.zip(self.quota.throttled_us);
+        let throttled = throttled.map(|(now, before)| now.saturating_sub(before) as f64 / 1e6 / seconds);
+        Watched {
+            seconds,
+            quota: self.quota.processors,
+            throttled_share: throttled,
+            ..watched(&self.before, &after, &used, own)
+        }
+    }
+}
+
+/// What was seen between two samples.
+fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched {
+    let of = |(cpu, now): (&usize, &Ticks)| Some((*cpu, now.since(*before.cpus.get(cpu)?)));
+    let processors: Vec<(usize, Ticks)> = after.cpus.iter().filter_map(of).collect();
+    let all = processors.iter().fold(Ticks::default(), |sum, (_, ticks)| sum.plus(*ticks));
+    let whole = processors.iter().map(|(_, ticks)| ticks.all()).max().unwrap_or(0);
+    let share = |ticks: u64, whole: u64| if whole > 0 { ticks as f64 / whole as f64 } else { 0.0 };
+    let takers = used.takers(own);
+    let seen: u64 = takers.iter().map(|taker| taker.ticks).sum::<u64>() + used.of(own);
+    let named = |taker: &Taker| Share {
+        name: taker.name.clone(),
+        pid: taker.pid,
+        processes: taker.processes,
+        share: share(taker.ticks, whole),
+        cpu: taker.cpu,
+    };
+    Watched {
+        steal_share: share(all.steal, all.all()),
+        takers: takers.iter().map(named).filter(|taker| taker.share >= NOTABLE).take(KEPT).collect(),
+        unseen_share: share(all.process.saturating_sub(seen), whole),
+        processors: processors
+            .iter()
+            .map(|(cpu, ticks)| Processor {
+                cpu: *cpu,
+                steal_share: share(ticks.steal, ticks.all()),
+                used_share: share(ticks.process, ticks.all()),
+            })
+            .collect(),
+        ..Watched::default()
+    }
+}
+
+impl Watched {
+    /// What was taken, as the end of a sentence.
+    pub(super) fn words(&self) -> String {
+        let mut parts = Vec::new();
+        let percent = |share: f64| {
+            if share < 0.0995 { format!("{:.1} %", 100.0 * share) } else { format!("{:.0} %", 100.0 * share) }
+        };
+        if self.steal_share >= 0.0005 {
+            let of = percent(self.steal_share);
+            parts.push(format!("{of} of the time was taken from its processors by the hypervisor"));
+        }
+        parts.extend(self.takers.iter().take(NAMED).map(|taker| {
+            let of = taker.cpu.map_or("of a processor".to_owned(), |cpu| format!("of processor {cpu}"));
+            let others = match taker.processes - 1 {
+                0 => String::new(),
+                1 => " and another".to_owned(),
+                others => format!(" and {others} others"),
+            };
+            format!("{} {of} by `{}` (PID {}{others})", percent(taker.share), taker.name, taker.pid)
+        }));
+        if self.unseen_share >= NOTABLE.max(0.1) {
+            let of = percent(self.unseen_share);
+            parts.push(format!(
+                "{of} of a processor by processes that cannot be seen from here or were too short-lived"
+            ));
+        }
+        if let (Some(quota), Some(throttled)) = (self.quota, self.throttled_share)
+            && throttled > 0.0
+        {
+            let of = percent(throttled);
+            parts.push(format!("it was held back for {of} of the time by a quota of {quota:.1} processors"));
+        }
+        match parts.is_empty() {
+            true => format!("nothing else took {} of a processor", percent(NOTABLE)),
+            false => parts.join(", "),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(cpus: &[(u64, u64, u64)]) -> Sample {
+        let ticks =
+            |&(process, idle, steal): &(u64, u64, u64)| Ticks { process, idle, steal, ..Ticks::default() };
+        Sample { cpus: cpus.iter().map(ticks).enumerate().collect() }
+    }
+
+    #[test]
+    fn what_was_taken_is_told_by_processor() {
+        let before = sample(&[(0, 0, 0), (0, 0, 0)]);
+        let seen = watched(&before, &sample(&[(200, 300, 0), (400, 50, 50)]), &Used::default(), &[]);
+        assert_eq!((seen.steal_share, seen.unseen_share), (0.05, 1.2));
+        assert_eq!(seen.processors[1], Processor { cpu: 1, steal_share: 0.1, used_share: 0.8 });
+        // One processor, 64, and none that can be read.
+        for cpus in [1, 64] {
+            let seen = watched(
+                &sample(&vec![(0, 0, 0); cpus]),
+                &sample(&vec![(10, 490, 0); cpus]),
+                &Used::default(),
+                &[],
+            );
+            assert_eq!((seen.processors.len(), seen.steal_share), (cpus, 0.0));
+            assert!((seen.unseen_share - 0.02 * cpus as f64).abs() < 1e-9);
+        }
+        assert_eq!(
+            watched(&Sample::default(), &Sample::default(), &Used::default(), &[]),
+            Watched::default()
+        );
+    }
+
+    #[test]
+    fn words_name_who_took_it() {
+        let taker = |processes: usize, cpu: Option<usize>| Share {
+            name: "cc1".into(),
+            pid: 1234,
+            processes,
+            share: 0.35,
+            cpu,
+        };
+        let check = |seen: Watched, words: &str| assert_eq!(seen.words(), words);
+        check(Watched::default(), "nothing else took 2.0 % of a processor");
+        check(
+            Watched { steal_share: 0.021, takers: vec![taker(1, Some(1))], ..Watched::default() },
+            "2.1 % of the time was taken from its processors by the hypervisor, 35 % of processor 1 by `cc1` (PID 1234)",
+        );
+        check(
+            Watched { takers: vec![taker(2, None), taker(5, None)], ..Watched::default() },
+            "35 % of a processor by `cc1` (PID 1234 and another), 35 % of a processor by `cc1` (PID 1234 and 4 others)",
+        );
+        check(
+            Watched { unseen_share: 0.5, quota: Some(1.5), throttled_share: Some(0.1), ..Watched::default() },
+            "50 % of a processor by processes that cannot be seen from here or were too short-lived, \
+             it was held back for 10 % of the time by a quota of 1.5 processors",
+        );
+        check(
+            Watched { quota: Some(1.5), throttled_share: Some(0.0), ..Watched::default() },
+            "nothing else took 2.0 % of a processor",
+        );
+    }
+}
