@@ -285,10 +285,9 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
     let is_http = spec.workload.is_http();
     let addresses: Vec<_> = each.iter().copied().map(lab::address).collect::<Result<_, _>>()?;
     // The process that started a generator of a trial has looked for them.
+    let mut missing = None;
     if started.is_none() && server_pids.is_empty() && process.trial.is_none() {
-        let (found, missing) = lab::processes_at(addresses.clone());
-        server_pids = found;
-        missing.iter().for_each(|missing| tell(missing));
+        (server_pids, missing) = lab::processes_at(addresses.clone());
     }
     let task = Task {
         addresses,
@@ -303,6 +302,9 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
         server_elsewhere: process.server_elsewhere,
     };
     let done = trial::run(&task, &stop);
+    if let (Ok(_), Some(missing)) = (&done, missing) {
+        tell(&missing);
+    }
     if let Some(server) = started {
         server.stop();
     }

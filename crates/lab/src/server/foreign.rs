@@ -137,8 +137,12 @@ impl Seen {
 /// Why the processes of the server at an address of this machine are not known; `None` where they are.
 fn missing(address: &Address, found: &Listening) -> Option<String> {
     if found.sockets.is_empty() {
+        let why = match address {
+            Address::Unix(_) => "it is one of a container, or was bound by another path",
+            Address::Tcp(_) | Address::Udp(_) => "connections are forwarded, perhaps to a container",
+        };
         return Some(format!(
-            "No socket of this network namespace listens at {address}: connections are forwarded, perhaps to a container. Have \
+            "No socket of this network namespace listens at {address}: {why}. Have \
              Taillight start the server (--target NAME --form docker, podman or lxc) to account for it. Its processes are not known"
         ));
     }
