@@ -76,9 +76,22 @@ pub struct Noise {
     pub foreign_cpu_share: Option<f64>,
     /// Windows that a stall, steal or foreign load hit, on any of the machines.
     pub disturbed_windows: u64,
+    /// Programs besides the measurement that used most of this machine's processors from the warm-up to the drain, the busiest
+    /// first; not in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
     /// The other machines of the server, as their agents tell; none where it runs on this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_machines: Vec<MachineNoise>,
+}
+
+/// A program that ran beside a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// The name of its processes.
+    pub name: String,
+    /// Processor time of all of them over the time that passed: 1 is one processor.
+    pub processors: f64,
 }
 
 /// What another machine did besides the measurement, during the window.

@@ -62,7 +62,7 @@ pub use failure::ErrorCount;
 pub use folder::{Error, ResultFolder, write_whole};
 pub use found::{Body, Found};
 pub use gate::{Gate, GateResult};
-pub use generator::{Generator, MachineNoise, Noise, ReceiveTimes, Withheld};
+pub use generator::{Generator, MachineNoise, Noise, Program, ReceiveTimes, Withheld};
 pub use heat::{Heat, HeatColumn};
 pub use judged::Judged;
 pub use kept_traces::{KeptProcess, KeptRequest, KeptService, KeptTraces};

@@ -11,10 +11,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use host::cpu_time::{ProcessTicks, Sample, Shares};
+use host::cpu_time::{ProcessTicks, Processes, Sample, Shares, ticks_per_second};
 use openloop::{Recording, Taken};
 use reactor::{allowed_cpus, monotonic_now};
-use results::{MachineNoise, Noise};
+use results::{MachineNoise, Noise, Program};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos, Time};
@@ -36,11 +36,15 @@ const STEAL: f64 = 0.01;
 /// So is one in which a thread that works had no processor for more than this share of the time: less, all the time, holds
 /// up one request in five hundred, which moves a p99 by 4 % where the tail is exponential.
 const LOST: f64 = 0.001;
+/// A program is named from this share of one processor on, the smallest that can be told from what a whole tick is in a short trial...
+const NAMED: f64 = 0.02;
+/// ...and no more than so many, as many as a line has room for.
+const NAMES: usize = 3;
 
 /// Watches the machine's processors while a load runs.
 pub struct Watch {
     stop: Sender<()>,
-    thread: JoinHandle<(Vec<Point>, Sides)>,
+    thread: JoinHandle<(Vec<Point>, Sides, Vec<Program>)>,
     knows_server: bool,
     generates: bool,
 }
@@ -69,6 +73,7 @@ impl Watch {
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut points = Vec::new();
+            let (all, began_at) = (Processes::read(Path::new("/")), monotonic_now());
             loop {
                 let began = thread_time();
                 sides.note_threads(Path::new("/"), &servers);
@@ -76,7 +81,7 @@ impl Watch {
                 if stopped.recv_timeout(pause_after(thread_time() - began)) != Err(RecvTimeoutError::Timeout)
                 {
                     points.extend(point(&servers, generates));
-                    return (points, sides);
+                    return (points, sides, programs(&all, began_at, &servers));
                 }
             }
         });
@@ -93,7 +98,7 @@ impl Watch {
     /// Ends it; what the machine did in the window that opened then.
     pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
-        let (points, sides) = self.thread.join().unwrap_or_default();
+        let (points, sides, programs) = self.thread.join().unwrap_or_default();
         let (from, to) = (opened, opened + window);
         let within = around(&points, from, to);
         let span = |pair: &[Point]| {
@@ -114,6 +119,7 @@ impl Watch {
             threads: ends.map_or(Vec::new(), |(first, last)| used(first, last, window)),
             busiest_interrupt_share: ends
                 .and_then(|(first, last)| busiest_in_interrupts(&first.all, &last.all)),
+            programs,
         }
     }
 }
@@ -161,6 +167,8 @@ pub struct MachineSeen {
     /// The server's, as much as in the whole window.
     threads: Vec<Used>,
     busiest_interrupt_share: Option<f64>,
+    #[serde(default)]
+    programs: Vec<Program>,
 }
 
 /// A span between two samples, from the opening of the window on, and what others took in it.
@@ -218,6 +226,7 @@ pub(crate) fn enter(
     let noise = Noise {
         steal_share: here.steal_share,
         foreign_cpu_share: here.foreign_share,
+        programs: here.programs.clone(),
         server_machines: servers.iter().flatten().map(machine_noise).collect(),
         ..record::stalls(recording)
     };
@@ -286,8 +295,7 @@ fn shares(before: &Point, after: &Point) -> Option<Shares> {
 fn point(servers: &[u32], generates: bool) -> Option<Point> {
     let root = Path::new("/");
     let ticks = |pid: u32| ProcessTicks::read(root, pid).map_or(0, |ticks| ticks.own);
-    let me = std::process::id();
-    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+    let (me, parent) = (std::process::id(), parent());
     let of_servers = servers.iter().copied().map(ticks).sum::<u64>();
     let (of_generator, beside) = if generates { (ticks(me), 0) } else { (0, ticks(me)) };
     Some(Point {
@@ -298,6 +306,21 @@ fn point(servers: &[u32], generates: bool) -> Option<Point> {
         server: Served::read(root, servers),
         generator: if generates { Served::read(root, &[me]) } else { Served::default() },
     })
+}
+
+/// The process that started this one.
+fn parent() -> Option<u32> {
+    rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
+}
+
+/// What ran beside the measurement since all processes were looked at.
+fn programs(earlier: &Processes, at: Time, servers: &[u32]) -> Vec<Program> {
+    let elapsed = monotonic_now().since(at).as_secs_f64() * ticks_per_second();
+    let parent = parent();
+    let ours = |pid: u32| pid == std::process::id() || Some(pid) == parent || servers.contains(&pid);
+    let busiest = Processes::read(Path::new("/")).busiest_since(earlier, elapsed as u64, ours).into_iter();
+    let named = busiest.filter(|(_, share)| *share >= NAMED).take(NAMES);
+    named.map(|(name, processors)| Program { name, processors }).collect()
 }
 
 #[cfg(test)]
