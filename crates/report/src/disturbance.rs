@@ -2,7 +2,7 @@
 
 use results::{Experiment, LoadPoint, Trial, spread};
 
-use crate::headline::{Sentence, answers};
+use crate::headline::{Sentence, Unknown, answers};
 use crate::load::LoadUnit;
 use crate::number;
 use crate::subject::Subject;
@@ -12,10 +12,10 @@ const WINDOWS: usize = 3;
 /// From this share of the processors' time on, what others took is worth a word.
 const TAKEN: f64 = 0.01;
 
-/// The targets of `experiment` of which the host lets nothing be said, each in a sentence that names the cause; empty where
-/// the headline speaks of all of them.
-pub fn not_measurable(experiment: &Experiment) -> Vec<String> {
-    let unknown = answers(experiment).into_iter().filter(|answer| answer.not_measurable);
+/// The targets of `experiment` of which nothing can be said, each in a sentence that names the cause; empty where the headline
+/// speaks of all of them.
+pub fn unanswered(experiment: &Experiment) -> Vec<String> {
+    let unknown = answers(experiment).into_iter().filter(|answer| answer.unknown.is_some());
     unknown.map(|answer| answer.sentence.to_string()).collect()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn remains(experiment: &Experiment) -> Vec<Sentence> {
     let subjects = Subject::of_experiment(experiment);
     let unknown: Vec<String> = answers(experiment)
         .into_iter()
-        .filter(|answer| answer.not_measurable)
+        .filter(|answer| answer.unknown == Some(Unknown::Host))
         .filter_map(|answer| answer.sentence.who)
         .collect();
     if unknown.is_empty() {

@@ -43,8 +43,17 @@ pub(crate) fn in_one(sentences: &[Sentence]) -> String {
 /// What is answered of a target.
 pub(crate) struct Answer {
     pub sentence: Sentence,
-    /// Whether the host lets nothing be said of the server.
-    pub not_measurable: bool,
+    /// Why nothing is said of the server.
+    pub unknown: Option<Unknown>,
+}
+
+/// Why nothing is said of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// The host disturbed what would have told.
+    Host,
+    /// Generator, server or data: no trial is usable, or none judged what was asked.
+    Trials,
 }
 
 /// One sentence for each target of `experiment`; at least one in all.
@@ -56,26 +65,39 @@ pub(crate) fn headline(experiment: &Experiment) -> Vec<Sentence> {
 pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
     let target = Target::new(&experiment.qos, experiment.qos_basis);
     let subjects = Subject::of_experiment(experiment);
-    let only = |what: &str| vec![Answer { sentence: Sentence::new(what), not_measurable: false }];
+    let only = |what: &str, unknown| vec![Answer { sentence: Sentence::new(what), unknown }];
     if experiment.trials.is_empty() && experiment.targets.iter().all(|t| t.peak.is_none()) {
-        return only("No trial was completed: there is nothing to say about the server yet");
+        let nothing = "No trial was completed: there is nothing to say about the server yet";
+        return only(nothing, Some(Unknown::Trials));
     }
     if let (Kind::CompareLive, [a, b]) = (experiment.kind, &experiment.targets[..]) {
         // The loads that each target met differ, so they do not compare the two.
-        return only(&format!("{} and {} at the same loads: the comparison has the ratios", b.name, a.name));
+        let words = format!("{} and {} at the same loads: the comparison has the ratios", b.name, a.name);
+        return only(&words, None);
     }
     let describes = |trial: &Trial| trial.verdict.is_usable() || trial.verdict.is_of_host();
-    if !experiment.trials.is_empty() && !experiment.trials.iter().any(describes) {
-        return only("No trial is valid: these figures do not describe the server");
-    }
     let answer = |subject: &Subject| {
-        let (finding, not_measurable) = match finding(subject, &target) {
-            Ok(finding) => (finding, false),
-            Err(cause) => (format!("not measurable on this host now: {cause}"), true),
+        let none = !subject.trials.is_empty() && !subject.trials.iter().any(|(_, trial)| describes(trial));
+        let trials = |why: &str| (why.to_owned(), Some(Unknown::Trials));
+        let (finding, unknown) = match finding(subject, &target) {
+            _ if none && subject.peak().is_none() => {
+                trials("no trial is valid: its figures do not describe the server")
+            }
+            Err(cause) => (format!("not measurable on this host now: {cause}"), Some(Unknown::Host)),
+            Ok(_)
+                if subject.trials.is_empty()
+                    && subject.target.is_none_or(|t| t.max_throughput.is_empty()) =>
+            {
+                trials("no trial was completed")
+            }
+            Ok(max) if experiment.kind == Kind::Peak && subject.peak().is_none() => {
+                trials(&format!("peak throughput under QoS not known; {max}"))
+            }
+            Ok(finding) => (finding, None),
         };
         let what = if subject.is_closed() { format!("{CLOSED}: {finding}") } else { finding };
         let sentence = Sentence { who: Some(subject.name.to_owned()), what };
-        Answer { sentence, not_measurable }
+        Answer { sentence, unknown }
     };
     subjects.iter().map(answer).collect()
 }

@@ -34,7 +34,7 @@ mod tips;
 mod traces;
 
 pub use comparison::{Sides, comparison_html};
-pub use disturbance::not_measurable;
+pub use disturbance::unanswered;
 pub use experiment::experiment_html;
 pub use index::{Found, IndexEntry, index_html};
 pub use study::study_html;

@@ -1,7 +1,7 @@
 //! The tables as they look on a terminal.
 
 use report::{
-    comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table,
+    comparison_table, experiment_table, experiment_tables, unanswered, study_html, study_table,
     study_tables,
 };
 use results::study::ClaimVerdict;
@@ -69,7 +69,7 @@ fn what_the_host_disturbed_is_no_finding_about_the_server() {
         }
         assert_eq!(headline.contains("not measurable on this host now"), !measurable, "{headline}");
         assert!(measurable || !headline.contains("from the lowest load"), "{headline}");
-        assert_eq!(not_measurable(&experiment).is_empty(), measurable);
+        assert_eq!(unanswered(&experiment).is_empty(), measurable);
         assert_eq!(table.contains("what can still be told"), !measurable, "{table}");
         assert_eq!(table.contains("What would help"), !measurable, "{table}");
     };
@@ -101,16 +101,16 @@ fn a_search_that_the_host_disturbed_is_no_finding_either() {
         table.starts_with("sphinx: not measurable on this host now: the host disturbed 3 of 3 trials"),
         "{table}"
     );
-    assert_eq!(not_measurable(&experiment).len(), 1);
+    assert_eq!(unanswered(&experiment).len(), 1);
     // A peak that was found in the trials that were left is one.
     let mut experiment = crate::sample::sweep();
     crate::sample::disturb(&mut experiment, |trial| trial.load_share == Some(1.0));
     let table = experiment_table(&experiment, 400, false);
-    assert!(table.starts_with("sphinx: peak throughput under QoS") && not_measurable(&experiment).is_empty());
+    assert!(table.starts_with("sphinx: peak throughput under QoS") && unanswered(&experiment).is_empty());
     assert!(table.contains("The host disturbed 3 of 49 trials; what is said"), "{table}");
     // That every load was missed is only known where every load was measured.
     experiment.targets[0].peak.as_mut().unwrap().low_rps = 0.0;
-    assert_eq!(not_measurable(&experiment).len(), 1);
+    assert_eq!(unanswered(&experiment).len(), 1);
     crate::sample::sweep().trials.iter().for_each(|trial| assert!(!trial.verdict.is_of_host()));
 }
 

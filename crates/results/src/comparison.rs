@@ -30,6 +30,14 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
+impl Comparison {
+    /// Whether any figure has a ratio, or a claim was judged.
+    pub fn is_answered(&self) -> bool {
+        let points = self.figures.iter().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
+        !self.claims.is_empty() || points.into_iter().any(|point| point.ratio.is_some())
+    }
+}
+
 /// One side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {

@@ -15,6 +15,7 @@ use results::{Comparison, Experiment, Kind, ResultFolder, Study, write_whole};
 use units::Nanos;
 
 use crate::args::{AnyWorkload, Typed};
+use crate::gate;
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
@@ -104,15 +105,20 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
     };
     let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
     let finished = job::run(&job)?;
-    match of_one(&finished.experiment, &finished.folder) {
-        // Its answer is the ratio; what each target did by itself is in the report.
-        Some(_) => {
-            tell_of_one(&finished.experiment, &finished.folder, args.html)?;
-            finished.write_report()?;
-        }
+    // Its answer is the ratio; what each target did by itself is in the report.
+    let answered = tell_of_one(&finished.experiment, &finished.folder, args.html)?;
+    match answered {
+        Some(_) => finished.write_report()?,
         None => finished.tell()?,
     }
-    Ok(finished.code(false))
+    let code = finished.code(false);
+    Ok(if code == ExitCode::SUCCESS { code_of(answered.unwrap_or(false)) } else { code })
+}
+
+/// 0 where two sides have something in common, else 75.
+fn code_of(answered: bool) -> ExitCode {
+    let nothing = "the two have no usable figure in common: nothing can be said".to_owned();
+    gate::judge(&[], if answered { &[] } else { std::slice::from_ref(&nothing) })
 }
 
 /// The comparison of the two targets of one run, where it has two.
@@ -123,15 +129,17 @@ pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<C
     Some(compare_results(&side(&a.name), &side(&b.name)))
 }
 
-/// Prints the comparison of the two targets of one run, where it has two, and writes it to `page` or into its folder.
+/// Prints the comparison of the two targets of one run and writes it to `page` or into its folder; says whether it has an answer,
+/// `None` where the run has other than two targets.
 pub(crate) fn tell_of_one(
     experiment: &Experiment,
     folder: &ResultFolder,
     page: Option<PathBuf>,
-) -> Result<()> {
-    let Some(comparison) = of_one(experiment, folder) else { return Ok(()) };
+) -> Result<Option<bool>> {
+    let Some(comparison) = of_one(experiment, folder) else { return Ok(None) };
     let page = page.unwrap_or_else(|| folder.path().join("compare.html"));
-    tell(&comparison, Sides::Results(experiment, experiment), &page)
+    tell(&comparison, Sides::Results(experiment, experiment), &page)?;
+    Ok(Some(comparison.is_answered()))
 }
 
 /// Prints `comparison`, and writes its page and, beside it, its record.
@@ -179,7 +187,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
         }
         let comparison = compare_studies(&study_a, &study_b, [&args.a, b]);
         tell(&comparison, Sides::Studies(&study_a, &study_b), &page(&study_a.name))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code_of(comparison.is_answered()));
     }
     let a = Opened::open(&args.a)?;
     let Some(b) = &args.b else {
@@ -188,7 +196,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
             format!("{} has {targets} targets, not two to compare; give a second folder", args.a)
         })?;
         tell(&comparison, Sides::Results(&a.experiment, &a.experiment), &page(&a.name()))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code_of(comparison.is_answered()));
     };
     let b = Opened::open(b)?;
     let (target_a, target_b) = (a.target()?, b.target()?);
@@ -203,7 +211,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
     );
     let page = page(&format!("{}-{}", a.name(), b.name()));
     tell(&comparison, Sides::Results(&a.experiment, &b.experiment), &page)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code_of(comparison.is_answered()))
 }
 
 /// The results in the folders `a` and `b`.

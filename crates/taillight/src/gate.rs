@@ -6,7 +6,7 @@ use crate::terminal::tell;
 
 /// A gate failed.
 const FAILED: u8 = 99;
-/// The host disturbed what would have told: neither passed nor failed.
+/// Nothing can be said: neither passed nor failed.
 ///
 /// Source: EX_TEMPFAIL of `sysexits.h`, "temporary failure; user is invited to retry".
 pub(crate) const NOT_MEASURABLE: u8 = 75;
@@ -16,8 +16,8 @@ pub(crate) fn code(failures: &[String]) -> ExitCode {
     judge(failures, &[])
 }
 
-/// Says each of `failures`, and of what is `unknown` because of the host, on standard error. The exit code is 99 if there is a
-/// failure, which no host explains, and 75 if something is unknown.
+/// Says each of `failures`, and of what is `unknown`, on standard error. The exit code is 99 if there is a
+/// failure, and 75 if something is unknown.
 pub(crate) fn judge(failures: &[String], unknown: &[String]) -> ExitCode {
     for failure in failures {
         tell(&format!("taillight: gate failed: {failure}"));

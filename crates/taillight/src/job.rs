@@ -382,7 +382,7 @@ impl Finished {
     pub(crate) fn write_report(&self) -> Result<()> {
         let report =
             self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;
-        say(&format!("\nReport: {}\n", report.display()))
+        say(&format!("Report: {}\n", report.display()))
     }
 
     /// Writes the files for other tools, and says the exit code: a file that cannot be written, or sent, changes neither what a
@@ -407,10 +407,8 @@ impl Finished {
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
         let (failed, mut unknown) = judgement(&self.experiment, gate);
-        if self.experiment.kind != Kind::Load || gate {
-            // What was asked has no answer, gate or not.
-            unknown.extend(report::not_measurable(&self.experiment));
-        }
+        // What was asked has no answer, gate or not.
+        unknown.extend(report::unanswered(&self.experiment));
         gate::judge(&failed, &unknown)
     }
 }
@@ -429,22 +427,27 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
     }
 }
 
-/// Why gates do not open, and what of them is unknown because of the host. `gate` wants valid trials and a target met at some
-/// load, beside the conditions that trials were held to.
+/// Whether a trial says nothing of the server, because of the host or the generator: no gate fails by it.
+fn is_unknown(trial: &Trial) -> bool {
+    trial.verdict.is_of_host() || trial.verdict.may_pass()
+}
+
+/// Why gates do not open, and what of them is unknown because of host or generator. `gate` wants valid trials and a target met at
+/// some load, beside the conditions that trials were held to.
 ///
-/// Trials that the host disturbed are left out while at least half of those of their target are usable.
+/// Trials that say nothing of the server are left out while at least half of those of their target are usable.
 fn judgement(experiment: &Experiment, gate: bool) -> (Vec<String>, Vec<String>) {
     let (mut failed, mut unknown) = (Vec::new(), Vec::new());
     for target in &experiment.targets {
         let name = &target.name;
         let trials = || experiment.trials_of(name).filter(|trial| trial.purpose != Purpose::MaxSearch);
         let usable = trials().filter(|trial| trial.verdict.is_usable()).count();
-        let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
+        let disturbed = trials().filter(|trial| is_unknown(trial)).count();
         let rests = disturbed <= usable;
         for trial in trials() {
             for gate in trial.gates.iter().filter(|gate| !gate.passed) {
                 let words = format!("trial {} of {name}: {}", trial.id, gate.words);
-                match (gate.undecided, trial.verdict.is_of_host() && rests) {
+                match (gate.undecided, is_unknown(trial) && rests) {
                     (false, _) => failed.push(words),
                     (true, false) => unknown.push(words),
                     (true, true) => {}
@@ -458,13 +461,13 @@ fn judgement(experiment: &Experiment, gate: bool) -> (Vec<String>, Vec<String>) 
     (failed, unknown)
 }
 
-/// Why a gate that wants valid trials and a target met at some load does not open, where the host does not explain it.
+/// Why a gate that wants valid trials and a target met at some load does not open, where neither host nor generator explains it.
 fn failures(experiment: &Experiment, target: &results::Target) -> Vec<String> {
     let mut failures = Vec::new();
     let trials = || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
     let is_repeated = |trial: &Trial| trials().any(|other| other.instead_of.as_ref() == Some(&trial.id));
     let unexplained =
-        |trial: &&Trial| !trial.verdict.is_usable() && !trial.verdict.is_of_host() && !is_repeated(trial);
+        |trial: &&Trial| !trial.verdict.is_usable() && !is_unknown(trial) && !is_repeated(trial);
     let invalid = trials().filter(unexplained).count();
     if invalid > 0 {
         failures.push(format!("{invalid} trials of {} are invalid", target.name));
@@ -475,7 +478,7 @@ fn failures(experiment: &Experiment, target: &results::Target) -> Vec<String> {
             .any(|trial| lab::met(trial, &experiment.qos, experiment.qos_basis).vote == lab::Vote::Pass),
     };
     let named = format!("{}: ", target.name);
-    let known = report::not_measurable(experiment).iter().all(|unknown| !unknown.starts_with(&named));
+    let known = report::unanswered(experiment).iter().all(|unknown| !unknown.starts_with(&named));
     if !met && known {
         failures.push(format!("{} met {} at no load", target.name, experiment.qos));
     }
@@ -556,6 +559,7 @@ mod tests {
     fn a_gate_tells_the_host_from_the_server() {
         let invalid = |reason| Verdict::Valid.against(Invalid { reason, detail: String::new() });
         let (host, late) = (invalid(Reason::HostDisturbed), invalid(Reason::GeneratorLag));
+        let broken = invalid(Reason::VerifyFailed);
         let valid = Verdict::Valid;
         let check = |verdicts: &[&Verdict], failed: usize, unknown: usize| {
             let verdicts: Vec<Verdict> = verdicts.iter().map(|verdict| (*verdict).clone()).collect();
@@ -571,12 +575,13 @@ mod tests {
             assert_eq!(found.len(), failed + whole + usize::from(failed > 0 && !verdicts.contains(&valid)));
         };
         check(&[&valid], 0, 0);
-        check(&[&late], 1, 0);
+        check(&[&late], 0, 1);
+        check(&[&broken], 1, 0);
         check(&[&host], 0, 1);
         // The answer rests on the others while they are as many.
         check(&[&valid, &host, &valid], 0, 0);
         check(&[&valid, &host, &host], 0, 2);
-        check(&[&host, &late, &valid], 1, 0);
+        check(&[&host, &broken, &valid], 1, 0);
     }
 
     #[test]

@@ -66,10 +66,10 @@ struct Options {
     /// How often the load is run. From 6 on differences can be judged.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "json")]
     repeats: u32,
-    /// Exit with 99 if a trial is invalid or does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
+    /// Exit with 99 if a trial does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
     /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%', of sessions 'startup.p95<2s', 'rebuffer<1%',
     /// 'misses<1%', 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; alone: if the QoS is not met. Several
-    /// with commas between, or given more than once: all must be met. Exit with 75 where the host disturbed most trials.
+    /// with commas between, or given more than once: all must be met. Exit with 75 where most trials say nothing of the server.
     #[arg(long, value_name = "CONDITION,…", num_args = 0..=1, value_delimiter = ',', default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
     gate: Vec<Asked>,
     #[command(flatten)]

@@ -41,7 +41,7 @@ use clap::{Parser, Subcommand};
 
 /// A laboratory for the tail latency of interactive cloud services.
 ///
-/// Exit codes: 0 done, 1 failed, 2 wrong usage, 75 not measurable on this host now, 99 a gate failed, 130 interrupted.
+/// Exit codes: 0 answered, 1 failed, 2 wrong usage, 75 nothing can be said, 99 a gate was missed, 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "taillight", version, max_term_width = 100)]
 struct Cli {

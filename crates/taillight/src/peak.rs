@@ -35,7 +35,7 @@ struct Options {
     /// Width of the interval of the maximum throughput, in per cent of it.
     #[arg(long, default_value = "3", value_name = "PERCENT", value_parser = parse_percent)]
     max_tolerance: f64,
-    /// Exit with 99 if the QoS is met at no load or a trial is invalid for another reason than the host.
+    /// Exit with 99 if the QoS is met at no load, or the server made a trial invalid, as by errors.
     #[arg(long)]
     gate: bool,
 }

@@ -38,8 +38,9 @@ fn experiment(folder: &Path) -> Result<()> {
     let experiment = folder.load()?;
     say(&::report::experiment_table(&experiment, table_width(), uses_color()))?;
     let page = folder.write("report.html", ::report::experiment_html(&experiment).as_bytes())?;
-    say(&format!("\nReport: {}\n", page.display()))?;
-    tell_of_one(&experiment, &folder, None)
+    say(&format!("Report: {}\n", page.display()))?;
+    tell_of_one(&experiment, &folder, None)?;
+    Ok(())
 }
 
 fn study(folder: &Path) -> Result<()> {

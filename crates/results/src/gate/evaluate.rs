@@ -58,7 +58,8 @@ impl Gate {
         let met = found.value.as_ref().is_ok_and(|value| holds(*value));
         let doubt = self.doubt(trial);
         let passed = met && doubt.is_none();
-        let undecided = !passed && (trial.verdict.is_of_host() || self.may_hold(trial, &found, holds));
+        let says_nothing = trial.verdict.is_of_host() || trial.verdict.may_pass();
+        let undecided = !passed && (says_nothing || self.may_hold(trial, &found, holds));
         let says = match (passed, undecided) {
             (true, _) => "met",
             (false, true) => "undecided",
@@ -115,10 +116,16 @@ impl Gate {
         bounds.map(|bounds| bounds.low_us)
     }
 
-    /// Whether a figure that misses the limit would meet it without what generator and host added.
+    /// Whether a figure that misses the limit would meet it without what generator and host added, or one that is missing would be
+    /// there if the generator had sent all that was due.
     fn may_hold(&self, trial: &Trial, found: &Found, holds: impl Fn(f64) -> bool) -> bool {
-        if !self.figure.is_of_time() || !found.value.as_ref().is_ok_and(|value| value.is_finite()) {
-            return false;
+        match &found.value {
+            Err(_) => {
+                return trial.generator.withheld.is_some_and(|of| of.arrivals > 0)
+                    && trial.arrivals.failed() == 0;
+            }
+            Ok(value) if !self.figure.is_of_time() || !value.is_finite() => return false,
+            Ok(_) => {}
         }
         match self.least_us(trial) {
             Some(least) => holds(least),

@@ -15,9 +15,10 @@ use results::Study;
 use results::study::{Effort, StudyFolder};
 use spec::Agents;
 
-use super::check::gate;
+use super::check::gate as gate_of;
 use super::remote_host::Agent;
 use super::{EffortArgs, OutArgs, SetArgs};
+use crate::gate;
 use crate::lock::{Lock, newest, was_begun_here};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
@@ -112,7 +113,7 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     let fresh = new_record(&definition, &plan, &facts, &setup)?;
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
     let (code, study) = measure(&definition, &plan, &mut setup, fresh, earlier, &args.out)?;
-    Ok(if args.gate && code == ExitCode::SUCCESS { gate(&study, &definition) } else { code })
+    Ok(if args.gate && code == ExitCode::SUCCESS { gate_of(&study, &definition) } else { code })
 }
 
 pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<ExitCode> {
@@ -235,8 +236,13 @@ fn measure(
     say(&::report::study_table(&study, table_width(), uses_color()))?;
     let page = study_pages(&folder, &study)?;
     say(&format!("\nResult: {}\nReport: {}\n", folder.path().display(), page.display()))?;
+    // A smoke run only shows that the study runs.
+    let answered = study.effort == Effort::Smoke || study.cells.iter().any(|cell| cell.verdict.is_usable());
     let code = match &outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) if answered => ExitCode::SUCCESS,
+        Ok(()) => {
+            gate::judge(&[], &[format!("{}: no measurement is usable: nothing can be said", study.name)])
+        }
         Err(error) => {
             tell(&format!("taillight: {error}"));
             tell("A partial result is kept; the same command goes on after its last whole block.");
