@@ -73,10 +73,10 @@ fn of_results(comparison: &Comparison, a: &Experiment, b: &Experiment) -> (Marku
         @for experiment in &experiments {
             @let whose = if experiments.len() > 1 { format!(": {}", experiment.name) } else { String::new() };
             (page::section("repeat", &format!("How it was run{whose}"), page::provenance(experiment)))
-            (page::section("configuration", &format!("Resolved configuration{whose}"), page::configuration(experiment)))
-            (page::section("host", &format!("Host{whose}"), page::host(&experiment.host)))
+            (page::folded("configuration", &format!("Resolved configuration{whose}"), page::configuration(experiment)))
+            (page::folded("host", &format!("Host{whose}"), page::host(&experiment.host)))
         }
-        (page::section("reading", "How to read this page", page::reading(&experiments)))
+        (page::folded("reading", "How to read this page", page::reading(&experiments)))
     };
     (body, tips)
 }
@@ -95,8 +95,8 @@ fn of_studies(comparison: &Comparison, a: &Study, b: &Study) -> (Markup, Tips) {
             (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
         }
         (ratios(comparison, false, &mut tips))
-        (page::section("host", &format!("Host: {}", labels[0]), page::host(&a.host)))
-        (page::section("host-b", &format!("Host: {}", labels[1]), page::host(&b.host)))
+        (page::folded("host", &format!("Host: {}", labels[0]), page::host(&a.host)))
+        (page::folded("host-b", &format!("Host: {}", labels[1]), page::host(&b.host)))
     };
     (body, tips)
 }

@@ -8,9 +8,10 @@ use crate::figure;
 use crate::headline::{headline, in_one};
 use crate::load::LoadUnit;
 use crate::measure::Target;
-use crate::notes::notes;
+use crate::notes::{notes, partial};
 use crate::number;
 use crate::observed::observed;
+use crate::one_load::OneLoad;
 use crate::page;
 use crate::subject::Subject;
 use crate::tips::Tips;
@@ -24,20 +25,22 @@ pub fn experiment_html(experiment: &Experiment) -> String {
     let target = Target::new(&experiment.qos, experiment.qos_basis);
     let mut tips = Tips::new(&subjects, &target);
     let body = html! {
-        (header(experiment, &target))
+        (header(experiment, &subjects, &target))
         @if experiment.trials.is_empty() {
             (page::section("trials", "Trials", html! { p.muted { "There is nothing to draw yet." } }))
         } @else {
+            @let time = page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips));
+            @if !page::several_loads(&subjects) { (time) }
             (felt(&subjects, &target, &mut tips))
-            (loads(&subjects, &target))
+            @if page::several_loads(&subjects) { (loads(&subjects, &target)) }
             (shapes(&subjects, &target, &mut tips))
+            @if page::several_loads(&subjects) { (time) }
             (traces(&subjects, &mut tips))
             (observed(&subjects))
-            (page::generator(&subjects))
-            (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
             (page::parts(&subjects))
             (page::services(experiment))
             (trials(experiment, &subjects))
+            (page::generator(&subjects))
         }
         (setting(experiment))
     };
@@ -45,20 +48,27 @@ pub fn experiment_html(experiment: &Experiment) -> String {
     page::shell(&title, &body, &tips)
 }
 
-fn header(experiment: &Experiment, target: &Target) -> Markup {
+fn header(experiment: &Experiment, subjects: &[Subject], target: &Target) -> Markup {
     let facts = [
         format!("QoS: {}", target.words()),
         format!("took {}", number::micros(Some(1e6 * experiment.elapsed_s))),
         format!("seed {}", experiment.seed),
     ];
+    let verdicts = || experiment.trials.iter().map(|trial| &trial.verdict);
     html! {
         header #summary {
             p.kicker {
                 b { "Taillight" } " " (kind_words(experiment.kind)) " · " (experiment.name) " · "
                 time { (experiment.created) }
             }
-            (page::answer(&headline(experiment), &remains(experiment)))
-            (page::strip(experiment.trials.iter().map(|trial| &trial.verdict), &facts, &notes(experiment)))
+            @if let Some(one) = OneLoad::of(experiment, subjects, target) {
+                (page::one_load(&one))
+                @if let Some(note) = partial(experiment) { p.hatched-note { (note) } }
+                details { summary { "Trials and notes" } (page::strip(verdicts(), &facts, &notes(experiment))) }
+            } @else {
+                (page::answer(&headline(experiment), &remains(experiment)))
+                (page::strip(verdicts(), &facts, &notes(experiment)))
+            }
         }
     }
 }
@@ -99,11 +109,13 @@ fn loads(subjects: &[Subject], target: &Target) -> Markup {
 fn shapes(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let body = html! {
         div.figures {
-            (figure::throughput(subjects))
+            @if page::several_loads(subjects) { (figure::throughput(subjects)) }
             (figure::distribution(subjects, target, tips))
         }
     };
-    page::section("throughput", "Throughput and the shape of the tail", body)
+    let several = page::several_loads(subjects);
+    let heading = if several { "Throughput and the shape of the tail" } else { "The shape of the tail" };
+    page::section("throughput", heading, body)
 }
 
 fn trials(experiment: &Experiment, subjects: &[Subject]) -> Markup {
@@ -119,8 +131,8 @@ fn trials(experiment: &Experiment, subjects: &[Subject]) -> Markup {
 fn setting(experiment: &Experiment) -> Markup {
     html! {
         (page::section("repeat", "How it was run", page::provenance(experiment)))
-        (page::section("configuration", "Resolved configuration", page::configuration(experiment)))
-        (page::section("host", "Host", page::host(&experiment.host)))
-        (page::section("reading", "How to read this page", page::reading(&[experiment])))
+        (page::folded("configuration", "Resolved configuration", page::configuration(experiment)))
+        (page::folded("host", "Host", page::host(&experiment.host)))
+        (page::folded("reading", "How to read this page", page::reading(&[experiment])))
     }
 }

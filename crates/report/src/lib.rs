@@ -23,6 +23,7 @@ mod measure;
 mod notes;
 mod number;
 mod observed;
+mod one_load;
 mod page;
 mod quantity;
 mod sessions;

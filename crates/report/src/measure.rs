@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use results::{LoadPoint, Metric, Trial};
+use results::{Bounds, LoadPoint, Metric, Trial};
 use units::{Condition, Nanos, Qos, QosBasis, ResponseTarget, SESSION_PERCENTILE, SessionFigure};
 
 use crate::figure::Shape;
@@ -17,11 +17,12 @@ pub(crate) struct Measure {
     pub class: &'static str,
     /// The marker, so that colour is never alone.
     pub shape: Shape,
-    read: Read,
+    read: Read<f64>,
+    bounds: Read<Bounds>,
 }
 
 /// How a figure is read from a trial; shared, since a measure is drawn for several subjects.
-type Read = Rc<dyn Fn(&Trial) -> Option<f64>>;
+type Read<T> = Rc<dyn Fn(&Trial) -> Option<T>>;
 
 impl Measure {
     pub(crate) fn new(
@@ -30,7 +31,17 @@ impl Measure {
         shape: Shape,
         read: impl Fn(&Trial) -> Option<f64> + 'static,
     ) -> Measure {
-        Measure { label: label.into(), class, shape, read: Rc::new(read) }
+        Measure { label: label.into(), class, shape, read: Rc::new(read), bounds: Rc::new(|_| None) }
+    }
+
+    /// The same with what says between what the figure lies without generator and host.
+    fn within(self, bounds: impl Fn(&Trial) -> Option<Bounds> + 'static) -> Measure {
+        Measure { bounds: Rc::new(bounds), ..self }
+    }
+
+    /// Between what the figure of `trial` lies, where that is too far apart for one number.
+    pub(crate) fn bounds(&self, trial: &Trial) -> Option<Bounds> {
+        (self.bounds)(trial).filter(|bounds| !bounds.is_usable())
     }
 
     /// The figure of `trial`; `None` where it was not measured.
@@ -48,6 +59,7 @@ impl Measure {
             Metric::P999 => ("p999", Shape::Triangle),
         };
         Measure::new(metric.words(), class, shape, move |trial| metric.of(trial))
+            .within(move |trial| metric.bounds(trial))
     }
 
     /// The five measures of a latency curve, from the tail down.
@@ -99,14 +111,24 @@ impl Target {
 
     /// The whole target: `windowed p99 ≤ 1 ms`, `start-up delay p95 ≤ 2 s, misses ≤ 1 %`.
     pub(crate) fn words(&self) -> String {
-        let words = |condition: &Condition| match condition {
+        self.qos.conditions().iter().map(|one| self.condition(one)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The conditions that `trial` missed; all where it missed none.
+    pub(crate) fn missed(&self, trial: &Trial) -> String {
+        let missed = trial.judged(&self.qos, self.basis).filter(|judged| judged.met() == Some(false));
+        let missed: Vec<String> = missed.map(|judged| self.condition(judged.condition)).collect();
+        if missed.is_empty() { self.words() } else { missed.join(", ") }
+    }
+
+    fn condition(&self, condition: &Condition) -> String {
+        match condition {
             Condition::ResponseTime(target) => {
                 let limit = number::micros_short(target.limit_ns.as_micros_f64());
                 format!("{} ≤ {limit}", self.name(target))
             }
             other => other.to_string(),
-        };
-        self.qos.conditions().iter().map(words).collect::<Vec<_>>().join(", ")
+        }
     }
 
     /// How much of its limits a trial used: it met the target up to 1.
@@ -147,6 +169,7 @@ impl Target {
             (measure.class, measure.shape)
         });
         Measure::new(self.figure(), class, shape, move |trial| trial.qos_figure_us(&target, basis))
+            .within(move |trial| trial.qos_bounds(&target, basis))
     }
 
     /// Whether the judged figure is none of [`Measure::latencies`] and needs a curve of its own.

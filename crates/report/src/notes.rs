@@ -8,11 +8,7 @@ use crate::number;
 
 /// What a reader must know before believing the headline.
 pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !experiment.complete {
-        let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
-        notes.push(format!("Partial result: {why}. What was measured until then stands here."));
-    }
+    let mut notes: Vec<String> = partial(experiment).into_iter().collect();
     if experiment.trials.iter().any(results::Trial::is_closed_loop) {
         notes.push(
             "Closed loop: each client waits for its answer before it asks again, so that a slow server slows the load \
@@ -34,13 +30,24 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     notes
 }
 
+/// That a run ended early; `None` of a whole one.
+pub(crate) fn partial(experiment: &Experiment) -> Option<String> {
+    let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
+    (!experiment.complete)
+        .then(|| format!("Partial result: {why}. What was measured until then stands here."))
+}
+
+/// The viewers of videos that were asked for.
+pub(crate) fn video(experiment: &Experiment) -> Option<Video> {
+    experiment.trials.iter().find_map(|trial| match &trial.spec.as_ref()?.workload {
+        Workload::Video(video) => Some((**video).clone()),
+        _ => None,
+    })
+}
+
 /// What is not as with real viewers, where they were asked to be otherwise.
 fn viewers(experiment: &Experiment) -> Vec<String> {
-    let of_video = |trial: &results::Trial| match trial.spec.as_ref().map(|spec| &spec.workload) {
-        Some(Workload::Video(video)) => Some(video.clone()),
-        _ => None,
-    };
-    let Some(video) = experiment.trials.iter().find_map(of_video) else { return users(experiment) };
+    let Some(video) = video(experiment) else { return users(experiment) };
     let closed = video.pacing.is_closed().then(|| {
         format!(
             "Closed loop within each session (--pacing {}): chunks are due after answers, so that a slow server is asked \
@@ -58,7 +65,7 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
 }
 
 /// Why no server could meet the target that viewers have where none is given, if clients themselves are too slow for it.
-fn beyond_any_server(video: &Video) -> Option<String> {
+pub(crate) fn beyond_any_server(video: &Video) -> Option<String> {
     let why = match (video.mix, video.pacing) {
         _ if !video.bandwidth.is_limited() => return None,
         (ClientMix::CloudSuite, _) => {

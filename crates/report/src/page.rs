@@ -3,6 +3,7 @@
 pub(crate) mod closed_loop;
 mod facts;
 mod gates;
+mod one_load;
 mod parts;
 mod reading;
 mod services;
@@ -12,6 +13,7 @@ mod trials;
 pub(crate) use closed_loop::closed_loops;
 pub(crate) use facts::{configuration, host, provenance, record, shell_words};
 pub(crate) use gates::gates;
+pub(crate) use one_load::one_load;
 pub(crate) use parts::{parts, table, typical};
 pub(crate) use reading::reading;
 pub(crate) use services::services;
@@ -71,14 +73,29 @@ pub(crate) fn section(id: &str, heading: &str, body: Markup) -> Markup {
     }
 }
 
-/// The section that says whether the generator kept up.
+/// A section that opens on demand: what is looked up rather than read.
+pub(crate) fn folded(id: &str, heading: &str, body: Markup) -> Markup {
+    html! {
+        details.section id=(id) {
+            summary { h2 { (heading) } }
+            (body)
+        }
+    }
+}
+
+/// The section that says whether the generator kept up. A single load is no figure against load.
 pub(crate) fn generator(subjects: &[Subject]) -> Markup {
     let body = html! {
         p.lead { "A generator that is late or out of time measures itself. These figures say whether it was." }
-        div.figures { (figure::lag(subjects)) (figure::busy(subjects)) }
+        @if several_loads(subjects) { div.figures { (figure::lag(subjects)) (figure::busy(subjects)) } }
         (accounting(subjects))
     };
-    section("generator", "Can the generator be believed?", body)
+    folded("generator", "Generator: lag and time", body)
+}
+
+/// Whether any subject has more than one load, so that a figure against load shows more than a dot.
+pub(crate) fn several_loads(subjects: &[Subject]) -> bool {
+    subjects.iter().any(|subject| subject.points.len() > 1)
 }
 
 /// A headline: the answer large, what adds to it below.

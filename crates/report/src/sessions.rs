@@ -120,24 +120,3 @@ pub(crate) fn words(name: &str) -> String {
         None => name.replace('_', " "),
     }
 }
-
-/// What became of the sessions of a trial, in a line.
-pub(crate) fn became(trial: &Trial) -> Option<String> {
-    let sessions = trial.sessions.as_ref()?;
-    let count = number::count;
-    let refused = match sessions.refused {
-        0 => String::new(),
-        refused => format!(", {} without room", count(refused)),
-    };
-    Some(format!(
-        "{} sessions: {} under way at the start, {} arrived{refused}; {} ended, {} cut by the end of the load; {} live at once on \
-         average, {} at most",
-        count(sessions.all()),
-        count(sessions.underway),
-        count(sessions.begun),
-        count(sessions.ended),
-        count(sessions.cut),
-        count(sessions.live_mean.round() as u64),
-        count(sessions.live_max)
-    ))
-}

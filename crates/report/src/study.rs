@@ -47,8 +47,8 @@ pub fn study_html(study: &Study) -> String {
         (setting::method(study))
         (measurements::measurements(study))
         (setting::how(study))
-        (page::section("host", "Host", page::host(&study.host)))
-        (page::section("reading", "How to read this page", setting::reading()))
+        (page::folded("host", "Host", page::host(&study.host)))
+        (page::folded("reading", "How to read this page", setting::reading()))
     };
     page::shell(&format!("{} – {}", study.title, tally_words(study)), &body, &tips)
 }

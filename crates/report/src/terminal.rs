@@ -4,9 +4,8 @@ mod comparison;
 mod experiment;
 mod grid;
 mod ink;
-mod parts;
+mod one_load;
 mod study;
-mod traced;
 mod traces;
 
 pub(crate) use comparison::ratios_as_text;

@@ -60,6 +60,11 @@ pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, series: &Series) {
         canvas.hover(&dot.key, at);
     }
     for median in &series.medians {
+        if let Some(bounds) = median.bounds {
+            let (low, high) = (frame.at(median.x, bounds.low_us), frame.at(median.x, bounds.high_us));
+            canvas.line(&format!("interval {class}"), low, high);
+            canvas.hover(&median.key, high);
+        }
         if let (Some(y), Some(shape)) = (median.y, series.shape) {
             let (low, high) = (frame.at(median.x, y.low), frame.at(median.x, y.high));
             if (low.1 - high.1).abs() > 1.0 {

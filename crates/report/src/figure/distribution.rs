@@ -27,8 +27,11 @@ struct Curve<'a> {
 /// for each load with all subjects.
 pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let meets = |point: &LoadPoint| target.is_met(point);
+    let several = crate::page::several_loads(subjects);
+    let repeated = subjects.iter().flat_map(|subject| &subject.points).any(|point| point.trials.len() > 1);
     let caption = html! {
-        "Each line is one trial, the median of its repeats. To the right the tail: every step is another nine. "
+        @if repeated { "Each line is one trial, the median of its repeats. " }
+        "To the right the tail: every step is another nine. "
         "A line ends where fewer than 10 samples lie beyond."
         @if target.limit_us().is_some() { " The corner marks the QoS target." }
     };
@@ -41,7 +44,9 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
                 curve(subject, point, target, label, format!("l{i}"), Shape::of_slot(i))
             });
             let drawing = draw(&curves.collect::<Vec<_>>(), target, tips);
-            super::half("Response-time distribution by load", subject.is_closed(), caption, drawing)
+            let title =
+                if several { "Response-time distribution by load" } else { "Response-time distribution" };
+            super::half(title, subject.is_closed(), caption, drawing)
         }
         [first, ..] => html! {
             @for chosen in choose(&first.points, 3, meets) {
@@ -126,9 +131,8 @@ fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
     }
     let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
     let placed = place(&wanted, &vec![1.25 * font; wanted.len()], frame.top - 0.3 * font, frame.bottom);
-    for ((curve, end), y) in ends.iter().zip(placed) {
+    for ((curve, _), y) in ends.iter().zip(placed) {
         let x = frame.right + 9.0;
-        canvas.line(&format!("leader {}", curve.class), (end.0 + 6.0, end.1), (x - 3.0, y));
         canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
     }
     canvas

@@ -3,7 +3,7 @@ use results::{Metric, Purpose};
 
 use super::load_chart::{Band, Level, LoadChart};
 use super::scale::Scale;
-use super::series::{Series, subject_class};
+use super::series::{Series, State, subject_class};
 use super::{Canvas, Size};
 use crate::load::LoadUnit;
 use crate::measure::{Measure, Target};
@@ -19,12 +19,13 @@ pub(crate) fn latency(subjects: &[Subject], target: &Target) -> Markup {
         format!("{} against offered load", capitalized(&target.figure()))
     };
     let caption = html! {
-        "Marks and lines: the median over the repeats of a load; shading and whiskers: their range. "
-        @if single { "Of the two p99 lines the solid one is windowed, the dashed one raw. " }
+        @if is_repeated(subjects) { "Marks and lines: the median over the repeats of a load; shading and whiskers: their range. " }
+        @if single && has_p99(subjects) { "Of the two p99 lines the solid one is windowed, the dashed one raw. " }
+        @if is_held(subjects) { "Trials of higher loads stand at the right edge. " }
         @if subjects.iter().any(|subject| subject.peak().is_some()) {
             @if single { "Band: " } @else { "Bands: " } "the interval of the peak throughput under QoS. "
         }
-        (keys())
+        (keys(subjects))
     };
     super::wide(&title, any_closed(subjects), caption, |size| draw(subjects, target, size))
 }
@@ -59,7 +60,7 @@ fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
     // The steps of the search for the peak show in the figure that they judged.
     let with_search =
         |series: Series, subject: &Subject| series.with(subject, &judged, &[Purpose::PeakSearch]);
-    let series: Vec<Series> = match subjects {
+    let mut series: Vec<Series> = match subjects {
         [subject] => {
             let mut measures = Measure::latencies();
             if target.is_extra() {
@@ -73,6 +74,10 @@ fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
         }
         _ => subjects.iter().map(|s| with_search(Series::of_subject(s, &judged), s)).collect(),
     };
+    let edge = super::throughput::edge(subjects);
+    for series in &mut series {
+        series.hold_within(edge, false);
+    }
     let level = |us: f64| Level {
         y: us,
         label: format!("QoS: {}", target.words()),
@@ -124,13 +129,38 @@ pub(super) fn bands(subjects: &[Subject]) -> Vec<Band> {
     bands
 }
 
-/// The marks of single trials, explained.
-pub(super) fn keys() -> Markup {
+/// Whether any load has a p99.
+fn has_p99(subjects: &[Subject]) -> bool {
+    let mut trials = subjects.iter().flat_map(|subject| &subject.points).flat_map(|point| &point.trials);
+    trials.any(|trial| Metric::P99.of(trial).is_some())
+}
+
+/// Whether a load lies beyond the edge of the figure.
+fn is_held(subjects: &[Subject]) -> bool {
+    let edge = super::throughput::edge(subjects);
+    subjects.iter().flat_map(|subject| &subject.points).any(|point| point.offered_rps > edge)
+}
+
+/// Whether any load was run more than once.
+fn is_repeated(subjects: &[Subject]) -> bool {
+    subjects.iter().flat_map(|subject| &subject.points).any(|point| point.trials.len() > 1)
+}
+
+/// The marks of bounds and of single trials, explained: those that are drawn.
+pub(super) fn keys(subjects: &[Subject]) -> Markup {
+    let points = || subjects.iter().flat_map(|subject| &subject.points);
+    let any = |state: State| {
+        points().flat_map(|point| &point.trials).any(|trial| State::of(&trial.verdict) == state)
+    };
+    let is_bounded = Metric::ALL
+        .into_iter()
+        .any(|metric| points().filter_map(|point| point.bounds(metric)).any(|bounds| !bounds.is_usable()));
     html! {
+        @if is_bounded { "Bars: between what a figure lies without generator and host. " }
         span.keys {
-            span { i.key.dot {} " a trial" } " "
-            span { i.key.cross { "×" } " overloaded" } " "
-            span { i.key.hatched {} " invalid, not in the median" }
+            @if is_repeated(subjects) { span { i.key.dot {} " a trial" } " " }
+            @if any(State::Overloaded) { span { i.key.cross { "×" } " overloaded" } " " }
+            @if any(State::Invalid) { span { i.key.hatched {} " invalid, not in the median" } }
         }
     }
 }

@@ -145,21 +145,14 @@ impl LoadChart<'_> {
 
     fn line_labels(&self, canvas: &mut Canvas, frame: &Frame) {
         let font = canvas.size.font();
-        let ends: Vec<(&Series, (f64, f64))> = self
-            .series
-            .iter()
-            .filter(|series| !series.label.is_empty())
-            .filter_map(|series| {
-                let last = series.medians.iter().rev().find_map(|m| m.y.map(|y| frame.at(m.x, y.median)));
-                Some((series, last?))
-            })
-            .collect();
-        let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+        let named = self.series.iter().filter(|series| !series.label.is_empty());
+        let ends: Vec<(&Series, f64)> =
+            named.filter_map(|series| Some((series, frame.y.at(series.last()?)))).collect();
+        let wanted: Vec<f64> = ends.iter().map(|(_, end)| *end).collect();
         let heights = vec![1.25 * font; wanted.len()];
         let placed = place(&wanted, &heights, frame.top - 0.3 * font, frame.bottom);
         let x = frame.right + 9.0;
-        for ((series, end), y) in ends.iter().zip(placed) {
-            canvas.line(&format!("leader {}", series.class), (end.0 + 6.0, end.1), (x - 3.0, y));
+        for ((series, _), y) in ends.iter().zip(placed) {
             canvas.text(
                 &format!("label {}", series.class),
                 (x, y + 0.35 * font),

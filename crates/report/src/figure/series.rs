@@ -1,4 +1,4 @@
-use results::{Purpose, Spread, Trial, Verdict};
+use results::{Bounds, LoadPoint, Purpose, Spread, Trial, Verdict};
 
 use super::Shape;
 use crate::measure::Measure;
@@ -19,8 +19,10 @@ pub(crate) struct Series {
 /// The median over the repeats of one load.
 pub(crate) struct Median {
     pub x: f64,
-    /// `None` where no usable trial has the figure: the line breaks there.
+    /// `None` where no usable trial has the figure, or only its bounds: the line breaks there.
     pub y: Option<Spread>,
+    /// Between what it lies, where that is too far apart for one number.
+    pub bounds: Option<Bounds>,
     pub overloaded: bool,
     /// Its tooltip.
     pub key: String,
@@ -72,11 +74,11 @@ impl Series {
     }
 
     fn new(subject: &Subject, measure: &Measure, label: String, class: String, shape: Shape) -> Series {
-        let medians = subject.points.iter().enumerate().map(|(i, point)| Median {
-            x: point.offered_rps,
-            y: point.spread(|trial| measure.of(trial)),
-            overloaded: point.overloaded(),
-            key: format!("{}p{i}", subject.slot),
+        let medians = subject.points.iter().enumerate().map(|(i, point)| {
+            let bounds = bounds(point, measure);
+            let y = point.spread(|trial| measure.of(trial)).filter(|_| bounds.is_none());
+            let key = format!("{}p{i}", subject.slot);
+            Median { x: point.offered_rps, y, bounds, overloaded: point.overloaded(), key }
         });
         let drawn = |trial: &Trial| {
             subject
@@ -85,7 +87,9 @@ impl Series {
                 .flat_map(|point| &point.trials)
                 .any(|of_point| std::ptr::eq(*of_point, trial))
         };
-        let of_curve = subject.trials.iter().filter(|(_, trial)| drawn(trial));
+        // A trial whose figure is only bounded is within the bar of its load.
+        let of_curve =
+            subject.trials.iter().filter(|(_, trial)| drawn(trial) && measure.bounds(trial).is_none());
         let dots = of_curve.filter_map(|(key, trial)| {
             let (x, y) = (trial.offered_rps, measure.of(trial)?);
             Some(Dot { x, y, state: State::of(&trial.verdict), key: key.clone() })
@@ -96,7 +100,7 @@ impl Series {
     /// Adds a dot for every trial of `subject` with one of `purposes`, such as the steps of a search.
     pub(crate) fn with(mut self, subject: &Subject, measure: &Measure, purposes: &[Purpose]) -> Series {
         for (key, trial) in subject.trials.iter().filter(|(_, trial)| purposes.contains(&trial.purpose)) {
-            if let Some(y) = measure.of(trial)
+            if let Some(y) = measure.of(trial).filter(|_| measure.bounds(trial).is_none())
                 && !self.dots.iter().any(|dot| dot.key == *key)
             {
                 let state = State::of(&trial.verdict);
@@ -121,13 +125,30 @@ impl Series {
     /// Every value that the y axis must hold.
     pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
         let medians = self.medians.iter().filter_map(|median| median.y);
-        medians.flat_map(|y| [y.low, y.high]).chain(self.dots.iter().map(|dot| dot.y))
+        let bounds = self.medians.iter().filter_map(|median| median.bounds);
+        let bounds = bounds.flat_map(|bounds| [bounds.low_us, bounds.high_us]);
+        medians.flat_map(|y| [y.low, y.high]).chain(bounds).chain(self.dots.iter().map(|dot| dot.y))
+    }
+
+    /// The value beside which its name stands: the last median, else the last bar, else the last trial.
+    pub(crate) fn last(&self) -> Option<f64> {
+        let mut drawn = self.medians.iter().rev();
+        let median = drawn.find_map(|m| m.y.map(|y| y.median).or(m.bounds.map(|bounds| bounds.high_us)));
+        median.or_else(|| self.dots.iter().max_by(|a, b| a.x.total_cmp(&b.x)).map(|dot| dot.y))
     }
 
     /// The offered loads that it has something at.
     pub(crate) fn loads(&self) -> impl Iterator<Item = f64> {
         self.medians.iter().map(|median| median.x).chain(self.dots.iter().map(|dot| dot.x))
     }
+}
+
+/// Between what a figure lies at a load, medians over its repeats; `None` where it is one number, or grows with the window.
+fn bounds(point: &LoadPoint, measure: &Measure) -> Option<Bounds> {
+    let end = |of: fn(Bounds) -> f64| point.spread(|trial| measure.bounds(trial).map(of));
+    let (low, high) = (end(|bounds| bounds.low_us)?, end(|bounds| bounds.high_us)?);
+    let bounds = Bounds { low_us: low.median, high_us: high.median };
+    (!point.overloaded()).then_some(bounds)
 }
 
 /// The style class of the subject in `slot`: five looks, then again from the first.
@@ -142,7 +163,7 @@ mod tests {
     #[test]
     fn what_lies_beyond_the_edge_stands_at_it() {
         let dot = |x: f64, y: f64| Dot { x, y, state: State::Overloaded, key: String::new() };
-        let median = |x: f64| Median { x, y: None, overloaded: false, key: String::new() };
+        let median = |x: f64| Median { x, y: None, bounds: None, overloaded: false, key: String::new() };
         let mut series = Series {
             label: String::new(),
             class: String::new(),

@@ -90,7 +90,8 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
     }
 }
 
-/// A figure against the offered load, of the first measure where there are several subjects; nothing where no trial has it.
+/// A figure against the offered load, of the first measure where there are several subjects; nothing where no trial has it, or
+/// there is a single load.
 pub(super) fn against_load(
     subjects: &[Subject],
     measures: &[Measure],
@@ -98,6 +99,9 @@ pub(super) fn against_load(
     vertical: Vertical,
     (title, y_title, caption): (&str, &str, &str),
 ) -> Markup {
+    if !crate::page::several_loads(subjects) {
+        return html! {};
+    }
     let mut series: Vec<Series> = match subjects {
         [subject] => {
             let one = |measure: &Measure| {
@@ -149,7 +153,7 @@ pub(super) fn against_load(
         bands: latency::bands(subjects),
         diagonal: None,
     };
-    let caption = html! { (caption) " " (latency::keys()) };
+    let caption = html! { (caption) " " (latency::keys(subjects)) };
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
@@ -249,9 +253,8 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
     }
     let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
     let placed = place(&wanted, &vec![1.25 * font; wanted.len()], frame.top - 0.3 * font, frame.bottom);
-    for ((curve, end), y) in ends.iter().zip(placed) {
+    for ((curve, _), y) in ends.iter().zip(placed) {
         let x = frame.right + 9.0;
-        canvas.line(&format!("leader {}", curve.class), (end.0 + 6.0, end.1), (x - 3.0, y));
         canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
     }
     canvas

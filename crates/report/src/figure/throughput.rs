@@ -44,7 +44,7 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
             bands.push(Band { from: max.low, to: Some(max.high), label, class });
         }
     }
-    let edge = edge(subjects, &bands);
+    let (edge, has_max) = (edge(subjects), !bands.is_empty());
     // What is achieved of sessions is counted in requests, which their load does not bound.
     let beyond: Vec<f64> =
         series.iter_mut().flat_map(|series| series.hold_within(edge, !of_sessions)).collect();
@@ -63,11 +63,14 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
         diagonal: (!of_sessions).then_some("achieved = offered"),
     };
     let caption = html! {
-        "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate of a block that was "
-        @if of_sessions {
+        "Every trial, the searches’ too. "
+        @if !has_max {
+        } @else if of_sessions {
+            "The band spans the maximum throughput: from the highest rate of a block that was "
             "sustained (at least 99 % of the steps completed, as many ended as fell due) to the lowest that was not, over all blocks. "
             "Each session sends many requests, which are what is achieved."
         } @else {
+            "The band spans the maximum throughput: from the highest rate of a block that was "
             "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not, over all blocks."
         }
         @if !beyond.is_empty() {
@@ -84,13 +87,15 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
-/// The highest load that the figure shows in its place: a little beyond the loads that were asked for, and beyond the maximum.
-/// Infinite where neither is known.
-fn edge(subjects: &[Subject], bands: &[Band]) -> f64 {
+/// The highest load that a figure shows in its place: a little beyond the loads that were asked for, and beyond the maximum; where
+/// neither is known, beyond what was achieved.
+pub(super) fn edge(subjects: &[Subject]) -> f64 {
     let asked = |trial: &Trial| trial.purpose != Purpose::MaxSearch;
-    let trials = subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);
-    let loads = trials.filter(|trial| asked(trial)).map(|trial| trial.offered_rps);
-    let ends = bands.iter().flat_map(|band| [band.from, band.to.unwrap_or(0.0)]);
-    let most = loads.chain(ends).filter(|rps| rps.is_finite()).fold(0.0, f64::max);
-    if most > 0.0 { BEYOND * most } else { f64::INFINITY }
+    let trials = || subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);
+    let loads = trials().filter(|trial| asked(trial)).map(|trial| trial.offered_rps);
+    let ends = subjects.iter().filter_map(Subject::max_throughput).map(|max| max.high);
+    let most = |of: &mut dyn Iterator<Item = f64>| of.filter(|rps| rps.is_finite()).fold(0.0, f64::max);
+    let known = most(&mut loads.chain(ends));
+    let known = if known > 0.0 { known } else { most(&mut trials().map(|trial| trial.achieved_rps)) };
+    if known > 0.0 { BEYOND * known } else { f64::INFINITY }
 }

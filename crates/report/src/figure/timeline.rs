@@ -6,6 +6,7 @@ use super::frame::Frame;
 use super::panel::{Panel, decades, over_time, panels, tiles};
 use super::place::place;
 use super::scale::Scale;
+use super::series::State;
 use super::{Canvas, Shape, Size, disk, heat, outstanding, pace, sessions};
 use crate::measure::Target;
 use crate::number;
@@ -21,11 +22,17 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
     let all = with_series().flat_map(|panel| panel.trial.windows.iter().flat_map(values));
     let limit = target.limit_us().map(|us| 1.3 * us);
     let y = Scale::log(all.chain(limit).collect::<Vec<_>>().into_iter());
-    let caption = "Dots are each window’s longest response time, the dotted line is the QoS limit.";
+    let caption = match limit {
+        Some(_) => "Dots are each window’s longest response time, the dotted line is the QoS limit.",
+        None => "Dots are each window’s longest response time.",
+    };
+    let is_disturbed = panels.iter().any(|panel| panel.trial.windows.iter().any(|window| window.disturbed));
+    let is_invalid = panels.iter().any(|panel| State::of(&panel.trial.verdict) == State::Invalid);
     html! {
         p.lead {
-            "Windows of 100 ms (longer in trials of more than 100 s) by the time at which requests were due. Grey: windows "
-            "that a stall of the host or foreign load hit. Hatched: an invalid trial."
+            "Windows of 100 ms (longer in trials of more than 100 s) by the time at which requests were due. "
+            @if is_disturbed { "Grey: windows that a stall of the host or foreign load hit. " }
+            @if is_invalid { "Hatched: an invalid trial." }
         }
         @if with_series().next().is_none() { p.muted { "No trial kept its time series." } }
         div.figures {
@@ -96,7 +103,10 @@ pub(super) fn curve(
     for run in trial.windows.split(|window| read(window).is_none()) {
         let points: Vec<(f64, f64)> =
             run.iter().filter_map(|window| read(window).map(|value| at(window, value))).collect();
-        canvas.path(&format!("curve thin {class}"), &points);
+        match points[..] {
+            [alone] => canvas.mark(&format!("dot {class}"), Shape::Circle, alone, 1.7),
+            _ => canvas.path(&format!("curve thin {class}"), &points),
+        }
     }
     trial.windows.iter().rev().find_map(|window| read(window).map(|value| at(window, value).1))
 }

@@ -1,4 +1,4 @@
-use results::{Experiment, LoadPoint, Metric, TextTable, Trial, Verdict};
+use results::{Experiment, LoadPoint, Metric, TextTable};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
@@ -9,9 +9,10 @@ use crate::load_point::{met, micros, response_time};
 use crate::measure::Target;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
+use crate::one_load::OneLoad;
 use crate::page::{closed_loop, targets, verdicts, within};
 use crate::sessions::{Column, columns};
-use crate::subject::{CLOSED, Subject, any_closed};
+use crate::subject::{Subject, any_closed};
 
 /// The answer of `experiment`, its loads and what to know of them, for a terminal of `width` columns.
 ///
@@ -20,6 +21,9 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
     let ink = Ink { color };
     let subjects = Subject::of_experiment(experiment);
     let target = Target::new(&experiment.qos, experiment.qos_basis);
+    if let Some(one) = OneLoad::of(experiment, &subjects, &target) {
+        return super::one_load::one_load(&one, experiment, &target, width, ink);
+    }
     let mut parts = Vec::new();
     for sentence in headline(experiment) {
         parts.push(ink.bold(&wrapped(&harmless(&sentence.to_string()), width, 2)));
@@ -31,37 +35,25 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
         parts.push(String::new());
         parts.push(loads(&subjects, &target).render(width, ink));
     }
-    if any_closed(&subjects) {
-        parts.push(String::new());
-        let line = format!(
-            "{CLOSED}: p50 to p99.9 are uncorrected; corr. columns add what waiting clients never sent"
-        );
-        parts.push(ink.warn(&wrapped(&line, width, 2)));
-    }
-    parts.extend(super::parts::parts(&subjects, width, ink));
     parts.extend(super::traces::traces(&subjects, width, ink));
     parts.push(String::new());
     parts.push(verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial"));
-    for gate in experiment.trials.iter().flat_map(|trial| &trial.gates) {
-        let line = wrapped(&harmless(&format!("gate {}", gate.words)), width, 2);
-        parts.push(if gate.passed { line } else { ink.bad(&line) });
-    }
-    // A single trial that says nothing says why; of many the report has the reasons.
-    if let [Trial { verdict: verdict @ Verdict::Invalid { .. }, .. }] = &experiment.trials[..] {
-        parts.push(ink.bad(&wrapped(&harmless(&verdict.to_string()), width, 4)));
-    }
     for note in notes(experiment) {
         parts.push(ink.dim(&wrapped(&harmless(&format!("· {note}")), width, 2)));
     }
     parts.join("\n") + "\n"
 }
 
-fn loads(subjects: &[Subject], target: &Target) -> Grid {
+pub(super) fn loads(subjects: &[Subject], target: &Target) -> Grid {
     let mut grid = Grid::default();
     if subjects.len() > 1 {
         grid = grid.words("target", 0);
     }
-    grid = grid.number("load", 3).number("offered", 0).number("achieved", 5);
+    let shares = has_shares(subjects);
+    if shares {
+        grid = grid.number("load", 3);
+    }
+    grid = grid.number("offered", 0).number("achieved", 5);
     let felt = columns(subjects);
     for column in &felt {
         grid = grid.number(column.head, column.spare);
@@ -97,11 +89,19 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
         }
         for point in &subject.points {
             let mut cells = if subjects.len() > 1 { vec![subject.name.to_owned()] } else { Vec::new() };
+            if shares {
+                cells.push(point.share.map_or(number::NONE.into(), number::percent));
+            }
             cells.extend(row(point, target, any_closed(subjects), &targets, &felt));
             grid.row(tone(point), cells);
         }
     }
     grid
+}
+
+/// Whether any load was chosen as a share of the maximum.
+fn has_shares(subjects: &[Subject]) -> bool {
+    subjects.iter().flat_map(|subject| &subject.points).any(|point| point.share.is_some())
 }
 
 /// The response times that have a column: of sessions only two, since those of steps say little of what was felt.
@@ -116,7 +116,6 @@ fn metrics(felt: &[&Column]) -> &'static [Metric] {
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: &[&Column]) -> Vec<String> {
     let metric = |metric: &Metric| response_time(point, *metric);
     let mut cells = vec![
-        point.share.map_or(number::NONE.into(), number::percent),
         LoadUnit::of_point(point).rate(Some(point.offered_rps)),
         number::rate(point.told(|trial| Some(trial.achieved_rps))),
     ];

@@ -1,4 +1,4 @@
-use results::{Among, Part, TracedOperation};
+use results::{Among, Coverage, Part, TracedOperation, Traces};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
@@ -29,7 +29,7 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         parts.push(grid.render(width, ink));
         let Some(high) = ends(&loads).last().copied() else { continue };
         // A single load says more of itself.
-        let found = (loads.len() > 1).then(|| super::traced::coverage(high.traces));
+        let found = (loads.len() > 1).then(|| coverage(high.traces));
         let lines = found.into_iter().chain(advice(subjects, high.trial).map(|advice| advice.to_string()));
         parts.extend(lines.map(|line| wrapped(&harmless(&line), width, 2)));
     }
@@ -65,4 +65,15 @@ fn most(operation: &TracedOperation) -> String {
     let words: Vec<String> =
         services.iter().take(3).map(|(name, share)| format!("{name} {}", number::percent(*share))).collect();
     words.join(", ")
+}
+
+/// How much of what was traced was found.
+pub(super) fn coverage(traces: &Traces) -> String {
+    let Coverage { sampled, joined, whole, spans_expected, spans_found, .. } = &traces.coverage;
+    let [sampled, joined, whole, found, expected] =
+        [sampled, joined, whole, spans_found, spans_expected].map(|n| number::count(*n));
+    format!(
+        "traced 1 in {}: {sampled} answered, {joined} joined, {whole} whole; {found} of {expected} spans",
+        traces.one_in
+    )
 }

@@ -167,7 +167,7 @@ pub fn trial(plan: &Plan) -> Trial {
             steal_share: Some(0.004),
             foreign_cpu_share: Some(0.012 * noise(number, 3)),
             disturbed_windows: disturbed,
-            server_machines: Vec::new(),
+            ..Noise::default()
         },
         counters: BTreeMap::from([("hit_ratio".into(), 1.0)]),
         spec: Some(Spec { load: Load::Rate(Rate::new(rps).unwrap()), ..Spec::default() }),
@@ -377,6 +377,31 @@ pub fn live(repeats: u32) -> Experiment {
         experiment.targets.push(run(server, repeats, invalidate, &mut number, &mut experiment.trials));
     }
     experiment
+}
+
+/// Has host and generator widen the response times of all trials of `experiment` beside a compiler.
+pub fn widen(experiment: &mut Experiment) {
+    for trial in &mut experiment.trials {
+        let bounds = |us: Option<f64>, low: f64| Bounds { low_us: low * us.unwrap(), high_us: us.unwrap() };
+        let times = &trial.all.response_time;
+        let of = |percentile, us, low| PercentileBounds { percentile, bounds: bounds(us, low) };
+        trial.bounds = Some(TimeBounds {
+            percentiles: vec![
+                of(50.0, times.p50_us, 0.98),
+                of(99.0, times.p99_us, 0.3),
+                of(99.9, times.p99_9_us, 0.2),
+            ],
+            windowed_p99: Some(bounds(trial.windowed_p99_us, 0.4)),
+            slowed: None,
+        });
+        trial.disturbance =
+            Some(Disturbance { windows: 50, undisturbed_windows: 31, ..Disturbance::default() });
+        trial.noise.foreign_cpu_share = Some(0.41);
+        trial.noise.programs = vec![
+            Program { name: "rustc".into(), processors: 0.72 },
+            Program { name: "cargo".into(), processors: 0.04 },
+        ];
+    }
 }
 
 /// One load from two machines on a cluster of three servers over UDP, with failures, follow-ups and gates.

@@ -211,17 +211,18 @@ fn quick_errors_meet_neither_a_mean_nor_a_maximum() {
 #[test]
 fn a_spoiled_trial_meets_nothing() {
     let gate = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial);
-    let reasons = vec![Invalid { reason: Reason::GeneratorLag, detail: "p99 lag 2 ms".into() }];
+    let invalid = |reason| Verdict::Valid.against(Invalid { reason, detail: String::new() });
     let mut invalidated = trial();
-    invalidated.verdict = Verdict::Invalid { reasons };
+    invalidated.verdict = invalid(Reason::VerifyFailed);
     let result = gate("p99<1ms", &invalidated);
     assert!(!result.passed && result.measured == Some(400.0));
-    assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (generator lag)");
+    assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (verify failed)");
     assert!(!gate("rate>=50", &invalidated).passed);
-    let host = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
-    invalidated.verdict = invalidated.verdict.against(host);
-    let words = gate("p99<1ms", &invalidated).words;
-    assert!(words.starts_with("p99<1ms undecided: 400 µs, but"), "{words}");
+    for reason in [Reason::HostDisturbed, Reason::GeneratorSaturated] {
+        invalidated.verdict = invalid(reason);
+        let words = gate("p99<1ms", &invalidated).words;
+        assert!(words.starts_with("p99<1ms undecided: 400 µs, but"), "{words}");
+    }
     // An overload is a finding: what does not depend on the window's length may be asked.
     invalidated.verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
@@ -250,6 +251,13 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     // A host takes from what comes out, and makes no errors.
     check("errors<1%", true, false, "met");
     check("rate>=99.99k", false, false, "missed");
+    // Too few requests are the host's doing where arrivals were withheld.
+    let mut few = Trial::default();
+    few.verdict = Verdict::Valid;
+    let p99 = |trial: &Trial| "p99<1ms".parse::<Gate>().unwrap().evaluate(trial).undecided;
+    assert!(!p99(&few));
+    few.generator.withheld = Some(crate::Withheld { arrivals: 9, ..crate::Withheld::default() });
+    assert!(p99(&few));
     let qos = |text: &str| trial.meets(&text.parse().unwrap(), units::QosBasis::Raw);
     assert_eq!([qos("p99<1ms"), qos("p99<300us"), qos("p99<200us")], [Some(true), None, Some(false)]);
 }

@@ -74,9 +74,7 @@ fn traced() -> Option<Trial> {
         return None;
     }
     assert!(output.status.success(), "{}", text(&output));
-    for words in ["traced 1 in 1: ", "browse, ", "front ", "browse: parts sum to p50 ", "; of all "] {
-        assert!(text(&output).contains(words), "{words}: {}", text(&output));
-    }
+    assert!(text(&output).contains("traced 1 in 1: "), "{}", text(&output));
     let folder =
         fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
     let folder = folder.unwrap();
