@@ -5,12 +5,10 @@
 //! another process's, it would be "foreign load" in every measurement.
 
 mod process;
-mod processes;
 mod sample;
 mod shares;
 
 pub use process::ProcessTicks;
-pub use processes::Processes;
 pub use sample::{Sample, Ticks};
 pub use shares::Shares;
 

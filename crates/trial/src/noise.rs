@@ -11,7 +11,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use host::cpu_time::{ProcessTicks, Processes, Sample, Shares, ticks_per_second};
+use host::census::{self, Census};
+use host::cpu_time::{ProcessTicks, Sample, Shares, ticks_per_second};
 use openloop::{Recording, Taken};
 use reactor::{allowed_cpus, monotonic_now};
 use results::{MachineNoise, Noise, Program};
@@ -73,7 +74,8 @@ impl Watch {
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut points = Vec::new();
-            let (all, began_at) = (Processes::read(Path::new("/")), monotonic_now());
+            let (mut all, began_at) = (census::Used::default(), monotonic_now());
+            all.look(Census::read(Path::new("/")));
             loop {
                 let began = thread_time();
                 sides.note_threads(Path::new("/"), &servers);
@@ -81,7 +83,7 @@ impl Watch {
                 if stopped.recv_timeout(pause_after(thread_time() - began)) != Err(RecvTimeoutError::Timeout)
                 {
                     points.extend(point(&servers, generates));
-                    return (points, sides, programs(&all, began_at, &servers));
+                    return (points, sides, programs(all, began_at, &servers));
                 }
             }
         });
@@ -314,13 +316,13 @@ fn parent() -> Option<u32> {
 }
 
 /// What ran beside the measurement since all processes were looked at.
-fn programs(earlier: &Processes, at: Time, servers: &[u32]) -> Vec<Program> {
-    let elapsed = monotonic_now().since(at).as_secs_f64() * ticks_per_second();
-    let parent = parent();
-    let ours = |pid: u32| pid == std::process::id() || Some(pid) == parent || servers.contains(&pid);
-    let busiest = Processes::read(Path::new("/")).busiest_since(earlier, elapsed as u64, ours).into_iter();
-    let named = busiest.filter(|(_, share)| *share >= NAMED).take(NAMES);
-    named.map(|(name, processors)| Program { name, processors }).collect()
+fn programs(mut used: census::Used, since: Time, servers: &[u32]) -> Vec<Program> {
+    used.look(Census::read(Path::new("/")));
+    let elapsed = (monotonic_now().since(since).as_secs_f64() * ticks_per_second()).max(1.0);
+    let ours: Vec<u32> = servers.iter().copied().chain([std::process::id()]).chain(parent()).collect();
+    let all = used.takers(&ours).into_iter();
+    let all = all.map(|taker| Program { name: taker.name, processors: taker.ticks as f64 / elapsed });
+    all.filter(|program| program.processors >= NAMED).take(NAMES).collect()
 }
 
 #[cfg(test)]

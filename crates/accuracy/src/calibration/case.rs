@@ -234,7 +234,7 @@ mod tests {
             case.run(&World::Simulated, seed, comparisons, most, &mut |line| println!("{line}")).unwrap()
         };
         for (planted, comparisons, most) in
-            [(Planted::Nothing, 6, 9), (Planted::ProcessorTime, 3, 28), (Planted::Delay, 3, 28)]
+            [(Planted::Nothing, 4, 9), (Planted::ProcessorTime, 2, 28), (Planted::Delay, 2, 28)]
         {
             let result = run(planted, comparisons, most);
             assert!(result.within(), "seed {seed}: {}", result.words());

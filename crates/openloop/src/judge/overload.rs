@@ -15,8 +15,9 @@ pub(super) fn by_host(recording: &Recording, footing: &Footing, shortfall: f64) 
     if shortfall > footing.lost {
         return None;
     }
-    let telling = footing.undisturbed_windows >= TELLING;
-    if telling && grows_undisturbed(recording) {
+    let windows = recording.windows.over_time(Kept::All);
+    let telling = windows.count() - windows.marked() >= TELLING;
+    if telling && grows_undisturbed(recording, &windows) {
         return None;
     }
     let grew = if telling { ", and the backlog did not grow in those" } else { "" };
@@ -29,8 +30,7 @@ pub(super) fn by_host(recording: &Recording, footing: &Footing, shortfall: f64) 
 }
 
 /// Whether the requests outstanding rise in undisturbed windows by more than a steady load's may.
-fn grows_undisturbed(recording: &Recording) -> bool {
-    let windows = &recording.windows.over_time(Kept::All);
+fn grows_undisturbed(recording: &Recording, windows: &Windows) -> bool {
     let (mut rise, mut offered) = (0i64, 0u64);
     for i in (0..windows.count()).filter(|i| is_quiet(windows, *i)) {
         let ends = outstanding(recording, i).zip(outstanding(recording, i + 1));

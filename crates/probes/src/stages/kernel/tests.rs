@@ -252,15 +252,13 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
     server.stop.store(true, Ordering::Relaxed);
     let mut planted = server.thread.join().unwrap();
     planted.truncate(REQUESTS);
-    // A server that waits late holds up the next request, which may be sent only then.
-    let held_up = |(i, (start, time)): (usize, (Instant, Duration))| match sent.get(i + 1) {
-        Some(sent) if matches!(plant, Plant::LateWait | Plant::VeryLateWait) => {
-            time.saturating_sub(sent.saturating_duration_since(start))
-        }
-        _ => time,
+    // A server that waits late holds up the last request that came before the end, which may have come late itself.
+    let late = matches!(plant, Plant::LateWait | Plant::VeryLateWait);
+    let held_up = |(start, time): (Instant, Duration)| {
+        let last = sent.iter().rfind(|sent| late && **sent < start + time);
+        time.saturating_sub(last.map_or(Duration::ZERO, |sent| sent.saturating_duration_since(start)))
     };
-    let planted: Vec<f64> =
-        planted.into_iter().enumerate().map(held_up).map(|time| 1e6 * time.as_secs_f64()).collect();
+    let planted: Vec<f64> = planted.into_iter().map(held_up).map(|time| 1e6 * time.as_secs_f64()).collect();
     let mut record = Probes::default();
     let seen = seen?;
     let lost = seen.enter(1.0, &mut record);
