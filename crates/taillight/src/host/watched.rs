@@ -182,7 +182,7 @@ impl Watched {
             parts.push(format!("it was held back for {of} of the time by a quota of {quota:.1} processors"));
         }
         match parts.is_empty() {
-            true => format!("nothing else took {} of a processor", percent(NOTABLE)),
+            true => format!("no other program took {} of a processor", percent(NOTABLE)),
             false => parts.join(", "),
         }
     }
@@ -231,7 +231,7 @@ mod tests {
             cpu,
         };
         let check = |seen: Watched, words: &str| assert_eq!(seen.words(), words);
-        check(Watched::default(), "nothing else took 2.0 % of a processor");
+        check(Watched::default(), "no other program took 2.0 % of a processor");
         check(
             Watched { steal_share: 0.021, takers: vec![taker(1, Some(1))], ..Watched::default() },
             "2.1 % of the time was taken from its processors by the hypervisor, 35 % of processor 1 by `cc1` (PID 1234)",
@@ -247,7 +247,7 @@ mod tests {
         );
         check(
             Watched { quota: Some(1.5), throttled_share: Some(0.0), ..Watched::default() },
-            "nothing else took 2.0 % of a processor",
+            "no other program took 2.0 % of a processor",
         );
     }
 }
