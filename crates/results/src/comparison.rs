@@ -102,7 +102,7 @@ pub struct ComparedPoint {
     /// The ratio without the pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
     #[serde(default)]
     pub undisturbed: Option<Ratio>,
-    /// Whether a trial behind it found its server overloaded: its response times are those of the trial's length.
+    /// Whether a quarter or more of a side's trials found its server overloaded: response times are those of the trial's length.
     pub overloaded: bool,
 }
 

@@ -5,6 +5,10 @@ use results::{ComparedPoint, LoadPoint, Purpose, Trial, Verdict};
 
 use super::{Choice, Pairing, ratio};
 
+/// The share of wrong values among pairs that the Hodges–Lehmann estimate withstands, rounded down.
+/// Source: 1 − √½ = 0.29 (Hodges & Lehmann, 1963).
+const WITHSTOOD: f64 = 0.25;
+
 /// Two rates that differ by more are no longer the same load.
 const NEAR: f64 = 1.1;
 
@@ -88,6 +92,15 @@ impl Pair<'_> {
         trials.filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }
 
+    /// Whether overloaded trials are so many of a side's that they move the estimate of the ratio.
+    fn is_overloaded(&self) -> bool {
+        [self.a, self.b].into_iter().any(|load| {
+            let overloaded = load.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. }));
+            let overloaded = overloaded.count();
+            overloaded > 0 && overloaded as f64 >= WITHSTOOD * load.usable().count() as f64
+        })
+    }
+
     /// The figure of both that `read` gives and its ratio; neither if no trials of both count.
     ///
     /// Pairs include disturbed trials: the order is random, so a disturbance favours neither side. The ratio without
@@ -114,7 +127,7 @@ impl Pair<'_> {
         ComparedPoint {
             share: self.share(),
             invalid: self.invalid_trials(paired),
-            overloaded: self.overloaded_trials() > 0,
+            overloaded: self.is_overloaded(),
             ..point
         }
     }

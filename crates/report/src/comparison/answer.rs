@@ -114,8 +114,9 @@ fn tail(
     let (times, range) = (number::ratio(ratio.value), bounds(ratio.low, ratio.high)?);
     let says = judgement(comparison, figure, point);
     let check = point.undisturbed.and_then(|rest| {
-        let range = bounds(rest.low, rest.high)?;
-        Some(format!("; {} it is {} ({range})", without(point), number::ratio(rest.value)))
+        let range = bounds(rest.low, rest.high).filter(|_| rest.n > 1);
+        let range = range.map_or(String::new(), |range| format!(" ({range})"));
+        Some(format!("; {} it is {}{range}", without(point), number::ratio(rest.value)))
     });
     let check = check.unwrap_or_default();
     Some(format!("At {load} the {} of {b} is {times} ({range}) that of {a}: {says}{check}", metric.words()))
