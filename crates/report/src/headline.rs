@@ -152,6 +152,10 @@ fn of_peak(subject: &Subject, peak: &Peak, max: Option<f64>, target: &Target) ->
         Some(high) => {
             format!("peak throughput under QoS {}{live}{share}, {words}", unit.range(peak.low_rps, high))
         }
+        None if generator_failed_above(subject, peak.low_rps) => format!(
+            "peak throughput under QoS at least {}{live}{share}, {words}: the generator is the limit",
+            unit.rate(Some(peak.low_rps))
+        ),
         None => format!(
             "met the QoS up to {}{live}{share}, the highest load tried, {words}",
             unit.rate(Some(peak.low_rps))
@@ -159,11 +163,19 @@ fn of_peak(subject: &Subject, peak: &Peak, max: Option<f64>, target: &Target) ->
     }
 }
 
+/// Whether the generator alone kept a trial from being offered.
+fn is_of_generator(verdict: &Verdict) -> bool {
+    verdict.is_invalid_only_by(|reason| matches!(reason, Reason::GeneratorSaturated | Reason::RateMissed))
+}
+
+/// Whether the generator could not offer a load above `rps`.
+fn generator_failed_above(subject: &Subject, rps: f64) -> bool {
+    let mut trials = subject.trials.iter().map(|(_, trial)| *trial);
+    trials.any(|trial| trial.offered_rps > rps && is_of_generator(&trial.verdict))
+}
+
 /// Whether the generator, and never the server, kept rates above the maximum from being sustained.
 fn is_generator_limited(subject: &Subject) -> bool {
-    let is_of_generator = |verdict: &Verdict| {
-        verdict.is_invalid_only_by(|reason| matches!(reason, Reason::GeneratorSaturated | Reason::RateMissed))
-    };
     let searched = subject.trials.iter().map(|(_, trial)| *trial);
     let mut missed = searched
         .filter(|trial| trial.purpose == Purpose::MaxSearch && trial.verdict != Verdict::Valid)
