@@ -73,6 +73,8 @@ pub struct Load {
     pub span: Span,
     /// Whether the kernel is to stamp some of the connections.
     pub stamps: bool,
+    /// Whether a part of its window is worth keeping where the run is interrupted.
+    pub keeps_part: bool,
 }
 
 impl Generator {
@@ -116,8 +118,8 @@ impl Generator {
     ///
     /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`.
     ///
-    /// Errors: no trial was possible, it did not end in time, or the run was interrupted; the generator has ended then and its files
-    /// are removed.
+    /// Errors: no trial was possible, it did not end in time, or the run was interrupted, but where a part of the window is kept; the
+    /// generator has ended then and its files are removed.
     pub fn run(
         &self,
         server: &mut Server,
@@ -191,8 +193,10 @@ impl Generator {
                 Err(error) => return Err(error.into()),
             }
             if let Some(cause) = interrupt.cause() {
-                let _ = process.stop(GRACE);
-                return Err(Error::Interrupted(cause));
+                // It may have recorded a part of its window.
+                let ended = process.stop(GRACE);
+                let is_kept = load.keeps_part && ended.is_ok_and(|ended| ended.status.success());
+                return if is_kept { Ok(()) } else { Err(Error::Interrupted(cause)) };
             }
             if started.elapsed() > allowed {
                 let last = process.stop(GRACE).map(|ended| ended.stderr).unwrap_or_default();
@@ -219,7 +223,8 @@ impl Generator {
             }
             look(&lines, server);
         };
-        if status.success() {
+        let interrupted = interrupt.cause().filter(|_| !load.keeps_part);
+        if status.success() && interrupted.is_none() {
             return Ok(());
         }
         // A generator that was stopped together with this process tells nothing new.

@@ -289,15 +289,18 @@ fn or_nothing(
     }
 }
 
-/// The recording, unless the run was interrupted: half a window is not a measurement. Of several generators one is
-/// stopped when another is lost, and keeps what it has.
+/// The recording; of a run that was interrupted within its window it is that of a shorter one. Of several generators one is stopped
+/// when another is lost, and keeps what it has.
+///
+/// Errors: there is none, or the run was interrupted before anything was due in its window.
 fn watched(
     watch: Watch,
     recording: Result<Recording>,
     task: &Task,
     stop: &AtomicBool,
 ) -> Result<(Recording, Watch)> {
-    if stop.load(Ordering::Relaxed) && !task.start_on_stdin {
+    let is_empty = !recording.as_ref().is_ok_and(|recording| recording.tally.intended > 0);
+    if stop.load(Ordering::Relaxed) && !task.start_on_stdin && is_empty {
         bail!(Interrupted);
     }
     Ok((recording?, watch))
@@ -309,7 +312,7 @@ pub struct Interrupted;
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "interrupted before the window was over; nothing was recorded")
+        write!(f, "interrupted before its window began; nothing was recorded")
     }
 }
 

@@ -236,7 +236,9 @@ impl Trials {
         track.tell(&Event::Started(&step));
         let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
         let observed = !self.probes.is_empty() && (!is_search || self.searches);
-        let load = Load { rate_rps, seed, span, stamps: observed && self.probes.has(Probe::Client) };
+        let keeps_part = purpose == Purpose::Single;
+        let stamps = observed && self.probes.has(Probe::Client);
+        let load = Load { rate_rps, seed, span, stamps, keeps_part };
         if observed && is_search {
             self.note(OBSERVED);
         }
@@ -296,9 +298,17 @@ impl Trials {
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);
         self.learn_version(request.target, &trial);
+        let interrupted = self.interrupt.cause().filter(|_| keeps_part);
+        if interrupted.is_some() {
+            let (had, window) = (trial.window_s, span.window.as_secs_f64());
+            self.note(format!("Trial {} was interrupted after {had:.1} s of its window of {window:.1} s.", trial.id));
+        }
         self.experiment.trials.push(trial);
         track.agenda.finished(begun.elapsed());
         self.save()?;
+        if let Some(cause) = interrupted {
+            return Err(Error::Interrupted(cause));
+        }
         let trial = self.experiment.trials.last().expect("it was pushed just now");
         track.tell(&Event::Ended(trial));
         gone.map_or(Ok(trial), Err)

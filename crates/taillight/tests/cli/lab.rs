@@ -191,6 +191,35 @@ fn ctrl_c_leaves_no_process_and_says_where_the_partial_result_is() {
     }
 }
 
+/// Processor time of a process. Units: ticks of 10 ms.
+fn ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let times = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    times.filter_map(|time| time.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn a_load_that_is_interrupted_shows_the_part_that_it_has() {
+    let (server, out) = (Served::canned(), TempDir::new().unwrap());
+    let options = ["cache", "--target", &server.address, "--fill", "never", "-r", "2k", "--pace", "spin"];
+    let mut load = lab("load", out.path(), &options);
+    load.args(["--warmup", "100ms", "--window", "100s", "--name", "part"]);
+    let load = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A generator that spins has used as much time as it ran.
+    wait_until("its window is open for a second", || {
+        children(load.id()).iter().any(|generator| ticks(*generator) > 150)
+    });
+    kill_process(Pid::from_child(&load), Signal::INT).unwrap();
+    let output = load.wait_with_output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("of its window of 100.0 s") && said.contains("p50"), "{said}");
+    let result = ResultFolder::open(&out.path().join("part")).unwrap().load().unwrap();
+    assert!(!result.complete && result.interrupted.is_some());
+    let [trial] = &result.trials[..] else { panic!("{} trials", result.trials.len()) };
+    assert!((0.5..99.0).contains(&trial.window_s) && trial.arrivals.completed > 500, "{:?}", trial.arrivals);
+}
+
 #[test]
 fn sigkill_of_the_program_takes_its_processes_along_and_leaves_the_result() {
     let out = TempDir::new().unwrap();
