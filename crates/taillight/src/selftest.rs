@@ -51,7 +51,7 @@ struct Compared {
     /// Comparisons of each of the six cases.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), requires = "calibration")]
     comparisons: u64,
-    /// The most that one comparison may take; each pair of trials takes a second.
+    /// The most that one comparison may take; each pair of trials takes 1.8 s.
     #[arg(long, default_value = "2m", value_name = "TIME", requires = "calibration")]
     budget: Nanos,
     /// In a simulated world instead of on this machine.

@@ -46,7 +46,7 @@ const SIMULATED: Shape = Shape {
     truth: 30,
 };
 /// About what a pair of trials takes on the real clock, with the starts of their servers.
-pub(super) const PAIR: Nanos = Nanos::from_millis(1_000);
+pub(super) const PAIR: Nanos = Nanos::from_millis(1_800);
 /// What is planted.
 const MORE_TIME: f64 = 0.1;
 const LATER: Nanos = Nanos::from_micros(20);
