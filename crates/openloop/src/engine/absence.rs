@@ -26,6 +26,12 @@ pub(super) struct Absences {
 }
 
 impl Absences {
+    /// Whether an absence may have ended at `now`: the processor time was last read longer ago than the shortest one lasts. A
+    /// generator that is busy handles many answers in a turn, and reading costs a system call.
+    fn may_end(&self, now: Time) -> bool {
+        self.known.is_none_or(|(since, _)| now.since(since) > STALL_THRESHOLD)
+    }
+
     /// Whether an arrival that was due then is withheld. Arrivals are asked for in order.
     #[inline]
     fn cover(&mut self, due: Time) -> bool {
@@ -67,7 +73,7 @@ impl<W: Workload> Engine<W> {
     /// Compares the time that has passed with the processor time that the thread got of it, of a span of `took`.
     #[cold]
     fn note_absence<R: Reactor>(&mut self, reactor: &R, now: Time, took: Nanos) {
-        if !self.withholds() {
+        if !self.withholds() || !self.absences.may_end(now) {
             return;
         }
         let Some(absent) = self.absent_since_known(reactor, now) else { return };
