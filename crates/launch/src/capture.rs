@@ -21,7 +21,7 @@ struct Lines {
     closed: bool,
 }
 
-/// What came of waiting for a line.
+/// Result of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The next line, without its end.

@@ -7,12 +7,11 @@ use crate::engine::Engine;
 use crate::guardian::{self, line, quoted};
 use crate::{Form, Spec, User, lxc, network, own_folder, owner, tool};
 
-/// Removes the folders, bridges, containers and images of programs like this one that have ended, and returns the names of
-/// what there was; `forms` are those whose engines are asked, too.
+/// Removes the folders, bridges, containers and images left by ended programs of this kind and returns their names.
+/// `forms` names the engines to query as well.
 ///
-/// A guardian does that at once where it can; what is left to this is a guardian that was killed itself, and what
-/// outlived the machine's last boot. Other things than this user's folders are removed by root alone. Cost:
-/// 5 ms, an engine's 0.2 s.
+/// A guardian normally does this at once. What remains belongs to guardians that were killed themselves or to the time
+/// before the last boot. Without root, only this user's folders are removed. Cost: 5 ms, plus 0.2 s per engine.
 pub fn clean_up(forms: &[Form]) -> Vec<String> {
     if !User::is_root() {
         return clean_folders();
@@ -38,7 +37,7 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
         script.push(network::undo(name));
         run(&script.join("\n"));
     }
-    // What is left of them by now was no container's.
+    // The containers are gone; the remaining folders belong to none.
     clean_folders();
     found.into_iter().collect()
 }
@@ -79,7 +78,7 @@ fn orphans(roots: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The script that removes the containers of `name`, of LXC where there is no `engine`, and their folder.
+/// The script that removes the containers of `name` and their folder; LXC containers if `engine` is `None`.
 pub(crate) fn containers(name: &str, engine: Option<&Engine>) -> String {
     let undo = engine.map_or_else(|| lxc::undo(name), |engine| engine.undo(name));
     format!("{undo}\n{}", remove(&folder(name)))
@@ -90,7 +89,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-/// The script that unmounts what is mounted under `folder`, the innermost first, and removes it.
+/// The script that unmounts every mount under `folder`, innermost first, and removes the folder.
 fn remove(folder: &Path) -> String {
     let folder = folder.display().to_string();
     format!(

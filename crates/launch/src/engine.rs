@@ -41,22 +41,22 @@ const CONFIGURATION: &str = "CONTAINERS_CONF";
 pub(crate) struct Container<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it runs from: an image, or for podman a folder.
+    /// Its file system: an image, or a folder (podman only).
     pub from: From<'a>,
     /// Its network namespace; `None` gives it one with nothing in it.
     pub space: Option<&'a Path>,
 }
 
-/// What a container runs from.
+/// File system of a container.
 pub(crate) enum From<'a> {
     Image(&'a str),
     Folder(&'a Path),
 }
 
 impl Engine {
-    /// The engine of `form`, which keeps what it has to keep under `folder`, or in the `users` own storage.
+    /// The engine of `form`. It keeps its data under `folder`, or in the user's own storage if `users`.
     ///
-    /// Errors: it is not installed.
+    /// Errors: the engine is not installed.
     pub(crate) fn find(form: Form, folder: &Path, users: bool) -> Result<Engine, Error> {
         let package = if form == Form::Docker { "docker.io" } else { "podman" };
         let program = find_program(form.name()).ok_or_else(|| lacking(form.name(), form.name(), package))?;
@@ -73,7 +73,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Writes what it needs to its folder, and asks docker's daemon whether it is there.
+    /// Writes its configuration to its folder and checks that docker's daemon answers.
     pub(crate) fn set_up(&self) -> Result<(), Error> {
         if self.form == Form::Docker {
             return self.call(&["version", "--format", "{{.Server.Version}}"]).map(drop).map_err(|error| {
@@ -103,14 +103,14 @@ impl Engine {
         run(self.spec(words), self.form.name())
     }
 
-    /// What it says of its version.
+    /// Version line printed by the engine.
     pub(crate) fn version(&self) -> Result<String, Error> {
         let said = self.call(&["--version"])?;
         Ok(said.trim().trim_start_matches("Docker version ").trim_start_matches("podman version ").into())
     }
 
-    /// Whether it runs a folder as it is. podman's import of an image leaves a file in `/var/lib/containers`, whatever
-    /// its storage is.
+    /// Whether it can run a plain folder. Importing an image makes podman leave a file in `/var/lib/containers`,
+    /// regardless of its storage.
     pub(crate) fn runs_folders(&self) -> bool {
         self.form == Form::Podman
     }
@@ -149,7 +149,7 @@ impl Engine {
             words.extend(["--volume".into(), format!("{folder}:{folder}:{access}")]);
         }
         if self.form == Form::Podman {
-            // What it removes at the end may still be there when the same place starts again.
+            // A container being removed may still exist when the same place starts again.
             words.push("--replace".into());
             // Control groups of its own: those that it would make for all stay.
             let parent = container.name.split('-').next().unwrap_or_default();
@@ -167,7 +167,7 @@ impl Engine {
         start
     }
 
-    /// Removes a container, whatever it does.
+    /// Removes a container in any state.
     pub(crate) fn remove(&self, container: &str) {
         // One that is gone already is as well.
         let _ = self.call(&["rm", "-f", container]);

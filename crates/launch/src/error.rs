@@ -18,7 +18,7 @@ pub enum Error {
     NotFound {
         /// The process.
         name: String,
-        /// What was looked for.
+        /// The program searched for.
         program: PathBuf,
         /// What to install or to check.
         hint: String,
@@ -28,7 +28,7 @@ pub enum Error {
     Spawn {
         /// The process.
         name: String,
-        /// What was to be started.
+        /// The program to start.
         program: PathBuf,
         /// The reason.
         source: io::Error,
@@ -38,9 +38,9 @@ pub enum Error {
     Cpus {
         /// The process.
         name: String,
-        /// What was asked for.
+        /// The requested processors.
         cpus: Vec<usize>,
-        /// What the calling thread may use.
+        /// The processors allowed to the calling thread.
         allowed: Vec<usize>,
     },
     /// It ended before it was ready, or ended with a failure.
@@ -60,7 +60,7 @@ pub enum Error {
     NotReady {
         /// The process.
         name: String,
-        /// What it should have done: `print 'ready'`, `listen on 127.0.0.1:80`.
+        /// The expected event: `print 'ready'`, `listen on 127.0.0.1:80`.
         what: String,
         /// How long it was given.
         within: Duration,
@@ -103,9 +103,9 @@ pub enum Error {
     /// The form that a server is to run in is unavailable here.
     #[error("the form {form} is unavailable here: {why}; {remedy}")]
     NoForm {
-        /// What was asked for.
+        /// The requested form.
         form: Form,
-        /// What is in the way.
+        /// The obstacle.
         why: String,
         /// What to do instead.
         remedy: &'static str,

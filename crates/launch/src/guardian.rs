@@ -24,11 +24,11 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it *before* what it will undo is made; `undo` is a script of the shell that does nothing where there is
-    /// nothing to undo.
+    /// Starts it *before* the resources that it will undo are made; `undo` is a shell script that does nothing if there
+    /// is nothing to undo.
     pub(crate) fn start(undo: &str) -> io::Result<Guardian> {
         let undo = with_path(undo);
-        // `read` rather than `cat`: no second process sleeps beside a measurement.
+        // `read` rather than `cat`: no second process sleeps during a measurement.
         let script = format!("trap '' HUP INT QUIT TERM\nwhile read -r _; do :; done\n{undo}\nexit 0");
         let child = shell(&script).stdin(Stdio::piped()).process_group(0).spawn()?;
         Ok(Guardian { child, undo })
@@ -44,7 +44,7 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // One that takes longer goes on by itself; what one that was killed has left undone is done here.
+        // A slow guardian continues by itself; if it was killed, its remaining work is done here.
         if await_end(&mut self.child).is_some_and(|status| !status.success())
             && let Ok(mut undoing) = shell(&self.undo).stdin(Stdio::null()).spawn()
         {
@@ -53,7 +53,7 @@ impl Drop for Guardian {
     }
 }
 
-/// How `child` ends; `None` where that takes too long.
+/// Exit status of `child`; `None` if it takes too long.
 fn await_end(child: &mut Child) -> Option<ExitStatus> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()?;
     let limit = Timespec { tv_sec: UNDO_WAIT.as_secs().cast_signed(), tv_nsec: 0 };
@@ -73,7 +73,8 @@ fn shell(script: &str) -> Command {
     shell
 }
 
-/// `script` with the folders in which [`crate::find_program`] looks beside `PATH`, which a service's may leave out.
+/// Extends `PATH` in `script` by the folders that [`crate::find_program`] also searches; a service's `PATH` may lack
+/// them.
 pub(crate) fn with_path(script: &str) -> String {
     format!("PATH=\"$PATH:{}:/sbin:/bin\"\n{script}", BESIDE_PATH.join(":"))
 }
@@ -83,7 +84,7 @@ pub(crate) fn line<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// `word` as one word of the shell, whatever it holds.
+/// `word` quoted as a single shell word, with any content.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | ',');
     if !word.is_empty() && word.chars().all(plain) {
@@ -92,7 +93,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The script that ends what is in the control groups whose paths are like `pattern`, and removes them.
+/// The script that kills all processes in the control groups whose paths match `pattern` and removes the groups.
 ///
 /// A control group can only be removed when its last process has ended, which may take a moment after the kill.
 pub(crate) fn groups(pattern: &str) -> String {

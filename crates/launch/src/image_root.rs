@@ -1,7 +1,7 @@
-//! The root folder of a container image, made of what is installed on this machine: no base image is asked for.
+//! The root folder of a container image, built from programs installed on this machine; no base image is needed.
 //!
-//! A program comes with its shared libraries, a Debian package with those that it depends on, and Java as a runtime of the modules
-//! that are used. Every file keeps its path.
+//! A program comes with its shared libraries, a Debian package with its dependencies, and Java as a runtime of the
+//! modules in use. Every file keeps its path.
 
 mod packages;
 
@@ -20,7 +20,7 @@ const FOLDERS: [&str; 10] =
 /// Paths that lead to others. Source: the merged /usr of Debian 12.
 const LINKS: [(&str, &str); 4] =
     [("bin", "usr/bin"), ("sbin", "usr/sbin"), ("lib", "usr/lib"), ("lib64", "usr/lib64")];
-/// What programs look up. The C library asks the network for names of machines only where it is told so.
+/// Files that programs look up. The C library queries DNS for host names only if nsswitch.conf says so.
 const ETC: [(&str, &str); 3] = [
     ("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
     ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
@@ -30,7 +30,7 @@ const ETC: [(&str, &str); 3] = [
 const LOCALE: &str = "/usr/lib/locale/C.utf8";
 /// How deep folders may lie in each other; in Java's and Python's there are 12.
 const DEPTH: usize = 32;
-/// What a program or a library begins with. Source: `elf(5)`.
+/// First bytes of a program or library. Source: `elf(5)`.
 const ELF: &[u8; 4] = b"\x7fELF";
 /// Where Debian configures PHP.
 const PHP: &str = "/etc/php";
@@ -44,9 +44,9 @@ pub struct ImageRoot {
 }
 
 impl ImageRoot {
-    /// An empty one at `folder`, in place of what is there, with the accounts root and nobody.
+    /// Makes an empty root at `folder`, replacing any earlier content, with the accounts root and nobody.
     ///
-    /// Errors: it cannot be made there.
+    /// Errors: the folder cannot be made.
     pub fn make(folder: &Path) -> Result<ImageRoot, Error> {
         let root = ImageRoot { folder: folder.into() };
         root.os(folder, || {
@@ -75,9 +75,9 @@ impl ImageRoot {
         Ok(root)
     }
 
-    /// An empty one without anything in it, for what lies on top of another image.
+    /// Makes a root without any files, for a layer on top of another image.
     ///
-    /// Errors: it cannot be made there.
+    /// Errors: the folder cannot be made.
     pub fn bare(folder: &Path) -> Result<ImageRoot, Error> {
         let root = ImageRoot { folder: folder.into() };
         root.os(folder, || {
@@ -149,7 +149,7 @@ impl ImageRoot {
 
     /// Adds a Java runtime of these modules, and `/usr/bin/java`.
     ///
-    /// Errors: there is no `jlink` here, or it fails.
+    /// Errors: `jlink` is not installed, or it fails.
     pub fn java(&self, modules: &[String]) -> Result<(), Error> {
         let runtime = self.folder.join(JAVA);
         self.os(&runtime, || fs::create_dir_all(runtime.parent().unwrap_or(&runtime)))?;

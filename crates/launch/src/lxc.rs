@@ -18,7 +18,7 @@ pub(crate) const PACKAGE: &str = "lxc";
 
 /// Where a container's program runs and as whom.
 pub(crate) struct Container<'a> {
-    /// Its name: that of the place's network and its number.
+    /// Its name: the name of the place's network and a number.
     pub name: &'a str,
     /// Its root folder.
     pub root: &'a Path,
@@ -28,9 +28,9 @@ pub(crate) struct Container<'a> {
     pub space: &'a Path,
 }
 
-/// `spec` in a container: the same program with the same arguments, on the same processors and as the same user.
+/// `spec` in a container: the same program, arguments, processors and user.
 ///
-/// Errors: there is no `lxc-start`, or the configuration cannot be written.
+/// Errors: `lxc-start` is not installed, or the configuration cannot be written.
 pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error> {
     let file = container.folder.join(format!("{}.conf", container.name));
     fs::write(&file, config(spec, container)).map_err(|source| Error::Os {
@@ -48,7 +48,7 @@ pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error
         .args(spec.command_line());
     start.env = spec.env.clone();
     start.cpus = spec.cpus.clone();
-    // It hands on what it receives.
+    // lxc-start forwards the signal.
     start.stop = spec.stop;
     Ok(start)
 }
@@ -95,8 +95,7 @@ fn config(spec: &Spec, container: &Container<'_>) -> String {
     lines.join("\n")
 }
 
-/// The script that ends the containers whose names begin with `name` and removes what is left of them: control groups,
-/// and the locks of LXC.
+/// The script that ends the containers whose names begin with `name` and removes their control groups and LXC's locks.
 pub(crate) fn undo(name: &str) -> String {
     let groups = groups(&format!("*/lxc.*.{name}*"));
     format!("{groups}\n{}", line(&["find", "/run/lxc", "-depth", "-path", &format!("*{name}*"), "-delete"]))

@@ -12,7 +12,7 @@ use crate::{Error, Process, Spec, User, find_program};
 /// How long `memcached -V` may take; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
 
-/// A memcached program and what it says of itself.
+/// A memcached program and its version output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memcached {
     /// The program.

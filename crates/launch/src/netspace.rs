@@ -6,8 +6,8 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// The settings of TCP that shape a load. A new namespace has the machine's first values or the kernel's defaults, not
-/// those of the namespace that it is made from, so they are copied; one that the kernel lacks is left out.
+/// The TCP settings that shape a load. A new namespace starts with the values of the machine's first namespace or the
+/// kernel's defaults, not with its parent's, so they are copied; settings that the kernel lacks are left out.
 const SETTINGS: [&str; 12] = [
     "core/somaxconn",
     "ipv4/tcp_congestion_control",
@@ -29,8 +29,8 @@ const CONTROL: &str = "ipv4/tcp_congestion_control";
 /// The congestion controls without pacing that take BBR's place, the preferred one first.
 const WITHOUT_PACING: [&str; 2] = ["cubic", "reno"];
 
-/// What a reader must know of TCP behind the bridge, where the machine has the congestion control `own` and the
-/// servers' namespaces have `taken`; `None` where these are the same and do not pace.
+/// Note for the reader about TCP behind the bridge, if the machine uses the congestion control `own` and the servers'
+/// namespaces use `taken`; `None` if both are the same and do not pace.
 pub fn network_note(own: &str, taken: &str) -> Option<String> {
     if paces(taken) {
         return Some(format!(
@@ -57,10 +57,10 @@ fn paces(control: &str) -> bool {
     control.starts_with("bbr")
 }
 
-/// The congestion controls to try in a new namespace, in this order: `own` unless it paces, and those without pacing
-/// that are `allowed`.
+/// The congestion controls to try in a new namespace, in this order: `own` unless it paces, then the `allowed` ones
+/// that do not pace.
 ///
-/// In a namespace other than the machine's first, the kernel refuses what is merely *available*. Source:
+/// Outside the machine's first namespace, the kernel refuses controls that are merely *available*. Source:
 /// `tcp_set_default_congestion_control` in the kernel's `net/ipv4/tcp_cong.c`.
 fn choices(own: &str, allowed: &str) -> Vec<String> {
     if !paces(own) {
@@ -84,7 +84,8 @@ impl NetSpace {
     pub(crate) fn new() -> io::Result<NetSpace> {
         apart(|| {
             let settings = Settings::read();
-            // SAFETY: of the flags only CLONE_FILES is unsafe: what others take for open would not be.
+            // SAFETY: of the flags only CLONE_FILES is unsafe: it would separate this thread's file descriptors from
+            // the process's.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
             let control = settings.set();
             Ok(NetSpace { file: File::open("/proc/thread-self/ns/net")?, control })
@@ -119,12 +120,12 @@ fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
     thread.join().map_err(|_| io::Error::other("the thread that enters namespaces panicked"))?
 }
 
-/// The file of a setting; `/proc/sys/net` shows each thread that of its own namespace.
+/// The file of a setting; `/proc/sys/net` shows each thread its own namespace.
 fn file(name: &str) -> PathBuf {
     Path::new("/proc/sys/net").join(name)
 }
 
-/// What the calling thread's namespace has; `None` of what the kernel lacks.
+/// The setting's value in the calling thread's namespace; `None` if the kernel lacks it.
 fn read(name: &str) -> Option<String> {
     fs::read_to_string(file(name)).ok()
 }
@@ -136,7 +137,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// Those of the calling thread's namespace.
+    /// Reads the settings of the calling thread's namespace.
     fn read() -> Settings {
         let values = SETTINGS.into_iter().filter(|name| *name != CONTROL);
         let own = read(CONTROL).unwrap_or_default();
@@ -157,7 +158,7 @@ impl Settings {
             }
         }
         for control in &self.controls {
-            // Whether this succeeded is what the kernel says next.
+            // The value read back next decides, not the write's result.
             let _ = fs::write(file(CONTROL), control);
             if read(CONTROL).is_some_and(|now| now.trim() == control) {
                 break;
@@ -211,7 +212,7 @@ mod tests {
             println!("skipped: needs root");
             return;
         }
-        // The test's own copy of the machine's first namespace, in which no other program changes a setting meanwhile.
+        // The test's own copy of the machine's first namespace, in which no other program changes settings.
         let outer = NetSpace::new().unwrap();
         let (here, inner) = inside(outer.path(), || {
             let backlog = file("ipv4/tcp_max_syn_backlog");

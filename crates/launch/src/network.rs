@@ -9,7 +9,7 @@ use crate::{Error, Form, User, owner};
 
 /// How many ranges of addresses are tried. Two that start at once and meet go on to different ones.
 const RANGE_TRIES: u32 = 64;
-/// What the network device of a server behind a bridge is called, in its namespace.
+/// Name of a server's network device in its namespace behind the bridge.
 pub const DEVICE: &str = "eth0";
 /// Whether the kernel forwards, in this process's namespace.
 const FORWARDS: &str = "/proc/sys/net/ipv4/ip_forward";
@@ -27,16 +27,17 @@ pub(crate) struct Network {
     subnet: Subnet,
     /// Whether the places answer other machines, too.
     is_routed: bool,
-    /// Of each place, where they are made here.
+    /// The namespace of each place, if it is made here.
     spaces: Vec<Option<NetSpace>>,
     _guardian: Guardian,
 }
 
 impl Network {
-    /// A bridge for a place of each of these `forms`. Each gets a namespace now, but a bare one, which needs none, and one of
-    /// docker, which makes it: see [`Network::join`]. Their addresses are of `routed`, which other machines route to this one.
+    /// A bridge with one place for each of these `forms`. Namespaces are made now, except for bare places, which need
+    /// none, and for docker, which makes its own: see [`Network::join`]. Addresses come from `routed`, a range that
+    /// other machines route to this one.
     ///
-    /// Errors: only root may, there is no `ip`, or this machine does not forward to what is routed to it.
+    /// Errors: not root, `ip` is not installed, or this machine does not forward packets for the routed range.
     pub(crate) fn new(forms: &[Form], routed: Option<Subnet>) -> Result<Network, Error> {
         let places = forms.len();
         let form = forms.iter().copied().find(|form| *form != Form::Bare).unwrap_or_default();
@@ -117,12 +118,12 @@ impl Network {
         self.subnet.address(0)
     }
 
-    /// The namespace of a place, where it was made here.
+    /// The namespace of a place, if it was made here.
     pub(crate) fn space(&self, place: usize) -> Option<PathBuf> {
         self.spaces[place].as_ref().map(NetSpace::path)
     }
 
-    /// TCP's congestion control in the namespace of a place, where it was made here.
+    /// TCP's congestion control in the namespace of a place, if it was made here.
     pub(crate) fn control(&self, place: usize) -> Option<&str> {
         self.spaces[place].as_ref()?.control()
     }

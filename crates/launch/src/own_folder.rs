@@ -39,7 +39,7 @@ impl OwnFolder {
         };
         let guardian = Guardian::start(&undo(&path)).map_err(os("cannot start what removes the folder"))?;
         fs::create_dir(&path).map_err(os("cannot make the folder"))?;
-        // Whatever this process's mask of permissions is.
+        // Independent of this process's umask.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&path, open).map_err(os("cannot open the folder to others"))?;
         let lock = owner::lock(&path).map_err(os("cannot lock the folder"))?;

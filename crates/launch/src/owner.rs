@@ -33,7 +33,7 @@ pub(crate) fn name(boot: &str, pid: u32, count: u32) -> String {
     format!("{PREFIX}{boot}{}{}", base_36(pid, PID_DIGITS), base_36(count, COUNT_DIGITS))
 }
 
-/// The name that `text` begins with, where it begins with one.
+/// The owned name at the start of `text`, if any.
 pub(crate) fn name_in(text: &str) -> Option<&str> {
     let name = text.get(..LENGTH)?;
     owner(name).map(|_| name)
@@ -68,7 +68,7 @@ fn is_orphan_at(name: &str, boot: &str, alive: impl Fn(u32) -> bool) -> bool {
     owner(name).is_some_and(|(of_boot, pid)| of_boot != boot || !alive(pid))
 }
 
-/// The boot and the process that made `name`; `None` where it is not one of these names.
+/// The boot and the process that made `name`; `None` for other names.
 fn owner(name: &str) -> Option<(&str, u32)> {
     let rest = name.strip_prefix(PREFIX)?;
     let digits = |c: char| matches!(c, '0'..='9' | 'a'..='z');

@@ -18,10 +18,10 @@ const GONE_WAIT: Duration = Duration::from_secs(5);
 /// How often each is checked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What one place is for.
+/// Request for one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// What stands around the server.
+    /// The form around the server.
     pub form: Form,
     /// Its program, which a container finds at the path that it has here.
     pub program: &'a Path,
@@ -29,11 +29,11 @@ pub struct Place<'a> {
     pub image: Option<&'a str>,
 }
 
-/// Places for the servers of a target, each of its own form; those that are not bare share one bridge. Dropping it
-/// removes whatever was made for them; the servers in them are to be dropped before.
+/// Places for the servers of a target, each with its own form; all but the bare ones share one bridge. Dropping it
+/// removes everything made for them; drop the servers in them first.
 ///
-/// What is removed is removed as well when this process is killed (see `guardian`), and what a guardian that was
-/// killed itself has left is removed by the next that is prepared here, or by [`crate::clean_up`].
+/// The same is removed if this process is killed (see `guardian`). After a guardian that was killed itself, the next
+/// one prepared here, or [`crate::clean_up`], removes the rest.
 pub struct Places {
     /// The form of each place, and which workshop its container is made in.
     seats: Vec<(Form, Option<usize>)>,
@@ -55,7 +55,7 @@ struct Workshop {
     _guardian: Guardian,
 }
 
-/// What an engine's containers run from.
+/// The image of an engine's containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Its name.
@@ -72,16 +72,16 @@ pub struct Instance {
     pid: u32,
     /// What its container is called.
     container: Option<String>,
-    /// The engine that runs it, and its name there: to kill what was started here is not to kill it.
+    /// The engine that runs it and its container name; killing the process started here does not kill the container.
     of_engine: Option<(Engine, String)>,
     /// TCP's congestion control in its network namespace.
     control: Option<String>,
 }
 
 impl Places {
-    /// The places that are asked for; those that are not bare are reached from this machine only.
+    /// Prepares the requested places; all but the bare ones are reachable from this machine only.
     ///
-    /// Errors: a form is unavailable here, with what would change that.
+    /// Errors: a form is unavailable here, with a hint on how to change that.
     pub fn prepare(wanted: &[Place<'_>]) -> Result<Places, Error> {
         Places::prepare_on(wanted, None)
     }
@@ -224,8 +224,8 @@ impl Places {
         }
     }
 
-    /// The id of a container that runs, once its process `pid` is linked to the bridge where it was given, and the
-    /// congestion control that its namespace got then.
+    /// The id of a running container and the congestion control of its namespace, after its process `pid` was linked to
+    /// the bridge if necessary.
     fn joined(
         &self,
         network: &Network,
@@ -258,7 +258,7 @@ impl Workshop {
         let folder = clean::folder(&name);
         let engine =
             if form.has_images() { Some(Engine::find(form, &folder, users.is_some())?) } else { None };
-        // Before anything is made, so that nothing is left whenever this process ends.
+        // Started before anything is made, so that nothing remains even if this process ends at any moment.
         let undo = clean::containers(&name, engine.as_ref());
         let guardian = Guardian::start(&undo).map_err(os("cannot start what removes containers"))?;
         let root = folder.join("root");
@@ -289,7 +289,7 @@ impl Workshop {
         Ok(Workshop { form, name, folder, engine, image, _lock: lock, _guardian: guardian })
     }
 
-    /// The version of what makes its containers.
+    /// Version of the container software.
     fn version(&self) -> Option<String> {
         match &self.engine {
             Some(engine) => engine.version().ok(),
@@ -305,9 +305,9 @@ impl Instance {
         Instance { process, pid, container: None, of_engine: None, control: None }
     }
 
-    /// Ends it as [`Process::stop`] does, and its container where that did not end in time.
+    /// Ends it as [`Process::stop`] does, and removes its container if that did not end in time.
     ///
-    /// Errors: as those of [`Process::stop`].
+    /// Errors: as in [`Process::stop`].
     pub fn stop(self, grace: Duration) -> Result<Ended, Error> {
         let ended = self.process.stop(grace);
         if !ended.as_ref().is_ok_and(|ended| !ended.killed)
@@ -338,8 +338,8 @@ impl Instance {
         self.container.as_deref()
     }
 
-    /// TCP's congestion control in its network namespace; `None` where it has this machine's network, or the kernel
-    /// does not say.
+    /// TCP's congestion control in its network namespace; `None` if it uses this machine's network, or the kernel does
+    /// not report it.
     pub fn congestion_control(&self) -> Option<&str> {
         self.control.as_deref()
     }
@@ -375,7 +375,7 @@ fn first_inside(pid: u32) -> Option<u32> {
     children(pid)?.into_iter().find(|child| space(&child.to_string()).is_some_and(|other| other != own))
 }
 
-/// The children of the first thread of process `pid`; `None` where it has ended. Source: `proc_pid_task(5)`.
+/// The children of the first thread of process `pid`; `None` if it has ended. Source: `proc_pid_task(5)`.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Some(text.split_whitespace().filter_map(|child| child.parse().ok()).collect())

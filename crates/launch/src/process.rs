@@ -27,7 +27,7 @@ pub(crate) const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
 
 const NOT_FOUND_HINT: &str = "check the path, or that its folder is in PATH";
 
-/// A process that was started here. Dropping it kills it and what is left of its process group.
+/// A process started here. Dropping it kills its whole process group.
 pub struct Process {
     spec: Spec,
     child: Child,
@@ -98,7 +98,7 @@ impl Process {
         }
     }
 
-    /// What it was started as.
+    /// The specification that it was started with.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -113,7 +113,7 @@ impl Process {
         matches!(self.poll_end(Duration::ZERO), Ok(None))
     }
 
-    /// The last lines that it wrote to standard error; all of them where it has ended.
+    /// The last lines that it wrote to standard error; complete once it has ended.
     pub fn stderr_tail(&self) -> Vec<String> {
         match self.status {
             Some(_) => self.stderr.tail_at_end(LAST_WORDS_WAIT),
@@ -166,7 +166,7 @@ impl Process {
     /// Asks it to end, by SIGTERM or the signal of its [`Spec`], and returns at once.
     pub fn terminate(&mut self) {
         if self.status.is_none() {
-            // It may have ended meanwhile, which is what was wanted.
+            // It may already have ended, which is fine.
             let signal = match self.spec.stop {
                 StopSignal::Term => Signal::TERM,
                 StopSignal::Int => Signal::INT,
@@ -195,14 +195,14 @@ impl Process {
     }
 
     fn kill(&mut self) -> Result<ExitStatus, Error> {
-        // Cannot hit another process: as long as it is not reaped, its id and its group's are not reused.
+        // Cannot hit another process: until it is reaped, its id and its group's are not reused.
         if self.status.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
         self.wait(KILL_WAIT)
     }
 
-    /// Its exit status, waiting up to `within` for it. Whatever is left of its group is killed before it is reaped.
+    /// Its exit status, waiting up to `within` for it. The rest of its group is killed before it is reaped.
     pub(crate) fn poll_end(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
         if self.status.is_none() && self.has_ended(within).map_err(|e| self.os("cannot wait for it", e))? {
             let _ = kill_process_group(self.pid, Signal::KILL);
@@ -239,7 +239,7 @@ impl Drop for Process {
     }
 }
 
-/// The pipe that is its standard input, where it asks for one. It belongs to its account, which may open it by its name then:
+/// The pipe for its standard input, if it asks for one. Owned by its account, so that it can open the pipe by name:
 /// `/dev/stdin`.
 fn input(spec: &Spec) -> io::Result<Option<(PipeReader, PipeWriter)>> {
     if !spec.input {

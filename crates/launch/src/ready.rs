@@ -7,13 +7,13 @@ use crate::listeners::{Owner, owner};
 use crate::process::LAST_WORDS_WAIT;
 use crate::{Error, Process};
 
-/// How often a server that is starting is asked again: well under the time that any takes to start.
+/// Interval between readiness checks of a starting server: well below any server's start-up time.
 const POLL: Duration = Duration::from_millis(2);
 /// How often the end of a process is checked for while its output stays open, as a child of its own may hold it.
 const LOOK: Duration = Duration::from_millis(20);
 /// Limit for a process that keeps writing to standard error, as a multiple of the wait for a silent one.
 const PATIENCE: u32 = 5;
-/// What a connection over loopback may take before it counts as refused.
+/// Time limit for a connection over loopback; after it the connection counts as refused.
 const CONNECT_WAIT: Duration = Duration::from_millis(500);
 
 impl Process {
@@ -37,7 +37,7 @@ impl Process {
                     let closed = end == Next::Closed;
                     let patience = if closed { left } else { Duration::ZERO };
                     if let Some(status) = self.poll_end(patience)? {
-                        // What it said last may have come between the two looks.
+                        // Its last line may have come between the two checks.
                         let last = self.stdout.tail_at_end(LAST_WORDS_WAIT);
                         if let Some(line) = last.into_iter().find(|line| line.starts_with(prefix)) {
                             return Ok(line);
@@ -84,7 +84,7 @@ impl Process {
             match found {
                 Ok(Owner::Itself) => return Ok(()),
                 Ok(Owner::Both) => return Err(self.port_taken(address)),
-                // It may yet say itself that it cannot have the port; what has just ended cannot be read.
+                // It may still report itself that the port is taken; a process that has just ended cannot be read.
                 Ok(Owner::Another | Owner::None) | Err(_) => {}
             }
             if Instant::now() >= deadline {

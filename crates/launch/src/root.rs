@@ -1,7 +1,7 @@
-//! The files that a container sees: one program and the libraries that it needs, and nothing else.
+//! The files visible in a container: one program and the libraries that it needs, nothing more.
 //!
-//! They are copies of this machine's own, so that the same binary runs in every form, and no registry of images is
-//! asked for anything.
+//! They are copies of this machine's own files, so that the same binary runs in every form and no image registry is
+//! needed.
 
 use std::fs;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) fn make(root: &Path, programs: &[&Path]) -> Result<(), Error> {
             copy(file, root).map_err(os(writing))?;
         }
     }
-    // Whatever this process's mask of permissions is, another account runs the program.
+    // Another account runs the program, so do not depend on this process's umask.
     open(root).map_err(os(writing))
 }
 
@@ -65,7 +65,7 @@ fn of_ldd(said: &str) -> Vec<PathBuf> {
     said.lines().filter_map(file).collect()
 }
 
-/// Copies a file to the same path under `root`; a link becomes what it points to.
+/// Copies a file to the same path under `root`; a link becomes a copy of its target.
 fn copy(file: &Path, root: &Path) -> io::Result<()> {
     let to = inside(root, file);
     if let Some(folder) = to.parent() {

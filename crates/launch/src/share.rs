@@ -1,11 +1,11 @@
-//! What each of several instances gets of threads and processors.
+//! Each instance's share of threads and processors.
 
 /// Part `number` of `whole`, divided as evenly as possible; the first parts take the remainder.
 pub fn part(whole: usize, number: usize, parts: usize) -> usize {
     whole / parts + usize::from(number < whole % parts)
 }
 
-/// The processors of instance `number`: its own where there are enough, else one that others have, too.
+/// The processors of instance `number`: exclusive if there are enough, otherwise a shared one.
 pub fn part_of_cpus(cpus: &[usize], number: usize, instances: usize) -> Vec<usize> {
     if cpus.is_empty() {
         return Vec::new();

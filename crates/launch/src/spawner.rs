@@ -25,10 +25,10 @@ struct Job {
     answer: Sender<io::Result<Child>>,
 }
 
-/// Starts `command` confined to `cpus`, in the network namespace at `net` where one is given, to be killed by the
-/// kernel when this process dies.
+/// Starts `command` confined to `cpus`, in the network namespace at `net` if given, to be killed by the kernel when
+/// this process dies.
 ///
-/// Errors: those of `Command::spawn`; `EINVAL` where not all `cpus` are available; what `setns(2)` says.
+/// Errors: those of `Command::spawn`; `EINVAL` where not all `cpus` are available; errors of `setns(2)`.
 /// Bounds: covers the child, not what the child starts in turn. A set-user-ID program, or one that changes its
 /// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
 pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> io::Result<Child> {
@@ -50,7 +50,7 @@ pub fn spawn_bound(command: Command) -> io::Result<Child> {
     spawn(command, sched_getaffinity(None)?, None)
 }
 
-/// What the child does between fork and exec.
+/// Runs in the child between fork and exec.
 ///
 /// Order matters: the death signal first, then the check that the parent did not die before it was set.
 fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {

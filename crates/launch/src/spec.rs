@@ -35,9 +35,9 @@ pub struct Spec {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that are set beside the inherited environment.
+    /// Variables added to the inherited environment.
     pub env: Vec<(String, String)>,
-    /// The processors that it may run on; `None` leaves it those of the calling thread.
+    /// The processors that it may run on; `None` keeps the calling thread's.
     pub cpus: Option<Vec<usize>>,
     /// The account that it runs under; `None` leaves it the caller's. Only root can choose.
     pub user: Option<User>,
@@ -87,7 +87,7 @@ impl Spec {
         self
     }
 
-    /// Its processors as containers take them, `0,3`; `None` where it has the caller's.
+    /// Its processors in the containers' format, `0,3`; `None` if it keeps the caller's.
     pub(crate) fn cpu_list(&self) -> Option<String> {
         let cpus = self.cpus.as_ref()?;
         Some(cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))

@@ -17,12 +17,12 @@ pub fn spec<A: Into<String>>(exe: &Path, args: impl IntoIterator<Item = A>) -> S
     Spec::new("sphinx", exe).args(before.iter().copied()).args(args)
 }
 
-/// Waits up to `within` for Sphinx to accept connections; returns where it does.
+/// Waits up to `within` for Sphinx to accept connections; returns its address.
 ///
-/// As it says itself where it listens, it can be started on port 0 and never meets a port that is taken.
+/// Sphinx prints its address, so it can be started on port 0 and never meets a port that is taken.
 pub fn await_ready(process: &mut Process, within: Duration) -> Result<SocketAddr, Error> {
     let line = process.await_line(READY, within)?;
-    // Whatever follows the address is for people.
+    // The text after the address is for people.
     let address = line[READY.len()..].split_whitespace().next().and_then(|word| word.parse().ok());
     address.ok_or(Error::Unexpected {
         name: process.spec().name.clone(),

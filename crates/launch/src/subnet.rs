@@ -16,11 +16,10 @@ pub struct Subnet {
 pub(crate) const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
 
 impl Subnet {
-    /// Range number `n` of this one, counted around, of those with room for `hosts` machines beside the bridge; `None` where it
-    /// has no such room.
+    /// The `n`-th subrange, modulo their number, with room for `hosts` machines and the bridge; `None` if the range is
+    /// too small.
     ///
-    /// Shape: one host gets a /30, of which the first address is the range's, the second the bridge's and the last all
-    /// machines'.
+    /// Shape: one host gets a /30: first the network address, second the bridge, last the broadcast address.
     pub(crate) fn part(&self, n: u32, hosts: usize) -> Option<Subnet> {
         let size = (hosts as u32 + 3).next_power_of_two();
         let bits = 32 - size.trailing_zeros();

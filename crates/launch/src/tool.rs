@@ -7,16 +7,16 @@ use crate::{Error, Process, Spec, find_program};
 /// How long a tool may take. Source: the slowest, an engine that imports an image of 200 MB, takes some seconds.
 const TOOL_WAIT: Duration = Duration::from_secs(60);
 
-/// Runs `spec` to its end and returns what it printed.
+/// Runs `spec` to its end and returns its output.
 ///
-/// Errors: there is no such program, with `package` as what to install; or it failed, with its last words.
+/// Errors: the program is missing, with a hint to install `package`; or it failed, with its last words.
 pub(crate) fn run(spec: Spec, package: &str) -> Result<String, Error> {
     run_within(spec, package, TOOL_WAIT)
 }
 
 /// The same for what may take longer.
 pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<String, Error> {
-    // A tool says what it found, and each line of it counts.
+    // Every line of a tool's output counts.
     let mut process = start(Spec { lines: usize::MAX, ..spec }, package)?;
     process.wait_success(within)?;
     let lines: Vec<String> = std::iter::from_fn(|| process.next_line(within)).collect();
@@ -33,7 +33,7 @@ pub(crate) fn start(spec: Spec, package: &str) -> Result<Process, Error> {
     Process::spawn(spec)
 }
 
-/// The error that there is no `program`.
+/// The error for a missing `program`.
 pub(crate) fn lacking(name: &str, program: &str, package: &str) -> Error {
     let hint = format!("install it (`apt-get install {package}`), or choose another --form");
     Error::NotFound { name: name.into(), program: program.into(), hint }

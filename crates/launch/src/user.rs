@@ -13,9 +13,9 @@ pub struct User {
 }
 
 impl User {
-    /// The unprivileged account, `nobody`, where this process can change to it.
+    /// The unprivileged account, `nobody`, if this process can change to it.
     ///
-    /// `None` where there is no such account or the user namespace (a rootless container's) does not hold it.
+    /// `None` if the account does not exist or the user namespace (of a rootless container) does not hold it.
     pub fn nobody() -> Option<User> {
         let read = |path: &str| fs::read_to_string(Path::new(path)).unwrap_or_default();
         let user = in_passwd(&read("/etc/passwd"), "nobody")?;

@@ -13,8 +13,8 @@ use crate::{Error, Spec};
 
 /// The package that has `dpkg-query`.
 const DPKG: &str = "dpkg";
-/// What sets packages up and starts services on a machine, and has nothing to do in an image: it ends the search for what is
-/// depended on.
+/// Packages that install software or start services on a machine, useless in an image: dependencies are not followed
+/// through them.
 const SET_UP: [&str; 9] = [
     "adduser",
     "debconf",
@@ -88,7 +88,7 @@ impl ImageRoot {
         Ok(())
     }
 
-    /// Copies one file as it is: what a link leads to is a file of a package, too.
+    /// Copies one file unchanged; the target of a link is a packaged file too.
     fn of_package(&self, path: &Path) -> io::Result<()> {
         // What dpkg lists may have been removed by its administrator.
         let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
@@ -144,7 +144,7 @@ fn is_read(path: &str) -> bool {
         && !NOT_READ.iter().any(|folder| Path::new(path).starts_with(folder))
 }
 
-/// What is installed here.
+/// The installed packages.
 struct Installed {
     /// Of each package the groups of which it needs one package.
     needs: BTreeMap<String, Vec<Vec<String>>>,
@@ -153,7 +153,7 @@ struct Installed {
 }
 
 impl Installed {
-    /// Lines of name, status, what it provides, and what it depends on.
+    /// Parses lines of name, status, provided names and dependencies.
     fn read(said: &str) -> Installed {
         let (mut needs, mut provided) = (BTreeMap::new(), BTreeMap::new());
         for line in said.lines() {
@@ -169,7 +169,7 @@ impl Installed {
         Installed { needs, provided }
     }
 
-    /// The package that `name` means; `None` where none is installed.
+    /// The package that `name` means; `None` if not installed.
     fn known(&self, name: &str) -> Option<&str> {
         let own = self.needs.get_key_value(name).map(|(name, _)| name);
         own.or_else(|| self.provided.get(name)).map(String::as_str)

@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 /// How long the daemon may take to start, and to end.
 const WITHIN: Duration = Duration::from_secs(60);
-/// How often it is asked whether it is ready.
+/// Interval between readiness checks.
 const LOOK: Duration = Duration::from_millis(100);
 /// Gives the daemon a `/run` of its own, in which containerd leaves folders, and keeps its mounts from the machine.
 const APART: &str = "mount -t tmpfs none /run && exec \"$@\"";
 
-/// A daemon with its own socket, images and control group, without a bridge and without rules of a firewall, so that it
-/// changes nothing of the machine's network. Dropping it ends it and removes what it made.
+/// A daemon with its own socket, images and control group, without a bridge or firewall rules, so that the machine's
+/// network stays unchanged. Dropping it ends it and removes everything it made.
 pub(crate) struct Docker {
     process: Option<Process>,
     folder: TempDir,
@@ -23,7 +23,7 @@ pub(crate) struct Docker {
 }
 
 impl Docker {
-    /// Starts one and waits until it answers. `None`, and says why, where there can be none.
+    /// Starts one and waits until it answers. Prints the reason and returns `None` if unavailable.
     pub(crate) fn start() -> Option<Docker> {
         let absent = ["dockerd", "docker"].into_iter().find(|program| find_program(program).is_none());
         if let Some(program) = absent {
@@ -59,13 +59,13 @@ impl Docker {
         Some(docker)
     }
 
-    /// What the variable `DOCKER_HOST` is to be.
+    /// Value for the variable `DOCKER_HOST`.
     pub(crate) fn host(&self) -> String {
         format!("unix://{}", self.folder.path().join("socket").display())
     }
 }
 
-/// What `docker words…` prints about the daemon at `host`; nothing where it fails.
+/// Output of `docker words…` from the daemon at `host`; empty if it fails.
 pub(crate) fn said(host: &str, words: &[&str]) -> String {
     let output = Command::new("docker").env("DOCKER_HOST", host).args(words).output();
     let output = output.ok().filter(|output| output.status.success());

@@ -23,14 +23,14 @@ fn role_of_the_parent() {
     let instances: Vec<Instance> =
         (0..forms.len()).map(|place| start(&memcached, &places, place).0).collect();
     let pids: Vec<String> = instances.iter().map(|instance| instance.pid().to_string()).collect();
-    // The harness prints what it says itself on the same line before.
+    // The harness prints its own text earlier on the same line.
     println!("\nserves {} {}", places.names().join(","), pids.join(","));
     thread::sleep(LONG);
     panic!("the parent was not killed");
 }
 
-/// A parent with a server in each of these forms, the names of what it made, and the servers' processes; `None` where a
-/// form is unavailable.
+/// A parent with a server in each of these forms, the names of everything it made, and the servers' processes; `None`
+/// if a form is unavailable.
 fn parent(forms: &[Form], docker: Option<&str>) -> Option<(Process, Vec<String>, Vec<u32>)> {
     let test = env::current_exe().unwrap();
     let args = ["--exact", "end::role_of_the_parent", "--nocapture"];
@@ -42,7 +42,7 @@ fn parent(forms: &[Form], docker: Option<&str>) -> Option<(Process, Vec<String>,
     let mut parent = Process::spawn(spec).unwrap();
     loop {
         let line = parent.next_line(LONG).expect("the parent says something");
-        // It may stand behind what the harness says.
+        // It may follow the harness's own text.
         if let Some(at) = line.find("skipped: ") {
             println!("{}", &line[at..]);
             return None;
@@ -62,7 +62,7 @@ fn kill(pid: u32) {
 fn killed(forms: &[Form], docker: Option<&str>) {
     let Some((parent, names, servers)) = parent(forms, docker) else { return };
     assert!(names.iter().all(|name| !traces::of(name, docker).is_empty()));
-    // Only the parent itself: its group is what a Drop would kill.
+    // Only the parent itself: killing its group is the job of Drop.
     kill(parent.pid());
     names.iter().for_each(|name| traces::await_none(name, docker));
     let is_left = |(pid, line): &(u32, String)| servers.contains(pid) && line.contains("memcached");
@@ -106,7 +106,7 @@ fn what_a_killed_guardian_leaves_is_removed_by_the_next() {
         let guardians: Vec<u32> = guardians.map(|(pid, _)| pid).collect();
         assert!(!guardians.is_empty());
         guardians.into_iter().for_each(kill);
-        // Looked at while its owner lives: afterwards another test that runs beside may be the next, and remove it.
+        // Checked while its owner lives: afterwards a concurrent test may remove it first.
         assert!(!traces::of(name, None).is_empty(), "{form}: there is something to remove");
         kill(parent.pid());
         parent.wait(LONG).unwrap();

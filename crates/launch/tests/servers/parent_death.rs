@@ -21,7 +21,7 @@ fn role_of_the_parent() {
     let mut spec = Spec::new("child", "sleep").arg("600");
     spec.user = User::nobody().filter(|_| user == "nobody");
     let child = thread::spawn(|| Process::spawn(spec).unwrap()).join().unwrap();
-    // The harness prints what it says itself on the same line before.
+    // The harness prints its own text earlier on the same line.
     println!("\nchild {}", child.pid());
     thread::sleep(LONG);
     panic!("the parent was not killed");

@@ -16,7 +16,7 @@ use crate::{tenant, traces};
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 const PORT: u16 = 11211;
 
-/// memcached and places of these forms for it; `None`, and says why, where one is unavailable here.
+/// memcached and places of these forms for it; prints the reason and returns `None` if one is unavailable here.
 pub(crate) fn places(forms: &[Form]) -> Option<(Memcached, Places)> {
     let skip = |why: String| println!("skipped: {why}");
     if !User::is_root() {
@@ -39,7 +39,7 @@ fn place(form: Form, program: &Path) -> Place<'_> {
     Place { form, program, image: None }
 }
 
-/// Starts memcached in a place, pinned to the last processor, and returns where it answers.
+/// Starts memcached in a place, pinned to the last processor, and returns its address.
 pub(crate) fn start(memcached: &Memcached, places: &Places, place: usize) -> (Instance, SocketAddr) {
     let options = Options {
         threads: 1,
@@ -81,7 +81,7 @@ fn namespace(pid: &str, kind: &str) -> String {
     fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap().display().to_string()
 }
 
-/// TCP's congestion control where process `pid` runs: `/proc/sys/net` shows each process that of its own namespace.
+/// TCP's congestion control of process `pid`: `/proc/sys/net` shows each process its own namespace.
 fn congestion_control(pid: u32) -> String {
     let words = ["--target", &pid.to_string(), "--net", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"];
     let output = Command::new("nsenter").args(words).output().unwrap();
@@ -94,7 +94,7 @@ fn groups(pid: u32) -> Vec<String> {
     text.lines().map(|line| line.splitn(3, ':').last().unwrap().to_owned()).collect()
 }
 
-/// Not a test by itself: what those of each form run as a tenant.
+/// Not a test by itself: the role that the tests of each form run as a tenant.
 #[test]
 fn role_of_one_that_serves() {
     let Some(form) = tenant::form() else { return };
@@ -107,7 +107,7 @@ fn role_of_one_that_serves() {
     let own_groups = groups(std::process::id());
     for (instance, address) in [(&one, at_one), (&other, at_other)] {
         assert_eq!(ask(address, "version"), format!("VERSION {}", memcached.version));
-        // The same program with the same rights on the same processor, whatever it runs in.
+        // The same program with the same rights on the same processor, in every form.
         let pid = instance.pid();
         let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
         assert_eq!(comm.trim(), "memcached");
@@ -134,7 +134,7 @@ fn role_of_one_that_serves() {
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     let (mut one, at) = start(&memcached, &places, 0);
     assert_eq!((at, ask(at, "version")), (at_one, format!("VERSION {}", memcached.version)));
-    // One that does not end: what an engine runs is no child of what was started here.
+    // A container that does not end by itself: a process run by an engine is not our child.
     if form.has_images() {
         let pid = one.pid();
         let frozen = Command::new("kill").args(["-s", "STOP", &pid.to_string()]).status().unwrap();
@@ -176,7 +176,7 @@ fn in_docker() {
     serves(Form::Docker);
 }
 
-/// Not a test by itself: what the next runs in each form.
+/// Not a test by itself: the role that the next test runs in each form.
 #[test]
 fn role_of_one_that_cannot_start() {
     let Some(form) = tenant::form() else { return };

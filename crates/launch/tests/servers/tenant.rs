@@ -1,5 +1,5 @@
-//! A process that has the folders of engines to itself, so that what is found in them afterwards is its own doing,
-//! whatever other tests and programs do meanwhile.
+//! A process that has the engines' folders to itself, so that every file found there afterwards is its own, regardless
+//! of concurrent tests and programs.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,7 +19,7 @@ const SHARED: [&str; 6] =
 /// What engines make once for all containers, and keep: LXC's locks, and runc's root, which stays empty.
 const KEPT: [&str; 3] = ["/run/lxc", "/run/runc", "/run/lock"];
 
-/// The form of this process, where it is a tenant.
+/// The form of this process, if it is a tenant.
 pub(crate) fn form() -> Option<Form> {
     env::var(ROLE).ok().map(|form| form.parse().unwrap())
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(form: Form, role: &str) {
     }
     let mut process = Process::spawn(spec).unwrap();
     while let Some(line) = process.next_line(LONG) {
-        // It may follow what the harness says on the same line.
+        // It may follow the harness's own text on the same line.
         if let Some(at) = line.find("skipped: ") {
             println!("{}", &line[at..]);
         }
@@ -65,7 +65,7 @@ pub(crate) fn run(form: Form, role: &str) {
     process.wait_success(LONG).unwrap();
 }
 
-/// What lies in the folders that a tenant has to itself, but for what engines keep.
+/// The files in the tenant's private folders, except those that engines keep.
 pub(crate) fn files() -> BTreeSet<String> {
     let temporary = env::temp_dir().display().to_string();
     let folders = SHARED.iter().map(|folder| (*folder).to_owned()).chain([temporary]);

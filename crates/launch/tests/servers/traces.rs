@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::docker;
 
-/// Whatever on this machine bears `name`: processes, interfaces, mounts, control groups, namespaces, folders, containers
-/// and images, the latter two of the daemon of docker at this address.
+/// Everything on this machine that bears `name`: processes, interfaces, mounts, control groups, namespaces, folders,
+/// containers and images. The latter two come from the docker daemon at this address.
 pub(crate) fn of(name: &str, docker: Option<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut look = |kind: &str, text: &str| {
@@ -32,7 +32,7 @@ pub(crate) fn of(name: &str, docker: Option<&str>) -> BTreeSet<String> {
     found
 }
 
-/// Files and folders where engines and this program keep what they have to.
+/// Files and folders kept by engines and this program.
 fn files() -> String {
     let temporary = std::env::temp_dir();
     let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
