@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Folders that are no part of what runs: tests, and what the packages of others are fetched by.
+/// Folders that are not deployed: tests, and the tools that fetch third-party packages.
 const APART: [&str; 2] = ["tests", "player"];
 /// The same at any depth.
 const ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];

@@ -1,4 +1,4 @@
-//! Programs of an application made from source, by its scripts, each stamped with what it was made of.
+//! Builds an application's programs from source with its scripts; each build is stamped with its sources.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,14 +23,14 @@ const LOGS: &str = ".logs";
 /// Source: the hierarchy of file systems, FHS 3.0 §5.5.
 const SYSTEM_CACHE: &str = "/var/cache/taillight";
 
-/// What came of a build.
+/// Result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It had been made of the same sources before.
     There,
     /// It was made.
     Made(Duration),
-    /// Programs are missing: what the script said of them.
+    /// Programs are missing; output of the script.
     Missing(Vec<String>),
     /// The script failed.
     Failed {
@@ -41,8 +41,8 @@ pub enum Outcome {
     },
 }
 
-/// Where what is made for the application `name` is kept: programs and data that services read under their own accounts. In
-/// the folder of [`crate::cache_folder`]; for root in `/var/cache/taillight`, as other accounts may not enter root's home.
+/// Folder for files made for the application `name`: programs and data that services read under their own accounts.
+/// Lies in [`crate::cache_folder`]; for root in `/var/cache/taillight`, as other accounts may not enter root's home.
 pub fn made_folder(name: &str) -> PathBuf {
     let is_named = ["TAILLIGHT_CACHE", "XDG_CACHE_HOME"].iter().any(|one| std::env::var_os(one).is_some());
     let folder = if User::is_root() && !is_named { SYSTEM_CACHE.into() } else { seed::cache_folder() };
@@ -57,8 +57,8 @@ impl App {
         made_folder(self.made_as()).join(self.folder.as_ref().map_or_else(|| "out".to_owned(), of))
     }
 
-    /// Runs `build` for `out`, unless it was made of the same sources; `tell` is told the last line that it printed, and what
-    /// it returns is whether to go on. One process at a time does so.
+    /// Runs `build` for `out` unless its sources are unchanged. `tell` receives the last printed line and returns
+    /// whether to go on. Only one process at a time builds.
     ///
     /// Errors: the folder cannot be written to, the script cannot be started, or it was stopped.
     pub fn build(
@@ -67,7 +67,7 @@ impl App {
         out: &Path,
         tell: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Outcome, Error> {
-        // What it makes may be written by others, later.
+        // Other accounts may write to the results later.
         if !self.has_file(&build.script) {
             return Ok(Outcome::Missing(vec![format!(
                 "there is no {} beside the description",

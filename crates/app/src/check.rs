@@ -1,4 +1,4 @@
-//! Reads a description and finds what is wrong with it before anything is started.
+//! Reads a description and reports its mistakes before anything is started.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::files::Files;
 use crate::settings::Values;
 use crate::{Error, deploy, kinds, plan, registry, template};
 
-/// Names of templates: what is looked at when a template is compiled.
+/// Rule for template names, checked when a template is compiled.
 const NAME: &str = "letters, digits and hyphens, a letter first";
 
-/// What stands for the name of a service in that of its program, which a kind has for all of its services.
+/// Placeholder for the service's name in a kind's program name.
 const OWN_NAME: &str = "{{ service }}";
 
-/// The application that the text of `file` describes. Its name is that of its folder.
+/// Parses the text of `file`, which describes the application `name`, named after its folder.
 ///
 /// Errors: the first mistake, with its file and place and the nearest key.
 pub(crate) fn read(file: &str, name: &str, text: &str, files: Files) -> Result<App, Error> {
@@ -288,7 +288,7 @@ pub(crate) fn near(name: &str, all: &[&str]) -> String {
     }
 }
 
-/// The nearest of `all` to `name`, where one is near enough to be a typing error.
+/// The nearest of `all` to `name`, if near enough to be a typing error.
 pub(crate) fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
     all.min_by_key(distance).filter(|near| distance(near) <= 1 + name.len() / 3)

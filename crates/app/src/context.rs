@@ -1,4 +1,4 @@
-//! What the templates of an instance see.
+//! Variables visible in an instance's templates.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -190,7 +190,7 @@ impl Running {
             let peers = instances.iter().enumerate().map(of).collect();
             Some((name, peers))
         };
-        // Of what the settings leave out there are none, so that a template can ask for them.
+        // Services left out by the settings have an empty list, so that templates can test for them.
         let left_out = self.plan.app().services.iter().filter(|service| self.plan.leaves_out(&service.name));
         let left_out = left_out.map(|service| (service.name.clone(), Vec::new()));
         left_out.chain(self.listening().into_iter().filter_map(of)).collect()

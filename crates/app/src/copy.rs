@@ -1,4 +1,4 @@
-//! Folders of data copied: to where they are kept, and back.
+//! Copies folders of data to the cache and back.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use launch::User;
 use rustix::fs::ioctl_ficlone;
 
-/// Makes `to` a copy of `from` that belongs to `user`, in place of what is there.
+/// Replaces `to` by a copy of `from` owned by `user`.
 pub(crate) fn again(from: &Path, to: &Path, user: Option<&User>) -> io::Result<()> {
     remove(to)?;
     folder(from, to, &mut |path, _| user.map_or(Ok(()), |user| chown(path, Some(user.uid), Some(user.gid))))
@@ -27,7 +27,7 @@ pub(crate) fn kept(from: &Path, to: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Removes a folder with all that is in it, where it is there.
+/// Removes a folder and its content, if it exists.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -35,7 +35,7 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder; `done` is told of each file and folder, with its bytes, once its content is there.
+/// Copies a folder; `done` is called for each file and folder, with its bytes, once the content is written.
 fn folder(from: &Path, to: &Path, done: &mut dyn FnMut(&Path, u64) -> io::Result<()>) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -47,7 +47,7 @@ fn folder(from: &Path, to: &Path, done: &mut dyn FnMut(&Path, u64) -> io::Result
         } else if kind.is_file() {
             done(&into, file(&found, &into)?)?;
         }
-        // Sockets and links are nothing that a server keeps data in.
+        // Servers keep no data in sockets or links.
     }
     fs::set_permissions(to, fs::metadata(from)?.permissions())?;
     done(to, 0)
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(fs::read(to.join("large")).unwrap(), vec![7; 300_000]);
         assert_eq!((mode(&to.join("a")), mode(&to.join("large"))), (0o700, 0o660));
         assert!(!to.join("of before").exists());
-        // What is changed in one is not in the other.
+        // Changes to one copy do not affect the other.
         fs::write(to.join("a/b/c"), "changed").unwrap();
         assert_eq!(fs::read_to_string(kept_in.join("a/b/c")).unwrap(), "text");
     }

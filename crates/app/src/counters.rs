@@ -48,7 +48,7 @@ pub(crate) fn got(address: SocketAddr, path: &str) -> Result<String, String> {
     }
 }
 
-/// What a program prints until it ends.
+/// Output of a program that runs to its end.
 pub(crate) fn printed(spec: Spec) -> Result<String, String> {
     let mut process = Process::spawn(spec).map_err(|e| e.to_string())?;
     process.wait_success(WAIT).map_err(|e| e.to_string())?;
@@ -60,7 +60,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The counters in an answer. What is not a number is left out.
+/// The counters in an answer, without values that are not numbers.
 pub(crate) fn read(answer: &str, patterns: &[String]) -> Result<BTreeMap<String, f64>, String> {
     let mut counters = BTreeMap::new();
     if patterns.is_empty() {

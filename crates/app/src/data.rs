@@ -1,4 +1,4 @@
-//! What a running application holds and counts: its stores and its counters.
+//! State of a running application: its stores and its counters.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ impl Running {
         Seat { service, found: &started.found, placement: whole.of_instance(number), number, folder }
     }
 
-    /// The seat of the first instance on this machine, and where that listens.
+    /// The seat of the first instance on this machine, and its addresses.
     pub(crate) fn first_seat(&self) -> Option<(Seat<'_>, &[Address])> {
         let started = self.here().next()?;
         Some((self.seat(started, 0), started.addresses.first()?))
@@ -55,7 +55,7 @@ impl Running {
         Ok(())
     }
 
-    /// The counters of the service `name`, summed over its instances; `None` where it has none or runs elsewhere.
+    /// The counters of the service `name`, summed over its instances; `None` if it has none or runs elsewhere.
     ///
     /// Errors: one does not answer, or not as described.
     pub fn counters(&self, name: &str) -> Result<Option<BTreeMap<String, f64>>, Error> {

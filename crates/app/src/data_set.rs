@@ -22,9 +22,9 @@ impl Plan {
         self.data.clone().or_else(made)
     }
 
-    /// Makes the data set, unless it is there; `tell` is told the last line that its script printed.
+    /// Makes the data set unless it exists; `tell` receives the last line printed by its script.
     ///
-    /// Errors: it cannot be made, with the last lines of its script; it was stopped. Nothing is half-made then.
+    /// Errors: it cannot be made, with the last lines of its script; it was stopped. No partial data set remains.
     pub fn make_data_set(&self, tell: Tell<'_>) -> Result<Option<PathBuf>, Error> {
         let error = |problem: String| Error::DataSet { app: self.app().name.clone(), problem };
         let Some(data) = &self.app().data else { return Ok(None) };
@@ -47,7 +47,7 @@ impl Plan {
         fs::create_dir_all(home).map_err(|e| io(home, e))?;
         let lock = folder.with_extension("lock");
         let _locked = seed::locked(&lock, tell).map_err(|e| io(&lock, e))?.ok_or(Error::Stopped)?;
-        // Another process may have made it meanwhile.
+        // Another process may have made it while we waited.
         if folder.join(&data.whole).exists() {
             return Ok(Some(folder));
         }
@@ -113,7 +113,7 @@ impl Plan {
         Ok(files)
     }
 
-    /// What the data set follows from, as a hash: its script with all beside it, and its arguments.
+    /// Hash of the data set's inputs: its script with the files in the same folder, and its arguments.
     pub(crate) fn data_key(&self, data: &DataSet) -> Result<String, String> {
         let app: &App = self.app();
         let folder =
@@ -128,13 +128,13 @@ impl Plan {
         Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(text.as_bytes()))[..16].to_owned())
     }
 
-    /// The hash of what marks the data set in `folder` as whole; 0 where nothing does.
+    /// The hash of the marker that says that the data set in `folder` is complete; 0 without a marker.
     pub(crate) fn data_hash(&self, folder: &Path) -> u128 {
         let whole = self.app().data.as_ref().map_or("", |data| &data.whole);
         fs::read(folder.join(whole)).map(|bytes| xxhash_rust::xxh3::xxh3_128(&bytes)).unwrap_or_default()
     }
 
-    /// The data set in the words of who asked for it: its folder where they named one, or else the arguments of its script.
+    /// Description of the data set for messages: the folder that the user named, or else the arguments of its script.
     pub(crate) fn data_told(&self) -> String {
         let args = || self.data_args(self.app().data.as_ref()?).ok();
         match &self.data {

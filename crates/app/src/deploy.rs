@@ -31,11 +31,11 @@ use launch::Form;
 use crate::secret::Secret;
 use crate::{Error, Plan, reach};
 
-/// What stands for the secret in files that are written here; what prepares a pod replaces it.
+/// Placeholder for the secret in written files; the preparation of a pod replaces it.
 const SECRET: &str = "@taillight-secret@";
 /// The version of the images, which is that of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The account that everything runs under. Source: `nobody` of Debian, which the data of databases belong to as well.
+/// The account of all containers. Source: `nobody` of Debian, which also owns the data of databases.
 const ACCOUNT: u64 = 65_534;
 
 /// Where things lie in a container.

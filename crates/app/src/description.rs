@@ -20,9 +20,9 @@ use crate::settings::Setting;
 /// An application: its services, and which workload speaks to which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
-    /// Its name, which is that of its folder and what `--target` takes.
+    /// Its name: the name of its folder and the value for `--target`.
     pub name: String,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: String,
     /// The application that it is like, whose programs and data it has.
     pub like: Option<String>,
@@ -30,13 +30,13 @@ pub struct App {
     pub entrances: Vec<Entrance>,
     /// Its services.
     pub services: Vec<Service>,
-    /// What belongs to it and is no service that is started.
+    /// Parts of the application that are not started as services.
     pub members: Vec<Member>,
     /// What holds its data.
     pub stores: Vec<Store>,
     /// What keeps data in memory before the stores.
     pub caches: Vec<Cache>,
-    /// What a user may choose of the whole: all services see it.
+    /// Settings of the whole application, visible to all services.
     pub settings: Vec<Setting>,
     /// How its programs are made from source.
     pub builds: Vec<Build>,
@@ -64,7 +64,7 @@ pub struct Entrance {
     pub listen: Option<String>,
 }
 
-/// What is sent to an entrance.
+/// Kind of requests that an entrance answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -99,22 +99,22 @@ impl Workload {
 pub struct Service {
     /// Its name within the application.
     pub name: String,
-    /// The kind whose keys it has, beside its own.
+    /// The kind whose keys it inherits.
     pub kind: Option<String>,
-    /// Its number in the application, by which what it writes about requests names it.
+    /// Its number in the application, which identifies it in its request records.
     pub number: Option<u16>,
     /// The language that it is written in.
     #[serde(default)]
     pub language: String,
-    /// What it does, in half a line.
+    /// Its task, in half a line.
     #[serde(default)]
     pub role: String,
     /// Whether its code is a part of the application.
     #[serde(default)]
     pub written: bool,
-    /// What the interface definition calls it, where it answers calls of methods.
+    /// Its name in the interface definition, if it answers method calls.
     pub interface: Option<String>,
-    /// What it can be asked, in the order of their numbers.
+    /// Its methods, in the order of their numbers.
     #[serde(default)]
     pub methods: Vec<String>,
     /// What is started.
@@ -143,12 +143,12 @@ pub struct Service {
     pub caches: Vec<String>,
     /// Its threads, all instances together, where a user does not choose them for it by name.
     pub threads: Option<usize>,
-    /// Its memory, all instances together, likewise.
+    /// Default memory of all instances together.
     #[serde(default, deserialize_with = "size")]
     pub memory: Option<Bytes>,
-    /// How many instances of it run, likewise.
+    /// Default number of instances.
     pub instances: Option<usize>,
-    /// What it must be given.
+    /// Resources that it must be given.
     #[serde(default)]
     pub needs: Vec<Need>,
     /// Whether each instance gets a folder of its own even without a file in it.
@@ -174,15 +174,15 @@ pub struct Service {
     /// How it is stopped.
     #[serde(default)]
     pub stop: Stop,
-    /// What the kernel calls its threads that serve, where they do not choose their processors themselves: with `pin=on` each
-    /// gets one of its own.
+    /// Kernel name of its serving threads, unless they choose their processors themselves: with `pin=on` each thread
+    /// gets a processor of its own.
     pub workers: Option<String>,
     /// What it counts.
     pub counters: Option<Counters>,
     /// What must hold before it is started.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
-    /// What a user may choose.
+    /// Its settings.
     #[serde(default, rename = "setting")]
     pub settings: Vec<Setting>,
     /// Whether a user may give further arguments, and which of them an agent takes.
@@ -199,7 +199,7 @@ pub struct Listen {
     /// TCP, or a socket in the folder of the instance.
     #[serde(default)]
     pub protocol: Protocol,
-    /// Its port where it has all ports to itself. On loopback a free one is chosen.
+    /// Its default port, used if the instance has all ports to itself. On loopback a free port is chosen.
     #[serde(default)]
     pub port: u16,
     /// Whether it takes port 0 and prints the address that it got, on the line that says that it is ready.
@@ -252,13 +252,13 @@ impl Default for Ready {
     }
 }
 
-/// What a written file says of how many requests an instance works on at once.
+/// Where a written file states how many requests an instance processes at once.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Serving {
     /// The path of the file in the folder of the instance.
     pub path: String,
-    /// What stands before the number in its line: `threads=`.
+    /// The text before the number in its line: `threads=`.
     pub line: String,
 }
 
@@ -324,7 +324,7 @@ impl App {
         self.like.as_deref().unwrap_or(&self.name)
     }
 
-    /// The workload that it answers; `None` where it has no entrance for one.
+    /// The workload that it answers; `None` without an entrance.
     pub fn workload(&self) -> Option<Workload> {
         self.entrances.first().map(|entrance| entrance.workload)
     }
@@ -342,7 +342,7 @@ impl App {
         self.services.iter().find(|service| service.name == name)
     }
 
-    /// The service that users reach: that of the first entrance, or without one the last that starts.
+    /// The service that users reach: the first entrance's, or without an entrance the last to start.
     pub fn front(&self) -> Option<&Service> {
         let of_entrance = self.entrance(None).and_then(|entrance| self.service(&entrance.service));
         of_entrance.or_else(|| self.start_order().ok()?.last().copied())
@@ -353,7 +353,7 @@ impl App {
         self.services.iter().any(|service| service.needs.contains(&need))
     }
 
-    /// Where it was read from, for messages.
+    /// Path of its description, for messages.
     pub(crate) fn file(&self) -> String {
         match &self.folder {
             Some(folder) => folder.join("app.toml").display().to_string(),
@@ -369,7 +369,7 @@ impl App {
         service.needs.contains(&Need::Data) || self.stores.iter().any(is_seeded)
     }
 
-    /// The names of the services that `service` speaks to: those that it calls, and those of its stores and caches.
+    /// The names of the services that `service` depends on: the ones it calls and those that run its stores and caches.
     pub fn before<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a String> {
         let stores = self.stores.iter().filter(|store| service.stores.contains(&store.name));
         let caches = self.caches.iter().filter(|cache| service.caches.contains(&cache.name));

@@ -73,7 +73,7 @@ pub type Addresses = BTreeMap<String, Vec<Vec<Address>>>;
 pub trait Machines {
     /// Prepares for these services on the machine of the agent at `agent`; nothing is started yet.
     ///
-    /// Errors: it is unavailable.
+    /// Errors: the machine is unavailable.
     fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String>;
 }
 
@@ -82,20 +82,20 @@ pub trait Elsewhere: Send {
     /// What its machine is called: `b (10.0.0.5:7070)`.
     fn name(&self) -> &str;
 
-    /// Starts the services, or starts them again in the same places; `called` is where those listen that run already.
+    /// Starts or restarts the services in the same places; `called` holds the addresses of services that already run.
     ///
-    /// Errors: why they do not run.
+    /// Errors: the reason why they do not run.
     fn start(&mut self, called: &Addresses) -> Result<Told, String>;
 
     /// Stops them; their places stay. Returns how long that took.
     fn halt(&mut self) -> Result<Duration, String>;
 
-    /// What they have used so far, in the words of the program there.
+    /// Their resource usage so far, in the format of the program there.
     fn usage(&self) -> Result<String, String>;
 
-    /// Has the machine look at them beside a trial; returns what it says.
+    /// Has the machine observe them during a trial; returns its report.
     ///
-    /// Errors: why it does not look, or that it does not answer.
+    /// Errors: the reason why it does not observe, or that it does not answer.
     fn watch(&self, what: &Watch<'_>) -> Result<String, String>;
 
     /// Why one of them ended without being asked to, or the machine was lost; `None` while all run.
@@ -105,22 +105,22 @@ pub trait Elsewhere: Send {
     fn stop(&mut self);
 }
 
-/// What another machine is asked beside a trial. Moments are by this machine's `CLOCK_MONOTONIC`, and texts in the words of
+/// Request to another machine during a trial. Times refer to this machine's `CLOCK_MONOTONIC`; texts have the format of
 /// the program there. Units: ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch<'a> {
     /// To begin to look, by these probes.
     Begin(&'a str),
-    /// What it did in the window.
+    /// Report the host's activity during the window.
     Noise {
         /// When the window opened.
         opened_ns: u64,
         /// Its length.
         window_ns: u64,
     },
-    /// To end; what it saw, laid beside a trial.
+    /// Stop observing, and report the observations for a trial.
     End {
-        /// When the trial's window opened; `None` where that is not known.
+        /// When the trial's window opened; `None` if unknown.
         opened_ns: Option<u64>,
         /// The trial.
         trial: &'a str,
@@ -132,7 +132,7 @@ pub enum Watch<'a> {
 pub struct Told {
     /// Where they listen.
     pub addresses: Addresses,
-    /// What a result records of them, in the words of the program there.
+    /// Their entry in a result, in the format of the program there.
     pub record: String,
     /// How long they took to start, by the clock there.
     pub took: Duration,
@@ -169,7 +169,7 @@ impl Away {
         Ok(self.told.took)
     }
 
-    /// Stops them; where they listened is nothing that others may be told any more.
+    /// Stops them and forgets their addresses, which are no longer valid.
     pub(crate) fn halt(&mut self) -> Result<Duration, Error> {
         self.told.addresses.clear();
         self.link.halt().map_err(|problem| self.error(problem))
@@ -202,16 +202,16 @@ impl Away {
         &self.told
     }
 
-    /// What they have used so far, in the words of the program there.
+    /// Their resource usage so far, in the format of the program there.
     ///
     /// Errors: the machine does not answer.
     pub fn usage(&self) -> Result<String, String> {
         self.link.usage()
     }
 
-    /// Has their machine look at them beside a trial; returns what it says.
+    /// Has their machine observe them during a trial; returns its report.
     ///
-    /// Errors: why it does not look, or that it does not answer.
+    /// Errors: the reason why it does not observe, or that it does not answer.
     pub fn watch(&self, what: &Watch<'_>) -> Result<String, String> {
         self.link.watch(what)
     }

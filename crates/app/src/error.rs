@@ -9,25 +9,25 @@ pub enum Error {
     Description {
         /// Its file.
         file: String,
-        /// The place and what is wrong there.
+        /// The place and the mistake.
         problem: String,
     },
-    /// There is no such application.
+    /// No application has this name.
     #[error("there is no application '{name}'; there are {known}{near}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// What there is.
         known: String,
         /// The nearest, as half a sentence.
         near: String,
     },
-    /// A setting cannot be read, or there is none of the name.
+    /// A setting has an invalid value, or does not exist.
     #[error("{service}: {problem}")]
     Setting {
-        /// The service, or the application where it has only one.
+        /// The service, or the application if it has only one service.
         service: String,
-        /// What was given, what is wrong with it, what to write.
+        /// The given text, the mistake, and the correct form.
         problem: String,
     },
     /// A quantity cannot be read.
@@ -40,7 +40,7 @@ pub enum Error {
         file: String,
         /// The service.
         service: String,
-        /// What the template engine says.
+        /// Message of the template engine.
         problem: String,
     },
     /// A service must be given something.
@@ -56,7 +56,7 @@ pub enum Error {
     Unfit {
         /// The service.
         service: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         problem: String,
     },
     /// Counters or a store did not answer as described.
@@ -77,7 +77,7 @@ pub enum Error {
     DataSet {
         /// The application.
         app: String,
-        /// What is in the way.
+        /// The obstacle.
         problem: String,
     },
     /// Services that an agent is to run do not run there.
@@ -85,7 +85,7 @@ pub enum Error {
     Elsewhere {
         /// Their names.
         services: String,
-        /// What the agent said.
+        /// Message of the agent.
         problem: String,
     },
     /// A process could not be started, did not become ready, or did not end.

@@ -1,4 +1,4 @@
-//! The files beside a description: compiled in, or in a folder of the user's.
+//! The files that accompany a description: compiled in, or in a folder of the user's.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::App;
 /// Files that were compiled in, by their path.
 pub(crate) type Compiled = &'static [(&'static str, &'static [u8])];
 
-/// What lies beside a description.
+/// Files that accompany a description.
 pub(crate) struct Files {
     /// Texts of templates by their path.
     pub(crate) templates: BTreeMap<String, String>,
@@ -26,13 +26,13 @@ pub(crate) struct Files {
 
 /// How deep folders may lie in each other.
 const DEPTH: usize = 16;
-/// The permissions of what is written for a service, whose account may be another than that of this process.
+/// Permissions of files written for a service, whose account may differ from this process's.
 const FILE: u32 = 0o644;
 const FOLDER: u32 = 0o755;
 const PRIVATE: u32 = 0o600;
 
 impl App {
-    /// Whether there is such a file beside the description.
+    /// Whether the description has such a file.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         match &self.folder {
             Some(folder) => folder.join(name).is_file(),
@@ -40,7 +40,7 @@ impl App {
         }
     }
 
-    /// Whether there is such a folder beside the description.
+    /// Whether the description has such a folder.
     pub(crate) fn has_folder(&self, name: &str) -> bool {
         match &self.folder {
             Some(folder) => folder.join(name).is_dir(),
@@ -48,7 +48,7 @@ impl App {
         }
     }
 
-    /// The content of a file beside the description.
+    /// The content of a file of the description.
     pub(crate) fn read_file(&self, name: &str) -> io::Result<Cow<'static, [u8]>> {
         if let Some(folder) = &self.folder {
             return fs::read(folder.join(name)).map(Cow::Owned);
@@ -57,7 +57,7 @@ impl App {
         found.map(|(_, bytes)| Cow::Borrowed(*bytes)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Makes `to` a copy of a folder beside the description, which every account may read.
+    /// Makes `to` a copy of a folder of the description, readable by every account.
     pub(crate) fn copy_folder(&self, name: &str, to: &Path) -> io::Result<()> {
         if let Some(folder) = &self.folder {
             return copy(&folder.join(name), to, DEPTH);
@@ -79,7 +79,7 @@ fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (found, into) = (entry.path(), to.join(entry.file_name()));
-        // What a link leads to counts.
+        // Links are followed.
         if !found.is_dir() {
             write(&into, &fs::read(&found)?)?;
         } else if depth > 0 && !entry.file_name().to_string_lossy().starts_with('.') {
@@ -94,7 +94,7 @@ fn make(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER))
 }
 
-/// Writes a file that nothing but `user`, or this process's account, may read, at no moment.
+/// Writes a file that at every moment only `user`, or this process's account, may read.
 pub(crate) fn write_private(file: &Path, bytes: &[u8], user: Option<&User>) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -19,19 +19,19 @@ use crate::{Error, Running};
 
 /// How long one step may take. The largest table of a million users has 230 million rows, which take an hour.
 const STEP: Duration = Duration::from_secs(4 * 3600);
-/// How often it is looked meanwhile whether it is to go on.
+/// Interval at which a running step checks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 /// What fits into a pipe that says that it has room. Source: `pipe(7)`, `PIPE_BUF`.
 const PIPE: usize = 4096;
 
-/// What a step that reads tables is told of one.
+/// Description of a table for a step that reads tables.
 #[derive(Clone, Serialize)]
 pub(crate) struct TableFields {
     name: String,
     columns: &'static [&'static str],
 }
 
-/// The users whose data are written, where there are any.
+/// The source of the rows: the users' data, if any.
 pub(crate) struct Filling<'a> {
     people: Option<&'a People>,
     hash: &'static str,
@@ -54,14 +54,14 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// What a program reads from its standard input.
+/// Standard input of a program.
 enum Input<'a> {
     Nothing,
-    /// A file beside the description.
+    /// A file of the description.
     Beside(&'a str),
     /// Rows of the users' data.
     Users(Table, &'a People),
-    /// A file of the data set, and what it is called there.
+    /// A file of the data set, and its name there.
     Data(String, PathBuf),
 }
 
@@ -81,7 +81,7 @@ impl Input<'_> {
         })
     }
 
-    /// What it is a table of; empty where it is none.
+    /// Its table; `None` if it is not a table.
     fn table(&self) -> Option<TableFields> {
         match self {
             Input::Users(table, _) => {
@@ -137,7 +137,7 @@ pub(crate) fn fill(
             if stopped {
                 return Err(Error::Stopped);
             }
-            // What the program says is more than that it closed its input.
+            // The program's own message says more than that it closed its input.
             wait(&mut process, &mut || tell(&Making::Filled { table: table.clone(), rows, of }))?;
             written.map_err(|source| launch::Error::Os {
                 name,
@@ -155,7 +155,7 @@ fn data_rows(running: &Running, seeded: &Seeded) -> Result<u64, Error> {
     let mut piece = vec![0; 1 << 16];
     for pattern in seeded.steps.iter().filter_map(|step| step.data.as_ref()) {
         for (_, path) in running.plan.data_files(pattern)? {
-            // What cannot be read is told when it is to be written.
+            // Unreadable files are reported when they are written.
             let Ok(mut file) = File::open(path) else { continue };
             while let Ok(read @ 1..) = file.read(&mut piece) {
                 rows += piece[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -165,7 +165,7 @@ fn data_rows(running: &Running, seeded: &Seeded) -> Result<u64, Error> {
     Ok(rows)
 }
 
-/// What the check of a store prints.
+/// Output of a store's check.
 pub(crate) fn checked(
     running: &Running,
     seat: &Seat<'_>,

@@ -13,7 +13,7 @@ use crate::check::near;
 use crate::description::{Build, Cache, DataSet, Entrance, Image, Member, Service, Store};
 use crate::settings::Setting;
 
-/// What a kind cannot say, as each service has its own.
+/// Keys that a kind cannot set, as each service has its own.
 const OWN: [&str; 3] = ["name", "number", "interface"];
 /// How many kinds may stand behind each other; more lead in a circle.
 const DEPTH: usize = 8;
@@ -46,7 +46,7 @@ struct Text<S> {
     images: Vec<Image>,
 }
 
-/// The application that `text` describes, without the files beside it.
+/// The application that `text` describes, without its files.
 ///
 /// Errors: the first mistake, with its line; within a service that has a kind, with the lines of both.
 pub(crate) fn read(text: &str) -> Result<App, String> {
@@ -93,7 +93,7 @@ impl<S> Text<S> {
     }
 }
 
-/// Whether any service names a kind, also where none is described.
+/// Whether any service names a kind, even if no kind is described.
 fn has_kinds(table: &Table) -> bool {
     let services = table.get("service").and_then(Value::as_array);
     services.into_iter().flatten().any(|service| service.get("kind").is_some())
@@ -129,7 +129,7 @@ fn merged(
     Value::Table(whole).try_into().map_err(|error| format!("{place}: {error}"))
 }
 
-/// Adds to `own` what it does not have of `kind`.
+/// Adds the keys of `kind` that `own` lacks.
 fn add(own: &mut Table, kind: &Table) {
     for (key, value) in kind {
         match (own.get_mut(key), value) {

@@ -38,10 +38,11 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
     whole(&file.display().to_string(), &name, found, |base| read(&folder.with_file_name(base)))
 }
 
-/// A description, and what lies beside it.
+/// The text of a description and its files.
 type Found = (String, Files);
 
-/// The application that a description says, and what it leaves to the one that it is like, which `beside` finds.
+/// The complete application of a description, including the keys it takes from the one that it is like, which `beside`
+/// finds.
 fn whole(
     file: &str,
     name: &str,

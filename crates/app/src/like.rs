@@ -1,15 +1,15 @@
-//! An application that is like another: its description says only what differs.
+//! An application that is like another: its description contains only the differences.
 //!
-//! `like = "movies"` takes the description of that application, which lies beside it, and all that lies beside that. Tables are merged key
-//! by key, and of everything else the own counts; of lists of tables, those of the same `name` are one. `without` leaves services and
-//! members out.
+//! `like = "movies"` starts from that application's description, in a sibling folder, and its files. Tables are merged
+//! key by key, and any other value of the new description overrides; in lists of tables, entries with the same `name`
+//! are merged. `without` leaves services and members out.
 
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::check::near;
 
-/// What has a name of its own.
+/// Lists whose entries have names.
 const NAMED: [&str; 6] = ["service", "member", "store", "cache", "setting", "build"];
 /// What can be left out.
 const LEFT_OUT: [&str; 2] = ["service", "member"];
@@ -21,15 +21,15 @@ struct Keys {
     without: Option<Vec<String>>,
 }
 
-/// The name of the application that the one of `text` is like; none of one that says all of itself, or has a mistake, which is found
-/// where it is read.
+/// The name of the application that the one of `text` is like; `None` for a complete description, or one with a
+/// mistake, which is reported by its reader.
 pub(crate) fn name(text: &str) -> Option<String> {
     toml::from_str::<Keys>(text).ok()?.like
 }
 
 /// The whole description of an application that is like the one which `base` describes.
 ///
-/// Errors: `base` is like another, or has nothing of a name that is left out.
+/// Errors: `base` is itself like another, or a name in `without` does not exist.
 pub(crate) fn joined(text: &str, base: &str) -> Result<String, String> {
     let said = |error: toml::de::Error| error.to_string();
     let keys: Keys = toml::from_str(text).map_err(said)?;

@@ -1,4 +1,4 @@
-//! Files of npm packages that are installed here; none is fetched.
+//! Files of locally installed npm packages; packages are never downloaded.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use crate::seeded::Seeded;
 pub struct Program {
     /// Its file name, which is looked up in `PATH` and in an image.
     pub name: String,
-    /// Whether it is made from the sources of the application: it is looked up in the folders of what was built.
+    /// Whether it is built from the application's sources: it is looked up in the folders of built programs.
     #[serde(default)]
     pub built: bool,
     /// Further folders that it is looked up in.
@@ -36,7 +36,7 @@ pub struct Program {
 pub struct Version {
     /// The arguments that ask for it.
     pub args: Vec<String>,
-    /// A regular expression whose first group is the version, on one line of what it prints.
+    /// A regular expression whose first group is the version, matched against each output line.
     pub pattern: String,
     /// A regular expression whose first group holds the words that say how it was built.
     pub build: Option<String>,
@@ -70,7 +70,7 @@ pub enum Account {
     Nobody,
 }
 
-/// What a service must be given.
+/// A resource that a service must be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
@@ -92,11 +92,11 @@ pub struct File {
     pub path: String,
     /// The template that it is made of, in the folder of the application.
     pub template: Option<String>,
-    /// The file of an npm package that it is a copy of, `hls.js/dist/hls.min.js`; left out where that is not installed.
+    /// The file of an npm package to copy, `hls.js/dist/hls.min.js`; left out if the package is not installed.
     pub npm: Option<String>,
-    /// The folder beside the description that it is a copy of, with all that is in it.
+    /// The folder of the description to copy, with all its content.
     pub folder: Option<String>,
-    /// Whether nothing but its service may read it.
+    /// Whether only its service may read it.
     #[serde(default)]
     pub private: bool,
     /// Whether the result records it as the configuration.
@@ -121,11 +121,11 @@ pub struct Command {
 pub struct Counters {
     /// Bytes that are sent to its first address.
     pub send: Option<Send>,
-    /// A path at its first address, as a template, that is asked for by a GET.
+    /// A path at its first address, as a template, read by a GET.
     pub http: Option<String>,
     /// A program that prints them.
     pub command: Option<Command>,
-    /// The method that its first address is asked for them by, in Thrift's binary protocol within frames; it answers a map of
+    /// The method that returns them at its first address, in Thrift's framed binary protocol; it answers a map of
     /// numbers.
     pub thrift: Option<String>,
     /// Regular expressions that are looked for in the answer, everywhere: the groups `name` and `value` give one counter
@@ -154,7 +154,7 @@ pub struct Send {
 pub struct Check {
     /// A condition, as an expression.
     pub holds: String,
-    /// What is wrong where it does not hold and what to do, as a template.
+    /// Message for a failed check: the problem and its remedy, as a template.
     pub message: String,
 }
 
@@ -190,7 +190,7 @@ pub struct Store {
     pub seed: Option<Seeded>,
 }
 
-/// What is done with a store: one of `send` and `command`.
+/// An action on a store: one of `send` and `command`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StoreAction {

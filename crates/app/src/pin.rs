@@ -11,10 +11,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::Error;
 use crate::ready::{Look, await_look};
 
-/// Pins the threads of an instance that the kernel calls `workers`, of which there are so many, in the order in which they
-/// started to `cpus` in their order; where there are fewer of those, to each again.
+/// Pins the `count` threads of an instance that the kernel calls `workers` to `cpus`: thread by thread in the order of
+/// their start, starting over after the last processor.
 ///
-/// Errors: they are not there within the time; the kernel refuses.
+/// Errors: the threads do not appear within the time; the kernel refuses.
 pub(crate) fn threads(
     instance: &mut Instance,
     service: &str,

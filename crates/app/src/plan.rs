@@ -29,15 +29,15 @@ const HERE: &str = "here";
 pub struct Placement {
     /// Threads or worker processes that serve, of all instances together.
     pub threads: usize,
-    /// Memory for what it keeps, of all instances together.
+    /// Memory for its data, of all instances together.
     pub memory: Bytes,
     /// The processors that it may run on; without any those of this process.
     pub cpus: Vec<usize>,
-    /// Whether each of its threads gets a processor of its own, where it does not see to that itself.
+    /// Whether each thread gets a processor of its own, unless the service sees to that itself.
     pub pin: bool,
     /// Processes among which threads, memory and processors are divided.
     pub instances: usize,
-    /// What it runs in.
+    /// The form that it runs in.
     pub form: Form,
     /// The agent that runs it on another machine, as `HOST:PORT`; `None`: it runs here.
     pub agent: Option<String>,
@@ -100,10 +100,10 @@ pub struct Plan {
     services: Vec<(Placement, Values)>,
     /// This program, which is started once more as an embedded server.
     pub exe: PathBuf,
-    /// The address that bare services listen on; those of other forms have addresses of their own.
+    /// The address that bare services listen on; services in other forms have their own addresses.
     pub listen: IpAddr,
-    /// The range that those of other forms have their addresses of, which other machines route to this one; `None`: they are
-    /// reached from this machine only.
+    /// The range for addresses of services in other forms, routed by other machines to this one; `None`: they are
+    /// reachable from this machine only.
     pub routed: Option<Subnet>,
     /// Connections that each service must take at once.
     pub connections: usize,
@@ -123,12 +123,12 @@ pub struct Plan {
     pub spans: Option<PathBuf>,
     /// Where data that are made once are kept; `None`: [`crate::cache_folder`].
     pub cache: Option<PathBuf>,
-    /// Where services keep the data that they began with and what they wrote since, so that the next start goes on with them;
-    /// `None`: each start begins with the data anew.
+    /// Folder in which services keep their initial data and later writes, so that the next start continues with them;
+    /// `None`: each start begins with fresh data.
     pub kept: Option<PathBuf>,
-    /// The services that are to be started; all where it is empty. The others run elsewhere.
+    /// The services to start; empty means all. The others run elsewhere.
     pub only: Vec<String>,
-    /// Where those of the others listen that are called.
+    /// Addresses of services elsewhere that are called from here.
     pub called: Addresses,
 }
 
@@ -191,7 +191,7 @@ impl Plan {
         here.map(|(service, _)| service)
     }
 
-    /// Places every service alike, each as large as its description says, where that says so.
+    /// Gives every service the same placement, with sizes from its description if stated there.
     pub fn place_all(&mut self, placement: &Placement) {
         let services = self.app.services.iter().zip(&mut self.services);
         services.for_each(|(service, (old, _))| *old = placed(service, placement));
@@ -418,15 +418,15 @@ impl Plan {
         Running::start(self, machines, &mut |_| true)
     }
 
-    /// As [`Plan::start`]; `tell` is told how far it is.
+    /// Like [`Plan::start`]; `tell` receives the progress.
     ///
-    /// Errors: as those of [`Plan::start`]; it was stopped.
+    /// Errors: as in [`Plan::start`]; it was stopped.
     pub fn start_telling(self, tell: TellStart<'_>) -> Result<Running, Error> {
         Running::start(self, None, tell)
     }
 }
 
-/// `placement` as large as the description of `service` says, where that says so.
+/// `placement` with the sizes that the description of `service` states.
 fn placed(service: &Service, placement: &Placement) -> Placement {
     Placement {
         threads: service.threads.unwrap_or(placement.threads),

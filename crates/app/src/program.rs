@@ -1,4 +1,4 @@
-//! The program of a service: found here, a build of the user's, or what an image holds.
+//! The program of a service: installed here, the user's own build, or part of an image.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::{Error, Placement};
 /// How long a program may take to tell its version; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
 
-/// A program and what it says of itself.
+/// A program with its version information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The program.
     pub path: PathBuf,
-    /// Its version, `1.22.1`; empty where it is not known before it answers.
+    /// Its version, `1.22.1`; empty until it answers.
     pub version: String,
     /// Words that say how it was built: `--with-threads`.
     pub build: Vec<String>,
@@ -35,9 +35,9 @@ impl Found {
 }
 
 impl Program {
-    /// The program as `placement` has it; `exe` is this program, and `built` the folders of what was built.
+    /// The program that `placement` selects; `exe` is this program, and `built` the folders of built programs.
     ///
-    /// Errors: it is not installed, with what to install; or it is another program.
+    /// Errors: it is not installed, with the package to install; or it is another program.
     pub fn find(&self, placement: &Placement, exe: &Path, built: &[PathBuf]) -> Result<Found, Error> {
         let is_embedded = self.is_embedded(placement);
         let path = self.locate(placement, exe, built)?;
@@ -58,9 +58,9 @@ impl Program {
         self.embedded.is_some() && placement.binary.is_none() && placement.image.is_none()
     }
 
-    /// Where it is, as [`Program::find`] has it, without asking it anything.
+    /// Its path, found as by [`Program::find`] but without running it.
     ///
-    /// Errors: it is not installed or not built, with what to do.
+    /// Errors: it is not installed or not built, with the remedy.
     pub(crate) fn locate(
         &self,
         placement: &Placement,
@@ -69,7 +69,7 @@ impl Program {
     ) -> Result<PathBuf, Error> {
         match (&placement.binary, &placement.image) {
             (Some(binary), _) => Ok(binary.clone()),
-            // What an image holds is not known before it answers.
+            // The content of an image is unknown until it runs.
             (None, Some(_)) => Ok(PathBuf::from(&self.name)),
             (None, None) if self.is_embedded(placement) => Ok(exe.into()),
             (None, None) if self.built => {
@@ -114,7 +114,7 @@ impl Program {
         .into()
     }
 
-    /// `found` with what it says of itself.
+    /// `found` with the version that the program prints.
     fn asked(&self, version: &Version, found: Found) -> Result<Found, Error> {
         let name = format!("{} {}", self.name, version.args.join(" "));
         let mut process = Process::spawn(Spec::new(&name, &found.path).args(version.args.iter().cloned()))?;

@@ -13,16 +13,16 @@ use launch::Instance;
 
 use crate::Error;
 
-/// How often a service that is starting is asked again: well under the time that any takes to start.
+/// Interval between readiness checks of a starting service: well below any service's start-up time.
 const POLL: Duration = Duration::from_millis(2);
 /// The longest answer that is read: counters of a service take some KiB.
 const ANSWER: u64 = 4 << 20;
 
-/// What came of one look at an instance.
+/// Result of one readiness check.
 pub(crate) enum Look {
     /// It is ready.
     Ready,
-    /// It is not yet: what it does so far.
+    /// Not ready; its current state.
     NotYet(String),
     /// It will not be: why.
     Never(Error),
@@ -122,9 +122,9 @@ pub(crate) fn get(address: SocketAddr, path: &str, within: Duration) -> io::Resu
     Ok((status, answer.split_off(body)))
 }
 
-/// The path of a URL at which a file of `folder` is found.
+/// URL path of one file in `folder`.
 ///
-/// Errors: there is no file in it.
+/// Errors: the folder has no file.
 pub(crate) fn one_of(name: &str, folder: &Path) -> Result<String, Error> {
     let os = |problem: String| Error::Unfit { service: name.into(), problem };
     let found = first_file(folder)
@@ -135,7 +135,7 @@ pub(crate) fn one_of(name: &str, folder: &Path) -> Result<String, Error> {
     })
 }
 
-/// A file of `folder` or of the folders below, dot files apart; `None` where there is none.
+/// A file in `folder` or below, except dot files; `None` if there is no file.
 fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::check::{is_inside, known, unique};
 use crate::{App, template};
 
-/// What belongs to an application and is no service that is started: a batch, a folder of files, a page in a browser.
+/// A part of an application that is not started as a service: a batch job, a folder of files, a page in a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Member {
@@ -14,17 +14,17 @@ pub struct Member {
     pub name: String,
     /// Its number in the application.
     pub number: u16,
-    /// The language that it is written in; empty where it is none.
+    /// The language that it is written in; empty if none.
     #[serde(default)]
     pub language: String,
-    /// What it does, in half a line.
+    /// Its task, in half a line.
     pub role: String,
-    /// Where it runs, in half a line.
+    /// Where it is executed, in half a line.
     pub runs: String,
     /// Whether its code is a part of the application.
     #[serde(default)]
     pub written: bool,
-    /// The folder of its code, where that is not `services/NAME`.
+    /// The folder of its code, if not `services/NAME`.
     pub sources: Option<String>,
     /// The services that it speaks to.
     #[serde(default)]
@@ -52,13 +52,13 @@ pub struct Build {
     pub name: String,
     /// The languages whose services it makes.
     pub languages: Vec<String>,
-    /// The script beside the description. It is given the folder of the sources and that of the results, which it keeps, and
-    /// ends with status 3 where programs are missing, which it names then.
+    /// The script in the description's folder. Its arguments are the folder of the sources and the folder of the
+    /// results, which it keeps. It exits with status 3 if programs are missing, and names them.
     pub script: String,
     /// Further arguments of the script.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Whether it is made only where it is named: nothing that is started needs it.
+    /// Whether it is made only by name: no started service needs it.
     #[serde(default)]
     pub apart: bool,
 }
@@ -69,10 +69,10 @@ pub struct Build {
 pub struct DataSet {
     /// The program that makes it.
     pub program: String,
-    /// The Debian packages that have it and what it needs.
+    /// The Debian packages of the program and its dependencies.
     pub package: Option<String>,
-    /// The script beside the description, which is given the folder that it is to write. What lies in the same folder as it
-    /// is part of it.
+    /// The script in the description's folder; its argument is the output folder. Other files in the script's folder
+    /// are part of it.
     pub script: String,
     /// Further arguments, as templates over the settings of the application.
     #[serde(default)]
@@ -81,7 +81,8 @@ pub struct DataSet {
     pub whole: String,
 }
 
-/// What the registry says of services that is no matter of their start: numbers, methods, stores, caches, builds, data.
+/// Checks the parts of the registry that are unrelated to starting services: numbers, methods, stores, caches, builds,
+/// data.
 pub(crate) fn check(app: &App) -> Result<(), String> {
     let services: Vec<&str> = app.services.iter().map(|service| service.name.as_str()).collect();
     let stores: Vec<&str> = app.stores.iter().map(|store| store.name.as_str()).collect();

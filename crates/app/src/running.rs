@@ -28,7 +28,7 @@ const VIDEOS: &str =
 /// The same of one whose store holds the data of users.
 const PEOPLE: &str = "name the users of a social network by --users 1k";
 
-/// An application that runs. Dropping it ends all of its processes and removes what they wrote.
+/// A running application. Dropping it ends all of its processes and removes the files that they wrote.
 pub struct Running {
     /// In the order in which they started.
     parts: Vec<Part>,
@@ -66,7 +66,7 @@ pub enum Starting<'a> {
     },
 }
 
-/// Is told how far a start is; `false` ends it.
+/// Receives the progress of a start; returning `false` stops it.
 pub type TellStart<'a> = &'a mut dyn FnMut(&Starting<'_>) -> bool;
 
 /// What starts as a whole.
@@ -94,7 +94,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// What each of its instances runs in.
+    /// The place of each of its instances.
     fn places<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Place<'a>> {
         let placement = plan.placement(&plan.app().services[self.at].name).expect("it has one for each");
         let place =
@@ -107,7 +107,7 @@ impl Started {
         self.addresses.clear();
         self.instances.iter_mut().for_each(|instance| instance.process.terminate());
         for instance in self.instances.drain(..) {
-            // That it had to be killed changes nothing about what was measured.
+            // Having to kill it does not affect the measurement.
             let _ = instance.stop(grace);
         }
     }
@@ -289,9 +289,9 @@ impl Running {
         all
     }
 
-    /// Stops all services and starts them again in the same places; what they hold in memory is lost.
+    /// Restarts all services in the same places; data in memory are lost.
     ///
-    /// Errors: one does not come back; all are stopped then.
+    /// Errors: one does not come back; then all are stopped.
     pub fn restart(&mut self) -> Result<Restart, Error> {
         let stop = self.halt()?;
         Ok(Restart { stop, start: self.resume(None)? })
@@ -321,10 +321,10 @@ impl Running {
         Ok(took)
     }
 
-    /// Starts all services again that are halted; `called` is where those of other machines listen now. Returns how long
-    /// they took.
+    /// Starts all halted services again; `called` holds the current addresses of services on other machines. Returns
+    /// the time that the start took.
     ///
-    /// Errors: one does not come back; all are stopped then.
+    /// Errors: one does not come back; then all are stopped.
     pub fn resume(&mut self, called: Option<Addresses>) -> Result<Duration, Error> {
         self.plan.called = called.unwrap_or_else(|| self.plan.called.clone());
         let started = self.start_all(&mut |_| true);
@@ -355,7 +355,8 @@ impl Running {
         &self.places
     }
 
-    /// Where `workload` is sent, or the first entrance, or where there is none the service that starts last, as `--target` takes it: with commas between instances.
+    /// The address for `workload`, in the format of `--target`, instances separated by commas. Without a matching
+    /// entrance, the first entrance; without any, the service that starts last.
     pub fn address(&self, workload: Option<Workload>) -> String {
         let app = self.plan.app();
         match (app.entrance(workload), app.front()) {
@@ -426,7 +427,7 @@ impl Running {
         })
     }
 
-    /// The last lines that each instance wrote to standard error; behind the name of its service where there are several.
+    /// The last lines that each instance wrote to standard error, prefixed by the service's name if there are several.
     pub fn logs(&self) -> Vec<String> {
         let several = self.plan.app().services.len() > 1;
         let of = |service: RunningService<'_>| -> Vec<String> {
@@ -439,7 +440,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Those that call go before those that are called; what they ran in goes last.
+    /// Callers are dropped before the services that they call; the places go last.
     fn drop(&mut self) {
         while self.parts.pop().is_some() {}
     }
@@ -463,9 +464,9 @@ pub enum Gone {
     },
     /// Services of another machine.
     Elsewhere {
-        /// What the machine is called.
+        /// The name of the machine.
         name: String,
-        /// What it said, or that it was lost.
+        /// Its message, or that it was lost.
         why: String,
     },
 }
@@ -499,7 +500,7 @@ impl RunningService<'_> {
         self.instances.iter().flat_map(Instance::pids).collect()
     }
 
-    /// By how many threads or processes its instances serve together, as their files say; `None` where those do not.
+    /// The number of threads or processes that serve in all instances, according to their files; `None` if unstated.
     pub fn serving(&self) -> Option<usize> {
         let serving = self.service.serving.as_ref()?;
         let of = |folder: &OwnFolder| {

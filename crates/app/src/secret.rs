@@ -24,7 +24,7 @@ impl Secret {
         Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// What stands for it in files that are written before it is drawn.
+    /// Placeholder in files that are written before the secret is drawn.
     pub(crate) fn placeholder(text: &str) -> Secret {
         Secret(text.into())
     }

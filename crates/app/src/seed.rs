@@ -1,8 +1,8 @@
-//! Data that stores begin with: made once, kept, and copied before each start.
+//! Initial data of stores: made once, kept, and copied before each start.
 //!
-//! A seed lies in a folder of its own below the cache of this program. It is made in the folder of a server that is started
-//! for that alone, and copied to the cache when that server has ended: under another name first, with its marker last, and
-//! by one process at a time, so that one that was killed leaves nothing that is taken for a seed.
+//! A seed has its own folder in this program's cache. It is made in the folder of a server started for that purpose,
+//! and copied to the cache when that server has ended: under a temporary name first, its marker last, by one process at
+//! a time. A killed process therefore never leaves a partial seed that looks complete.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ use crate::{Error, Running, copy};
 
 /// Changes when this program makes other data of the same description.
 const FORMAT: u32 = 1;
-/// What says that a seed is whole, beside its data.
+/// File that marks a seed as complete.
 const MARKER: &str = "seed.json";
 /// The folder of a seed that is not whole yet.
 const PARTIAL: &str = "partial";
@@ -39,8 +39,8 @@ const LOCK: &str = "lock";
 /// How often it is looked whether another process has made it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a row takes with its keys, and what a database takes without rows. Source: MariaDB 10.11, whose 10.5 million rows of
-/// 100k users took 770 MB of 815 MB; twice as much, as it rounds tables up.
+/// Disk space of a row with its keys, and of a database without rows. Source: MariaDB 10.11, whose 10.5 million rows of
+/// 100k users took 770 MB of 815 MB; doubled, as it rounds tables up.
 const ROW: u64 = 150;
 const EMPTY: u64 = 100 << 20;
 /// How many times the bytes of its files a database takes. Source: PostgreSQL's documentation, §27.1: a table takes up to five
@@ -64,17 +64,17 @@ struct Origin {
     version: String,
     /// How many instances share the rows.
     instances: usize,
-    /// What the rows follow from, in words.
+    /// The inputs of the rows, in words.
     #[serde(default)]
     of: String,
 }
 
-/// What is known of a seed.
+/// Metadata of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Marker {
     /// What its data follow from, as a hash.
     key: String,
-    /// What the program that checks it printed.
+    /// Output of its check program.
     check: Vec<String>,
     /// Rows of each table.
     rows: BTreeMap<String, u64>,
@@ -103,20 +103,20 @@ pub enum Making {
         /// Rows that there will be.
         of: u64,
     },
-    /// What was made is copied to where it is kept.
+    /// The data are being copied to the cache.
     Kept,
 }
 
-/// Is told how far it is; `false` ends it.
+/// Receives the progress; returning `false` stops.
 pub type Tell<'a> = &'a mut dyn FnMut(&Making) -> bool;
 
 impl Seed {
-    /// Where it is kept.
+    /// Its folder in the cache.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the program that checks its store prints of it.
+    /// Output of the program that checks its store.
     pub fn check(&self) -> &[String] {
         &self.marker.check
     }
@@ -126,7 +126,7 @@ impl Seed {
         &self.marker.rows
     }
 
-    /// What it takes on disk.
+    /// Its size on disk.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.marker.bytes)
     }
@@ -136,14 +136,14 @@ impl Seed {
         Duration::from_secs_f64(self.marker.made_s)
     }
 
-    /// The seed in `folder`, where it is whole and follows from `key`.
+    /// The seed in `folder`, if it is complete and made from `key`.
     fn there(folder: &Path, key: &str, origin: &Origin) -> Option<Seed> {
         let text = fs::read_to_string(folder.join(MARKER)).ok()?;
         let marker: Marker = serde_json::from_str(&text).ok()?;
         (marker.key == key).then(|| Seed { folder: folder.into(), marker, origin: origin.clone() })
     }
 
-    /// Makes the data in the folder of an instance, `own`, those of the seed.
+    /// Replaces the data in an instance's folder, `own`, by the seed's.
     ///
     /// Errors: they cannot be copied, with both places.
     pub(crate) fn restore(&self, service: &Service, seeded: &Seeded, own: &Path) -> Result<(), Error> {
@@ -187,7 +187,7 @@ impl Seed {
             }
         };
         if !is_there {
-            // What an interrupted start has left is not whole, and no service has written to it.
+            // An interrupted start left partial data, and no service has written to it.
             copy::remove(kept).map_err(os(kept, "cannot remove what is not whole"))?;
             fs::create_dir_all(data.parent().unwrap_or(kept))
                 .map_err(os(kept, "cannot keep its data there"))?;
@@ -209,7 +209,7 @@ impl Seed {
         Ok(!is_there)
     }
 
-    /// Errors: `found` is not what was printed of the data when they were made.
+    /// Errors: `found` differs from the check's output when the data were made.
     pub(crate) fn verify(&self, store: &Store, found: &[String]) -> Result<(), Error> {
         let wrong = self.marker.check.iter().zip(found).find(|(made, found)| made != found);
         if wrong.is_none() && self.marker.check.len() == found.len() {
@@ -228,7 +228,7 @@ impl Seed {
 }
 
 impl Origin {
-    /// The number of its instances, with a verb behind it where that is wanted.
+    /// The number of instances in words, with a verb if given.
     fn counted(&self, verb: [&str; 2]) -> String {
         match self.instances {
             1 => format!("1 instance{}", verb[0]),
@@ -236,7 +236,7 @@ impl Origin {
         }
     }
 
-    /// Errors: `text`, which lies beside data in `kept`, says that they began otherwise.
+    /// Errors: according to `text`, the data in `kept` have a different origin.
     fn must_be(&self, text: &str, service: &Service, kept: &Path) -> Result<(), Error> {
         let differs = match serde_json::from_str::<Origin>(text) {
             Err(_) => {
@@ -279,11 +279,10 @@ pub fn cache_folder() -> PathBuf {
 }
 
 impl Plan {
-    /// Makes the data of all stores that are started on this machine and begin with some, unless they are there; `tell` is told
-    /// how far it is.
+    /// Makes the initial data of all stores started on this machine, unless they exist; `tell` receives the progress.
     ///
-    /// Errors: the program of a service is missing, which would not be started after all; they cannot be made, with what is in
-    /// the way. Nothing is half-made then.
+    /// Errors: the program of a service is missing, so that it could not be started anyway; the data cannot be made,
+    /// with the obstacle. No partial seed remains.
     pub fn make_seeds(&self, tell: Tell<'_>) -> Result<Vec<Seed>, Error> {
         self.has_programs()?;
         if self.here().any(|service| self.app().begins_with_data(service)) {
@@ -324,7 +323,7 @@ impl Plan {
         fs::create_dir_all(&cache).map_err(|e| in_folder(&cache, e))?;
         let lock = beside(&folder, LOCK);
         let _locked = locked(&lock, tell).map_err(|e| in_folder(&lock, e))?.ok_or(Error::Stopped)?;
-        // Another process may have made it meanwhile.
+        // Another process may have made it while we waited.
         if let Some(seed) = Seed::there(&folder, &key, &origin) {
             return Ok(seed);
         }
@@ -370,7 +369,7 @@ impl Plan {
         }
     }
 
-    /// Whether it is known which data a store begins with: users where it holds any, and files of a data set.
+    /// Whether the sources of a store's initial data are chosen: users if it holds any, and files of a data set.
     pub(crate) fn has_data_for(&self, seeded: &Seeded) -> bool {
         (self.people.is_some() || !seeded.needs_people())
             && (self.app().data.is_some() || !seeded.needs_data())
@@ -411,7 +410,7 @@ impl Plan {
         })
     }
 
-    /// What the data follow from: users, descriptions, files, settings and the program's version.
+    /// Key of all inputs of the data: users, descriptions, files, settings and the program's version.
     fn key(
         &self,
         store: &Store,
@@ -426,7 +425,7 @@ impl Plan {
         text += &format!("{:?}\n{:?}\n", service.args, service.files);
         text += &self.rows_follow_from(seeded, service);
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
-            // Its name is a hash of what it follows from, also of how its script is written.
+            // The folder's name is a hash of its inputs, including the text of its script.
             text += &format!("{:?}\n", folder.file_name());
         }
         let templates = service.files.iter().filter_map(|file| file.template.as_ref());
@@ -436,8 +435,8 @@ impl Plan {
         format!("{:032x}", xxh3_128(text.as_bytes()))
     }
 
-    /// What data that are gone on with must have begun with: less than what a copy follows from, as another version or
-    /// configuration of its service reads them, too.
+    /// Origin that kept data must have in order to be continued. It has fewer inputs than a copy's key, as another
+    /// version or configuration of the service can read the data too.
     fn origin(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>, found: &Found) -> Origin {
         let text = format!("{FORMAT}\n{people:?}\n{}", self.rows_follow_from(seeded, service));
         let placement = self.placement(&service.name).expect("it has one");
@@ -449,7 +448,7 @@ impl Plan {
         }
     }
 
-    /// What the rows of a store follow from, in the words that ask for it.
+    /// The inputs of a store's rows, in the words of the options.
     fn told(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>) -> String {
         let people = people.map(|people| format!("{} users of seed {}", people.users, people.seed));
         let data = seeded.needs_data().then(|| self.data_told());
@@ -495,13 +494,14 @@ fn beside(folder: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Stops the server whose data are made in good order, so that they are whole; its folder stays as long as what is returned.
+/// Shuts down the server whose data are being made in good order, so that they are complete; its folder exists until
+/// the returned value is dropped.
 fn ended(mut running: Running) -> Running {
     running.stop();
     running
 }
 
-/// The file at `path` for this process alone; `None` where it was not to be waited for.
+/// Locks the file at `path` for this process; `None` if `tell` refuses to wait.
 pub(crate) fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
     let file = File::options().create(true).append(true).open(path)?;
     loop {
@@ -514,7 +514,7 @@ pub(crate) fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
     }
 }
 
-/// Errors: so many bytes do not fit in one of these folders, with what is free.
+/// Errors: one of these folders lacks `takes` bytes of free space, with the space it has.
 fn has_room(takes: u64, folders: &[&Path]) -> Result<(), String> {
     for folder in folders {
         let found = statvfs(*folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -9,13 +9,13 @@ use crate::description::Command;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Seeded {
-    /// The folder that holds the data, in that of an instance.
+    /// The folder of the data, within an instance's folder.
     pub folder: String,
     /// Settings of its service or of the application that the data depend on, by name. Another value of one makes other
     /// data.
     #[serde(default)]
     pub settings: Vec<String>,
-    /// Further files beside the description that the data depend on.
+    /// Further files of the description that the data depend on.
     #[serde(default)]
     pub files: Vec<String>,
     /// The cost of the hash of each user's password, as an expression.
@@ -23,8 +23,8 @@ pub struct Seeded {
     /// What fills it, in this order.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
-    /// A program that prints the same of equal data only: what it prints when they were made must come again after each
-    /// start.
+    /// A check program whose output depends only on the data: each start must repeat the output from when they were
+    /// made.
     pub check: Option<Command>,
 }
 
@@ -37,7 +37,7 @@ pub struct Step {
     /// Its arguments, as templates.
     #[serde(default)]
     pub args: Vec<String>,
-    /// A file beside the description that it reads.
+    /// A file of the description that it reads.
     pub input: Option<String>,
     /// Whether it is run once for each table of the users' data, whose rows it reads; its arguments see `table`.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a user may choose of a service, each with a type, a default and bounds.
+//! Settings of a service, each with a type, a default and bounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,12 +12,12 @@ use units::Bytes;
 pub struct Setting {
     /// Its name in `NAME=VALUE`.
     pub name: String,
-    /// What it does, in one line.
+    /// One-line description.
     pub doc: String,
     /// What values it has.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// Its value where none is given, as text; without it the setting is absent, `none` in templates.
+    /// Its default, as text; without one the setting is absent, `none` in templates.
     pub default: Option<Default>,
     /// The least number or size.
     pub min: Option<u64>,
@@ -128,7 +128,7 @@ impl Setting {
         }
     }
 
-    /// Its value where none is given.
+    /// Its default value.
     pub(crate) fn usual(&self) -> Result<Value, String> {
         self.default.as_ref().map_or(Ok(Value::Absent), |text| self.read(&text.to_string()))
     }

@@ -17,7 +17,8 @@ const PORT_TRIES: usize = 5;
 const PREPARE: Duration = Duration::from_secs(120);
 
 impl Running {
-    /// Starts one instance and waits until it is ready; another port is tried where one is taken meanwhile.
+    /// Starts one instance and waits until it is ready; retries with another port if one has been taken in the
+    /// meantime.
     pub(crate) fn start_one(
         &self,
         seat: &Seat<'_>,
@@ -112,7 +113,7 @@ impl Running {
                         .map_err(|e| wrong(app.file().replace("app.toml", name), e))?
                         .into_bytes()
                 }
-                // What is not installed is left out: the service says so where it matters.
+                // Packages that are not installed are left out: the service reports the effect.
                 (None, Some(name)) => {
                     let found = npm::find(name, &self.plan.exe).and_then(|found| fs::read(found).ok());
                     let Some(found) = found else { continue };
@@ -248,7 +249,7 @@ impl Running {
                     instance.await_answer(address, left())?;
                     Address::Tcp(address)
                 }
-                // It told itself where it accepts connections.
+                // The service printed the address itself.
                 Address::Tcp(address) if listen.prints_address => Address::Tcp(printed.unwrap_or(address)),
                 Address::Tcp(address) => {
                     instance.process.await_port(address, left())?;

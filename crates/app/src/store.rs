@@ -10,9 +10,9 @@ use crate::description::StoreAction;
 /// How long a fill or a reset may take: a database of some GB is copied within this time.
 const WAIT: Duration = Duration::from_secs(1800);
 
-/// Fills or resets a store. `command` makes the program of an action, where it is one.
+/// Fills or resets a store. `command` finds the program of an action that runs one.
 ///
-/// Errors: what the service answered, or the last words of the program.
+/// Errors: the service's answer, or the last words of the program.
 pub(crate) fn act(
     action: &StoreAction,
     address: Option<SocketAddr>,

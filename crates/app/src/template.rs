@@ -33,7 +33,7 @@ fn bits(numbers: Vec<usize>, last: usize) -> String {
     (0..=last).rev().map(|bit| if numbers.contains(&bit) { '1' } else { '0' }).collect()
 }
 
-/// `text` with `context` filled in. Errors: what the engine says, with the line.
+/// `text` with `context` filled in. Errors: the engine's message, with the line.
 pub(crate) fn render(
     environment: &Environment<'_>,
     text: &str,
@@ -54,7 +54,7 @@ pub(crate) fn value(
 
 /// Whether an expression over the settings of an application holds.
 ///
-/// Errors: it is no expression, or is over anything else.
+/// Errors: it is not an expression, or it uses other variables.
 pub(crate) fn holds(text: &str, settings: &Values) -> Result<bool, String> {
     let environment = environment(&Found::default());
     let expression = environment.compile_expression(text).map_err(|e| said(&e))?;
@@ -84,9 +84,9 @@ pub(crate) fn check_expression(text: &str) -> Result<(), String> {
     names_in(text).map(drop)
 }
 
-/// What an expression asks for, with the names within: `settings.users`.
+/// The variables that an expression uses, with nested names: `settings.users`.
 ///
-/// Errors: it is none.
+/// Errors: it is not an expression.
 pub(crate) fn names_in(text: &str) -> Result<HashSet<String>, String> {
     let environment = environment(&Found::default());
     let expression = environment.compile_expression(text).map_err(|e| format!("'{text}': {}", said(&e)))?;

@@ -17,9 +17,9 @@ const TEXT: u8 = 11;
 const I64: u8 = 10;
 const MAP: u8 = 13;
 
-/// What the service at `address` answers to `method`.
+/// The answer of the service at `address` to `method`.
 ///
-/// Errors: it does not answer `within`, or otherwise than by a map of numbers.
+/// Errors: it does not answer `within`, or with something other than a map of numbers.
 pub(crate) fn asked(
     address: SocketAddr,
     method: &str,
@@ -71,7 +71,7 @@ fn read(answer: &[u8]) -> Option<BTreeMap<String, f64>> {
     Some(counters)
 }
 
-/// What is left of an answer.
+/// The unread rest of an answer.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

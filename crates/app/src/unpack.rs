@@ -1,4 +1,4 @@
-//! The sources beside a description, in a folder: where they are, or unpacked from what was compiled in.
+//! The sources of a description as a folder: in place, or unpacked from the compiled-in files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,10 @@ use crate::App;
 
 /// How deep folders may lie in each other.
 const DEPTH: usize = 16;
-/// What a script begins with.
+/// First bytes of a script.
 const SCRIPT: &[u8] = b"#!";
-/// Folders beside a description, and at any depth, that are no part of what runs. They are those that the build script does not
-/// compile in.
+/// Folders of a description, top-level or at any depth, that are not deployed. The build script does not compile them
+/// in.
 const APART: [&str; 2] = ["tests", "player"];
 const ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];
 
@@ -25,10 +25,10 @@ impl App {
         self.folder.as_deref()
     }
 
-    /// A folder that holds its sources: its own, or `to`, where they are unpacked then. A file that is there as it was
-    /// compiled in stays untouched, so that what is made of it need not be made again; what is no part of it is removed.
+    /// The folder that holds its sources: its own, or `to` after unpacking. Unchanged files are not rewritten, so that
+    /// programs built from them stay valid; other files are removed.
     ///
-    /// Errors: it cannot be written to.
+    /// Errors: the folder cannot be written to.
     pub fn unpack(&self, to: &Path) -> io::Result<PathBuf> {
         if let Some(folder) = &self.folder {
             return Ok(folder.clone());
@@ -53,7 +53,7 @@ impl App {
         Ok(to.to_owned())
     }
 
-    /// A hash of those files beside the description whose paths `is_part`.
+    /// A hash of the description's files whose paths satisfy `is_part`.
     ///
     /// Errors: one cannot be read.
     pub(crate) fn hash(&self, is_part: impl Fn(&str) -> bool) -> io::Result<u128> {

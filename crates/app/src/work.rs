@@ -24,8 +24,8 @@ pub(crate) struct Ended {
     pub(crate) last: Vec<String>,
 }
 
-/// Runs `program` to its end in the folder `dir`; `tell` is told each line, and every 100 ms the last one again, and whether it
-/// is to go on is what it returns. All lines go to `log`, too.
+/// Runs `program` to its end in the folder `dir`. `tell` receives each line, and every 100 ms the last one again; it
+/// returns whether to go on. All lines also go to `log`.
 ///
 /// Errors: it cannot be started; it was stopped.
 pub(crate) fn run(
@@ -46,7 +46,7 @@ pub(crate) fn run(
     loop {
         let line = process.next_line(LOOK);
         if let Some(mut line) = line {
-            // A log that cannot be written to is no reason to end.
+            // A failure to write the log must not end the work.
             let _ = writeln!(log, "{line}");
             if let Some((cut, _)) = line.char_indices().nth(LINE) {
                 line.truncate(cut);

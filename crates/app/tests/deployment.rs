@@ -68,7 +68,7 @@ fn specs(name: &str) -> Vec<(String, YamlOwned)> {
         if !path.starts_with("templates/") || !path.ends_with(".yaml") {
             continue;
         }
-        // Lines of Helm's, and what is no text there, are no YAML.
+        // Helm's control lines and unquoted templates are not valid YAML.
         let plain = |line: &str| {
             line.split_once(": {{").map_or(line.to_owned(), |(key, _)| format!("{key}: x")) + "\n"
         };
@@ -176,7 +176,7 @@ fn the_movie_site_says_by_how_many_each_service_serves() {
     assert_eq!(said("web"), None);
 }
 
-/// What is called in configurations of a chart, `HOST:PORT`, is a service of the chart that has the port.
+/// Each `HOST:PORT` called in a chart's configuration is a service of the chart with that port.
 #[test]
 fn the_movie_site_apart_reaches_what_it_calls() {
     let files = deployment("movies", Layout::Apart, &["plot.instances=3"]).chart().unwrap();
@@ -205,7 +205,7 @@ fn the_movie_site_apart_reaches_what_it_calls() {
         compose.contains("upstream.plot=movies-plot-0:9090,movies-plot-1:9090,movies-plot-2:9090\n"),
         "{compose}"
     );
-    // It begins once what it needs is ready, and without what it can do without.
+    // It starts once its required services are ready, without waiting for optional ones.
     let script = &files["files/movies-compose-page/prepare.sh"];
     assert!(script.contains("\nawait movies-plot-2 9090\n"), "{script}");
     assert!(!script.contains("await movies-movie-recommender"), "{script}");
@@ -268,7 +268,7 @@ fn a_pod_is_prepared_by_its_script() {
         assert_eq!(mode("own/movies-db/data"), 0o700);
         assert_eq!(fs::read_to_string(at("own/users-db/data/PG_VERSION")).unwrap().trim(), "users");
         assert!(at("data/files/catalogue.tsv").is_file());
-        // What a database has written since stays.
+        // Later writes of a database are kept.
         fs::write(at("own/users-db/data/PG_VERSION"), "users \n").unwrap();
     }
     assert_eq!(fs::read_to_string(at("own/users-db/data/PG_VERSION")).unwrap(), "users \n");

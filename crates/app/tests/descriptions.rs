@@ -1,4 +1,4 @@
-//! What is said of a description that is wrong: its file, the place, and the nearest key.
+//! Messages for wrong descriptions: the file, the place, and the nearest key.
 
 use std::fs;
 use std::path::Path;

@@ -215,7 +215,7 @@ impl Fixture {
         fs::read_to_string(self.root.path().join(name)).map_or(0, |text| text.lines().count())
     }
 
-    /// With a data set that is made beforehand, as where it is kept is the user's.
+    /// With an existing data set, since its default folder is the user's.
     fn plan(&self) -> Plan {
         let mut plan = Plan::new(self.app(), Path::new("/no/such/taillight"));
         let data = self.root.path().join("data");

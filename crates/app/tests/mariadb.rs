@@ -81,7 +81,7 @@ fn plan(root: &Path) -> Plan {
     plan
 }
 
-/// What the database answers, without the names of columns.
+/// The database's answer, without column names.
 fn asked(running: &Running, sql: &str) -> String {
     let address = running.listening()["mariadb"][0][0].to_string();
     let socket = address.strip_prefix("unix:").unwrap();

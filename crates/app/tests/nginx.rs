@@ -1,4 +1,4 @@
-//! The application nginx, where this machine has it: what it serves, as whom, on which processors, and in which form.
+//! The application nginx, if installed: its files, account, processors and forms.
 //!
 //! Docker is tried by the tests of the command line, which start a daemon.
 
@@ -43,7 +43,7 @@ fn two_workers() -> Placement {
     Placement { threads: 2, ..Placement::default() }
 }
 
-/// `None`, and says why, where it is unavailable on this machine.
+/// Prints the reason and returns `None` if it is unavailable on this machine.
 fn started(plan: Plan) -> Option<Running> {
     use launch::Error::{NoForm, NotFound};
     match plan.start() {
@@ -251,8 +251,8 @@ fn role_of_the_parent() {
     let files = files();
     let Some(running) = started(plan(files.path(), &[], two_workers())) else { return };
     let pids: Vec<String> = running.pids().iter().map(ToString::to_string).collect();
-    // The harness prints what it says itself on the same line before. The reader of this removes the
-    // folder of files, since this process is killed before it could.
+    // The harness prints its own text earlier on the same line. The reader of this line removes the folder of files,
+    // since this process is killed before it could.
     println!("\nserves {} {} {}", pids.join(","), folder_of(&running).display(), files.path().display());
     thread::sleep(LONG);
     panic!("the parent was not killed");
@@ -276,7 +276,7 @@ fn no_worker_outlives_a_parent_that_was_killed() {
     let [pids, own, files] = words.split(' ').collect::<Vec<_>>()[..] else { panic!("{words}") };
     let pids: Vec<u32> = pids.split(',').map(|pid| pid.parse().unwrap()).collect();
     assert!(pids.len() == 3 && pids.iter().all(|pid| is_there(*pid)));
-    // Only the parent itself: its group is what a Drop would kill.
+    // Only the parent itself: killing its group is the job of Drop.
     kill_process(Pid::from_raw(parent.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
     await_gone(&pids);
     await_that("its folder was removed", || !Path::new(own).exists());

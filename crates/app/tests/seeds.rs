@@ -8,7 +8,7 @@ use std::sync::Arc;
 use app::{Making, PeopleSet, Plan, Running};
 use tempfile::TempDir;
 
-/// A store of files below `data`, which a shell fills, beside a service that calls it.
+/// A store of files below `data`, filled by a shell, and a service that calls it.
 const FILES: &str = r#"
 [[setting]]
 name = "kind"
@@ -94,7 +94,7 @@ impl Fixture {
         fs::read_to_string(self.root.path().join("log/prepared")).unwrap().lines().count()
     }
 
-    /// What lies in the cache, without the files that are for one process at a time.
+    /// The entries of the cache, without lock files.
     fn kept(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.root.path().join("cache/seeds")) else { return Vec::new() };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -234,7 +234,7 @@ fn data_that_are_gone_on_with_are_never_replaced() {
     );
     assert!(!kept.join("keeper-1").exists(), "nothing is made of the others");
     goes_on();
-    // What reads them is another, and not what they are.
+    // The reader changes, not the data.
     let made = fixture.made();
     configure("one\n# and a remark\n");
     goes_on();
@@ -284,7 +284,7 @@ fn what_was_stopped_half_way_is_no_seed() {
         assert_eq!(fixture.kept(), [""; 0], "{stop}");
     }
     assert_eq!(fixture.made(), 3);
-    // As a process that was killed leaves them: without the marker, and under the name of what is not whole.
+    // State after a killed process: no marker, and the name of a partial seed.
     fixture.plan().make_seeds(&mut |_| true).unwrap();
     let folder = fixture.root.path().join("cache/seeds").join(&fixture.kept()[0]);
     fs::remove_file(folder.join("seed.json")).unwrap();

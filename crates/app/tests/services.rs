@@ -225,7 +225,7 @@ fn an_embedded_server_prints_its_address() {
     assert!(service.version().starts_with("sphinx "));
 }
 
-/// Another machine, which only pretends and notes what it is told.
+/// A fake machine that records its calls.
 #[derive(Clone, Default)]
 struct Pretend {
     told: Arc<Mutex<Vec<String>>>,
@@ -237,7 +237,7 @@ impl Pretend {
         self.told.lock().unwrap().push(what);
     }
 
-    /// What it was told since it was asked last.
+    /// The calls since the last query.
     fn told(&self) -> Vec<String> {
         std::mem::take(&mut *self.told.lock().unwrap())
     }
@@ -303,7 +303,7 @@ fn a_service_of_another_machine_starts_before_its_caller_and_stops_after_it() {
         .collect();
     assert_eq!(parts, ["[\"back\"] on b (h:1)", "front"]);
     assert_eq!(running.gone(), None);
-    // Its times are those of the other machine's clock.
+    // Its times come from the other machine's clock.
     let pids = running.pids();
     let restart = running.restart().unwrap();
     assert!(restart.stop >= Duration::from_secs(5) && restart.start >= Duration::from_secs(7));

@@ -1,5 +1,5 @@
-//! The social network of `apps/social`, where this machine has NGINX, PHP, MariaDB and memcached: each operation in a
-//! browser with and without scripts, what is refused, and what is counted.
+//! The social network of `apps/social`, if this machine has NGINX, PHP, MariaDB and memcached: each operation in a
+//! browser with and without scripts, rejected requests, and counters.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,7 +61,7 @@ fn friendliest() -> Vec<String> {
     users.into_iter().map(|user| people.name(user)).collect()
 }
 
-/// Runs a scenario and returns what it did.
+/// Runs a scenario and returns its log.
 fn did(browser: &Browser, running: &Running, scenario: &str, words: &[&str]) -> Vec<String> {
     let result = browser.scenario(scenario, &format!("http://{}", running.address(None)), words);
     let did = result["did"].as_array().unwrap_or_else(|| panic!("{scenario}: {result}"));
@@ -81,7 +81,7 @@ const OPERATIONS: [&str; 9] = [
     "live-feed",
 ];
 
-/// Every operation with scripts and without, and what is written while others write.
+/// Every operation with scripts and without, and concurrent writes.
 fn does_everything(browser: &Browser, running: &Running) {
     let users = friendliest();
     for (mode, fresh) in [("plain", "newcomer_one"), ("script", "newcomer_two")] {
@@ -103,7 +103,7 @@ fn every_operation_is_done_in_a_browser_and_what_is_wrong_is_refused() {
     let users = friendliest();
     let done = did(&browser, &running, "social-safety", &[&users[2], &users[3]]);
     assert_eq!(done, ["session", "token", "foreign form", "errors", "login", "headers", "picture"]);
-    // What each service counts of it.
+    // Counters of each service.
     let least = [
         ("nginx", "requests", 500.0),
         ("php", "accepted conn", 500.0),

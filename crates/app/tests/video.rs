@@ -1,4 +1,4 @@
-//! The video server of `apps/video`, where this machine has NGINX: ranges, playlists, the page, and what is not served.
+//! The video server of `apps/video`, if this machine has NGINX: ranges, playlists, the page, and rejected paths.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -52,7 +52,7 @@ fn get(running: &Running, path: &str, fields: &str) -> (String, Vec<u8>) {
     (String::from_utf8(answer).unwrap(), body)
 }
 
-/// That ranges come as they were asked for, whatever the settings.
+/// Ranges are served as requested, for all settings.
 fn serves_ranges(running: &Running) {
     let whole: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
     for (first, last) in [(0, 0), (1_000, 50_999), (99_990, 99_999)] {

@@ -9,7 +9,7 @@ use crate::{Error, Need};
 
 /// The lowest version of Kubernetes: those before are maintained by none.
 const KUBERNETES: &str = ">=1.31.0-0";
-/// Where Kubernetes keeps what a label says of an application.
+/// Prefix of Kubernetes' standard application labels.
 const LABEL: &str = "app.kubernetes.io";
 /// Between two documents.
 const NEXT: &str = "---\n";
@@ -121,7 +121,8 @@ impl Deployment {
             "template" => template,
         };
         let named = self.metadata(&pod.name, &pod.name);
-        // Two databases must never be over the same data: a StatefulSet waits for the end of a pod before the next, whatever ended it.
+        // Two databases must never share data: a StatefulSet waits for a pod to end before it starts the next, even
+        // after a failure.
         let (kind, many) = if pod.instances.iter().any(|one| self.seed(one.service).is_some()) {
             ("StatefulSet", many.with("serviceName", pod.name.as_str()))
         } else {
@@ -248,8 +249,8 @@ fn ports(whole: &Whole<'_>) -> Vec<(String, u16)> {
     all.flat_map(|one| one.tcp().map(|(listen, port)| (port_name(one, &listen.name), port))).collect()
 }
 
-/// The secret is drawn by Helm, once: services that run keep what they were started with, so an upgrade must find the same. It is written
-/// as [`crate::secret::Secret`] is, which services insist on.
+/// Helm draws the secret once: running services keep the secret that they were started with, so an upgrade must reuse
+/// it. It has the format of [`crate::secret::Secret`], which services require.
 fn secret(app: &str) -> String {
     let name = secret_name(app);
     format!(

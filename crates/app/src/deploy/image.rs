@@ -6,7 +6,7 @@ use crate::check::unique;
 use crate::description::Service;
 use crate::{App, Plan};
 
-/// What the image of some programs holds beside the program and its libraries.
+/// Content of an image in addition to the programs and their libraries.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Image {
@@ -27,13 +27,13 @@ pub struct Image {
     /// Further programs of this machine, and absolute paths of files and folders.
     #[serde(default)]
     pub with: Vec<String>,
-    /// Files and folders of what was built, which lie in `/app` there.
+    /// Built files and folders, copied to `/app`.
     #[serde(default)]
     pub built: Vec<String>,
 }
 
 impl App {
-    /// The description of the image that `service` runs from, where there is one.
+    /// The description of the image that `service` runs from, if any.
     pub(crate) fn image(&self, service: &Service) -> Option<&Image> {
         let program = &service.program;
         self.images.iter().find(|image| {
@@ -42,7 +42,7 @@ impl App {
         })
     }
 
-    /// The name of that image: its own, or that of the program.
+    /// The name of that image: its own name, or the program's.
     pub(crate) fn image_name(&self, service: &Service) -> String {
         let program = service.program.name.as_str();
         match self.image(service) {

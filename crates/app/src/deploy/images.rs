@@ -14,7 +14,7 @@ use crate::description::{Need, Service, Signal};
 use crate::seed::Making;
 use crate::{Error, copy, npm};
 
-/// How long a program may take to lose what a debugger needs of it.
+/// Time limit for stripping a program of its debugging information.
 const STRIP: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A folder that an image is built from: `podman build -t NAME FOLDER`.
@@ -26,7 +26,7 @@ pub struct ImageFolder {
     pub folder: PathBuf,
 }
 
-/// Is told what is made now; `false` ends it.
+/// Receives the name of the image being made; returning `false` stops.
 pub type Tell<'a> = &'a mut dyn FnMut(&str) -> bool;
 
 impl Deployment {
@@ -82,7 +82,7 @@ impl Deployment {
                 root.copy(&found, &here)?;
                 strip(&root.folder().join(here.strip_prefix("/").unwrap_or(&here)))?;
             } else {
-                // Programs such as PostgreSQL look for their files beside the place where they really lie.
+                // Programs such as PostgreSQL locate their files relative to their real path.
                 let found = fs::canonicalize(&found).map_err(|source| os(&found, source))?;
                 root.copy(&found, &found)?;
                 root.link(&here, &found)?;
@@ -99,7 +99,7 @@ impl Deployment {
         self.ended(folder, name, &text)
     }
 
-    /// What the description says of an image.
+    /// Adds the files that the description of an image lists.
     fn described(&self, root: &ImageRoot, image: &Image) -> Result<(), Error> {
         if !image.packages.is_empty() {
             root.packages(&image.packages)?;
@@ -138,7 +138,7 @@ impl Deployment {
                 let to = below(&beside(service, &file.path));
                 let written = match (&file.folder, &file.npm) {
                     (Some(name), _) => self.plan.app().copy_folder(name, &to),
-                    // What is not installed is left out, as where services are processes.
+                    // Packages that are not installed are left out, as they are when services run as processes.
                     (None, Some(name)) => match npm::find(name, &self.plan.exe) {
                         Some(found) => fs::create_dir_all(to.parent().unwrap_or(&to))
                             .and_then(|()| fs::copy(found, &to))
@@ -228,7 +228,7 @@ fn signal(service: &Service) -> &'static str {
     }
 }
 
-/// Takes out of a program what only a debugger reads, where there is what does so: a tenth is left of those in C++.
+/// Strips a program if `strip` is installed: C++ programs shrink to a tenth.
 fn strip(program: &Path) -> Result<(), Error> {
     let is_elf = fs::read(program).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"));
     if !is_elf || find_program("strip").is_none() {

@@ -1,4 +1,4 @@
-//! Which instances share a pod, what they are called, and where they listen.
+//! Assigns instances to pods and determines their names and ports.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use super::Deployment;
 use crate::description::{Listen, Protocol, Service};
 use crate::plan::Placement;
 
-/// From here on ports are taken for those that wish for one that another in the same pod has. Source: below those that Linux gives
-/// to clients, 32768.
+/// First port for services whose preferred port is already used in the same pod. Source: below Linux's range for
+/// clients, which starts at 32768.
 const FURTHER_PORTS: u16 = 20_000;
 
 /// How instances are spread over pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One pod for all, where they reach each other on loopback.
+    /// One pod for all; they reach each other on loopback.
     Together,
     /// A pod for each, but for those that are joined by a socket of the file system.
     Apart,
@@ -22,7 +22,7 @@ pub enum Layout {
 /// A pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Pod<'a> {
-    /// What it is called, and what others reach it by.
+    /// Its name, under which others reach it.
     pub(crate) name: String,
     /// What runs in it, in the order in which it starts.
     pub(crate) instances: Vec<Instance<'a>>,
@@ -33,7 +33,7 @@ pub(crate) struct Pod<'a> {
 pub(crate) struct Instance<'a> {
     pub(crate) service: &'a Service,
     pub(crate) number: usize,
-    /// `plot`, or `web-1` where there are several.
+    /// `plot`, or `web-1` if there are several.
     pub(crate) name: String,
     /// Its part of what all instances have.
     pub(crate) placement: Placement,
@@ -99,7 +99,7 @@ impl Deployment {
         let of = |number: usize| {
             let mut placement = whole.of_instance(number);
             if placement.cpus.is_empty() {
-                // Which processors a container gets is known where it runs.
+                // The processors of a container are only known at run time.
                 placement.cpus = (0..placement.threads).collect();
             }
             let name = match whole.instances {

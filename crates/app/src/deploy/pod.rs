@@ -10,17 +10,17 @@ use super::{ACCOUNT, APP, DATA, Deployment, FILES, Layout};
 use crate::Error;
 use crate::description::Need;
 
-/// Memory that a program takes beside what its description says that it keeps, which is taken twice, as that is no limit to a virtual
-/// machine or a database: heaps without their code, buffers without their processes. Units: bytes.
+/// Memory per program in addition to twice the amount that its description states. A description sets no limit for a
+/// virtual machine or a database: it counts heaps without code and buffers without processes. Units: bytes.
 const BESIDE_MEMORY: u64 = 64 << 20;
 /// What preparing a pod takes: a shell, and pages of the files that it copies, which the kernel gives back. Units: bytes.
 const PREPARE_MEMORY: u64 = 128 << 20;
-/// How often a pod that is not ready yet is asked, and how often one that is. Units: s.
+/// Interval of readiness and liveness probes. Units: s.
 const ASKED_EVERY: u64 = 5;
-/// How often in a row one does not accept a connection before it is asked no more: for a minute, as one that is overloaded for less is
-/// there still. One that has ended is out at once.
+/// Failed connections in a row until an instance receives no more requests: one minute, so that one overloaded for a
+/// shorter time stays. An instance that has ended is removed at once.
 const ASKED_UNTIL_LOST: u64 = 12;
-/// Beside the time that a service has to end.
+/// Added to the time that a service has to end.
 const END_WITHIN: u64 = 5;
 
 /// What differs between podman and a chart.
@@ -33,7 +33,7 @@ pub(crate) struct Dialect<'a> {
     pub(crate) restart: &'static str,
     /// The port of this machine that leads to the entrance.
     pub(crate) host_port: Option<u16>,
-    /// The volume of what is kept of this instance; `None`: it goes with the pod.
+    /// The volume of this instance's kept data; `None`: the data are deleted with the pod.
     pub(crate) kept: &'a dyn Fn(&Instance<'_>) -> Option<Yaml>,
     /// The volume of the files that are served.
     pub(crate) files: Option<Yaml>,
@@ -114,7 +114,8 @@ impl Deployment {
         }
     }
 
-    /// What an instance runs before it starts; an image with a shell does so itself, when what it calls is there.
+    /// Containers that prepare an instance before it starts. An image with a shell runs the commands itself, once the
+    /// services that it calls are up.
     fn prepared(
         &self,
         pod: &Pod<'_>,
@@ -160,7 +161,7 @@ impl Deployment {
         let is_front = self.is_front(instance);
         let reached: Vec<(String, u16)> = instance
             .tcp()
-            // podman publishes each port that it is told of.
+            // podman publishes every port listed here.
             .filter(|_| self.layout == Layout::Apart || is_front && dialect.host_port.is_some())
             .map(|(listen, port)| (port_name(instance, &listen.name), port))
             .collect();
@@ -263,7 +264,7 @@ impl Deployment {
     }
 }
 
-/// The name of a volume. Of podman's it is one among those of all pods.
+/// The name of a volume. podman's volumes share one name space across pods.
 fn volume(pod: &Pod<'_>, name: &str) -> String {
     format!("{}-{name}", pod.name)
 }
@@ -294,7 +295,7 @@ fn memory(request: u64, limit: u64) -> Yaml {
     }
 }
 
-/// What no container may do.
+/// Restrictions that apply to every container.
 fn security() -> Yaml {
     map! {
         "runAsUser" => ACCOUNT,

@@ -83,7 +83,7 @@ impl Deployment {
     }
 }
 
-/// What the secret of an application is called.
+/// Name of an application's secret.
 pub(crate) fn secret_name(app: &str) -> String {
     format!("{app}-secret")
 }

@@ -14,14 +14,14 @@ pub(crate) const TOOLS: [&str; 10] =
     ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep", "timeout"];
 /// Where a pod's files of the configuration lie while it is prepared.
 pub(crate) const CONFIG: &str = "/config";
-/// What the script is called there.
+/// The script's file name in the container.
 pub(crate) const SCRIPT: &str = "prepare.sh";
-/// Where the images have files beside the description, data that stores begin with, and the data set.
+/// Folders of the images for files of the description, initial data of stores, and the data set.
 pub(crate) const BESIDE: &str = "/beside";
 pub(crate) const SEEDS: &str = "/seeds";
 pub(crate) const SET: &str = "/data-set";
 
-/// What the script can do. The secret is in its environment, so that it is in no file and no list of processes.
+/// The script's functions. The secret is in its environment, so that no file and no process list shows it.
 const FUNCTIONS: &str = r#"# Written by taillight: what is done in this pod before its services start.
 set -euo pipefail
 umask 022
@@ -132,7 +132,7 @@ impl Deployment {
         })
     }
 
-    /// Whether `service` reads the data set; a store that begins with a copy of what was made of it does not.
+    /// Whether `service` reads the data set; a store that starts from a copy of the seed made from it does not.
     pub(crate) fn reads_data(&self, service: &Service) -> bool {
         service.needs.contains(&Need::Data) && self.seed(service).is_none()
     }
@@ -142,7 +142,7 @@ impl Deployment {
         pod.instances.iter().any(|one| self.reads_data(one.service))
     }
 
-    /// Where those in other pods listen that what is in `pod` needs; it begins without those that it can do without.
+    /// Addresses in other pods that `pod` must wait for; optional services are not waited for.
     fn awaited<'a>(&self, pods: &'a [Pod<'_>], pod: &Pod<'_>) -> Vec<(&'a str, u16)> {
         let app = self.plan.app();
         let needed = |name: &String| {
@@ -160,7 +160,7 @@ impl Deployment {
     }
 }
 
-/// Where an image has a file or folder beside the description that is for `service`.
+/// Path in an image of the described file or folder `path` for `service`.
 pub(crate) fn beside(service: &Service, path: &str) -> String {
     format!("{BESIDE}/{}/{path}", service.name)
 }

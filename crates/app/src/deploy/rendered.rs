@@ -15,7 +15,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 /// of pods are.
 const CLUSTER: [&str; 4] = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
-/// What an instance is started with.
+/// Start parameters of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
     /// Configurations by their path in its folder; whether no other account may read them.
@@ -39,7 +39,7 @@ impl Instance<'_> {
         format!("{APP}/bin/{name}")
     }
 
-    /// Arguments before those of the description.
+    /// Arguments that precede the described ones.
     fn before(&self) -> Vec<String> {
         let embedded = self.service.program.embedded.as_ref();
         embedded.map_or_else(Vec::new, |server| vec!["serve".into(), server.clone()])
@@ -58,7 +58,7 @@ impl Deployment {
     ) -> Result<Start, Error> {
         let service = instance.service;
         let context = self.context(pods, pod, instance);
-        // What is known of a program where it is found is not known here: it counts as the latest version.
+        // The installed version is unknown here; the latest is assumed.
         let environment = template::environment(&Found::default());
         let app = self.plan.app();
         let wrong =
@@ -109,13 +109,13 @@ impl Deployment {
         Ok(start)
     }
 
-    /// What the templates of an instance see.
+    /// Variables visible in an instance's templates.
     fn context<'a>(&'a self, pods: &[Pod<'_>], pod: &Pod<'_>, instance: &'a Instance<'a>) -> Context<'a> {
         let (app, service) = (self.plan.app(), instance.service);
         let values = self.plan.values(&service.name).expect("it has some for each");
         let ip = match self.layout {
             Layout::Together if !self.is_front(instance) => "127.0.0.1",
-            // Which address a pod has is known where it runs.
+            // The address of a pod is only known at run time.
             _ => "0.0.0.0",
         };
         let peers = self.peers(pods, pod);
@@ -167,7 +167,7 @@ impl Deployment {
         }
     }
 
-    /// Where what is for this machine alone may be asked from: of the front nowhere but its own container.
+    /// Addresses that may use the local-only pages; for the front, only its own container.
     fn asked_from(&self, instance: &Instance<'_>) -> Vec<String> {
         let cluster = CLUSTER.iter().filter(|_| self.layout == Layout::Apart && !self.is_front(instance));
         LOOPBACK.iter().chain(cluster).map(|range| (*range).to_owned()).collect()
@@ -205,7 +205,7 @@ fn nowhere() -> AddressFields {
     AddressFields { ip: String::new(), port: 0, address: String::new(), path: String::new() }
 }
 
-/// The addresses of an instance by their names, where it is reached at `host`.
+/// The addresses of an instance by name, as seen by clients that reach it at `host`.
 fn listening(instance: &Instance<'_>, host: &str) -> BTreeMap<String, AddressFields> {
     let all = instance.service.listens.iter().zip(&instance.ports);
     let of = |(listen, port): (&crate::description::Listen, &u16)| {

@@ -73,7 +73,7 @@ impl Yaml {
         self
     }
 
-    /// Adds it where there is a value.
+    /// Adds the key if there is a value.
     pub(crate) fn with_some<T: Into<Yaml>>(self, key: &str, value: Option<T>) -> Yaml {
         match value {
             Some(value) => self.with(key, value),
@@ -158,7 +158,7 @@ impl Yaml {
     }
 }
 
-/// Whether a text is written line by line: it has several, and nothing that such a block cannot hold.
+/// Whether a text is written as a literal block: it has several lines, and only characters that a block can hold.
 fn is_block(text: &str) -> bool {
     let is_plain = |c: char| c == '\n' || c == '\t' || !c.is_control();
     text.trim_end_matches('\n').contains('\n')

@@ -1,4 +1,4 @@
-//! An instance that has ended, started anew where it was.
+//! Restarts an instance that has ended, in its place.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::{Error, Running};
 const ENDING: Duration = Duration::from_secs(2);
 
 impl Running {
-    /// Starts an instance anew that has ended: in its place, with its addresses and its configuration, so that those that call
-    /// it find it again. A store goes on with what it had written.
+    /// Restarts an instance that has ended, in its place, with its addresses and configuration, so that its callers
+    /// find it again. A store continues with its written data.
     ///
-    /// Errors: it runs, or there is none such on this machine; it does not become ready, and is ended then.
+    /// Errors: it is running, or does not exist on this machine; it does not become ready, and is ended then.
     pub fn revive(&mut self, service: &str, number: usize) -> Result<(), Error> {
         let unfit = |problem: String| Error::Unfit { service: service.into(), problem };
         let nowhere = || unfit("it does not run on this machine".into());

@@ -38,7 +38,8 @@ pub(crate) fn requests_in(folder: &Path) -> Vec<Traced> {
     join(spans, 3).0
 }
 
-/// The edge test: who calls whom for each query is what the graphs of the application say, and nothing else. `front`: what answers HTTP.
+/// The edge test: the calls of each query are exactly those in the application's graphs. `front`: the service that
+/// answers HTTP.
 pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) {
     let get = |number: u8, path: &str| traced(site, number, Request::get(path));
     let post = |number: u8, path: &str, token: &str, body: Value| {
@@ -53,7 +54,7 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
     assert!(rent["url"].as_str().unwrap().starts_with("/hls/"), "{rent}");
     get(5, "/api/search?q=the&start=0&n=5");
     get(6, "/api/titles?ids=1,2");
-    // What was answered is there: a review that is stored is on the page.
+    // The write took effect: a stored review is on the page.
     let again = get(7, "/api/movie/2?reviews=5");
     assert_eq!(again["reviews"][0]["review"], review["review"], "{}", again["reviews"]);
     let app = site.running.plan().app();

@@ -1,5 +1,5 @@
-//! Rents and reviews of many visitors at once, and that money and reviews are exact afterwards, whatever became of the services
-//! meanwhile.
+//! Rents and reviews of many concurrent visitors; afterwards money and reviews are exact, even if services were killed
+//! during the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::movies::site::{FILMS, Site, until};
 const VISITORS: usize = 32;
 /// Users who rent and write; fewer than visitors, so that they meet at the same account.
 const RENTERS: u64 = 25;
-/// How long a visitor waits before the same is asked again.
+/// Pause of a visitor before a retry.
 const AGAIN: Duration = Duration::from_millis(50);
 /// A bound on waiting: a service that was killed is there again within some seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Reviews of a bucket. Source: the contract of movie-review and user-review.
 const BUCKET: usize = 20;
-/// What the services list at most.
+/// Maximum length of the services' lists.
 const LISTED: usize = 100;
 
 /// A review that was answered.
@@ -60,7 +60,8 @@ pub(crate) struct Visitors {
     failed: OnceLock<String>,
 }
 
-/// What one visitor does: three of five rent, of which one repeats another's key at the same time; two write.
+/// One visitor's operation: three of five rent, one of them by repeating another's key at the same time; two write
+/// reviews.
 enum Operation {
     Rent { movie: u64, key: String },
     Review { movie: u64, stars: u64, text: String },
@@ -83,7 +84,7 @@ fn operation(n: u64) -> (u64, Operation) {
 }
 
 impl Visitors {
-    /// Visitors who are going to do so many operations.
+    /// Visitors who will do this many operations.
     pub(crate) fn new(site: &Site, operations: u64) -> Visitors {
         let films = site.table("movies", "movies", |key| key);
         let film = |doc: &Value, name: &str| doc[name].as_u64().unwrap();
@@ -127,7 +128,7 @@ impl Visitors {
         self.done() == self.operations || self.failed.get().is_some()
     }
 
-    /// Has visitors do all of it, and `meanwhile` what it does.
+    /// Runs all visitors, and `meanwhile` concurrently.
     pub(crate) fn run(&self, address: &str, meanwhile: impl FnOnce()) {
         thread::scope(|scope| {
             for _ in 0..VISITORS {
@@ -160,8 +161,8 @@ impl Visitors {
         }
     }
 
-    /// Asks until it is answered, as a browser does whose connection is lost or that is told to come back: `each` makes the
-    /// request of each try.
+    /// Retries until answered, like a browser that lost its connection or was told to retry; `each` makes the request
+    /// of each try.
     fn answered(
         &self,
         address: &str,
@@ -292,7 +293,7 @@ impl Visitors {
                 "a list names reviews that exist"
             );
         }
-        // Stars: each review once, all that were answered, and none that the film does not list.
+        // Stars: each review is counted once, including all answered ones and any that the film does not list.
         let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let mut counted = BTreeSet::new();
         for (key, _) in site.table("movies", "rated", before_colon) {
@@ -315,7 +316,7 @@ impl Visitors {
         for movie in 1..=FILMS {
             shows(site, movie, &of_films.0[&movie], sums[&movie]);
         }
-        // Those of the data set have numbers below that of any other.
+        // Reviews of the data set have the lowest numbers.
         stored.keys().filter(|review| **review > 1 << 22 && !numbers.contains(review)).count()
     }
 }

@@ -1,7 +1,7 @@
-//! Each service and each store is killed, stopped where it is, or slowed: the site answers as it declares, within its limits, and is
-//! whole again afterwards.
+//! Each service and each store is killed, frozen or slowed: the site answers as declared, within its limits, and
+//! recovers afterwards.
 //!
-//! The table in `docs/reference/movies.md` is what the test of the slow tier prints.
+//! The slow test prints the table in `docs/reference/movies.md`.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::movies::frames;
 use crate::movies::http::{Answer, Request};
 use crate::movies::site::{FILMS, Site, until};
 
-/// What is asked of the site.
+/// Requests to the site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Page,
@@ -67,7 +67,7 @@ const SOME: &[Case] = &[
     ("nginx-hls", Killed, Stream, "503 UNAVAILABLE"),
 ];
 
-/// The others. A proxy in front of what is stopped waits longer than a request may take: 12 and 15 s.
+/// The remaining cases. A proxy in front of a frozen service waits longer than a request may take: 12 and 15 s.
 const OTHERS: &[Case] = &[
     ("ads", Frozen, Page, "200 without ads"),
     ("movie-recommender", Frozen, Page, "200 without movie-recommender"),
@@ -134,10 +134,10 @@ const OTHERS: &[Case] = &[
     ("load-balancer", Killed, Page, "no answer"),
 ];
 
-/// Bounds on waiting: five times what a request of the interface may take, and twice what the proxies wait.
+/// Bounds on waiting: five times the limit of a request of the interface, and twice the proxies' time-out.
 const LATE: Duration = Duration::from_secs(10);
 const LATE_PROXY: Duration = Duration::from_secs(30);
-/// What one that is slowed does in turn: less than the time in which one is taken for frozen.
+/// Alternating phases of a slowed process; a pause is shorter than the time after which a process counts as frozen.
 const STOPPED: Duration = Duration::from_millis(20);
 const GOES_ON: Duration = Duration::from_millis(5);
 
@@ -185,7 +185,7 @@ impl Visitor {
     }
 }
 
-/// `200 without plot`: what an answer is, in words.
+/// Summary of an answer: `200 without plot`.
 fn said(answer: &Answer) -> String {
     if answer.status != 200 {
         return format!("{} {}", answer.status, answer.code());
@@ -220,7 +220,7 @@ fn check(site: &mut Site, visitor: &Visitor, (service, how, asked, expect): Case
         Slowed => {}
     }
     let again = Instant::now();
-    // The same page, which is in memory nowhere yet where it failed.
+    // Repeat the same page: after a failure it is not cached anywhere yet.
     let repeated = if asked == NewPage { request } else { visitor.request(asked) };
     until(&format!("{service} {how:?}: {asked:?} is whole again"), || {
         repeated.send(&site.address).is_ok_and(|answer| said(&answer) == "200")

@@ -1,4 +1,4 @@
-//! Frames to the port of a service: what is no frame, and more calls than it takes.
+//! Malformed frames at the port of a service, and more calls than it accepts.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crate::movies::site::{Site, until};
 
 /// A bound on waiting: a service closes a connection at once.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More than compose-page works on (20) and lets wait (64), and so many more that the last one is not among them in any order.
+/// More than compose-page processes (20) and queues (64), by so much that the last call is rejected in any order.
 const CALLS: usize = 200;
 /// Types of fields.
 const I64: u8 = 10;
@@ -59,7 +59,7 @@ fn frame(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// What is no frame ends its connection and is counted, half a frame is waited for, and others are answered meanwhile.
+/// A malformed frame ends its connection and is counted; half a frame is waited for, while others are answered.
 pub(crate) fn what_is_no_frame_is_refused(site: &Site) {
     let services = site.running.services().filter(|one| one.service.interface.is_some());
     let names: Vec<String> = services.map(|one| one.service.name.clone()).collect();
@@ -86,9 +86,9 @@ pub(crate) fn what_is_no_frame_is_refused(site: &Site) {
     assert_eq!((page.status, page.header("x-degraded")), (200, None), "{page:?}");
 }
 
-/// Who comes when a service works on as much as it takes is told so at once; it answers again when it has done that.
+/// Calls beyond a service's capacity are rejected at once; it answers again once it has caught up.
 pub(crate) fn what_is_too_much_is_refused(site: &Site) {
-    // On a machine with much to do the calls may be over, by their deadline, before the page is asked for.
+    // On a busy machine the calls may pass their deadline before the page is requested.
     let (mut last, mut page) = overloaded(site);
     for _ in 0..4 {
         if page.status == 504 {
@@ -103,7 +103,7 @@ pub(crate) fn what_is_too_much_is_refused(site: &Site) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// What the last of more calls than a service takes is answered, and a page that is asked for meanwhile.
+/// The answer to the last of too many calls, and a page requested during the overload.
 fn overloaded(site: &Site) -> (String, Answer) {
     site.freeze("movie-info", 0);
     let mut calls: Vec<TcpStream> =

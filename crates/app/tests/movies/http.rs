@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A bound on waiting: the load balancer ends what takes longer than 15 s.
+/// A bound on waiting: the load balancer aborts requests after 15 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked for.
+/// An HTTP request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
     pub(crate) method: &'static str,
@@ -34,7 +34,7 @@ impl Request {
         }
     }
 
-    /// Errors: there is no answer, or no whole one.
+    /// Errors: there is no answer, or only a part.
     pub(crate) fn send(&self, address: &str) -> io::Result<Answer> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// `None` where it is not whole.
+    /// Parses an answer; `None` if incomplete.
     fn read(bytes: &[u8]) -> Option<Answer> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -90,7 +90,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// `UNAVAILABLE`; empty where it is no error of the interface.
+    /// `UNAVAILABLE`; empty if it is not an error of the interface.
     pub(crate) fn code(&self) -> String {
         let value: Value = serde_json::from_str(&self.body).unwrap_or_default();
         value["error"]["code"].as_str().unwrap_or_default().to_owned()

@@ -9,7 +9,7 @@ const WITHOUT: u64 = 40;
 /// Who is killed.
 #[derive(Clone, Copy)]
 enum Victim {
-    /// All of its processes; it is started anew.
+    /// All of its processes; the instance is restarted.
     Whole(&'static str),
     /// Its workers; it has others in their place.
     Workers(&'static str),
@@ -43,7 +43,7 @@ const ALL: [Victim; 21] = [
     Whole("php"),
 ];
 
-/// Kills `victims` in turn, evenly spread over the operations, however long each takes to start anew.
+/// Kills `victims` in turn, evenly spread over the operations, regardless of restart times.
 fn stays_exact(operations: u64, victims: &[Victim]) {
     let Some(mut site) = Site::start(&["web.instances=1"]) else { return };
     let visitors = Visitors::new(&site, operations);

@@ -39,7 +39,7 @@ fn a_site_of_two_shards_and_two_instances_is_the_same() {
     accounts_are_in_one_shard(&site);
 }
 
-/// Each shard has what it alone was given.
+/// Each shard holds only its own data.
 fn both_shards_were_written(site: &Site) {
     for (store, query) in [
         ("users", "SELECT count(*) FROM charges"),

@@ -1,4 +1,4 @@
-//! The site while it runs, and what a test does to its processes.
+//! The running site, and control of its processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::movies::http::{Answer, Request};
 pub(crate) const USERS: u64 = 200;
 pub(crate) const FILMS: u64 = 30;
 
-/// Nothing that is waited for takes longer, unless it hangs.
+/// Time limit of every wait; a longer wait means a hang.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -32,7 +32,8 @@ pub(crate) struct Site {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// The application with these settings, over programs that were built; `None`, and says why, where it cannot be started here.
+/// The application with these settings, using built programs; prints the reason and returns `None` if it cannot be
+/// started here.
 pub(crate) fn planned(settings: &[&str]) -> Option<Plan> {
     planned_of("movies", settings)
 }
@@ -87,12 +88,12 @@ pub(crate) fn runs(pid: u32) -> bool {
 
 fn signal(pids: &[u32], signal: Signal) {
     for pid in pids {
-        // It may have ended meanwhile.
+        // It may already have ended.
         let _ = kill_process(Pid::from_raw(*pid as i32).unwrap(), signal);
     }
 }
 
-/// Whether no thread of the process runs any more until it is told to go on. Source: proc(5), `State` of `status`.
+/// Whether all threads of the process are stopped by a signal. Source: proc(5), `State` of `status`.
 fn is_stopped(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     threads.flatten().all(|thread| {
@@ -103,7 +104,7 @@ fn is_stopped(pid: u32) -> bool {
     })
 }
 
-/// Stops processes where they are.
+/// Stops processes with SIGSTOP.
 pub(crate) fn stop(pids: &[u32]) {
     signal(pids, Signal::STOP);
 }
@@ -114,7 +115,7 @@ pub(crate) fn go_on(pids: &[u32]) {
 }
 
 impl Site {
-    /// `None`, and says why, where it cannot be started here.
+    /// Prints the reason and returns `None` if it cannot be started here.
     pub(crate) fn start(settings: &[&str]) -> Option<Site> {
         Site::start_of("movies", settings)
     }
@@ -150,7 +151,7 @@ impl Site {
         println!("{}", said.lines().last().unwrap_or_default());
     }
 
-    /// Those that answer calls of Thrift's say what they did.
+    /// Services that answer Thrift calls report their counters.
     #[track_caller]
     pub(crate) fn each_service_counts(&mut self) {
         let services = self.running.services().filter(|one| one.service.interface.is_some());
@@ -177,7 +178,8 @@ impl Site {
         self.ask(&Request::get(path))
     }
 
-    /// The page of a film with all of its parts. One that is late is left out, as the first may be on a busy machine: asks until none is.
+    /// The page of a film with all of its parts. A late part is left out, as the first may be on a busy machine:
+    /// retries until complete.
     #[track_caller]
     pub(crate) fn whole_page(&self, path: &str) -> Value {
         let mut page = Value::Null;
@@ -231,13 +233,14 @@ impl Site {
         until(&format!("{service} has others"), || self.pids(service, number).len() == pids.len());
     }
 
-    /// Starts an instance anew that was killed.
+    /// Restarts a killed instance.
     #[track_caller]
     pub(crate) fn revive(&mut self, service: &str, number: usize) {
         self.running.revive(service, number).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Stops all processes of an instance where they are. On a busy machine their threads go on for a while after the signal.
+    /// Stops all processes of an instance with SIGSTOP. On a busy machine their threads continue for a while after the
+    /// signal.
     pub(crate) fn freeze(&self, service: &str, number: usize) {
         let pids = self.pids(service, number);
         stop(&pids);
@@ -248,8 +251,8 @@ impl Site {
         go_on(&self.pids(service, number));
     }
 
-    /// The documents of a table by their keys, of those of its shard that each key belongs to. `owner` is the part of a key that
-    /// decides that.
+    /// The documents of a table by key, each from the shard that owns the key. `owner` is the part of a key that
+    /// selects the shard.
     pub(crate) fn table(&self, store: &str, table: &str, owner: fn(&str) -> &str) -> Vec<(String, Value)> {
         let service = format!("{store}-db");
         let shards = self.instances(&service);
@@ -267,7 +270,7 @@ impl Site {
         found
     }
 
-    /// What a database answers: rows as lines, columns between tabulators.
+    /// A database's answer: rows as lines, columns separated by tabs.
     #[track_caller]
     pub(crate) fn select(&self, store: &str, shard: usize, query: &str) -> String {
         let address = self.address_of(&format!("{store}-db"), shard);

@@ -1,4 +1,4 @@
-//! A service that does not become ready is named, and nothing of the others is left.
+//! A service that does not become ready is named, and the others are removed completely.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use app::Starting;
 
 use crate::movies::site::{alone, planned, runs, until};
 
-/// Starts the site with `script` in place of the program of plot; what it says of it, once nothing is left.
+/// Starts the site with `script` as the program of plot; returns the error, after checking that nothing remains.
 fn started_with(script: &str) -> Option<String> {
     let _alone = alone();
     let mut plan = planned(&[])?;

@@ -1,4 +1,4 @@
-//! What a person does on the site, in a browser.
+//! A person's visit to the site, in a browser.
 
 use crate::movies::site::Site;
 
