@@ -1,12 +1,12 @@
-//! Two results side by side: what is the ratio, how sure is it, and what else differs.
+//! Compares two results: ratios with their uncertainty, and other differences.
 //!
-//! However the two came about, what is made of them is one [`Comparison`], and every ratio is made in one place. What
-//! differs is where the figures are found: [`results()`] takes loads and peaks of two targets, [`studies`] the figures and
-//! claims of two results of one study, [`rerun`] the measurements behind them. Trials that ran in turn within one run are
-//! compared pair by pair, block by block: the machine's drift, which is often larger than what is to be found, cancels, and
-//! a disturbance favours neither side, so that disturbed trials count.
-//! Results of two runs can only be compared by their medians, and a reader is told so. Under 6 repeats there is a range and
-//! no judgement.
+//! Every comparison yields one [`Comparison`], and all ratios are computed in one place. The sources of the figures
+//! differ: [`results()`] takes loads and peaks of two targets, [`studies`] the figures and claims of two results of one
+//! study, [`rerun`] the measurements behind them. Trials that ran in turn within one run are compared pair by pair,
+//! block by block: the machine's drift, often larger than the effect under test, cancels, and a disturbance favours
+//! neither side, so that disturbed trials count.
+//! Results of two runs can only be compared by their medians, and the output says so. Under 6 repeats there is a range
+//! and no judgement.
 //!
 //! Try it: `taillight compare results/A results/B`, or `cargo test -p lab compare`.
 
@@ -37,7 +37,7 @@ pub struct Choice<'a> {
     pub experiment: &'a Experiment,
     /// The name of the target in it.
     pub target: &'a str,
-    /// Where it lies, as the reader knows it.
+    /// Its folder, as shown to the reader.
     pub folder: &'a str,
 }
 
@@ -155,7 +155,7 @@ fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
     }
 }
 
-/// In what the loads are counted.
+/// Unit of the loads.
 fn unit(pairs: &[Pair<'_>]) -> &'static str {
     if pairs.iter().any(Pair::is_of_sessions) { "sessions/s" } else { "rps" }
 }
@@ -200,7 +200,8 @@ fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
     kinds.into_iter().filter_map(figure).collect()
 }
 
-/// What tables call the two sides: the targets' names, or what tells them apart where those are the same.
+/// Labels of the two sides in tables: the targets' names, or if equal, the versions, the experiments' names, or first
+/// and second.
 fn labels(a: &Choice<'_>, b: &Choice<'_>) -> (String, String) {
     let versions = (a.record().map_or("", |t| &t.version), b.record().map_or("", |t| &t.version));
     if a.target != b.target {

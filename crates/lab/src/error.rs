@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-/// Why a run could not go on.
+/// The reason why a run could not continue.
 ///
-/// Whatever was measured before is in the result folder; the message says what happened and what to do.
+/// Earlier measurements are in the result folder; the message says what happened and what to do.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -66,7 +66,7 @@ impl From<app::Error> for Error {
 }
 
 impl Error {
-    /// Whether an application was asked for something that it does not have, as the description tells.
+    /// Whether the error is a usage error, such as a setting that the application does not have.
     pub fn is_usage(&self) -> bool {
         use app::Error::{Description, Setting, Unknown};
         matches!(
@@ -77,7 +77,7 @@ impl Error {
         )
     }
 
-    /// What a partial result says of why it ends here.
+    /// The reason recorded in a partial result.
     pub fn in_short(&self) -> String {
         match self {
             Error::Interrupted(cause) => (*cause).into(),
@@ -85,8 +85,8 @@ impl Error {
         }
     }
 
-    /// Whether a study stops with it, rather than going on without the part that it is about: the run was interrupted,
-    /// nothing can be written, or the host's settings are not what they should be for any part.
+    /// Whether the error ends the whole study, instead of only skipping the affected part: the run was interrupted,
+    /// nothing can be written, or the host's knobs are in a wrong state for all parts.
     pub(crate) fn ends_a_study(&self) -> bool {
         match self {
             Error::Interrupted(_) | Error::Results(_) => true,

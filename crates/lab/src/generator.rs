@@ -19,19 +19,20 @@ use crate::{Error, Interrupt, Server, Span};
 const LOOK: Duration = Duration::from_millis(200);
 /// How long `--resolve` may take; it takes some ms.
 const RESOLVE: Duration = Duration::from_secs(30);
-/// How long a generator that is asked to stop may take before it is killed.
+/// Time limit for a generator to stop on request before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
 /// Start, connecting, judging and writing, on a machine that is busy with something else.
 const ALLOWANCE: Duration = Duration::from_secs(30);
-/// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
+/// For each key that may have to be stored first. Source: 50 times the duration of a store over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
 /// For each user that has to log in first. Source: what the generator gives each at most, 30 s, four at a time: how costly the hashes
 /// of a site are is not known here, and a site that does not answer is found by the bound of one.
 const ALLOWANCE_PER_LOGIN: Duration = Duration::from_millis(7_500);
-/// For each user whose data are read into the cache first. Source: five times what it takes here (5 ms), one at a time.
+/// For each user whose data are read into the cache first. Source: five times the duration measured here (5 ms), one at
+/// a time.
 const ALLOWANCE_PER_PRIMED: Duration = Duration::from_millis(25);
-/// How a line of a generator begins that asks what the other machines of the server did in its window, which is answered on
-/// its standard input.
+/// Prefix of the generator's lines that ask for the activity of the server's other machines in its window; the answer
+/// goes to its standard input.
 const WINDOW: &str = "{\"window\"";
 
 /// Such a line.
@@ -52,13 +53,13 @@ struct Window {
 pub struct Generator {
     /// The program.
     exe: PathBuf,
-    /// What it is to do, with all defaults filled in.
+    /// Its specification, with all defaults filled in.
     spec: Spec,
-    /// Whether it prints what it does while it runs.
+    /// Whether it prints its progress.
     live: bool,
     /// Where its specification lies for each trial.
     folder: Arc<OwnFolder>,
-    /// What a trial may take beside what it says itself.
+    /// Time that a trial may take in addition to its specified times.
     pub(crate) allowance: Duration,
 }
 
@@ -78,10 +79,9 @@ pub struct Load {
 }
 
 impl Generator {
-    /// The generator `exe load --spec …`, after it agreed to the specification. With `live` it prints what it does while it
-    /// runs.
+    /// The generator `exe load --spec …`, after it has accepted the specification. With `live` it prints its progress.
     ///
-    /// Errors: it refuses it; nothing was started then.
+    /// Errors: it rejects the specification; nothing was started then.
     pub fn new(exe: &Path, spec: Spec, live: bool) -> Result<Generator, Error> {
         let folder = Arc::new(OwnFolder::make(&std::env::temp_dir())?);
         let mut generator = Generator { exe: exe.into(), spec, live, folder, allowance: ALLOWANCE };
@@ -103,7 +103,7 @@ impl Generator {
         Ok(generator)
     }
 
-    /// What it is to do, with all defaults filled in.
+    /// Its specification, with all defaults filled in.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -113,13 +113,14 @@ impl Generator {
         connections(&self.spec)
     }
 
-    /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
-    /// the lines that the generator printed since.
+    /// Runs one trial on `server` and returns the record in `file`. While it runs, `tick` is called periodically with
+    /// the lines that the generator has printed since the last call.
     ///
-    /// Of its services the trial has the processor time of the window. Its histograms lie beside, under the extension `hlog`.
+    /// The trial includes the processor time of its services in the window. Its histograms lie next to `file`, with the
+    /// extension `hlog`.
     ///
-    /// Errors: no trial was possible, it did not end in time, or the run was interrupted, but where a part of the window is kept; the
-    /// generator has ended then and its files are removed.
+    /// Errors: no trial was possible, it did not end in time, or the run was interrupted and no part of the window is
+    /// kept. In each case the generator has ended and its files are removed.
     pub fn run(
         &self,
         server: &mut Server,
@@ -150,7 +151,7 @@ impl Generator {
             let mut trial: Trial = serde_json::from_slice(&text)
                 .map_err(|e| failed(format!("the generator left a damaged {}: {e}", file.display())))?;
             if let Some(spec) = &mut trial.spec {
-                // It was told an address, which is another at the next start.
+                // The generator got an address, which changes at the next start.
                 spec.target.server = server.name().clone();
             }
             let opened = trial.window_opened_monotonic_ns.map(Time);
@@ -218,7 +219,7 @@ impl Generator {
                 else {
                     continue;
                 };
-                // One that has ended meanwhile says so by its exit.
+                // A generator that has just ended reports that by its exit status.
                 let _ = process.write_line(&server.noise_elsewhere(opened_ns, length_ns));
             }
             look(&lines, server);
@@ -298,13 +299,13 @@ impl Generator {
     }
 }
 
-/// Keys that may have to be stored; those of a file are not counted, and taken for many.
+/// Keys that may have to be stored; the length of a listed data set is unknown, so a large number is assumed.
 fn keys(cache: &Cache) -> u64 {
     const LISTED: u64 = 1_000_000;
     if cache.data_set.is_some() { cache.keys.max(LISTED) } else { cache.keys }
 }
 
-/// What a generator that failed said, without the program's name before it, which the caller prints again.
+/// The error output of a failed generator, without the program's name, which the caller prints again.
 fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String {
     let lines = match process.wait_success(Duration::ZERO) {
         Err(launch::Error::Died { stderr, .. }) => stderr,
@@ -340,7 +341,7 @@ fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &sp
     ALLOWANCE_PER_LOGIN.mul_f64(users.clamp(0.0, f64::from(social.users.0)))
 }
 
-/// About how long it takes to have the cache hold what the site keeps of its users, where that is asked for.
+/// Estimated time to fill the cache with the users' data, if requested.
 fn priming(social: &spec::workload::Social) -> Duration {
     match social.cache {
         SiteCache::Flushed => Duration::ZERO,

@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// The signals that end a run in good order, and what a reader calls them.
+/// The signals that end a run in good order, and their names in messages.
 const SIGNALS: [(i32, &str); 3] =
     [(SIGINT, "Ctrl-C"), (SIGTERM, "SIGTERM"), (SIGHUP, "the end of the terminal session")];
 
-/// The one that signals raise, where they do.
+/// The request that signals raise, once their handlers are installed.
 static SIGNALLED: OnceLock<Interrupt> = OnceLock::new();
 
 /// A request to stop that any part of a run can look at. Copies share it.

@@ -7,12 +7,12 @@ use std::path::Path;
 use knobs::{Knob, Problem};
 use rustix::fs::{Advice, fadvise, syncfs};
 
-/// Drops the files in `folder`, which a server serves, from the page cache, where one of `knobs` limits its memory.
+/// Drops the served files in `folder` from the page cache, if one of `knobs` limits the server's memory.
 ///
-/// A page is charged to the process that brought it in for as long as it stays: under a limit that begins now, a server
-/// would find in memory what it read in the trial before, and be charged for none of it. What is not on the disk yet, as of
-/// files that were just made, is written first, since it would stay. On file systems of memory nothing is
-/// dropped. Cost: some 20 µs a file.
+/// A page is charged to the process that first read it, until the page is dropped. Under a new limit, a server would
+/// find the files of the trial before in memory and be charged for none of them. Dirty pages, such as those of new
+/// files, are written to disk first, since they would otherwise stay. On memory file systems nothing is dropped. Cost:
+/// some 20 µs a file.
 ///
 /// Errors: a file cannot be read.
 pub fn forget_files(knobs: &[Knob], folder: Option<&Path>) -> Result<(), knobs::Error> {

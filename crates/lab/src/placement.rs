@@ -7,21 +7,21 @@ use units::CpuList;
 /// The processors of each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Of the server, one per thread where there are enough.
+    /// The server's processors, one per thread if there are enough.
     pub server: Vec<usize>,
     /// Of the generator.
     pub generator: Vec<usize>,
 }
 
-/// Cores of a generator for each thread of a server: a request costs a generator up to twice what it costs a cache, and
-/// a core that spins without need heats its neighbours.
+/// Generator cores for each thread of a server: a request costs a generator up to twice as much as a cache, and a core
+/// that spins needlessly heats its neighbours.
 const GENERATOR_CORES: usize = 2;
 
 impl Placement {
-    /// The server on one processor of each of the first `cores`, the generator likewise on those that are left, from the
-    /// last on, and on no more than two for each of the server's threads; never on the same core where there are two.
+    /// Gives the server one processor on each of the first `cores`, and the generator one on each of the remaining
+    /// cores, from the last on, at most two per server thread; with two or more cores they never share a core.
     ///
-    /// `server` and `generator` are what the user asked for. Bounds: `cores`, the processors of each core, are not empty.
+    /// `server` and `generator` are the user's choices. Bounds: `cores`, the processors of each core, are not empty.
     pub fn new(
         cores: &[Vec<usize>],
         server_threads: usize,
@@ -43,7 +43,7 @@ impl Placement {
                 let most =
                     if left.iter().flatten().any(|cpu| server.contains(cpu)) { 1 } else { GENERATOR_CORES };
                 let threads = threads.max(server.len());
-                // Second processors of a core only where there are fewer cores than threads.
+                // Sibling processors are used only if there are fewer cores than threads.
                 let count = if left.len() < threads { usize::MAX } else { left.len() };
                 first(&left, count.min(most * threads))
             },
@@ -57,7 +57,7 @@ impl Placement {
         self.server.iter().any(|cpu| self.generator.contains(cpu))
     }
 
-    /// What a reader of the result must know.
+    /// Description of the placement for the reader of the result.
     pub fn note(&self) -> String {
         let list = |cpus: &[usize]| {
             let names: CpuList = cpus.iter().copied().collect();
@@ -84,7 +84,7 @@ impl Placement {
     }
 }
 
-/// `count` processors, the first of each core before the second of any; fewer where there are not so many. In rising order.
+/// `count` processors, the first of each core before the second of any; all if there are fewer. In rising order.
 fn first(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
     let most = cores.iter().map(Vec::len).max().unwrap_or(0);
     let by_turns = (0..most).flat_map(|turn| cores.iter().filter_map(move |core| core.get(turn).copied()));
@@ -93,8 +93,7 @@ fn first(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
     all
 }
 
-/// The cores of which none of `taken` is a processor; where there is none, the processors that are not taken, else the last
-/// core.
+/// The cores without any processor in `taken`; if none is free, the processors not taken, or else the last core.
 fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
     let is_free = |core: &&Vec<usize>| !core.iter().any(|cpu| taken.contains(cpu));
     let free: Vec<Vec<usize>> = cores.iter().filter(is_free).cloned().collect();
@@ -119,7 +118,7 @@ pub fn allowed_cores() -> Vec<Vec<usize>> {
     if cores.is_empty() { allowed_cpus().into_iter().map(|cpu| vec![cpu]).collect() } else { cores }
 }
 
-/// The processors of each core that may be used, where there are any; in the order of their first.
+/// The allowed processors of each core that has any, ordered by the first processor.
 pub(crate) fn cores_of(cpu: &Cpu) -> Vec<Vec<usize>> {
     let of_core = |core: &CpuList| -> Vec<usize> {
         core.as_slice().iter().copied().filter(|one| cpu.allowed.contains(*one)).collect()
@@ -169,7 +168,7 @@ mod tests {
         check(&eight, 1, (None, None), (&[0], &[6, 7]));
         check(&eight, 3, (None, None), (&[0, 1, 2], &[3, 4, 5, 6, 7]));
         check(&eight, 7, (None, None), (&[0, 1, 2, 3, 4, 5, 6], &[7, 15]));
-        // Siblings of the server's processors stay free where there are other cores.
+        // Siblings of the server's processors stay free if there are other cores.
         check(&eight, 2, (Some(&[0, 8]), None), (&[0, 8], &[4, 5, 6, 7]));
         check(&eight, 9, (None, None), (&[0, 1, 2, 3, 4, 5, 6, 8, 9], &[7, 15]));
     }

@@ -1,9 +1,9 @@
-//! Runs a [`Plan`], of a command and of a study alike.
+//! Runs a [`Plan`], of a command or of a study.
 //!
 //! A [`Bench`] is a generator with its servers, kept running from block to block; its [`Trials`] runs trials and keeps
-//! their result on disk. The [`Runner`] goes through the blocks of a plan: it searches maxima, measures references and
-//! points in an order of each block, measures once more what the host disturbed, and searches the peaks at the end. A
-//! [`Record`] keeps what it measures beside the benches' own results, [`Progress`] shows it meanwhile.
+//! their result on disk. The [`Runner`] executes the blocks of a plan: it searches maxima, measures references and
+//! points in a random order, repeats disturbed measurements, and searches the peaks at the end. A [`Record`] stores the
+//! cells in addition to the benches' own results, [`Progress`] reports the progress.
 
 mod agenda;
 mod bench;

@@ -25,7 +25,7 @@ pub use peak::PeakSearch;
 /// Source: where every third trial says nothing, four in a row come at one rate of a hundred.
 const REPEATS: u32 = 3;
 
-/// What one trial says about one rate.
+/// Verdict of one trial on one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vote {
     /// The rate was sustained, or the target met.
@@ -40,16 +40,16 @@ pub enum Vote {
 /// A trial as a search sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// What it says of its rate.
+    /// Its vote on its rate.
     pub vote: Vote,
-    /// The throughput that came out, whatever the vote. Units: rps.
+    /// The achieved throughput, for any vote. Units: rps.
     pub achieved_rps: f64,
 }
 
 /// The highest rate that held and the lowest that did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bracket {
-    /// The highest that held; `None` where none did.
+    /// The highest rate that held; `None` if none did.
     pub low: Option<f64>,
     /// The lowest that did not; `None` where all did.
     pub high: Option<f64>,

@@ -1,4 +1,4 @@
-//! Whether a second run of a study says what the first said, by the cells of both.
+//! Whether a second run of a study confirms the first, judged by the cells of both.
 
 use results::study::{Axis, Cell, Figure, FigureKind, Point};
 use results::{ComparedFigure, ComparedSeries, Comparison, Study};

@@ -1,4 +1,4 @@
-//! What differs between two results besides the target: reasons for doubt.
+//! Differences between two results apart from the target: reasons for doubt.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
         let (p, q) = (&left.generator, &right.generator);
         differ("generator threads", p.threads.to_string(), q.threads.to_string());
         differ("processors of the generator", numbers(&p.cpus), numbers(&q.cpus));
-        // What one schema has and another has not is no difference.
+        // Fields that only one schema has are not differences.
         let same_schema = left.spec.is_some() == right.spec.is_some();
         let (left, right) = (left.configuration(), right.configuration());
         let set_up = |whole: &Value| whole.get("target").cloned().unwrap_or_default();

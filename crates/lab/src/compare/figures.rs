@@ -87,12 +87,12 @@ fn compared(studies: [&Study; 2], figures: [&Figure; 2]) -> ComparedFigure {
     ComparedFigure { id, title, kind, x, y, series, left_out }
 }
 
-/// `point` with what the cells behind it say of invalid and overloaded trials.
+/// `point` with the numbers of invalid and overloaded trials in its cells.
 pub(super) fn of_cells(point: ComparedPoint, studies: [&Study; 2], series: &str, x: &X) -> ComparedPoint {
     let cells = || studies.into_iter().flat_map(|study| study.cells_at(series, x));
     let invalid = cells().filter(|cell| !cell.verdict.is_usable()).count();
     let overloaded = cells().any(|cell| matches!(cell.verdict, Verdict::Overloaded { .. }));
-    // Where no trial was valid, the invalid ones are what is shown.
+    // If no trial was valid, the invalid ones are shown.
     let left_out = point.a.valid && point.b.valid;
     ComparedPoint { invalid: if left_out { invalid as u32 } else { 0 }, overloaded, ..point }
 }

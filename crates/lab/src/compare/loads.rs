@@ -18,7 +18,7 @@ pub(super) struct Pair<'a> {
     b: &'a LoadPoint<'a>,
 }
 
-/// The loads of a side, rising: those of its sweep, or where it has none, of its search for the peak.
+/// The loads of a side, rising: from its sweep, or without a sweep from its search for the peak.
 pub(super) fn gather<'a>(side: &Choice<'a>) -> Vec<LoadPoint<'a>> {
     let trials = side.experiment.trials.iter().filter(|trial| trial.target == side.target);
     // The steps towards a maximum are overloads, and no loads that two results have in common.
@@ -26,8 +26,8 @@ pub(super) fn gather<'a>(side: &Choice<'a>) -> Vec<LoadPoint<'a>> {
     LoadPoint::gather(&trials)
 }
 
-/// Each load of `a` with the one of `b` at the same share of the maximum, or where there are no shares, at the
-/// nearest rate. None is used twice.
+/// Pairs each load of `a` with the load of `b` at the same share of the maximum, or without shares, at the nearest
+/// rate. None is used twice.
 pub(super) fn pair<'a>(a: &'a [LoadPoint<'a>], b: &'a [LoadPoint<'a>]) -> Vec<Pair<'a>> {
     let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
     for (i, left) in a.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Pair<'_> {
         trials.filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }
 
-    /// Whether overloaded trials are so many of a side's that they move the estimate of the ratio.
+    /// Whether one side has enough overloaded trials to move the estimate of the ratio.
     fn is_overloaded(&self) -> bool {
         [self.a, self.b].into_iter().any(|load| {
             let overloaded = load.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. }));
@@ -154,7 +154,7 @@ impl Pair<'_> {
 /// How a figure is read from a trial.
 pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
 
-/// A share of 0 is a value as any other: without it the shares of misses would be those of the trials that had some.
+/// 0 is a valid share: dropping it would leave only the trials with misses.
 fn value(read: Read<'_>, trial: &Trial) -> Option<f64> {
     read(trial).filter(|value| value.is_finite() && *value >= 0.0)
 }

@@ -6,16 +6,16 @@ use units::{Condition, QosBasis, ResponseTarget};
 
 use super::{Choice, ratio};
 
-/// The peaks of both sides; `None` where one was not searched for.
+/// The peaks of both sides; `None` if one side has no peak search.
 ///
-/// Errors: why they cannot be compared.
+/// Errors: the reason why they cannot be compared.
 pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFigure>, String> {
     let (Some(peak_a), Some(peak_b)) = (peak(a), peak(b)) else { return Ok(None) };
     if target(a) != target(b) {
         return Err("The peaks are not compared: the two sides judged different targets.".into());
     }
     let mut point = ratio::compared(peak_a, peak_b, None);
-    // The ends are those of a search, not of repeats.
+    // The ends come from a search, not from repeats.
     point.ratio = point.ratio.map(|ratio| Ratio { judged: true, ..ratio });
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     Ok(Some(ComparedFigure {
@@ -35,7 +35,7 @@ fn unit(side: &Choice<'_>) -> &'static str {
     if of_sessions { "sessions/s" } else { "rps" }
 }
 
-/// What a peak was judged by: the conditions, and the basis of a response time whose target may have left it open.
+/// The criteria of a peak: the conditions, and the basis of the response time, even if the target leaves it open.
 fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
     let settled = |condition: &Condition| match condition {
         Condition::ResponseTime(target) => Condition::ResponseTime(ResponseTarget { basis: None, ..*target }),
@@ -45,8 +45,8 @@ fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
     (conditions, side.experiment.qos_basis)
 }
 
-/// The highest load that met the target, below the lowest that missed it, or where none did, the rate that is not even
-/// sustained.
+/// The highest load that met the target. Its upper bound is the lowest load that missed it; if none missed, the lowest
+/// rate that is not sustained.
 fn peak(side: &Choice<'_>) -> Option<Point> {
     let target = side.record()?;
     let peak = target.peak.as_ref()?;

@@ -6,16 +6,18 @@ use stats::{MIN_TO_JUDGE, Paired, Spread};
 
 use super::Pairing;
 
-/// `b` beside `a`, with their ratio.
+/// Compares `b` with `a` and computes their ratio.
 ///
-/// With `pairs` (a, b) of trials that ran next to each other, the ratio is the Hodges–Lehmann estimate over theirs, with
-/// its exact interval. Without, the interval is what the intervals of both allow together, which is wider than 95 % need be.
+/// With `pairs` (a, b) of trials that ran next to each other, the ratio is the Hodges–Lehmann estimate over the pairs'
+/// ratios, with its exact interval. Without pairs, the interval combines the intervals of both sides, which is wider
+/// than 95 % requires.
 pub(super) fn compared(a: Point, b: Point, pairs: Option<(&[(f64, f64)], Pairing)>) -> ComparedPoint {
     let ratio = pairs.map_or_else(|| apart(&a, &b), |(pairs, pairing)| paired(pairs, pairing));
     ComparedPoint { a, b, ratio, ..ComparedPoint::default() }
 }
 
-/// The repeats of one figure at `x`: their median with its 95 % interval, or their range where there are too few for one.
+/// The repeats of one figure at `x`: their median with its 95 % interval, or their range if there are too few for an
+/// interval.
 pub(super) fn point(x: X, values: &[f64]) -> Point {
     let Some(spread) = Spread::of(values) else { return Point { x, ..Point::default() } };
     let (low, high) = spread.ends();

@@ -123,7 +123,7 @@ fn a_pair_with_an_invalid_side_is_left_out_and_counted() {
     let points = p99(&comparison);
     let counts: Vec<(u32, u32)> = points.iter().map(|p| (p.invalid, p.ratio.unwrap().n)).collect();
     assert_eq!(counts, [(0, 6), (2, 4), (0, 6)]);
-    // The pairs that are left are still those of one block.
+    // The remaining pairs still consist of trials of the same block.
     assert!((points[1].ratio.unwrap().value - 0.8).abs() < 1e-9);
     assert!(
         comparison.notes.iter().any(|note| note == "2 invalid trials were left out."),
@@ -199,11 +199,11 @@ fn peaks_have_the_ratio_that_their_intervals_allow() {
         assert_eq!(found, expect, "{a:?} {b:?}");
     };
     check((80.0, Some(100.0)), (120.0, Some(128.0)), Some((1.5, 1.2, Some(1.6))));
-    // A side that met the target at every load lies below what it cannot sustain.
+    // If a side met the target at every load, the rate that it cannot sustain bounds its peak.
     check((80.0, Some(100.0)), (120.0, None), Some((1.5, 1.2, Some(2.5))));
     check((100.0, None), (50.0, Some(60.0)), Some((0.5, 0.25, Some(0.6))));
     check((80.0, Some(100.0)), (250.0, None), Some((3.125, 2.5, None)));
-    // Nothing is a multiple of a side that met it nowhere.
+    // No ratio to a side that never met the target.
     check((0.0, Some(10.0)), (50.0, Some(60.0)), None);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A trial takes about this long beside its warm-up and window: the start of the generator, connecting, looking for the
+/// Duration of a trial in addition to its warm-up and window: the start of the generator, connecting, checking for the
 /// data set, the drain.
 pub(crate) const OVERHEAD: Duration = Duration::from_millis(450);
 /// How much one trial moves the estimate of how much longer than planned they take. The first, which stores the data
@@ -17,7 +17,7 @@ pub(crate) struct Part {
     pub(crate) trials: usize,
     /// How long each takes by plan.
     pub(crate) each: Duration,
-    /// What the step takes beside them.
+    /// Duration of the step in addition to its trials.
     pub(crate) beside: Duration,
 }
 
@@ -74,7 +74,7 @@ impl Agenda {
         self.time(self.ahead.iter())
     }
 
-    /// About how long the next `steps` take, and so many of the last ones.
+    /// Estimated duration of the next `steps` and the `last` final ones.
     pub(crate) fn cost(&self, steps: usize, last: usize) -> Duration {
         let after = steps.max(self.ahead.len().saturating_sub(last));
         self.time(self.ahead.iter().take(steps).chain(self.ahead.iter().skip(after)))
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(agenda.cost(2, 1), 11 * SECOND);
         assert_eq!(agenda.cost(4, 1), 15 * SECOND);
         assert_eq!(agenda.cost(1, 0), SECOND);
-        // A step that is no trial takes its time by itself.
+        // A step without trials takes its own time only.
         assert_eq!(Agenda::new(vec![Part { beside: SECOND, ..part(0, 3) }]).left(), SECOND);
     }
 }

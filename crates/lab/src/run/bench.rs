@@ -46,7 +46,7 @@ pub struct Setup {
     pub machines: fn(&Agents, &Cpus) -> Option<Box<dyn Machines>>,
     /// Which machines generate, and how they are spoken to.
     pub agents: Agents,
-    /// Whether generators print what they do while they run.
+    /// Whether generators print their progress.
     pub live: bool,
 }
 
@@ -59,9 +59,9 @@ pub struct Bench {
     search: Span,
     /// Whether arrivals are sessions.
     has_sessions: bool,
-    /// The maximum of each target in this block; empty where the block was given up.
+    /// The maximum of each target in this block; empty if the block was given up.
     maxima: Vec<MaxThroughput>,
-    /// Why there is none in this block.
+    /// The reason why this block has no maximum.
     given_up: Option<Invalid>,
     /// Settings of the host that another process changed during that search.
     drift: Option<Invalid>,
@@ -154,7 +154,7 @@ impl Bench {
     /// One of a run whose trials may begin, and whose host has no knobs to set.
     pub fn of(trials: Trials, experiment: &Spec, interrupt: Interrupt) -> Bench {
         let folder = trials.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // Of a run that goes on, those of its last whole block.
+        // A resumed run starts with the maxima of its last complete block.
         let maxima = trials.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
             maxima: maxima.cloned().collect(),
@@ -176,12 +176,12 @@ impl Bench {
         Bench { hold, ..self }
     }
 
-    /// What a reader must know of it.
+    /// Notes for the reader.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Why there is no maximum in this block, where its search was given up.
+    /// The reason why this block has no maximum, if its search was given up.
     pub(super) fn given_up(&self) -> Option<&Invalid> {
         self.given_up.as_ref()
     }
@@ -192,7 +192,7 @@ impl Bench {
         self.maxima = vec![MaxThroughput { block, low_rps: rps, high_rps: rps }; targets];
     }
 
-    /// Marks the trials since number `from` as invalid: another process changed knobs of the host meanwhile.
+    /// Marks the trials since number `from` as invalid: another process changed knobs of the host during them.
     fn invalidate(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
         let Some(drift) = drift else { return Ok(()) };
         for trial in &mut self.trials.experiment_mut().trials[from..] {
@@ -201,13 +201,13 @@ impl Bench {
         self.trials.save()
     }
 
-    /// The smallest maximum of its targets in this block: what loads are shares of, lest one is offered more than another.
-    /// `None` where the block was given up.
+    /// The smallest maximum of its targets in this block, the reference of load shares, so that all targets get the
+    /// same load. `None` if the block was given up.
     pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
         self.maxima.iter().min_by(|a, b| a.reference_rps().total_cmp(&b.reference_rps()))
     }
 
-    /// Why it is no maximum of its servers: more could not be offered to one of them.
+    /// The reason why the maximum found is not a server's: the generator could not offer more to one of them.
     pub(super) fn not_offered(&self) -> Option<Invalid> {
         let experiment = self.trials.experiment();
         let of = |(target, maximum): (&results::Target, &MaxThroughput)| {
@@ -226,7 +226,7 @@ impl Bench {
 
     /// One trial on each target in a random order; `n` tells trials of the same block apart, `again` repeats them.
     ///
-    /// Returns those of all targets.
+    /// Returns the trials of all targets.
     pub(super) fn measure(
         &mut self,
         point: &Point,
@@ -242,7 +242,7 @@ impl Bench {
         };
         let purpose = point.purpose;
         let seed = match purpose {
-            // The first repeat has the seed that was asked for, so that it can be run again by itself.
+            // The first repeat has the specified seed, so that it can be reproduced by itself.
             Purpose::Single if block == 0 => self.trials.experiment().seed,
             purpose => self.seeds().trial(block, purpose, n),
         };
@@ -281,7 +281,7 @@ impl Bench {
         target.map_or(Vec::new(), |target| metrics::advised(&target.services, trial))
     }
 
-    /// How long the knobs take to apply, or the server to restart, so many times.
+    /// Time to apply the knobs, or to restart the server, over the given number of times.
     pub(super) fn cost(&mut self, load: &Load) -> Result<BTreeMap<String, f64>, Error> {
         let figures = match load {
             Load::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
@@ -326,7 +326,7 @@ impl Bench {
         compare::is_settled(self.trials.experiment())
     }
 
-    /// Adds what a reader must know.
+    /// Adds a note for the reader.
     pub(super) fn note(&mut self, note: String) {
         self.trials.note(note);
     }
@@ -337,12 +337,12 @@ impl Bench {
         Some(format!("experiments/{}#{}", self.folder, last.id))
     }
 
-    /// What the server says of itself.
+    /// Version of the server.
     pub(super) fn version(&self) -> String {
         self.trials.experiment().targets[0].version.clone()
     }
 
-    /// Ends servers and generator, and writes what came of it: complete, or partial with the reason.
+    /// Ends servers and generator, and writes the result: complete, or partial with the reason.
     ///
     /// Errors: the result cannot be written.
     pub fn finish(self, outcome: &Result<(), Error>) -> Result<(results::Experiment, ResultFolder), Error> {

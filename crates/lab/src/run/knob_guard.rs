@@ -20,18 +20,18 @@ use crate::{Error, Interrupt, Placement, Server, forget_files};
 pub struct KnobGuard {
     knobs: Vec<String>,
     by: By,
-    /// Those of the generator's machine, where that is this one.
+    /// The knobs of the generator's machine, if that is this machine.
     client: Option<Box<KnobGuard>>,
 }
 
-/// Before a knob of a profile that a machine lacks, among the lines of what an agent does.
+/// Prefix of an agent's lines for profile knobs that its machine lacks.
 pub const LEFT_OUT: &str = "# Left out of a profile: ";
 
 #[derive(Clone)]
 enum By {
     /// There are none.
     Nothing,
-    /// The one engine that applies those of all benches.
+    /// The engine that applies the knobs of all benches.
     Engine(Box<Here>),
     /// The agent that runs the server on another machine, the device there, and what that machine lacks.
     Tuner(Arc<dyn Tuner>, Option<String>, Vec<String>),
@@ -52,12 +52,12 @@ fn of_clients(spec: &Spec) -> Option<String> {
     }
 }
 
-/// Those of the generators' machines.
+/// The knobs of the generators' machines.
 pub(crate) fn client_names(spec: &Spec) -> Vec<String> {
     spec.client_knobs.iter().map(ToString::to_string).collect()
 }
 
-/// Whether knobs of this machine are asked for, whose servers are `elsewhere` or not.
+/// Whether knobs of this machine will be changed; `elsewhere`: the servers run on other machines.
 pub(crate) fn changes_this_machine(spec: &Spec, agents: &Agents, elsewhere: bool) -> bool {
     !names(spec).is_empty() && !elsewhere || !spec.client_knobs.is_empty() && agents.agents.is_empty()
 }
@@ -69,7 +69,7 @@ struct Here {
     asked: Asked,
     subject: Subject,
     host: Host,
-    /// What of its profiles this machine does not support.
+    /// The profile knobs that this machine does not support.
     skipped: Vec<Skipped>,
 }
 
@@ -100,7 +100,7 @@ impl KnobGuard {
         hold.and_client(experiment, name, agents, placement, Some(&engine))
     }
 
-    /// The same with those of the generator, where that is on this machine.
+    /// Adds the generator's knobs, if it runs on this machine.
     ///
     /// Errors: the host lacks them; nothing was changed.
     pub(super) fn and_client(
@@ -183,7 +183,7 @@ impl KnobGuard {
         Ok(KnobGuard { knobs: names(experiment), by: By::Tuner(tuner, device, lacks), client: None })
     }
 
-    /// What of its profiles the machine does not support.
+    /// Notes on profile knobs that the machine does not support.
     pub fn notes(&self) -> Vec<String> {
         let lacks = match &self.by {
             By::Nothing => Vec::new(),
@@ -202,9 +202,9 @@ impl KnobGuard {
         notes
     }
 
-    /// Runs `work` under the knobs; with what another process has changed meanwhile.
+    /// Runs `work` under the knobs; also returns knobs that another process has changed during it.
     ///
-    /// Errors: those of `work`; a knob that cannot be applied or reverted.
+    /// Errors: the error of `work`; a knob that cannot be applied or reverted.
     pub(super) fn during<T>(
         &self,
         work: impl FnOnce() -> Result<T, Error>,
@@ -242,16 +242,16 @@ impl KnobGuard {
         Ok((done?, drift))
     }
 
-    /// What another machine's refusal of what it had planned means: its knobs may be in an unknown state.
+    /// The error if another machine fails to execute its plan: its knobs may be in an unknown state.
     fn not_as_planned(error: &Error) -> Error {
         let (what, limit) = ("the knobs of the server's machine".into(), error.to_string());
         let hint = "look at it by `taillight tune status` on that machine".into();
         knobs::Error::Failed(Problem { what, limit, hint }).into()
     }
 
-    /// How long it takes to apply the knobs, over so many times.
+    /// Time to apply the knobs, over the given number of times.
     ///
-    /// Errors: they are those of another machine, to which each order would take longer than the knob.
+    /// Errors: the knobs are another machine's, where the round trip would take longer than the knob.
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
         let here = match &self.by {
             By::Nothing => return Ok(None),
@@ -283,14 +283,14 @@ impl Here {
         Ok(Here { engine: engine.cloned(), asked, subject, host, skipped })
     }
 
-    /// What is to be done now: processes may have other threads than when the bench was made.
+    /// The current actions: processes may have other threads than when the bench was made.
     fn plan(&self) -> Result<Vec<Action>, Error> {
         Ok(self.asked.plan(&self.host, &self.subject)?.actions)
     }
 }
 
-/// The network device that knobs act on, and the namespace that it is in; `None`: this process's. A bare server is reached by
-/// loopback, or by the machine's only card where it listens beyond.
+/// The network device that knobs act on, and its namespace; `None`: this process's namespace. A bare server is reached
+/// by loopback, or by the machine's only card if it listens on another address.
 fn device(target: &Target, host: &Host, pids: &[u32]) -> (Option<String>, Option<PathBuf>) {
     match (&target.device, target.form, pids.first()) {
         (Some(device), ..) => (Some(device.clone()), None),
@@ -303,7 +303,7 @@ fn device(target: &Target, host: &Host, pids: &[u32]) -> (Option<String>, Option
     }
 }
 
-/// The network device by which the generator of this machine reaches the target: loopback, where that is what it listens on.
+/// The network device by which this machine's generator reaches the target: loopback, if the target listens there.
 fn client_device(target: &Target, host: &Host) -> String {
     let is_near = target.form == Form::Bare
         && target.agent.is_none()

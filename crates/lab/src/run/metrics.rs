@@ -15,7 +15,7 @@ pub(crate) const ADVICE_USED: &str = "advice_used.";
 /// A service of which fewer samples were taken has no split: of 50, a share of one half is known to ± 14 %, with 95 %.
 const FEWEST_SAMPLES: u64 = 50;
 
-/// Named with their units; what was not measured is absent.
+/// Figures of a trial, named with their units; unmeasured figures are absent.
 pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     let times = trial.claimed();
     let service = &trial.all.service_time;
@@ -53,7 +53,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// What is known of its sessions.
+/// The figures of its sessions.
 fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let figures = [
         ("offered_sessions_per_s", trial.offers_sessions().then_some(trial.offered_rps)),
@@ -77,7 +77,7 @@ fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     seen
 }
 
-/// Of each operation, where there are several: its share of the arrivals, and its response times.
+/// For each operation, if there are several: its share of the arrivals, and its response times.
 fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
     let arrivals: Vec<&Operation> =
         trial.operations.iter().filter(|operation| !operation.follow_up).collect();
@@ -98,8 +98,8 @@ fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
     seen
 }
 
-/// Of each service, where there are several: its share of the processor time of all of them in the window; none where that of one is
-/// not known.
+/// For each service, if there are several: its share of all services' processor time in the window; empty if one
+/// service's time is unknown.
 fn by_service(trial: &Trial) -> Vec<(String, f64)> {
     let times: Option<Vec<(&str, f64)>> =
         trial.services.iter().map(|service| Some((service.name.as_str(), service.window_cpu_s?))).collect();
@@ -180,14 +180,14 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
     seen
 }
 
-/// The shares of kernel, libraries and the program itself; none where nothing was sampled.
+/// The shares of kernel, libraries and the program itself; empty without samples.
 fn split(of: &str, shares: &[CodeShare]) -> Vec<(String, f64)> {
     let Some(CodeSplit { kernel, library, own }) = CodeSplit::of(shares) else { return Vec::new() };
     let parts = [("kernel", kernel), ("library", library), ("user", own)];
     parts.map(|(part, share)| (format!("{of}_{part}_share"), share)).to_vec()
 }
 
-/// What was sampled and counted of each service.
+/// Samples and counters of each service.
 fn code_of_services(probes: &Probes) -> Vec<(String, f64)> {
     let mut seen = Vec::new();
     for service in &probes.services {
@@ -204,7 +204,7 @@ fn code_of_services(probes: &Probes) -> Vec<(String, f64)> {
     seen
 }
 
-/// What the counters of processor and kernel say, by themselves and per request.
+/// The counters of processor and kernel, absolute and per request.
 fn counted(probes: &Probes, achieved_rps: f64) -> Vec<(String, f64)> {
     let of = |name: &str| probes.counters.iter().find(|counter| counter.name == name).map(|one| one.value);
     let mut seen: Vec<(String, f64)> =
@@ -364,7 +364,7 @@ mod tests {
         let unknown = InputOutput { disk_read_bytes_per_s: None, ..io };
         trial.probes = Some(Probes { io: Some(unknown), ..Probes::default() });
         check(&trial, "disk_bytes_over_received", None);
-        // Where nothing came, there is nothing to set it against.
+        // Without traffic, ratios to it are absent.
         trial.traffic = Traffic::over(0, 0, 10.0);
         trial.probes.as_mut().unwrap().io.as_mut().unwrap().disk_read_bytes_per_s = Some(300.0);
         check(&trial, "disk_bytes_over_received", None);

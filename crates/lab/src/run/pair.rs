@@ -10,7 +10,7 @@ use super::progress::{Tracker, Unwatched};
 use super::{Bench, Pair, Point, metrics};
 use crate::{Error, Vote, met};
 
-/// What the place of a pair is called: `30 % beside 50 %`.
+/// Label of a pair's place: `30 % beside 50 %`.
 pub(crate) fn place(first: f64, second: f64) -> X {
     X::Category(format!("{} beside {}", percent(first), percent(second)))
 }
@@ -25,9 +25,9 @@ pub(super) fn x(pair: &Pair) -> X {
     place(share(&pair.first), share(&pair.second))
 }
 
-/// Measures both; what each lost its bench by comes with the cell.
+/// Measures both. If one loses its bench, the error is returned with the cell.
 ///
-/// The two generators start together, each with its warm-up, so that the windows overlap but for the some ms by which
+/// The two generators start together, each with its warm-up, so that the windows overlap, except for some ms by which
 /// one process starts later than the other.
 pub(super) fn measure(
     pair: &Pair,
@@ -37,7 +37,7 @@ pub(super) fn measure(
     track: &mut Tracker<'_>,
 ) -> (Cell, [Option<Error>; 2]) {
     let (one, two) = thread::scope(|scope| {
-        // Two trials at once would be one beside the other in whatever shows them.
+        // Progress shows one trial at a time, so the second reports none.
         let other = scope.spawn(|| trial(second, &pair.second, place, &mut Tracker::of_one(&mut Unwatched)));
         (trial(first, &pair.first, place, track), other.join().expect("a trial does not panic"))
     });

@@ -1,4 +1,4 @@
-//! What a run measures: servers with their generators, and what is offered to them in each block.
+//! The plan of a run: servers with their generators, and the loads of each block.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) struct Pair {
     pub(crate) second: Point,
 }
 
-/// A generator with its servers and the state of the host: what is set up once and measured often.
+/// A generator with its servers and the state of the host, set up once and measured often.
 ///
 /// Several servers are measured in turn under the same loads.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +55,8 @@ pub(crate) struct BenchPlan {
     pub(crate) needs_maximum: bool,
 }
 
-/// What is measured, of a command and of a study alike: in each block the maxima, the references and the points in an
-/// order of their own, after the last block the peaks.
+/// The measurements of a command or a study: in each block the maxima, then the references and the points in the
+/// block's own order; after the last block the peaks.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How thorough a study is; full for a command.
@@ -69,11 +69,11 @@ pub struct Plan {
     pub(crate) references_per_block: u32,
     /// The width of the interval of a maximum, as a share of it.
     pub(crate) tolerance: f64,
-    /// The maximum of every bench where none is searched. Units: rps.
+    /// The maximum of every bench if none is searched. Units: rps.
     pub(crate) assumed: Option<f64>,
     /// The benches.
     pub(crate) benches: Vec<BenchPlan>,
-    /// What is measured on them one after the other.
+    /// The points measured on them, one after another.
     pub(crate) points: Vec<Point>,
     /// Of a study of two services.
     pub(crate) pairs: Vec<Pair>,
@@ -88,7 +88,7 @@ pub struct Plan {
     pub(crate) until_settled: bool,
     /// Whether a bench that cannot be measured ends the run; otherwise it is left out and the others go on.
     pub(crate) needs_all: bool,
-    /// What is left out, and why.
+    /// The parts left out, with the reasons.
     pub skipped: Vec<Skipped>,
 }
 
@@ -123,7 +123,7 @@ impl Plan {
         Bytes(self.benches.iter().map(of).sum())
     }
 
-    /// Of a command that sweeps or searches, on so many `targets`.
+    /// The plan of a command that sweeps or searches, on this number of `targets`.
     pub fn of_sweep(sweep: &Sweep, spec: &Spec, targets: usize) -> Plan {
         let point = |share: &f64| Point {
             x: X::Number(100.0 * share),
@@ -188,7 +188,7 @@ impl Plan {
         self.until_settled
     }
 
-    /// Whether nothing of it can be measured.
+    /// Whether no part of it can be measured.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty() && self.pairs.is_empty()
     }
@@ -207,7 +207,7 @@ impl Plan {
         }
     }
 
-    /// What is measured on a bench, in words: a series, or its points.
+    /// The points measured on a bench, in words: a series, or its points.
     pub(crate) fn users_of(&self, bench: usize) -> String {
         let pairs = self.pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
         let all: Vec<&Point> = self.points.iter().chain(pairs).chain(&self.references).collect();

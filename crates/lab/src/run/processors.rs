@@ -6,7 +6,8 @@ use units::CpuList;
 
 use crate::{Error, Placement, cores_of};
 
-/// Processors that are told by cores as a list of those of `there`, or of this machine; others as they are.
+/// Converts a number of cores to a list of processors of `there`, or of this machine; other values are returned
+/// unchanged.
 ///
 /// Errors: the machine has too few.
 pub(super) fn told(cpus: &Cpus, there: Option<&Host>) -> Result<Cpus, Error> {
@@ -38,8 +39,8 @@ pub(crate) fn planned(experiment: &Spec, cores: &[Vec<usize>]) -> Placement {
     placement(experiment, &cpus, cores, true)
 }
 
-/// The processors of each side, the server's being told by [`told`]; `cores` are those of this machine. One of a server
-/// elsewhere takes none of them.
+/// The processors of each side, with the server's `cpus` resolved by [`told`]; `cores` are this machine's. A server on
+/// another machine takes none of them.
 pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is_here: bool) -> Placement {
     let asked = experiment.generator.cpus.as_ref().map(|list| list.as_slice());
     let threads = experiment.target.threads.max(experiment.target.instances) as usize;
@@ -53,7 +54,7 @@ pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is
         Cpus::OfGenerator => Placement { server: apart.generator.clone(), generator: apart.generator },
         Cpus::List(list) => Placement::new(cores, threads, Some(list.as_slice()), asked),
         Cpus::PerThread => {
-            // The generator's too where there are not enough.
+            // Also the generator's if there are not enough.
             let missing = threads.saturating_sub(apart.server.len());
             let mut server = apart.server;
             server.extend(apart.generator.iter().copied().take(missing));
@@ -93,7 +94,7 @@ mod tests {
             let cpu = host::Cpu { cores, allowed: list(allowed), ..host::Cpu::default() };
             Host { cpu, ..Host::default() }
         };
-        // Second threads from 4 on, and beside the first.
+        // Second threads of a core are numbered from 4 on, or next to the first.
         let far = machine(&["0,4", "1,5", "2,6", "3,7"], "0-7");
         let near = machine(&["0-1", "2-3", "4-5", "6-7"], "0-7");
         let check = |host: &Host, cpus: &Cpus, expect: Result<&str, &str>| {

@@ -1,4 +1,4 @@
-//! What a run reports of its progress.
+//! Progress reports of a run.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ pub enum Event<'a> {
 pub struct Step<'a> {
     /// The target's name.
     pub target: &'a str,
-    /// What is sent to it: `cache`.
+    /// Its workload: `cache`.
     pub workload: &'static str,
     /// Whether it is a closed loop.
     pub closed: bool,
@@ -69,7 +69,7 @@ impl Progress for Unwatched {
     fn event(&mut self, _: &Event<'_>, _: &Where) {}
 }
 
-/// How far a run is, and who is told.
+/// The progress of a run and its receiver.
 pub struct Tracker<'a> {
     pub(super) agenda: Agenda,
     progress: &'a mut dyn Progress,

@@ -7,9 +7,9 @@ use results::study::Cell;
 use super::Plan;
 use crate::Error;
 
-/// Keeps what a run measures, beside the results of its benches.
+/// Stores the measurements of a run, in addition to the results of its benches.
 pub trait Record {
-    /// A bench is about to be measured: what a reader must know of it, and what its server says of itself.
+    /// A bench is about to be measured: notes for the reader, and the version of its server.
     fn begin(&mut self, notes: &[String], version: &str);
 
     /// A point was measured; `instead`: once more, of the cell that was entered as this one, from 0.

@@ -13,7 +13,7 @@ pub trait RemoteHost: Send + Sync {
     /// Errors: it is unavailable there.
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error>;
 
-    /// What a reader must know of it.
+    /// Note for the reader about the machine.
     fn note(&self) -> String;
 
     /// That machine.
@@ -22,13 +22,13 @@ pub trait RemoteHost: Send + Sync {
 
 /// Changes the knobs of the machine that a server runs on.
 pub trait Tuner: Send + Sync {
-    /// What they would change there, one in a line, without changing anything; what of a profile that machine lacks, behind
-    /// [`crate::LEFT_OUT`]. Without a device it is that machine's only card.
+    /// The changes that the knobs would make there, one per line, without changing anything; profile knobs that the
+    /// machine lacks follow [`crate::LEFT_OUT`]. Without a device, the machine's only card is used.
     fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<String, Error>;
 
     /// Applies them.
     fn apply(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error>;
 
-    /// Reverts what was applied; returns what another process has changed meanwhile.
+    /// Reverts the knobs; returns those that another process has changed since.
     fn undo(&self) -> Result<Vec<String>, Error>;
 }

@@ -26,27 +26,27 @@ pub struct Runner<'a> {
     started: Instant,
     /// The first block that is to be run: those before were whole.
     first: u32,
-    /// What the reference points gave in this block.
+    /// The results of the reference points in this block.
     references: Vec<Vec<BTreeMap<String, f64>>>,
 }
 
 /// A step that was measured.
 struct Measured {
     cell: Cell,
-    /// Why it is to be measured once more; `None` where it is not.
+    /// The reason to measure it once more; `None` if it is final.
     again: Option<&'static str>,
 }
 
-/// What is left of a run: how it ended, and its benches, but those that were left out.
+/// The end of a run: its outcome and its benches, except those left out.
 pub struct Ended {
     /// Why it ended early.
     pub outcome: Result<(), Error>,
-    /// Those of the plan, in its order.
+    /// The benches of the plan, in its order.
     pub benches: Vec<Option<Bench>>,
 }
 
 impl<'a> Runner<'a> {
-    /// One of these benches, those of `plan` in its order, that goes on after so many whole blocks.
+    /// A runner for these benches, in the order of `plan`, that continues after `first` complete blocks.
     pub fn new(
         plan: &'a Plan,
         seed: u64,
@@ -60,7 +60,7 @@ impl<'a> Runner<'a> {
         Runner { plan, seed, benches, record, track, started, first, references: Vec::new() }
     }
 
-    /// Runs what is left of it. What was measured is on disk after each trial.
+    /// Runs the rest of the plan. The measurements are on disk after each trial.
     pub fn run(mut self) -> Ended {
         for bench in self.benches.iter().flatten() {
             self.record.begin(bench.notes(), &bench.version());
@@ -81,7 +81,7 @@ impl<'a> Runner<'a> {
                          the server too slow, for more."
                     ));
                 }
-                // What is left of the agenda is what comes after the blocks.
+                // The rest of the agenda are the steps after the blocks.
                 (0..left_out as usize * steps.len()).for_each(|_| self.track.agenda.next());
                 break;
             }
@@ -110,7 +110,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Whether so many steps, those of a block, can end in time, and what comes after the blocks.
+    /// Whether the given number of steps, one block, and the steps after the blocks can end in time.
     fn has_time_for(&self, steps: usize) -> bool {
         let cost = self.track.agenda.cost(steps, self.plan.last().len());
         self.plan.time.is_none_or(|time| self.started.elapsed() + cost <= time)
@@ -161,8 +161,8 @@ impl<'a> Runner<'a> {
                 break;
             }
             self.track.phase(format!("once more ({label}): {}", self.plan.words(step, block)));
-            // Without it one stall of the host in one trial of six would leave a whole claim without a judgement. What
-            // was measured first stays among the trials of its bench.
+            // Without this, one stall of the host in one of six trials would leave a whole claim unjudged. The first
+            // measurement stays among the trials of its bench.
             if let Some(Measured { cell, .. }) = self.cell(step, (block, steps.len() + more), true)? {
                 self.record.enter(Cell { instead_of: Some(label.into()), ..cell }, Some(at))?;
             }
@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
         self.record.end_block(self.plan, block, &medians)
     }
 
-    /// A load that was asked for by itself is measured as often as that was asked for.
+    /// A load that the user specified directly is never repeated.
     fn is_repeated(&self, step: Step) -> bool {
         !matches!(step, Step::Point(place) if self.plan.points[place].purpose == Purpose::Single)
     }
@@ -292,7 +292,7 @@ impl<'a> Runner<'a> {
         Ok(Some(Measured { cell, again }))
     }
 
-    /// Measures two services at once; `None` where one of them is not there (any more).
+    /// Measures two services at once; `None` if one of them is unavailable.
     fn measure_pair(&mut self, two: &Pair, at: (u32, usize)) -> Result<Option<Measured>, Error> {
         let places = [two.first.bench, two.second.bench];
         if places.iter().any(|place| self.benches[*place].is_none()) {

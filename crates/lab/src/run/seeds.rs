@@ -12,7 +12,7 @@ const EXACT_IN_JSON: u64 = 1 << 53;
 /// Follows the numbers of purposes.
 const ORDER: u64 = 4;
 
-/// What follows from the seed of a run.
+/// Random numbers derived from the seed of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeds(pub(crate) u64);
 

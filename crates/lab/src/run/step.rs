@@ -23,12 +23,12 @@ const STORE: Duration = Duration::from_micros(5);
 const MAKE: Duration = Duration::from_micros(15);
 /// Bytes of videos that are made in a second, in memory by two threads.
 const MAKE_VIDEO: f64 = 1e9;
-/// A first search for the maximum takes about so many trials, a later one so many.
+/// Expected trials per search for the maximum: first, later.
 const MAXIMUM: [usize; 2] = [8, 3];
 /// The same of sessions, which are offered from few on. Source: the mean of a search by halves for servers of 0.1 to 40 sessions a
 /// second is 17 (`sessions_are_offered_from_few_on_and_never_far_too_many`).
 const MAXIMUM_OF_SESSIONS: [usize; 2] = [17, 3];
-/// A search for the peak takes about so many, after a sweep and without one.
+/// Expected trials per search for the peak: after a sweep, without one.
 const PEAK: [usize; 2] = [3, 10];
 /// Blocks of a run until settled: the pairs of the 10th look.
 const MOST_BLOCKS: u32 = 141;
@@ -64,7 +64,7 @@ impl Plan {
         points.extend((0..self.pairs.len()).map(Step::Pair));
         points.shuffle(&mut rng);
         let times = if self.references.is_empty() { 0 } else { self.references_per_block as usize };
-        // One pass at the beginning, one at the end where there are two, the others between.
+        // One pass at the beginning, one at the end if there are two, the others between.
         let gaps = times.saturating_sub(1).max(1);
         for pass in 0..times {
             let mut references: Vec<Step> = (0..self.references.len()).map(Step::Reference).collect();
@@ -194,7 +194,7 @@ impl Plan {
     fn of_point(&self, point: &Point) -> Part {
         let one = Span::of(&point.experiment).total() + OVERHEAD;
         match point.experiment.load {
-            // It is what the search at the block's beginning found.
+            // The search at the block's beginning has measured it.
             Load::Maximum => Part::default(),
             Load::Apply(times) => Part { beside: times * APPLY, ..Part::default() },
             Load::Restart(times) => Part { beside: times * START, ..Part::default() },
@@ -235,7 +235,7 @@ mod tests {
             Plan::of_sweep(&peak, &spec, 1).agenda(1, 0).about()
         };
         assert_eq!(of(Workload::Cache(Box::default())), MAXIMUM[0] + PEAK[1]);
-        // From 0.5 a second on it doubles, and halves what lies between.
+        // Starting from 0.5 per second, it doubles the rate, then bisects.
         assert_eq!(of(Workload::Video(Box::default())), MAXIMUM_OF_SESSIONS[0] + PEAK[1]);
         assert!(MAXIMUM_OF_SESSIONS[0] >= 2 * MAXIMUM[0]);
     }

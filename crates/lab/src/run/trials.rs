@@ -12,8 +12,8 @@ use crate::{Error, Generator, Interrupt, Load, Restart, Server};
 
 /// One run: its servers, its generator, its result so far.
 ///
-/// After every trial `result.json` is written anew, whole or not at all, so that whatever ends the run, SIGKILL
-/// included, leaves a result that says that it is partial.
+/// After every trial `result.json` is rewritten atomically, so that after any end of the run, even by SIGKILL, a result
+/// remains that says that it is partial.
 pub struct Trials {
     experiment: Experiment,
     folder: ResultFolder,
@@ -24,19 +24,19 @@ pub struct Trials {
     /// Whether they look in searches, too.
     searches: bool,
     started: Instant,
-    /// What it had taken before it was interrupted. Units: s.
+    /// Elapsed time before an interruption. Units: s.
     before_s: f64,
 }
 
-/// What a result says of searches that were observed.
+/// Notes of a result: reset servers, observed searches.
 const UNHELD: &str = "The target was started again before trials, so that its data were what they were (--reset trial): settings \
     of its processes (--server-knob) were in force until then.";
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
                         server while it is observed.";
 
-/// From this share of all processors' time on, others may have moved what a trial found.
+/// From this share of all processors' time on, other processes may have affected a trial's figures.
 ///
-/// Source: that from which on foreign load disturbs a window (`crates/trial/src/noise.rs`).
+/// Source: the threshold at which foreign load disturbs a window (`crates/trial/src/noise.rs`).
 pub(super) const TAKEN: f64 = 0.10;
 
 /// How long the load of a trial runs.
@@ -74,7 +74,7 @@ impl Span {
 /// A trial to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// The place of the server among those of the run.
+    /// The index of the server in the run.
     pub target: usize,
     /// Why it is run.
     pub purpose: Purpose,
@@ -130,33 +130,33 @@ impl Trials {
         })
     }
 
-    /// What is known so far.
+    /// The result so far.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// Observes every trial from now on that is not a step of a search: a search asks for many, and the probes'
-    /// overhead would move what it finds.
+    /// Observes every later trial except the steps of searches: searches consist of many trials, and the probes'
+    /// overhead would shift their results.
     pub fn observe(&mut self, probes: ProbeSet) {
         self.probes = probes;
     }
 
-    /// Looks in the steps of searches, too, and all the time: what is found is what the server can do while it is
-    /// observed, so that a share of it does not overload a server that is.
+    /// Also observes the steps of searches, throughout: the result is the maximum of the observed server, so that a
+    /// share of it does not overload the server while it is observed.
     pub fn observe_searches(&mut self) {
         self.searches = true;
     }
 
-    /// Restarts a server; what it held is lost, and its address may be another.
+    /// Restarts a server; its data in memory are lost, and its address may change.
     ///
-    /// Errors: it is not ours to restart, or does not come back.
+    /// Errors: the server was not started here, or does not come back.
     pub fn restart(&mut self, target: usize) -> Result<Restart, Error> {
         let restart = self.servers[target].restart()?;
         self.experiment.targets[target].services.clone_from(&self.servers[target].record().services);
         Ok(restart)
     }
 
-    /// Makes the data of a server what they were when it began, where earlier trials may have changed them.
+    /// Restores the initial data of a server if earlier trials may have changed them.
     ///
     /// Errors: it does not come back.
     fn reset(&mut self, target: usize) -> Result<(), Error> {
@@ -169,17 +169,17 @@ impl Trials {
         Ok(())
     }
 
-    /// Changes what is known.
+    /// The result, for changes.
     pub fn experiment_mut(&mut self) -> &mut Experiment {
         &mut self.experiment
     }
 
-    /// Where it is written.
+    /// The folder of the result.
     pub fn folder(&self) -> &ResultFolder {
         &self.folder
     }
 
-    /// Adds what a reader must know, once.
+    /// Adds a note for the reader, once.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.experiment.notes.contains(&note) {
@@ -189,15 +189,15 @@ impl Trials {
 
     /// Runs one trial, keeps and saves it.
     ///
-    /// Errors: no trial was possible, the run was interrupted, or the result cannot be written; the server ended meanwhile,
-    /// and the trial is kept as invalid. What was measured before stays.
+    /// Errors: no trial was possible, the run was interrupted, or the result cannot be written. If the server ended
+    /// during the trial, the trial is kept as invalid. Earlier measurements are kept.
     pub fn run(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         self.run_instead(request, None, track)
     }
 
-    /// Runs one again whose trial was of no use; what was measured first stays among the trials.
+    /// Repeats a trial that was not usable; the first measurement stays among the trials.
     ///
-    /// Errors: as those of [`Trials::run`].
+    /// Errors: as in [`Trials::run`].
     pub(super) fn repeat(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         let target = &self.experiment.targets[request.target].name;
         let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
@@ -258,7 +258,7 @@ impl Trials {
         let used = before.and_then(|before| Some(server.usage()?.since(&before)));
         let mut used = used.unwrap_or_default();
         let traced = TracedRequests::take(&file);
-        // Also where there is no trial: nothing must go on looking.
+        // Also without a trial: observers must not continue.
         match &mut ended {
             Ok(trial) if !is_search => watching.finish(server, trial),
             _ => watching.dismiss(server),
@@ -314,7 +314,7 @@ impl Trials {
         gone.map_or(Ok(trial), Err)
     }
 
-    /// Ends the run, its servers too, and writes what came of it: complete, or partial with the reason.
+    /// Ends the run and its servers, and writes the result: complete, or partial with the reason.
     ///
     /// Errors: the result cannot be written.
     pub fn finish(mut self, outcome: &Result<(), Error>) -> Result<(Experiment, ResultFolder), Error> {
@@ -327,7 +327,7 @@ impl Trials {
         Ok((self.experiment, self.folder))
     }
 
-    /// Writes what is known.
+    /// Writes the result so far.
     pub fn save(&mut self) -> Result<(), Error> {
         self.experiment.elapsed_s = self.before_s + self.started.elapsed().as_secs_f64();
         self.folder.save(&self.experiment)?;

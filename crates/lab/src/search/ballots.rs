@@ -1,8 +1,8 @@
-//! All votes of a search, and where they put the threshold.
+//! All votes of a search, and the threshold that they imply.
 
 use super::{Bracket, REPEATS, Vote};
 
-/// So many agreeing votes, and more than there are against, decide a rate: two of three.
+/// This many agreeing votes decide a rate if they are the majority: two of three.
 const AGREEING: u32 = 2;
 
 /// The votes at one rate.
@@ -14,7 +14,7 @@ pub(super) struct Ballot {
     unknown: u32,
     /// Trials that said nothing and no longer count.
     forgotten: u32,
-    /// What was known before the search.
+    /// The vote expected from an earlier search.
     expected: Option<Vote>,
 }
 
@@ -40,7 +40,7 @@ impl Ballot {
     }
 
     fn is_decided(&self) -> bool {
-        // Where one trial after the other says nothing, more would not help.
+        // After several inconclusive trials in a row, more would not help.
         let enough = self.passes().max(self.fails()) >= AGREEING || self.unknown > REPEATS;
         enough && self.passes() != self.fails()
     }
@@ -124,7 +124,7 @@ impl Ballots {
         above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
     }
 
-    /// Forgets the trials that said nothing of rates that have no others, so that they may be tried anew.
+    /// Forgets inconclusive trials at rates without other votes, so that these can be tried again.
     pub(super) fn forget_unknown(&mut self) {
         for ballot in self.rising.iter_mut().filter(|ballot| ballot.passes + ballot.fails == 0) {
             ballot.forgotten += std::mem::take(&mut ballot.unknown);

@@ -72,7 +72,7 @@ impl Bisection {
         self
     }
 
-    /// Tries rates anew of which nothing is known.
+    /// Retries rates without a known vote.
     pub fn retry_unknown(&mut self) {
         self.ballots.forget_unknown();
         self.asked = None;
@@ -182,7 +182,7 @@ impl Search for Bisection {
         let Bracket { low, high } = self.bracket();
         let mut bottom = low.unwrap_or(self.floor);
         let mut top = high.unwrap_or(self.ceiling);
-        // While it strides, what lies beyond the next two strides is most likely never looked at.
+        // While it strides, rates beyond the next two strides are most likely never tried.
         if self.stride > 0.0 {
             let near = 3.0 * self.stride;
             match low {

@@ -8,26 +8,27 @@ use super::ballots::Tally;
 use super::patience::Patience;
 use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
 
-/// The rate that a server of unknown speed is offered first, to see what comes out under overload. Units: rps.
+/// First offer to a server of unknown speed, to observe its throughput under overload. Units: rps.
 ///
-/// Source: three times what one core serves without pipelining on the machines that this was written on
-/// (about 150 krps); where a server sustains it, four times as much is offered next.
+/// Source: three times the rate that one core serves without pipelining on the development machines (about 150 krps);
+/// if a server sustains it, four times as much is offered next.
 const FIRST_OFFER: f64 = 500_000.0;
-/// By how much an offer must exceed what came out to be an overload beyond doubt: more than a stall explains.
+/// Ratio of offered to achieved that is certainly an overload: more than a stall explains.
 const CLEAR_OVERLOAD: f64 = 1.2;
-/// The first rate to try, over what came out under overload: full queues and batches flatter a server a little.
+/// The first rate to try, relative to the throughput under overload: full queues and batches flatter a server a little.
 const FIRST_GUESS: f64 = 0.96;
-/// An offer so many times what came out drowned server and generator: what came out of it is no place to begin at.
+/// If an offer exceeds the achieved throughput by this factor, it drowned server and generator, and the throughput is
+/// no useful starting point.
 ///
-/// Source: in an emulated guest 500 krps left 6 rps of a server of some hundreds; where a server is overloaded and no more, a
-/// hundredth of this offer comes out of anything that serves 5 krps.
+/// Source: in an emulated guest, an offer of 500 krps reduced a server of some hundred rps to 6 rps. A server that is
+/// merely overloaded achieves a hundredth of this offer if it can serve 5 krps.
 const DROWNED: f64 = 100.0;
 /// The next offer over one that drowned them.
 const LESS: f64 = 0.1;
-/// A later block that leads further away than this from the interval before starts anew: strides that long cost
-/// more trials than an overload does.
+/// If a later block leads further than this factor from the interval before, the search starts over: such long strides
+/// cost more trials than an overload.
 const FAMILIAR: f64 = 1.2;
-/// No lower rate than this share of what came out under overload is tried.
+/// Lowest rate tried, relative to the throughput under overload.
 const FLOOR: f64 = 0.01;
 /// Arrivals in a trial of sessions that make it sure that there are as many as a target takes.
 ///
@@ -35,10 +36,10 @@ const FLOOR: f64 = 0.01;
 /// a hundred is less.
 pub const ENOUGH_SESSIONS: f64 = 32.0;
 
-/// What a search that knows nothing of a server offers.
+/// First offers of a search without prior knowledge of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Offers {
-    /// Far too many requests, to see what comes out.
+    /// Far too many requests, to observe the throughput under overload.
     #[default]
     Requests,
     /// A few sessions, and twice as many until they are too many: an overload of hundreds of times would be as many connections.
@@ -80,10 +81,10 @@ impl Offers {
     }
 }
 
-/// A search for the highest rate that is sustained.
+/// A search for the highest sustained rate.
 ///
-/// The first of a run offers far too much and starts from what comes out; later ones start from the interval
-/// before, which takes two trials where the machine has not changed.
+/// The first search of a run offers far too much and starts from the achieved throughput; later ones start from the
+/// interval before, which takes two trials if the machine has not changed.
 #[derive(Clone, Debug)]
 pub struct MaxSearch {
     tolerance: f64,
@@ -117,7 +118,7 @@ impl MaxSearch {
         MaxSearch::of(State::Probing { offer: FIRST_OFFER, retried: false }, tolerance)
     }
 
-    /// The same for a server of which nothing is known with these offers.
+    /// The same search with these offers for an unknown server.
     #[must_use]
     pub fn offering(mut self, offers: Offers) -> MaxSearch {
         self.offers = offers;
@@ -133,7 +134,7 @@ impl MaxSearch {
         if !(low > 0.0 && high > low) {
             return MaxSearch::first(tolerance);
         }
-        // One trial each that agrees with what was found before confirms it.
+        // One trial each that agrees with the earlier interval confirms it.
         let bisection = bisection(high, tolerance).starting_at(&[], high - low);
         let bisection = bisection.expecting(low, Vote::Pass).expecting(high, Vote::Fail);
         let familiar = Some((low / FAMILIAR, high * FAMILIAR));
@@ -153,11 +154,11 @@ impl MaxSearch {
         }
     }
 
-    /// The answer so far, as that of `block`; `None` where no rate was sustained, and where one trial after the other said
-    /// nothing.
+    /// The current answer, labelled with `block`; `None` if no rate was sustained, or after too many inconclusive
+    /// trials in a row.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
         if self.patience.is_futile() {
-            // What is expected from an earlier block was not confirmed.
+            // The expectation from an earlier block was not confirmed.
             return None;
         }
         let State::Bisecting(bisection) = &self.state else { return None };
@@ -165,7 +166,7 @@ impl MaxSearch {
         Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
     }
 
-    /// What a reader must know of the answer, in words.
+    /// Note on the answer for the reader.
     pub fn note(&self) -> Option<String> {
         let tally = self.tally();
         let Tally { all: trials, unknown } = tally;
@@ -209,7 +210,7 @@ impl MaxSearch {
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
-        // What came out is a place to begin at, and says nothing of the offer.
+        // The achieved throughput is a starting point, and no vote on the offer.
         if vote == Vote::Unknown {
             self.spent = self.spent.plus(Tally { all: 1, unknown });
             return State::Bisecting(search);
@@ -363,7 +364,7 @@ mod tests {
         assert_eq!(rates.len(), 20);
         assert!(rates.iter().all(|rate| *rate > 3000.0), "{rates:?}");
         assert!(search.note().unwrap().contains("20 trials in a row said nothing"), "{:?}", search.note());
-        // Nor is what an earlier block found taken for this one's.
+        // An earlier block's interval is not reused for this block.
         let earlier = MaxThroughput { block: 0, low_rps: 9700.0, high_rps: 10_000.0 };
         let mut search = MaxSearch::again(&earlier, 0.03);
         search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: rate })).unwrap();
@@ -372,7 +373,7 @@ mod tests {
 
     #[test]
     fn an_offer_that_drowns_the_server_is_followed_by_a_lower_one() {
-        // Of far too much nearly nothing comes out, as where one machine emulates server and generator.
+        // Under extreme overload almost nothing is achieved, for instance if one machine emulates server and generator.
         let mut rates = Vec::new();
         let drowned = |rate: f64| {
             rates.push(rate);
@@ -488,7 +489,7 @@ mod tests {
         let same = earlier(0.985 * server.capacity, 1.012 * server.capacity);
         let (held, trials) = score(&server, || MaxSearch::again(&same, 0.03), 0.015);
         assert!(held >= 380 && trials < 3.0, "{held} of 400, {trials} trials");
-        // A single unlucky trial that agrees with what has changed is believed; that is the price of two trials.
+        // A single unlucky trial that agrees with the old interval is believed: the price of using two trials.
         for (drift, least) in [(0.5, 350), (0.9, 360), (0.95, 360), (1.1, 380), (1.8, 380)] {
             let drifted = earlier(server.capacity * drift * 0.985, server.capacity * drift * 1.012);
             let (held, trials) = score(&server, || MaxSearch::again(&drifted, 0.03), 0.015);

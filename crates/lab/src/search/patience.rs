@@ -2,10 +2,10 @@
 
 use super::{REPEATS, Vote};
 
-/// So many trials in a row that say nothing end a search.
+/// This many inconclusive trials in a row end a search.
 ///
-/// Source: those of five rates, whose strides of 4, 8, 16 and 32 % lead down to 40 % of what came out of an overload. Below, a
-/// generator that is late there would be so at any rate.
+/// Source: the trials of five rates, whose strides of 4, 8, 16 and 32 % lead down to 40 % of the throughput under
+/// overload. A generator that is still late there would be late at any rate.
 const MOST: u32 = 5 * (REPEATS + 1);
 
 /// Counts the trials that said nothing one after the other.
@@ -25,7 +25,7 @@ impl Patience {
         self.in_a_row >= MOST
     }
 
-    /// What to say of that; `None` where it is not so.
+    /// Message for an ended search; `None` if it may continue.
     pub(super) fn futile_words(self) -> Option<String> {
         self.is_futile()
             .then(|| format!("the search ended as {} trials in a row said nothing", self.in_a_row))

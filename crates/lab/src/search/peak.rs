@@ -17,7 +17,7 @@ pub struct PeakSearch {
     /// The next step beyond the ceiling.
     step: f64,
     limit: f64,
-    /// Whether loads of which nothing is known were tried anew.
+    /// Whether loads without a known vote were retried.
     retried: bool,
     patience: Patience,
 }
@@ -51,7 +51,7 @@ impl PeakSearch {
         self.bisection.tally().all
     }
 
-    /// What a reader must know of the answer, in words.
+    /// Note on the answer for the reader.
     pub fn note(&self) -> Option<String> {
         let Tally { all: trials, unknown } = self.bisection.tally();
         let mut notes = Vec::new();
@@ -89,7 +89,7 @@ impl Search for PeakSearch {
             }
             let Bracket { low, high } = self.bisection.bracket();
             if high.is_some() && high != self.bracket().high && !self.retried {
-                // It ended at a load of which nothing is known. What disturbed its trials may be over.
+                // It ended at a load without a known vote. The disturbance of its trials may be over.
                 self.retried = true;
                 self.bisection.retry_unknown();
             } else if low.is_some() && high.is_none() && self.ceiling < self.limit {

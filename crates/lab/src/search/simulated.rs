@@ -28,7 +28,7 @@ pub(super) struct Server {
     pub(super) capacity: f64,
     /// By how much the capacity differs from trial to trial: one standard deviation, as a share.
     pub(super) jitter: f64,
-    /// What comes out under overload, over the capacity.
+    /// Throughput under overload, relative to the capacity.
     pub(super) flattered: f64,
     pub(super) luck: Luck,
 }

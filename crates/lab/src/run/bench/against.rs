@@ -1,9 +1,9 @@
-//! What speaks against what a search found: loads that were not offered, and invalid trials.
+//! Evidence against the outcome of a search: loads that were not offered, and invalid trials.
 
 use results::{Invalid, Reason, Trial, Verdict};
 
-/// Why what a search found is no end of the server's: all that was above it was not offered, for want of what the load is made of,
-/// such as users who are not logged in yet.
+/// The reason why the outcome of a search is not the server's limit: all higher loads could not be offered, for lack of
+/// resources such as logged-in users.
 pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
     let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
         Some(spec::Load::Rate(rate)) => rate.rps(),
@@ -26,7 +26,7 @@ pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_r
     Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
 }
 
-/// What made the invalid trials of a search for the maximum invalid, and what that means for the maximum.
+/// The reasons of the invalid trials in a search for the maximum, and their meaning for the maximum.
 pub(super) fn invalid_because(trials: &[Trial], target: &str) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     let mut generators = false;

@@ -1,7 +1,6 @@
 //! The searches of a bench: for the maximum throughput at the beginning of a block, and for peaks under QoS.
 //!
-//! A trial that says nothing is repeated, whatever the reason. Where one after the other says nothing, the block is given up, and
-//! says so.
+//! An inconclusive trial is repeated, for any reason. After too many in a row, the block is given up, with a note.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,19 +17,19 @@ use crate::{
     Bracket, ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained,
 };
 
-/// So many times as long as it was asked for a window may be at most, where few sessions arrive. Source: ours; of a window of
-/// 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
+/// Maximum extension of a window, as a multiple of the requested length, if few sessions arrive. Source: ours; a window
+/// of 60 s grows to 8 minutes, enough from one session per 15 s on.
 const LONGER_WINDOW: u32 = 8;
 
-/// What a search for the peak throughput of one target found at a point.
+/// Result of a search for the peak throughput of one target at a point.
 pub(in crate::run) struct PointPeak {
     /// The highest load that met the target. Units: rps.
     pub(in crate::run) low_rps: f64,
-    /// The lowest that did not; `None` where none did not. Units: rps.
+    /// The lowest that missed the target; `None` if none missed it. Units: rps.
     pub(in crate::run) high_rps: Option<f64>,
-    /// The figures of a trial at `low_rps` that met the target; none where there is none.
+    /// The figures of a trial at `low_rps` that met the target; empty without such a trial.
     pub(in crate::run) figures: BTreeMap<String, f64>,
-    /// Why it is not to be believed: what the host did, or settings of it that another process changed.
+    /// Reasons to distrust it: disturbances by the host, or knobs changed by another process.
     pub(in crate::run) against: Vec<Invalid>,
 }
 
@@ -40,7 +39,7 @@ struct PeakSpan {
     basis: QosBasis,
     span: Span,
     block: u32,
-    /// What the shares are of. Units: rps.
+    /// The reference of load shares. Units: rps.
     reference: f64,
 }
 
@@ -48,13 +47,13 @@ struct PeakSpan {
 struct Ended {
     /// By themselves, and not to keep to the time.
     whole: bool,
-    /// Settings of the host that another process changed meanwhile.
+    /// Knobs of the host that another process changed during the searches.
     drift: Option<Invalid>,
 }
 
 impl Bench {
-    /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it. Returns why the block
-    /// was given up, where it was.
+    /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it. Returns
+    /// the reason if the block was given up.
     pub(in crate::run) fn search_maximum(
         &mut self,
         block: u32,
@@ -133,8 +132,8 @@ impl Bench {
         Ok(drift)
     }
 
-    /// Why the block has no maximum where one trial after the other was invalid, since number `from`, of a target that had a
-    /// maximum in an earlier block. One that had none cannot be measured here.
+    /// The reason why the block has no maximum: since number `from`, trials of a target with a maximum in an earlier
+    /// block were invalid one after another. A target without an earlier maximum cannot be measured here.
     fn futile(&self, searches: &[MaxSearch], from: usize) -> Option<(String, Reason)> {
         let experiment = self.trials.experiment();
         let mut futile = experiment.targets.iter().zip(searches).filter(|(_, search)| search.is_futile());
@@ -201,8 +200,8 @@ impl Bench {
         Ok(PointPeak { low_rps, high_rps, figures, against })
     }
 
-    /// Searches the peak throughput of every target under the quality of service of the run, after its sweep. `late` says
-    /// whether it is to end with the intervals that it has. Where every block was given up, there is nothing to search.
+    /// Searches the peak throughput of every target under the run's QoS target, after its sweep. `late` says whether to
+    /// stop with the current intervals. If every block was given up, there is nothing to search.
     pub(in crate::run) fn conclude_peaks(
         &mut self,
         experiment: &Spec,
@@ -243,12 +242,12 @@ impl Bench {
         self.trials.save()
     }
 
-    /// What a search for the maximum that knows nothing offers.
+    /// First offers of a search for the maximum without prior knowledge.
     fn offers(&self) -> Offers {
         if self.has_sessions { Offers::sessions_in(self.search.window) } else { Offers::Requests }
     }
 
-    /// The smallest maximum of its targets: of this block, or where that was given up, of the last one that has them.
+    /// The smallest maximum of its targets, of this block or, if that was given up, of the last block with maxima.
     fn reference(&self) -> Option<f64> {
         let last = |target: &results::Target| Some(target.max_throughput.last()?.reference_rps());
         let known = || {
@@ -296,8 +295,8 @@ fn with_enough_sessions(span: Span, per_s: f64) -> Span {
     Span { window: span.window.max(enough), ..span }
 }
 
-/// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate and the number of its trial. Returns whether they ended by themselves and not because
-/// `late` said so.
+/// Runs `searches` to their ends, one trial of each in turn. `measure` receives the index of the search, the rate and
+/// the number of its trial. Returns whether all ended by themselves, not stopped by `late`.
 fn take_turns<S: Search>(
     searches: &mut [S],
     track: &mut Tracker<'_>,

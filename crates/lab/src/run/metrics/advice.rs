@@ -1,4 +1,4 @@
-//! The figures of a cell that say what saturates first, and what one more of it should bring.
+//! The figures of a cell that name the first resource to saturate, and the expected gain from one more of it.
 
 use std::collections::BTreeMap;
 

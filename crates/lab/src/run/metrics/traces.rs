@@ -7,12 +7,12 @@ use results::{
     Trial,
 };
 
-/// What is said of all operations together.
+/// Name for all operations together.
 const ALL: &str = "all";
 /// The part that a share of time between services is under.
 const NETWORK: &str = "network";
 
-/// Named after the operation; of shares the whole is the generator's time, of which the parts are. None where nothing was traced.
+/// Figures named after the operation. Shares are relative to the generator's time. Empty without traces.
 pub(super) fn of(trial: &Trial) -> Vec<(String, f64)> {
     let Some(traces) = &trial.traces else { return Vec::new() };
     let mut seen = coverage(&traces.coverage);
@@ -72,7 +72,7 @@ fn shares(name: &str, group: &str, of: &[&TracedOperation], among: Among) -> Vec
     services.chain(parts).collect()
 }
 
-/// What the spans alone say of an operation, and they and its parts against the generator.
+/// Figures of an operation from the spans alone, and compared with the generator's.
 fn totals(operation: &TracedOperation) -> Vec<(String, f64)> {
     let TracedOperation { name, tracer, response_time, root, .. } = operation;
     let mut seen: Vec<(String, f64)> =
@@ -103,7 +103,8 @@ fn ratios(what: &str, name: &str, of: &LatencySummary, to: &LatencySummary) -> V
     both.filter_map(ratio).collect()
 }
 
-/// Of each service over all operations: of its own time the share between services, and what one call took of the processor.
+/// Figures of each service over all operations: the share of its own time spent between services, and the processor
+/// time of one call.
 fn services(traces: &Traces) -> Vec<(String, f64)> {
     let mut by_name: BTreeMap<&str, Vec<&ServiceTime>> = BTreeMap::new();
     for service in traces.operations.iter().flat_map(|operation| &operation.services) {
@@ -126,7 +127,7 @@ fn services(traces: &Traces) -> Vec<(String, f64)> {
     seen
 }
 
-/// What tracing added, in time and as a share of what it is without, and the most that the interval allows.
+/// The time that tracing adds, absolute and relative to untraced requests, and the upper bound of its interval.
 fn cost(cost: &TracingCost) -> Vec<(String, f64)> {
     let TracingCost { operation, untraced, mean, p50, p99, .. } = cost;
     let figures =

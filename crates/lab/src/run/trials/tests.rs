@@ -38,7 +38,7 @@ fn plan() -> Sweep {
     }
 }
 
-/// What the watcher saw.
+/// Log of the watcher.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 struct Watcher(Seen);
@@ -55,7 +55,7 @@ impl Progress for Watcher {
     }
 }
 
-/// What the generator is to do; `options` tell it how to pretend: `behave=fail`.
+/// The generator's specification; `options` control the fake generator: `behave=fail`.
 fn specification(options: &[&str]) -> Spec {
     let mut spec = Spec::default();
     if let spec::Workload::Cache(cache) = &mut spec.workload {
@@ -102,7 +102,7 @@ impl Bench {
         Trials::begin(experiment, folder, generator, servers, self.interrupt.clone()).unwrap()
     }
 
-    /// Runs `sweep` to its end, good or bad, and reads back what lies on disk.
+    /// Runs `sweep` to its end, good or bad, and reads the result back from disk.
     fn run(&self, sweep: &Sweep, trials: Trials) -> (Result<(), Error>, Experiment) {
         let plan = Plan::of_sweep(sweep, &specification(&[]), trials.servers.len());
         self.run_plan(&plan, trials)
@@ -223,7 +223,7 @@ fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
         notes.contains("2 of 3 blocks were left out") && notes.contains("ended to keep to the time"),
         "{notes}"
     );
-    // What the sweep shows of the peak is still said.
+    // The peak is still estimated from the sweep.
     let peak = result.targets[0].peak.as_ref().unwrap();
     assert!(peak.low_rps > 0.0 && peak.high_rps.unwrap() > peak.low_rps, "{peak:?}");
 }
@@ -311,7 +311,7 @@ fn searches_are_looked_at_where_that_is_asked_for() {
         let (outcome, result) = bench.run(&plan, trials);
         outcome.unwrap();
         assert_eq!(result.notes.contains(&OBSERVED.to_owned()), searches, "{:?}", result.notes);
-        // What was seen in a search has no window to be laid beside.
+        // Observations of a search do not belong to a window.
         for trial in &result.trials {
             assert_eq!(trial.probes.is_some(), trial.purpose == Purpose::LoadPoint, "{:?}", trial.purpose);
         }
