@@ -93,7 +93,7 @@ fn first(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
     all
 }
 
-/// The cores without any processor in `taken`; if none is free, the processors not taken, or else the last core.
+/// The cores without any processor in `taken`; if all are taken, the remaining processors, or else the last core.
 fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
     let is_free = |core: &&Vec<usize>| !core.iter().any(|cpu| taken.contains(cpu));
     let free: Vec<Vec<usize>> = cores.iter().filter(is_free).cloned().collect();

@@ -35,13 +35,13 @@ use crate::{Error, TargetName, target};
 /// How long a server may take to answer a connection before it counts as unreachable.
 const REACH: Duration = Duration::from_secs(3);
 
-/// A server under test, or several that share one load. Dropping it ends what was started for it.
+/// A server under test, or several that share one load. Dropping it ends all processes started for it.
 pub struct Server {
     /// As it was named.
     name: TargetName,
     record: results::Target,
     keeper: Keeper,
-    /// Whether it was asked for anything since it began with its data.
+    /// Whether it has served requests since it began with its data.
     is_used: bool,
 }
 
@@ -57,7 +57,7 @@ enum Keeper {
 pub trait Machines: Send + Sync {
     /// Prepares for these services of `target` on the machine of the agent at `agent`; nothing is started yet.
     ///
-    /// Errors: it is unavailable, or the target cannot be described to it.
+    /// Errors: the machine is unavailable, or the target cannot be described to it.
     fn open(
         &self,
         agent: &str,
@@ -68,9 +68,10 @@ pub trait Machines: Send + Sync {
 }
 
 impl Server {
-    /// Starts the server `name` on this machine, or looks whether it runs.
+    /// Starts the server `name` on this machine, or checks that it runs.
     ///
-    /// Errors: there is no such program or form, it does not become ready, or no server listens at the address.
+    /// Errors: the program or form is unavailable, the server does not become ready, or no server listens at the
+    /// address.
     pub fn start(name: &TargetName, options: &ServerOptions) -> Result<Server, Error> {
         Server::start_with(name, options, None)
     }
@@ -128,25 +129,25 @@ impl Server {
         self.record.name = name;
     }
 
-    /// What a specification calls it.
+    /// Its name in a specification.
     pub(crate) fn name(&self) -> &TargetName {
         &self.name
     }
 
-    /// What a result records of it.
+    /// Its entry in a result.
     pub fn record(&self) -> &results::Target {
         &self.record
     }
 
-    /// What a reader must know of TCP behind its bridge. `here` is what is known of this machine, as `taillight host
-    /// --json` prints it.
+    /// Note for the reader about TCP behind its bridge. `here` describes this machine, in the format of `taillight host
+    /// --json`.
     pub fn network_note(&self, here: &serde_json::Value) -> Option<String> {
         let machine = self.record.host.as_ref().unwrap_or(here);
         let own = machine.pointer("/network/congestion_control")?.as_str()?;
         launch::network_note(own, self.record.congestion_control.as_deref()?)
     }
 
-    /// Where it listens, as `--target` takes it: with commas between, where there are several instances.
+    /// Its address, in the format of `--target`: several instances are separated by commas.
     pub fn address(&self) -> &str {
         &self.record.address
     }
@@ -156,8 +157,8 @@ impl Server {
         matches!(self.keeper, Keeper::Managed(_))
     }
 
-    /// The processes that serve, workers included, where they are on this machine: started here, or found by the sockets that
-    /// listen at its addresses.
+    /// The serving processes, including workers, if they are on this machine: started here, or found by the sockets
+    /// that listen at its addresses.
     pub fn pids(&self) -> Vec<u32> {
         match &self.keeper {
             Keeper::Managed(own) => own.pids(),
@@ -197,7 +198,7 @@ impl Server {
         if let Keeper::Managed(own) = &self.keeper { own.pids_by_service() } else { Vec::new() }
     }
 
-    /// The folder of this machine whose files it serves, where it was started here.
+    /// The folder of served files on this machine, if it was started here.
     pub fn folder(&self) -> Option<&Path> {
         if let Keeper::Managed(own) = &self.keeper { own.folder() } else { None }
     }
@@ -207,7 +208,7 @@ impl Server {
         matches!(&self.keeper, Keeper::Managed(own) if !own.is_here())
     }
 
-    /// What its services have used so far, as JSON: what a coordinator asks an agent.
+    /// Resource usage of its services so far, as JSON, for a coordinator's query to an agent.
     pub fn usage_json(&self) -> String {
         serde_json::to_string(&self.usage().unwrap_or_default()).unwrap_or_default()
     }
@@ -228,30 +229,28 @@ impl Server {
         }
     }
 
-    /// That it ended without being asked to; `None` while it runs or where that is not known here.
+    /// The error that it ended unexpectedly; `None` while it runs or if its state is unknown here.
     pub fn gone(&mut self) -> Option<Error> {
         let Keeper::Managed(own) = &mut self.keeper else { return None };
         let message = own.gone()?;
         Some(Error::ServerGone { name: self.record.name.clone(), message })
     }
 
-    /// The last lines that it wrote to standard error, where it was started here.
+    /// The last lines that it wrote to standard error, if it was started here.
     pub fn logs(&self) -> Vec<String> {
         if let Keeper::Managed(own) = &self.keeper { own.logs() } else { Vec::new() }
     }
 
-    /// Stops it and starts it again in the same place; a bare one may have another address then, and what it held is
-    /// lost.
+    /// Restarts it in the same place; a bare server may get another address, and data in memory are lost.
     ///
-    /// Errors: it is not ours to restart, or does not come back.
+    /// Errors: it was not started here, or does not come back.
     pub fn restart(&mut self) -> Result<Restart, Error> {
         let restart = self.ours()?.restart()?;
         self.started_again();
         Ok(restart)
     }
 
-    /// Makes the data what they were that it began with, where it begins with any and was asked for anything since; returns how
-    /// long that took.
+    /// Restores its initial data, if it has any and has served requests since; returns the time that this took.
     ///
     /// Errors: it does not come back.
     pub fn reset(&mut self) -> Result<Option<Restart>, Error> {
@@ -303,16 +302,16 @@ impl Server {
     }
 }
 
-/// The processes of the servers that already run at `addresses`, where these are on this machine; and what is missing where they
-/// are not known.
+/// The processes of the servers that already run at `addresses`, if these are on this machine; if they are unknown,
+/// also the missing information.
 pub fn processes_at(addresses: Vec<Address>) -> (Vec<u32>, Option<String>) {
     let foreign = Foreign::at(addresses);
     (foreign.pids(), foreign.missing())
 }
 
-/// Makes the data that the server `name` begins with on this machine, unless they are there; `tell` is told how far it is.
+/// Makes the initial data of the server `name` on this machine, unless they exist; `tell` receives the progress.
 ///
-/// Errors: they cannot be made, and nothing is half-made; the run was interrupted.
+/// Errors: they cannot be made, and no partial data remain; the run was interrupted.
 pub fn make_data(
     name: &TargetName,
     options: &ServerOptions,
@@ -322,9 +321,9 @@ pub fn make_data(
     ManagedServer::make_data(&ManagedServer::plan(options, &app)?, tell)
 }
 
-/// Starts the server `name` and restarts it so many times.
+/// Starts the server `name` and restarts it the given number of times.
 ///
-/// Errors: as those of [`Server::start`] and [`Server::restart`].
+/// Errors: as in [`Server::start`] and [`Server::restart`].
 pub fn restart_times(
     name: &TargetName,
     options: &ServerOptions,

@@ -1,4 +1,4 @@
-//! What the target of a run is: an application that is started for it, or the addresses of servers that run.
+//! The target of a run: an application started for it, or the addresses of running servers.
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -71,9 +71,9 @@ pub fn addresses(text: &str) -> Result<Vec<Address>, ParseError> {
     TargetName::each(text).into_iter().map(address).collect()
 }
 
-/// Where one server is. Of a name with several addresses it is the first that accepts a connection.
+/// The address of one server. For a name with several addresses, the first that accepts a connection.
 ///
-/// Errors: the host is not known.
+/// Errors: the host is unknown.
 pub fn address(one: &str) -> Result<Address, ParseError> {
     if let Some(path) = one.strip_prefix(UNIX) {
         return Ok(Address::Unix(path.into()));
@@ -88,8 +88,8 @@ pub fn address(one: &str) -> Result<Address, ParseError> {
 /// How long one of several addresses may take to accept a connection.
 const ACCEPT: Duration = Duration::from_secs(1);
 
-/// The first that accepts a connection: a name may have an IPv6 address at which no server listens. The very first
-/// where there is no other, or none accepts.
+/// The first address that accepts a connection: a name may have an IPv6 address without a listening server. The very
+/// first if it is the only one, or if none accepts.
 fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, ACCEPT).is_ok();
     let several = addresses.len() > 1;

@@ -1,4 +1,4 @@
-//! What a trial says to a search.
+//! The vote of a trial in a search.
 
 use results::{Reason, Trial, Verdict, WindowPoint};
 use units::{Qos, QosBasis};
@@ -9,14 +9,14 @@ use crate::{Outcome, Vote};
 ///
 /// Source: the definition of the maximum throughput (docs/glossary.md).
 const SUSTAINED: f64 = 0.99;
-/// What waits may grow over the window by this share of the arrivals in it, where no trend is told. Source: as the verdict has it
-/// (docs/reference/verdicts.md).
+/// Growth of the backlog over the window, as a share of the arrivals, that is not a trend, if the trial has no trend of
+/// its own. Source: the verdict's limit (docs/reference/verdicts.md).
 const GROWTH: f64 = 0.005;
 
 /// Whether the server sustained the offered load: at least 99 % achieved and no trend in the backlog.
 ///
-/// A host that disturbs takes from what comes out and adds nothing: where as much came out all the same, it was sustained, whatever
-/// the response times.
+/// A host's disturbance can only reduce the throughput: if the throughput was sufficient all the same, the load was
+/// sustained, regardless of response times.
 pub fn sustained(trial: &Trial) -> Outcome {
     let share = achieved_share(trial);
     let vote = match &trial.verdict {
@@ -63,7 +63,7 @@ fn kept_up(trial: &Trial) -> bool {
     !trial.is_closed_loop() && grown.is_some_and(|(first, last)| last as f64 - first as f64 <= GROWTH * due)
 }
 
-/// The throughput in the unit of what was offered: requests, or sessions, a second.
+/// The throughput in the unit of the offered load: requests or sessions per second.
 fn achieved(trial: &Trial) -> f64 {
     if trial.sessions.is_none() {
         return trial.achieved_rps;
@@ -118,15 +118,15 @@ mod tests {
         };
         check(Verdict::Valid, 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 9_850.0, 20_000, Vote::Fail);
-        // Fewer arrived than were asked for: not the server's fault.
+        // Fewer arrivals than requested are not the server's fault.
         check(Verdict::Valid, 9_800.0, 19_600, Vote::Pass);
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
         check(invalid(), 10_000.0, 20_000, Vote::Unknown);
-        // A host that disturbs takes nothing from what was achieved, and says nothing of what was not.
+        // A host's disturbance does not refute a sufficient throughput, and leaves an insufficient one unknown.
         check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Pass);
         check(invalid_by(Reason::HostDisturbed), 9_850.0, 20_000, Vote::Unknown);
         check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unknown);
-        // Late reading takes nothing from what was achieved.
+        // Late reading does not refute a sufficient throughput.
         check(invalid_by(Reason::ReceiveLag), 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
     }
@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(sustained(&trial).vote, expect, "{growth}");
         };
         check(100, false, Vote::Pass);
-        // What waits would be answered in the drain, and is no throughput.
+        // Waiting requests would be answered in the drain, and are not throughput.
         check(101, false, Vote::Unknown);
         check(0, true, Vote::Unknown);
         // Nor was a target met by what waited.
@@ -249,7 +249,7 @@ mod tests {
         check(Verdict::Valid, None, None, QosBasis::Raw, Vote::Unknown);
         check(OVERLOADED, Some(10.0), Some(10.0), QosBasis::Raw, Vote::Fail);
         check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unknown);
-        // Disturbed, all requests met it; or they did not, and nothing is known.
+        // All requests met it despite the disturbance; or they did not, and the vote is unknown.
         check(invalid_by(Reason::HostDisturbed), Some(10.0), Some(9000.0), QosBasis::Windowed, Vote::Pass);
         check(invalid_by(Reason::HostDisturbed), Some(9000.0), Some(10.0), QosBasis::Windowed, Vote::Unknown);
         check(invalid_by(Reason::HostDisturbed), None, Some(10.0), QosBasis::Windowed, Vote::Unknown);

@@ -27,7 +27,7 @@ pub(super) fn gather<'a>(side: &Choice<'a>) -> Vec<LoadPoint<'a>> {
 }
 
 /// Pairs each load of `a` with the load of `b` at the same share of the maximum, or without shares, at the nearest
-/// rate. None is used twice.
+/// rate. Each load is used at most once.
 pub(super) fn pair<'a>(a: &'a [LoadPoint<'a>], b: &'a [LoadPoint<'a>]) -> Vec<Pair<'a>> {
     let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
     for (i, left) in a.iter().enumerate() {

@@ -59,7 +59,7 @@ pub struct Bench {
     search: Span,
     /// Whether arrivals are sessions.
     has_sessions: bool,
-    /// The maximum of each target in this block; empty if the block was given up.
+    /// The maximum of each target in this block; empty if its search failed.
     maxima: Vec<MaxThroughput>,
     /// The reason why this block has no maximum.
     given_up: Option<Invalid>,
@@ -181,7 +181,7 @@ impl Bench {
         &self.notes
     }
 
-    /// The reason why this block has no maximum, if its search was given up.
+    /// The reason why this block has no maximum, if its search failed.
     pub(super) fn given_up(&self) -> Option<&Invalid> {
         self.given_up.as_ref()
     }
@@ -202,7 +202,7 @@ impl Bench {
     }
 
     /// The smallest maximum of its targets in this block, the reference of load shares, so that all targets get the
-    /// same load. `None` if the block was given up.
+    /// same load. `None` if its search failed.
     pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
         self.maxima.iter().min_by(|a, b| a.reference_rps().total_cmp(&b.reference_rps()))
     }

@@ -10,7 +10,7 @@ use super::progress::{Tracker, Unwatched};
 use super::{Bench, Pair, Point, metrics};
 use crate::{Error, Vote, met};
 
-/// Label of a pair's place: `30 % beside 50 %`.
+/// Label of a pair's place on the axis: `30 % beside 50 %`.
 pub(crate) fn place(first: f64, second: f64) -> X {
     X::Category(format!("{} beside {}", percent(first), percent(second)))
 }

@@ -69,7 +69,7 @@ pub struct Plan {
     pub(crate) references_per_block: u32,
     /// The width of the interval of a maximum, as a share of it.
     pub(crate) tolerance: f64,
-    /// The maximum of every bench if none is searched. Units: rps.
+    /// The maximum assumed for every bench without a search. Units: rps.
     pub(crate) assumed: Option<f64>,
     /// The benches.
     pub(crate) benches: Vec<BenchPlan>,

@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
         self.record.end_block(self.plan, block, &medians)
     }
 
-    /// A load that the user specified directly is never repeated.
+    /// A load that the user specified directly is measured exactly as often as requested.
     fn is_repeated(&self, step: Step) -> bool {
         !matches!(step, Step::Point(place) if self.plan.points[place].purpose == Purpose::Single)
     }

@@ -30,7 +30,7 @@ impl Seeds {
         self.stream(&[u64::from(block), purpose, n as u64]).random_range(0..EXACT_IN_JSON)
     }
 
-    /// A random order of `targets` for the `n`-th step of a block, so that a disturbance favours none of them.
+    /// A random order of `targets` for the `n`-th step of a block, so that a disturbance favours no target.
     pub(crate) fn order(self, block: u32, n: usize, targets: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..targets).collect();
         order.shuffle(&mut self.stream(&[u64::from(block), ORDER, n as u64]));

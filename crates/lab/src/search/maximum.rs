@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn an_offer_that_drowns_the_server_is_followed_by_a_lower_one() {
-        // Under extreme overload almost nothing is achieved, for instance if one machine emulates server and generator.
+        // Under extreme overload almost no request is answered, for instance if one machine emulates server and
+        // generator.
         let mut rates = Vec::new();
         let drowned = |rate: f64| {
             rates.push(rate);

@@ -15,15 +15,15 @@ const HISTOGRAMS: [&str; 4] = ["wall", "queue", "application", "cpu"];
 /// Cells of each doubling. Source: docs/reference/traces.md, as the histograms of `apps/movies/chassis`.
 const CELLS: u64 = 8;
 
-/// What was counted of all calls.
+/// Counts of all calls.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub(super) by_edge: BTreeMap<Edge, CallCount>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub(super) notes: Vec<String>,
 }
 
-/// Whether a counter is a cell of a histogram: there are hundreds of them, which are kept as what they say.
+/// Whether a counter is a cell of a histogram. There are hundreds of cells, which are kept as summaries.
 pub(crate) fn is_cell(counter: &str) -> bool {
     counter.starts_with(EDGE) && part(counter).is_some_and(|(.., cell)| cell.is_some())
 }
@@ -89,13 +89,13 @@ fn enter(count: &mut CallCount, figure: &str, cell: Option<u64>, value: u64) {
     }
 }
 
-/// The middle of what a cell holds: of a value below 8 the value, else an eighth of the doubling from 2^e on, which begins with
+/// The midpoint of a cell: below 8 the value itself; above, each doubling from 2^e on has eight cells, starting with
 /// cell 8 (e − 2).
 fn middle(cell: u64) -> Nanos {
     if cell < CELLS {
         return Nanos(cell);
     }
-    // What no 64 bits hold is as long as can be.
+    // Values beyond 64 bits are clamped to the maximum.
     let shift = cell / CELLS - 1;
     let width = 1u64.checked_shl(u32::try_from(shift).unwrap_or(u32::MAX)).unwrap_or(0);
     let middle = (CELLS + cell % CELLS).checked_mul(width).filter(|low| *low > 0);

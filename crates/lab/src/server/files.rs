@@ -17,20 +17,21 @@ use crate::{Error, Interrupt, needs_files};
 /// How long it may take to make a set of files. 300 000 files take some seconds; the largest set has 14 times as many, and a
 /// disk may be slow.
 const MAKING: Duration = Duration::from_secs(1800);
-/// The slowest disk that videos are waited for. Units: bytes per second; ours, a tenth of what a hard disk writes.
+/// Lowest disk speed that the time limit for videos allows for. Units: bytes per second; ours, a tenth of a hard disk's
+/// write speed.
 const SLOWEST: u64 = 10 << 20;
 /// Bytes of a video at all of its bit rates: 258 s at 6.125 MiB in 10 s. Source: the means of CloudSuite's generator.
 const OF_VIDEO: u64 = 166_000_000;
-/// How often a request to stop is checked for meanwhile.
+/// Interval of checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 const MEMORY: &str = "/dev/shm";
-/// Where temporary files lie that are to last: on a disk also where those of `/tmp` are in memory. Source: file-hierarchy(7).
+/// Folder for large temporary files: on a disk even if `/tmp` is in memory. Source: file-hierarchy(7).
 const LASTING: &str = "/var/tmp";
 /// The file systems of memory: tmpfs and ramfs. Source: include/uapi/linux/magic.h.
 const MEMORY_KINDS: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// What a web or video server serves.
+/// The files of a web or video server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Files {
     /// A folder of the user's.
@@ -39,7 +40,7 @@ pub enum Files {
     Set {
         /// Its files.
         files: SetFiles,
-        /// What it is drawn from.
+        /// The seed of its contents.
         seed: u64,
         /// Where it lies.
         place: FilesPlace,
@@ -49,7 +50,7 @@ pub enum Files {
 /// The files of a set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetFiles {
-    /// Those of a web server.
+    /// Files of a web server.
     Web(workload::Files),
     /// Videos.
     Videos(VideoSet),
@@ -131,9 +132,9 @@ impl Served {
 static MADE: Mutex<Vec<(Files, Weak<OwnFolder>)>> = Mutex::new(Vec::new());
 
 impl Files {
-    /// What the workload asks for. Where it names nothing, it asks for the usual set from here on.
+    /// The files that the workload specifies. If it specifies none, the usual set is entered in the workload.
     ///
-    /// Errors: a list of paths, which says nothing of what lies there.
+    /// Errors: a list of paths, which does not define the files' contents.
     pub fn asked_for(web: &mut Web, place: &FilesPlace) -> Result<Files, Error> {
         if let Some(folder) = &web.file_set {
             return Ok(Files::Folder(folder.clone()));
@@ -150,9 +151,9 @@ impl Files {
         Ok(Files::Set { files, seed: web.files_seed, place: place.clone() })
     }
 
-    /// What a server that is started for a workload serves; `None` of one that serves no files.
+    /// The files of a server that is started for a workload; `None` if it serves no files.
     ///
-    /// Errors: as those of [`Files::asked_for`].
+    /// Errors: as in [`Files::asked_for`].
     pub fn of_workload(
         workload: &mut Workload,
         target: &TargetName,
@@ -185,14 +186,14 @@ impl Files {
 
     /// The folder that holds them: made now, by this program at `exe`, unless it exists.
     ///
-    /// Errors: a set cannot be made, with what it says; the run was interrupted.
+    /// Errors: a set cannot be made, with the program's message; the run was interrupted.
     pub(super) fn have(&self, exe: &Path) -> Result<Served, Error> {
         self.have_unless(exe, &Interrupt::signalled())
     }
 
     fn have_unless(&self, exe: &Path, interrupt: &Interrupt) -> Result<Served, Error> {
         let (files, seed, place) = match self {
-            // What is there need not be made; that it can be read is found out by the server's first answer.
+            // The folder already exists; the server's first answer shows whether it is readable.
             Files::Folder(folder) => {
                 let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
                 return Ok(Served { folder: whole, _made: None });

@@ -8,7 +8,7 @@ use reactor::Address;
 
 use super::usage::Usage;
 
-/// What is not known of a server whose processes are not, and so cannot be told from what the host does.
+/// Figures that are missing if the server's processes are unknown, as they cannot be separated from the host's.
 const UNKNOWN: &str = "so that its processor time, its memory and what others took from it are not known";
 
 /// Servers that already ran, and their processes as they were last looked for.
@@ -22,7 +22,8 @@ pub(super) struct Foreign {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     sockets: BTreeSet<u64>,
-    /// The processes of all servers; none where those of one are not known, whose share of any figure would be missing.
+    /// The processes of all servers; empty if any server's processes are unknown, as its share of every figure would be
+    /// missing.
     processes: Vec<Holder>,
     /// Why none are known, where the servers are on this machine.
     missing: Option<String>,
@@ -40,7 +41,7 @@ impl Foreign {
         self.seen.processes.iter().map(|process| process.pid).collect()
     }
 
-    /// What they have used so far; `None` where their processes are not known. Cost: about 20 µs a process.
+    /// Their resource usage so far; `None` if their processes are unknown. Cost: about 20 µs a process.
     pub(super) fn usage(&self) -> Option<Usage> {
         let name = &self.seen.processes.first()?.name;
         Some(Usage::of_processes(name, &self.pids()))
@@ -51,15 +52,15 @@ impl Foreign {
         self.seen = Seen::of(&self.addresses);
     }
 
-    /// How they changed since they were last looked for, so that the figures of a load meanwhile are of two servers; `None`
-    /// where they did not. A worker that was replaced is no change.
+    /// Their change since the last look, after which the figures of a load describe two servers; `None` if unchanged. A
+    /// replaced worker is not a change.
     pub(super) fn change(&mut self) -> Option<String> {
         let before = std::mem::replace(&mut self.seen, Seen::of(&self.addresses));
         let change = self.seen.change_from(&before)?;
         Some(format!("the server at {} {change}", listed(&self.addresses)))
     }
 
-    /// What a reader must know of how they were found; `None` where none is on this machine.
+    /// Note for the reader on how they were found; `None` if none runs on this machine.
     pub(super) fn note(&self) -> Option<String> {
         let at = listed(&self.addresses);
         match &self.seen {
@@ -78,7 +79,7 @@ impl Foreign {
         }
     }
 
-    /// The part of the note that says what is missing and how to get it; `None` where nothing is.
+    /// The part of the note that names missing figures and the remedy; `None` if complete.
     pub(super) fn missing(&self) -> Option<String> {
         self.seen.missing.as_ref().and_then(|_| self.note())
     }
@@ -134,7 +135,7 @@ impl Seen {
     }
 }
 
-/// Why the processes of the server at an address of this machine are not known; `None` where they are.
+/// The reason why the processes of the server at a local address are unknown; `None` if they are known.
 fn missing(address: &Address, found: &Listening) -> Option<String> {
     if found.sockets.is_empty() {
         let why = match address {

@@ -1,4 +1,4 @@
-//! The spans of a trial's traced requests, kept beside its record for programs that show traces.
+//! Stores the spans of a trial's traced requests next to its record, for programs that show traces.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,9 @@ use super::{Keeper, Server, spans, tracing};
 use crate::Error;
 
 impl Server {
-    /// Keeps `requests` and their spans beside the record of the trial `id`, where its services write any: once the trial is over,
-    /// so that it does not wait for a disk. `from_elsewhere`: whether other machines asked.
+    /// Stores `requests` and their spans next to the record of the trial `id`, if its services write spans. Called
+    /// after the trial, so that the trial does not wait for a disk. `from_elsewhere`: whether the load came from other
+    /// machines.
     ///
     /// Errors: they cannot be written.
     pub(crate) fn keep_spans(
@@ -151,7 +152,7 @@ mod tests {
         let processes: Vec<(u16, i64)> =
             all.processes.iter().map(|one| (one.service, one.wall_offset_ns)).collect();
         assert_eq!(processes, [(3, 3), (6, 6)]);
-        // A whole request or nothing of it.
+        // Requests are kept completely or not at all.
         let (some, bytes) = kept(&asked, &files, 1);
         let counts: Vec<u32> = some.requests.iter().map(|one| one.spans).collect();
         assert_eq!((counts, some.left_out, bytes.len()), (vec![0, 1], 1, SPAN_BYTES));

@@ -17,7 +17,7 @@ use super::usage::Usage;
 use super::{Machines, ServerOptions};
 use crate::{Error, Interrupt, TargetName};
 
-/// An application that runs, and what a result records of it. Dropping it ends it and removes what it ran in.
+/// A running application with its entry in the result. Dropping it ends the application and removes its places.
 pub(super) struct ManagedServer {
     running: Running,
     // Behind the services that serve them.
@@ -61,9 +61,9 @@ impl ManagedServer {
         Ok(ManagedServer { running, served, spans, options: options.clone() })
     }
 
-    /// What is to be started of `app`.
+    /// The start plan of `app`.
     ///
-    /// Errors: a setting that it does not have; its requests are to be traced and cannot be.
+    /// Errors: an unknown setting; its requests are to be traced and cannot be.
     pub(super) fn plan(options: &ServerOptions, app: &Arc<App>) -> Result<Plan, Error> {
         let plan = options.plan(app)?;
         if options.traced {
@@ -72,7 +72,7 @@ impl ManagedServer {
         Ok(plan)
     }
 
-    /// Makes the data that services of this machine begin with, unless they are there; `tell` is told how far it is.
+    /// Makes the initial data of services on this machine, unless they exist; `tell` receives the progress.
     ///
     /// Errors: they cannot be made; the run was interrupted.
     pub(super) fn make_data(plan: &Plan, tell: &mut dyn FnMut(&Making)) -> Result<Vec<Seed>, Error> {
@@ -92,7 +92,7 @@ impl ManagedServer {
         &self.running
     }
 
-    /// The folder that its services write spans to, where they do.
+    /// The folder to which its services write spans, if they do.
     pub(super) fn spans(&self) -> Option<&Path> {
         self.spans.as_ref().map(SpanFolder::path)
     }
@@ -119,7 +119,8 @@ impl ManagedServer {
         Ok(self.running.halt()?)
     }
 
-    /// Starts them again; `called` is where those of other machines listen now. Returns how long that took.
+    /// Starts them again; `called` holds the current addresses of services on other machines. Returns the time that
+    /// this took.
     pub(super) fn resume(&mut self, called: Addresses) -> Result<Duration, Error> {
         Ok(self.running.resume(Some(called))?)
     }
@@ -129,8 +130,7 @@ impl ManagedServer {
         self.running.stop();
     }
 
-    /// What a result records of it. Of several services the command, the program and the machine are those of its
-    /// entrance.
+    /// Its entry in a result. If there are several services, the entrance determines command, program and machine.
     pub(super) fn record(&self, name: &str) -> results::Target {
         let app = self.running.plan().app();
         let entrance = app.entrance(None).map(|entrance| entrance.service.as_str());
@@ -172,7 +172,7 @@ impl ManagedServer {
         }
     }
 
-    /// What is recorded of a target whose entrance is a service of this machine.
+    /// The entry of a target whose entrance runs on this machine.
     fn front(&self, one: &RunningService<'_>) -> results::Target {
         let places = self.running.places();
         let instances = || self.running.services().flat_map(|one| one.instances);
@@ -216,12 +216,12 @@ impl ManagedServer {
         }
     }
 
-    /// What the services have used so far.
+    /// The services' resource usage so far.
     pub(super) fn usage(&self) -> Usage {
         Usage::of(&self.running)
     }
 
-    /// What they have used of processors so far.
+    /// Their processor time so far.
     pub(super) fn processors_used(&self) -> Usage {
         Usage::of_processors(&self.running)
     }
@@ -255,7 +255,7 @@ impl ManagedServer {
         instances.find_map(Instance::congestion_control).map(str::to_owned)
     }
 
-    /// Where it is spoken to, as `--target` takes it.
+    /// Its address, in the format of `--target`.
     pub(super) fn address(&self) -> String {
         self.running.address(None)
     }
@@ -288,7 +288,7 @@ impl ManagedServer {
     }
 }
 
-/// Errors: none of its services writes spans, or one that does is on another machine.
+/// Errors: none of its services writes spans, or one that does runs on another machine.
 fn can_be_traced(plan: &Plan) -> Result<(), Error> {
     let app = plan.app();
     let error = |problem: String| Err(Error::NoSpans { name: app.name.clone(), problem });
@@ -305,7 +305,7 @@ fn can_be_traced(plan: &Plan) -> Result<(), Error> {
     }
 }
 
-/// What the agent of these services recorded of them.
+/// The entry recorded by the agent of these services.
 fn elsewhere(away: &Away) -> results::Target {
     let record: results::Target = serde_json::from_str(&away.told().record).unwrap_or_default();
     results::Target { agent: Some(away.name().into()), ..record }

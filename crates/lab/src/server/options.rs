@@ -15,13 +15,13 @@ use super::{Files, spans};
 pub struct ServerOptions {
     /// This program, which is started once more as the embedded server.
     pub exe: PathBuf,
-    /// What it runs in.
+    /// The form that it runs in.
     pub form: Form,
     /// The agent that starts it on another machine, as `HOST:PORT`; `None`: it is started here.
     pub agent: Option<String>,
-    /// The services of it that are started; all where it is empty. The others run elsewhere.
+    /// The services to start; empty means all. The others run elsewhere.
     pub only: Vec<String>,
-    /// Where those of the others listen that are called.
+    /// Addresses of services elsewhere that are called from here.
     pub called: Addresses,
     /// The address that a bare one listens on; the others have addresses of their own.
     pub listen: IpAddr,
@@ -46,7 +46,7 @@ pub struct ServerOptions {
     pub set: Vec<String>,
     /// Further arguments, such as `-o no_lru_maintainer`.
     pub args: Vec<String>,
-    /// What a web server serves.
+    /// The files of a web server.
     pub files: Option<Files>,
     /// The users whose data it begins with.
     pub people: Option<PeopleSet>,
@@ -133,7 +133,7 @@ impl ServerOptions {
         }
     }
 
-    /// One as a specification describes it, on `cpus`, for so many connections. The files are still to be given.
+    /// Options from a specification, with `cpus` and the number of connections. The files are set later.
     pub fn of(target: &spec::Target, exe: &Path, cpus: Vec<usize>, connections: usize) -> ServerOptions {
         ServerOptions {
             form: target.form,
@@ -152,10 +152,10 @@ impl ServerOptions {
         }
     }
 
-    /// What is to be started of `app`. Every service gets the threads, memory, processors, instances, form and machine of
-    /// all, but where a setting `SERVICE.threads` and the like says otherwise. The files are still to be given.
+    /// The start plan of `app`. Every service gets the common threads, memory, processors, instances, form and machine,
+    /// unless a setting such as `SERVICE.threads` overrides them. The files are set later.
     ///
-    /// Errors: a setting that `app` does not have; arguments or a program that none of its services takes.
+    /// Errors: an unknown setting; arguments or a program that none of its services takes.
     pub fn plan(&self, app: &Arc<App>) -> Result<Plan, app::Error> {
         if self.listen.is_unspecified() {
             let problem = format!("listen={}: it is not one address, such as 10.0.0.5", self.listen);

@@ -1,4 +1,4 @@
-//! Where the services of a target leave the spans of traced requests, and what they have left.
+//! The folder to which a target's services write spans of traced requests, and its files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -20,7 +20,7 @@ const MEMORY: &str = "/dev/shm";
 const TMPFS: u64 = 0x0102_1994;
 /// Spans of a request. Source: a page of the movie site has some 60, and the other queries fewer (`studies/69-movies-tracing`).
 const SPANS: f64 = 60.0;
-/// The rate where none is known. Source: ours, three times what the movie site answers on two processors. Units: rps.
+/// Assumed rate if unknown. Source: ours, three times the rate of the movie site on two processors. Units: rps.
 const RATE: f64 = 1_000.0;
 /// With less room a file system is full. Source: ours, what some services write at once. Units: bytes.
 const FULL: u64 = 1 << 20;
@@ -31,8 +31,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct SpanFolder(OwnFolder);
 
 impl SpanFolder {
-    /// A new one for so many bytes, in memory where this machine has such files with room for them: a disk would take part in what is
-    /// measured.
+    /// Makes a folder for the given number of bytes, in memory if this machine has a memory file system with enough
+    /// room: a disk would affect the measurement.
     ///
     /// Errors: it cannot be made.
     pub(super) fn make(bytes: u64) -> Result<SpanFolder, Error> {
@@ -55,12 +55,12 @@ impl SpanFolder {
     }
 }
 
-/// Whether so many bytes fit into memory with so much room; of none nothing is known, or there is none.
+/// Whether the bytes fit into the free memory; `None`: unknown or no such file system.
 fn has_room(free: Option<u64>, bytes: u64) -> bool {
     free.is_some_and(|free| free >= bytes)
 }
 
-/// How many bytes of spans a trial leaves: of `time` at a rate, or [`RATE`] where it is searched for, of one request in so many.
+/// Bytes of spans per trial: for `time` at a rate, or [`RATE`] during a search, with one request in `one_in` traced.
 pub(super) fn bytes_of(time: Duration, rate_rps: Option<f64>, one_in: u32) -> u64 {
     let requests = rate_rps.unwrap_or(RATE) * time.as_secs_f64() / f64::from(one_in);
     (requests * SPANS * SPAN_BYTES as f64) as u64
@@ -91,8 +91,8 @@ fn files(folder: &Path) -> io::Result<BTreeMap<PathBuf, u64>> {
     Ok(found)
 }
 
-/// Takes away all spans but leaves each file its beginning, behind which its process appends. What is appended meanwhile may be
-/// taken away with them, so that the services must be at rest.
+/// Truncates each file to its header, behind which its process appends. Spans written during the call may be lost, so
+/// the services must be idle.
 pub(super) fn clear(folder: &Path) -> io::Result<()> {
     for (path, length) in files(folder)? {
         if length > SPAN_BYTES as u64 {
@@ -102,19 +102,19 @@ pub(super) fn clear(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is awaited of spans.
+/// An evaluation that waits for spans.
 pub(super) trait Awaited {
-    /// What comes of them.
+    /// The result of the evaluation.
     type Found;
 
     /// How many spans each service says it wrote, by its number.
     fn written(&mut self) -> BTreeMap<u16, u64>;
 
-    /// What comes of these files, and whether they are all that is awaited.
+    /// The result for these files, and whether they are complete.
     fn found(&mut self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> (Self::Found, bool);
 }
 
-/// Waits until all spans are in the files of `folder`, at most `within`, and returns what came of them.
+/// Waits until all spans are in the files of `folder`, at most `within`, and returns the result.
 ///
 /// Errors: a file cannot be read.
 pub(super) fn await_all<A: Awaited>(
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(bytes_of(Duration::from_secs(60), Some(200.0), 100), 921_600);
         assert_eq!(bytes_of(Duration::from_secs(60), None, 1), 5 * bytes);
         let check = |free: Option<u64>, expect: bool| assert_eq!(has_room(free, bytes), expect, "{free:?}");
-        // What a container has unless more is asked for.
+        // The default size in a container.
         check(Some(64 << 20), false);
         check(Some(bytes), true);
         check(None, false);

@@ -1,4 +1,5 @@
-//! Spans of a trial's traced requests: awaited, joined with what the generator knows of the same requests, and kept in the trial.
+//! Spans of a trial's traced requests: awaited, joined with the generator's records of the same requests, and kept in
+//! the trial.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,18 +19,18 @@ use super::{Keeper, Server, calls};
 /// written 100 ms later at most (docs/reference/movies.md); the rest is for a machine that is busy.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// What a reader must know of a load from other machines.
+/// Note on a load from other machines.
 const FROM_AGENTS: &str = "The load came from other machines, whose clocks are others: what is between them and the entrance is \
     front as a whole, half before and half behind where a request is drawn.";
 
 /// Spans that are being written during a trial.
 pub(crate) struct Tracing {
-    /// What each service had written before.
+    /// Spans that each service had written before.
     before: BTreeMap<u16, u64>,
 }
 
 impl Server {
-    /// Begins to gather the spans of a trial, and forgets those of the one before; `None` where its services write none.
+    /// Begins to gather the spans of a trial, and deletes the previous trial's; `None` if its services write no spans.
     pub(crate) fn begin_tracing(&self) -> Option<Tracing> {
         let Keeper::Managed(own) = &self.keeper else { return None };
         // What cannot be taken away is found more than is expected, and told.
@@ -39,8 +40,8 @@ impl Server {
 }
 
 impl Tracing {
-    /// Waits for the spans of `requests`, and writes what they say into the trial, which they invalidate where some are missing.
-    /// `used` is what the services counted meanwhile.
+    /// Waits for the spans of `requests`, and writes their evaluation into the trial, which missing spans make invalid.
+    /// `used` holds the services' counters during the trial.
     pub(crate) fn finish(
         self,
         server: &Server,
@@ -75,7 +76,7 @@ impl Tracing {
     }
 }
 
-/// What came of the spans in `folder`, and why the trial is invalid by it.
+/// The evaluation of the spans in `folder`, and the reason if it makes the trial invalid.
 fn gathered(
     folder: &Path,
     gathering: &mut Gathering<'_>,
@@ -98,7 +99,7 @@ fn unread(folder: &Path, error: &io::Error) -> String {
     format!("the spans in {} cannot be read: {error}", folder.display())
 }
 
-/// What is awaited of the spans of a trial.
+/// The evaluation of a trial's spans.
 struct Gathering<'a> {
     before: &'a BTreeMap<u16, u64>,
     counters: &'a mut dyn FnMut() -> BTreeMap<u16, u64>,
@@ -114,7 +115,7 @@ impl Awaited for Gathering<'_> {
     type Found = Traces;
 
     fn written(&mut self) -> BTreeMap<u16, u64> {
-        // Of one that was not counted before, or does not answer, nothing is known.
+        // Services that were not counted before, or do not answer, are left out.
         let since =
             |(service, now): (u16, u64)| Some((service, now.checked_sub(*self.before.get(&service)?)?));
         (self.counters)().into_iter().filter_map(since).collect()
@@ -136,7 +137,7 @@ impl Awaited for Gathering<'_> {
     }
 }
 
-/// What is missing, in words; `None` where all is there.
+/// The missing spans, in words; `None` if complete.
 fn loss(traces: &Traces) -> Option<String> {
     let Coverage { sampled, joined, whole, spans_broken, ref lost, .. } = traces.coverage;
     let mut words: Vec<String> = lost
@@ -183,7 +184,7 @@ pub(super) fn entrance(app: &App) -> Option<u16> {
     None
 }
 
-/// What the services that are started are called.
+/// The names of the services that are started.
 fn names(app: &App, is_started: impl Fn(&str) -> bool) -> Names {
     let started = app.services.iter().filter(|service| is_started(&service.name));
     Names::new(started.filter_map(|one| Some((one.number?, one.name.clone(), one.methods.clone()))))

@@ -1,4 +1,4 @@
-//! What the services of a target use: two readings and their difference.
+//! Resource usage of a target's services: two readings and their difference.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,14 @@ use units::{Nanos, Time};
 use super::Server;
 use super::calls::is_cell;
 
-/// Between two readings of processor time while a load runs pass at least so many times what one takes. Source: as the samples
-/// beside a generator (`crates/trial/src/noise.rs`): one reading of a site of 90 processes takes 2 ms, of which 2 s pass at least...
+/// Minimum pause between two readings of processor time during a load, as a multiple of a reading's duration. Source:
+/// the same as for the samples during a generator's run (`crates/trial/src/noise.rs`): a reading of a site of 90
+/// processes takes 2 ms, so at least 2 s pass...
 const REST: u64 = 1000;
 /// ...but no more than this part of the window, so that some lie within it.
 const OF_WINDOW: u64 = 5;
 
-/// A reading of all services. As JSON it is what an agent says of its own.
+/// A reading of all services. As JSON, an agent's answer about its own services.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Usage(Vec<Reading>);
 
@@ -34,7 +35,7 @@ struct Reading {
 }
 
 impl Usage {
-    /// Reads what the services have used so far. Cost: about 20 µs a process, one request to each service that has
+    /// Reads the services' resource usage so far. Cost: about 20 µs a process, one request to each service that has
     /// counters, and one to each other machine.
     pub(super) fn of(running: &Running) -> Usage {
         // A service that does not answer is found out by the trial.
@@ -43,7 +44,7 @@ impl Usage {
         })
     }
 
-    /// The same without the counters of services of this machine, which are asked nothing.
+    /// The same without querying the counters of services on this machine.
     pub(super) fn of_processors(running: &Running) -> Usage {
         Usage::read(running, |_| BTreeMap::new())
     }
@@ -67,7 +68,7 @@ impl Usage {
         Usage(running.parts().flat_map(readings).collect())
     }
 
-    /// What was used since `before`.
+    /// Usage since `before`.
     pub(crate) fn since(self, before: &Usage) -> Vec<ServiceUsage> {
         let used = |now: Reading| {
             let before = before.0.iter().find(|one| one.name == now.name);
@@ -118,7 +119,7 @@ fn counting(service: &Service, mut counters: BTreeMap<String, f64>) -> BTreeMap<
     counters
 }
 
-/// What services have used, read again and again beside a load: when its window opened is known once it is over.
+/// Readings of the services' usage, repeated during a load: the time when its window opened is only known afterwards.
 pub(crate) struct Readings {
     all: Vec<(Time, Usage)>,
     due: Time,
@@ -126,12 +127,12 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// Beside a load with a window of this length; nothing is read yet.
+    /// Readings during a load with a window of this length; nothing is read yet.
     pub(crate) fn beside(window: Nanos) -> Readings {
         Readings { all: Vec::new(), due: Time(0), window }
     }
 
-    /// Reads where it is time to. Cost: about 20 µs a process, and one request to each other machine.
+    /// Reads if due. Cost: about 20 µs a process, and one request to each other machine.
     pub(crate) fn look(&mut self, server: &Server) {
         let begun = monotonic_now();
         if begun < self.due {
@@ -143,8 +144,8 @@ impl Readings {
         self.all.push((begun, usage));
     }
 
-    /// What each service used in the window that `opened` then, by the pace between the first and the last reading within; `None` of
-    /// fewer than two, or where one of its processes ended meanwhile.
+    /// The usage of each service in the window that began at `opened`, extrapolated from the first and the last reading
+    /// within; `None` with fewer than two readings, or if one of its processes ended during the window.
     pub(crate) fn within(self, opened: Time) -> BTreeMap<String, Option<f64>> {
         let end = opened + self.window;
         let mut within = self.all.into_iter().filter(|(at, _)| (opened..=end).contains(at));
@@ -192,7 +193,7 @@ mod tests {
         };
         let before = reading(&[(7, 100), (8, 50)], 10.0);
         check(&before, reading(&[(7, 130), (8, 50)], 15.0), Some(30.0 / per_second), Some(5.0));
-        // A worker that started meanwhile counts whole; of one that ended nothing is known.
+        // A worker that started in between counts fully; one that ended makes the usage unknown.
         check(&before, reading(&[(7, 100), (8, 50), (9, 20)], 10.0), Some(20.0 / per_second), Some(0.0));
         check(&before, reading(&[(7, 130)], 10.0), None, Some(0.0));
         check(&Usage::default(), reading(&[(7, 30)], 10.0), Some(30.0 / per_second), None);
@@ -243,7 +244,7 @@ mod tests {
                 .collect();
             assert_eq!(used, expect);
         };
-        // Users log in up to 19 s; what is seen of the window are 8 of its 10 s; it is drained from 30 s on.
+        // Users log in up to 19 s; the readings cover 8 of the window's 10 s; the drain begins at 30 s.
         let before = || vec![at(1_000, 0, 0), at(10_000, 900, 0), at(19_000, 1_800, 10)];
         let window = || vec![at(21_000, 1_800, 20), at(25_000, 1_800, 60), at(29_000, 1_800, 100)];
         let after = vec![at(31_000, 1_900, 110)];

@@ -1,4 +1,4 @@
-//! What is looked at beside a trial, on whatever machine the server runs.
+//! Observation of a server during a trial, on any machine.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Keeper, Server};
 use crate::target;
 
-/// What is looked at, and how. As JSON it is what a coordinator asks of an agent.
+/// The scope of an observation. As JSON, a coordinator's request to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Looks {
     /// The probes; none where only the machine is watched.
@@ -23,7 +23,7 @@ pub struct Looks {
     pub window: Duration,
 }
 
-/// Probes at work beside a trial, and machines that are watched. [`Watching::finish`] or [`Watching::dismiss`] ends it.
+/// Active probes and watched machines during a trial. [`Watching::finish`] or [`Watching::dismiss`] ends it.
 pub(crate) struct Watching {
     probes: ProbeSet,
     by: By,
@@ -33,14 +33,14 @@ pub(crate) struct Watching {
 enum By {
     Nothing,
     Here(Observer),
-    /// On that of an agent.
+    /// On the machine of an agent.
     There,
     /// The agent of this name does not, and why.
     Failed(String, String),
 }
 
 impl Server {
-    /// Begins to observe it on this machine; `None` where no probe is asked for.
+    /// Begins to observe it on this machine; `None` if no probe is requested.
     pub fn observe(&self, looks: &Looks) -> Option<Observer> {
         let Looks { probes, throughout, window } = looks;
         (!probes.is_empty()).then(|| match throughout {
@@ -61,7 +61,7 @@ impl Server {
         Subject::new(pids, &addresses).asked_at(servers).made_of(self.pids_by_service())
     }
 
-    /// Has its machines watch what they do beside a trial, and that of its entrance look by these probes.
+    /// Has its machines observe their own activity during a trial, and the entrance's machine also run these probes.
     pub(crate) fn watch(&self, looks: &Looks) -> Watching {
         let mut by = None;
         for (away, is_entrance) in self.away() {
@@ -79,7 +79,8 @@ impl Server {
         Watching { probes: looks.probes.clone(), by: by.unwrap_or_else(here) }
     }
 
-    /// What each other machine of it did in a window, as JSON: a list, with `null` for one that does not answer.
+    /// The activity of each of its other machines in a window, as JSON: a list, with `null` for one that does not
+    /// answer.
     pub(crate) fn noise_elsewhere(&self, opened_ns: u64, window_ns: u64) -> String {
         let noise = |(away, _): (&Away, bool)| away.watch(&Watch::Noise { opened_ns, window_ns }).ok();
         let each: Vec<String> =
@@ -87,7 +88,7 @@ impl Server {
         format!("[{}]", each.join(","))
     }
 
-    /// Has its other machines end; what that of the entrance has seen beside this trial.
+    /// Ends the observation on its other machines; returns the findings of the entrance's machine for this trial.
     fn seen_elsewhere(&self, trial: &Beside) -> Option<Seen> {
         let text = serde_json::to_string(&trial).unwrap_or_default();
         let mut seen = None;
@@ -110,7 +111,7 @@ impl Server {
 }
 
 impl Watching {
-    /// Ends it and writes what was seen into the trial.
+    /// Ends it and writes the findings into the trial.
     pub(crate) fn finish(self, server: &Server, trial: &mut Trial) {
         let elsewhere = server.seen_elsewhere(&Beside::of(trial));
         match (self.by, elsewhere) {
@@ -125,7 +126,7 @@ impl Watching {
         }
     }
 
-    /// Ends it and forgets what was seen.
+    /// Ends it and discards the findings.
     pub(crate) fn dismiss(self, server: &Server) {
         server.seen_elsewhere(&Beside::default());
         if let By::Here(observer) = self.by {
@@ -134,7 +135,7 @@ impl Watching {
     }
 }
 
-/// What a machine that has seen nothing lacks.
+/// The missing data of a machine without findings.
 fn answer(why: &str) -> String {
     format!("its agent's answer ({why})")
 }

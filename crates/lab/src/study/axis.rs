@@ -1,4 +1,4 @@
-//! What is varied along the horizontal axis.
+//! The quantity varied along the horizontal axis.
 
 use results::study::{Axis, Effort, X};
 use spec::percent;
@@ -8,11 +8,11 @@ use units::Bytes;
 use super::DefinitionError;
 use super::section::Section;
 
-/// The axis: places, and what each of them sets.
+/// The axis: places, and the keys that each of them sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AxisDef {
     pub(super) axis: Axis,
-    /// What a value sets, unless a series says otherwise.
+    /// The keys that a value sets, unless a series overrides them.
     pub(super) sets: Vec<String>,
     /// By effort, in the order of [`Effort`].
     places: [Vec<Place>; 3],
@@ -22,11 +22,11 @@ pub(super) struct AxisDef {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) x: X,
-    /// Its value, where it has one.
+    /// Its value, if any.
     value: Option<Value>,
-    /// What it changes of the experiment beside what the axis sets.
+    /// Changes to the experiment in addition to the axis keys.
     set: Table,
-    /// What it needs of the host.
+    /// Its requirements on the host.
     pub(super) needs: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl AxisDef {
         &self.places[effort as usize]
     }
 
-    /// The place that a text means, whatever the effort; for claims and references.
+    /// The place that a text denotes, at any effort; for claims and references.
     pub(super) fn x(&self, text: &str) -> X {
         // A place with a name keeps it, though it may read like a number.
         if self.axis.categories.iter().any(|name| name == text) {
@@ -113,7 +113,7 @@ impl AxisDef {
 }
 
 impl Place {
-    /// What it changes of the experiment, where its value belongs to these paths.
+    /// Its changes to the experiment, with its value assigned to these paths.
     pub(super) fn changes(&self, sets: &[String]) -> Result<Table, DefinitionError> {
         let mut table = self.set.clone();
         for (path, value) in sets.iter().zip(self.value.iter().cycle()) {
@@ -133,7 +133,7 @@ fn place(value: &Value, unit: &str) -> Result<Place, DefinitionError> {
     Ok(Place { x: as_x(&text, unit), value: Some(value.clone()), set: Table::new(), needs: Vec::new() })
 }
 
-/// A text as a number in the unit of the axis, where it is one.
+/// A text as a number in the unit of the axis, if it is one.
 fn as_x(text: &str, unit: &str) -> X {
     let number = match unit {
         _ if text.ends_with('%') => percent(text).map(|share| (1e6 * share).round() / 1e4),
@@ -160,7 +160,7 @@ pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), 
     }
 }
 
-/// Lays `over` over `table`: what it has counts, what it lacks stays.
+/// Merges `over` into `table`: values of `over` win, missing ones keep their old value.
 pub(super) fn merge(table: &mut Table, over: &Table) {
     for (key, value) in over {
         match (table.get_mut(key), value) {

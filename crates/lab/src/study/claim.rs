@@ -1,4 +1,4 @@
-//! A claim as data: what is said of the figures, who says it, and what it takes to judge it.
+//! A claim as data: the statement on the figures, its source, and the requirements for judging it.
 
 use results::study::{ClaimVerdict, Effort, X};
 use toml::Table;
@@ -15,13 +15,13 @@ pub struct Claim {
     pub text: String,
     /// Who says so, and where.
     pub source: String,
-    /// What it needs of the host.
+    /// Its requirements on the host.
     pub needs: Vec<String>,
     /// the runs of the study that can judge it; empty: all but smoke.
     pub(super) efforts: Vec<String>,
-    /// What is expected of it here.
+    /// The verdict expected here.
     pub expected: ClaimVerdict,
-    /// What it speaks of and this machine does not measure, where the study derives its points from the machine.
+    /// Parts of the claim that this machine does not measure, if the study derives its points from the machine.
     pub(super) absent: Vec<String>,
     pub(super) check: Check,
 }
@@ -41,15 +41,15 @@ pub(super) enum Check {
         metric: String,
         of: Spot,
         to: Spot,
-        /// The figure at the other spot, where it is not the same one.
+        /// The figure at the other spot, if different.
         to_metric: Option<String>,
         /// Two spots whose own ratio the ratio is set against.
         beside: Option<[Spot; 2]>,
         least: Option<f64>,
         most: Option<f64>,
     },
-    /// The figure of the series that has one more of what saturates first at this spot, block by block over the mean of the other series, or
-    /// over what is predicted by a figure of the spot, lies within bounds.
+    /// The figure of the series with one more of the first resource to saturate at this spot lies within bounds, block
+    /// by block, relative to the mean of the other series or to the value predicted by a figure of the spot.
     Advised { metric: String, from: Spot, predicted: Option<String>, least: Option<f64>, most: Option<f64> },
     /// The figure of one series is below that of another at each of these places, block by block.
     Below { metric: String, series: String, than: String, at: Vec<X> },
@@ -225,7 +225,7 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// Errors: there is no such series. In a study that derives its series from the machine it is only absent.
+    /// Errors: the series does not exist. In a study that derives its series from the machine it is only absent.
     fn series(&mut self, at: &str, name: String) -> Result<String, DefinitionError> {
         if self.study.series_named(&name).is_none() {
             self.lack(at, &format!("there is no series '{name}'; {}", self.study.series_names()))?;
@@ -233,7 +233,7 @@ impl Points<'_> {
         Ok(name)
     }
 
-    /// Errors: no run measures there; as those of a series.
+    /// Errors: no run measures the place; otherwise as for a series.
     fn place(&mut self, at: &str, x: &X) -> Result<(), DefinitionError> {
         if self.study.has(x) {
             Ok(())

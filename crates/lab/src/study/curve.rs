@@ -4,8 +4,8 @@ use results::study::{Point, X};
 
 use super::summary::Cells;
 
-/// The percentiles that are drawn. The curves that are kept have their first point after the least at 10.9 %
-/// (`hist::Latency::curve`), so that nothing is known of those below 10 %.
+/// The percentiles that are drawn. Stored curves have their first point after the least at 10.9 %
+/// (`hist::Latency::curve`), so percentiles below 10 % are unknown.
 const PERCENTILES: [f64; 12] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9];
 
 /// The median over the repeats at each percentile; `factor` leads from µs to the unit of the axis.
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!((at(50.0), at(99.0)), (Some(0.04), Some(0.08)));
         // A fifth and two fifths of the way from 20 µs to 40.
         assert_eq!((at(10.0), at(20.0)), (Some(0.024), Some(0.028)));
-        // The curves end at p99: nothing is known of p99.9.
+        // The curves end at p99; p99.9 is unknown.
         assert_eq!(at(99.9), None);
     }
 }

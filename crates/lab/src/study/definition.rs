@@ -18,7 +18,7 @@ use super::{DefinitionError, expand, experiment, parameter};
 pub struct Definition {
     /// Its name: `latency-vs-load`.
     pub name: String,
-    /// What it is called on a page.
+    /// Its title on a page.
     pub title: String,
     /// What is asked.
     pub question: String,
@@ -26,24 +26,24 @@ pub struct Definition {
     pub source: String,
     /// How it is measured.
     pub method: String,
-    /// Where that differs from the publication.
+    /// Deviations from the publication.
     pub deviations: Vec<String>,
-    /// What a machine such as this one cannot show.
+    /// Effects that a machine such as this one cannot show.
     pub limits: Vec<String>,
-    /// What a cell of it is.
+    /// The content of a cell.
     pub kind: StudyKind,
-    /// What it needs as a whole.
+    /// Its requirements as a whole.
     pub needs: Vec<String>,
-    /// What it derives from the machine.
+    /// Its parameters derived from the machine.
     pub parameters: Vec<Parameter>,
-    /// What was set by hand in every specification.
+    /// Keys set by hand in every specification.
     pub(super) by_hand: Table,
     pub(super) axis: AxisDef,
     pub(super) series: Vec<SeriesDef>,
     pub(super) reference: Option<ReferenceDef>,
     pub(super) efforts: [EffortDef; 3],
     pub(super) base: Table,
-    /// What the second service has otherwise than the first, in a study of two.
+    /// Differences of the second service from the first, in a study of two.
     pub(super) second: Table,
     pub(super) figures: Vec<FigureDef>,
     pub(super) tables: Vec<TableDef>,
@@ -51,7 +51,7 @@ pub struct Definition {
     pub claims: Vec<Claim>,
 }
 
-/// What a cell of a study is.
+/// Content of a study's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StudyKind {
     /// One server under one load.
@@ -193,7 +193,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The seed that its experiment names; 1 where it names none.
+    /// The seed of its experiment; 1 by default.
     pub fn seed(&self) -> u64 {
         let seed = self.base.get("seed").and_then(toml::Value::as_integer);
         seed.and_then(|seed| u64::try_from(seed).ok()).unwrap_or(1)

@@ -9,13 +9,13 @@ use super::picture::{ColumnDef, FigureDef, PublishedDef, TableDef};
 use super::summary::{Cells, Summary};
 
 impl Definition {
-    /// Every figure; those of which nothing was measured and nothing is published are left out.
+    /// Every figure, except those without measured and published points.
     pub(super) fn figures(&self, cells: Cells<'_>) -> Vec<Figure> {
         let figures = self.figures.iter().map(|asked| self.figure(asked, cells));
         figures.filter(|figure| figure.series.iter().any(|series| !series.points.is_empty())).collect()
     }
 
-    /// Every table, with the published rows beside ours.
+    /// Every table, with the published rows next to ours.
     pub(super) fn tables(&self, cells: Cells<'_>) -> Vec<Table> {
         self.tables.iter().map(|asked| self.table(asked, cells)).collect()
     }
@@ -27,7 +27,7 @@ impl Definition {
         };
         let at = asked.at.as_deref().map(|at| self.axis.x(at)).unwrap_or_default();
         let overloaded = match asked.kind {
-            // There it is what the figure shows.
+            // The figure itself shows it.
             FigureKind::Matrix => None,
             FigureKind::Percentiles => self.overloaded(&asked.series, cells, |x| *x == at),
             FigureKind::Lines | FigureKind::Bars => self.overloaded(&asked.series, cells, |_| true),
@@ -82,7 +82,7 @@ impl Definition {
         (!found.is_empty()).then(|| found.join("; "))
     }
 
-    /// The names of the series that a figure or table asks for; all, where it names none.
+    /// The names of the series that a figure or table selects; all by default.
     fn chosen<'a>(&'a self, asked: &'a [String]) -> impl Iterator<Item = &'a String> {
         let names = self.series.iter().map(|series| &series.name);
         names.filter(move |name| asked.is_empty() || asked.contains(name))
@@ -94,7 +94,7 @@ impl Definition {
         let text = |section: &str, key: &str| self.base.get(section)?.get(key)?.as_str();
         let qos = match text("qos", "target") {
             Some(target) => target.parse().ok()?,
-            // What the workload is judged by where nothing else is asked for, as its trials are.
+            // The default target of the workload, which also applies to its trials.
             None => QosTarget::of(&self.workload()).target,
         };
         let of_metric = qos.conditions().iter().find_map(|condition| match condition {

@@ -23,8 +23,8 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     Ok(spec)
 }
 
-/// What a server, its generator and the host must have in common to be one bench: all but the load, the target
-/// and the times.
+/// The part of a specification that a server, its generator and the host must share to be one bench: everything except
+/// the load, the target and the times.
 pub(super) fn bench_key(spec: &Spec) -> String {
     let apart = Spec::default();
     let same = Spec { load: Load::default(), qos: apart.qos, time: apart.time, ..spec.clone() };

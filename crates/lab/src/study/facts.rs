@@ -1,4 +1,4 @@
-//! What of the host decides whether a part of a study can be measured here.
+//! Facts about the host that decide whether a part of a study can be measured here.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -33,18 +33,18 @@ pub struct Facts {
     pub memory: Bytes,
     /// Room on the disk where temporary files are made; `None` of a machine that does not tell.
     pub disk: Option<Bytes>,
-    /// Why a request's stages cannot be followed in the kernel; `None` where they can.
+    /// The reason why a request's stages cannot be followed in the kernel; `None` if they can.
     pub no_stages: Option<String>,
     /// Programs that are there, of those that a study may need.
     pub programs: Vec<String>,
 }
 
-/// What a machine tells of itself to who has servers started on it. As JSON the agent there says it.
+/// An agent's description of its machine for a coordinator that starts servers there. Sent as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machinery {
     /// The machine.
     pub host: host::Host,
-    /// Why a request's stages cannot be followed in its kernel; `None` where they can.
+    /// The reason why a request's stages cannot be followed in its kernel; `None` if they can.
     pub no_stages: Option<String>,
 }
 
@@ -57,10 +57,10 @@ impl Machinery {
 
 /// A program that a study may ask for.
 struct Known {
-    /// What the study calls it.
+    /// Its name in the study.
     name: String,
     program: String,
-    /// Where it is looked up beside `PATH`.
+    /// Folders searched in addition to `PATH`.
     folders: Vec<PathBuf>,
     /// The Debian package that has it.
     package: String,
@@ -73,7 +73,7 @@ impl Known {
     }
 }
 
-/// Programs beside those of applications: the name, the program, its package.
+/// Programs other than the applications': the name, the program, its package.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("lxc", "lxc-start", "lxc"),
     ("podman", "podman", "podman"),
@@ -129,7 +129,7 @@ impl Facts {
         }
     }
 
-    /// Those of the machine on which an agent runs the servers.
+    /// Facts of the machine on which an agent runs the servers.
     pub fn told(machine: &Machinery) -> Facts {
         let there = |reason: &String| format!("on the machine of the server's agent: {reason}");
         Facts { no_stages: machine.no_stages.as_ref().map(there), ..Facts::of(&machine.host) }
@@ -162,7 +162,7 @@ impl Facts {
         }
     }
 
-    /// Those of a machine that has nothing: enough to tell which needs are known.
+    /// Facts of an empty machine: enough to check that needs are known.
     pub(super) fn none() -> Facts {
         Facts {
             cores: 0,
@@ -224,7 +224,7 @@ impl Facts {
                 }
                 "disk" => {
                     let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
-                    // Where it is not known, making the files finds out.
+                    // If the room is unknown, a lack of it shows when the files are made.
                     let Some(here) = self.disk.filter(|here| *here < least) else { return Ok(None) };
                     return Ok(Some(format!(
                         "it needs {least} on the disk where temporary files are made and {here} are free"

@@ -1,8 +1,8 @@
-//! Whether the claims of a study hold in what was measured.
+//! Judges the claims of a study by the measurements.
 //!
-//! A claim is a range for the centre of figures, of which each block gives one. It is *reproduced* if the interval over the
-//! blocks lies within the range, *differs* if it lies outside, and is *open* otherwise, with about how many more blocks
-//! would tell. Intervals and tests are those of the signed-rank test, corrected for all claims of the study (Holm).
+//! A claim is a range for the centre of figures, with one figure per block. It is *reproduced* if the interval over the
+//! blocks lies within the range, *differs* if it lies outside, and is *open* otherwise, with an estimate of the further
+//! blocks needed. Intervals and tests come from the signed-rank test, corrected for all claims of the study (Holm).
 
 mod evidence;
 mod words;
@@ -88,7 +88,7 @@ fn why_not(claim: &Claim, effort: Effort, unjudged: &Unjudged) -> Option<Judged>
     Some(Judged::new(ClaimVerdict::Open, reason))
 }
 
-/// What came of a claim, and why.
+/// The verdict on a claim with its reasons.
 struct Judged {
     verdict: ClaimVerdict,
     reason: String,

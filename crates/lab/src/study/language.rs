@@ -1,4 +1,4 @@
-//! Expressions of a study: what stands between braces in its files, such as `{min(7, server)}`.
+//! Expressions of a study: text in braces in its files, such as `{min(7, server)}`.
 //!
 //! The engine is minijinja, whose expressions are those of Jinja: `//` divides whole numbers, `A if C else B` chooses.
 //! An unknown name is an error.
@@ -13,7 +13,7 @@ use units::CpuList;
 use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
-/// The names of a machine, with what they mean, for documents and errors.
+/// The names that describe a machine, with their meanings, for documents and errors.
 pub(super) const NAMES: [(&str, &str); 16] = [
     ("cores", "physical cores that may be used"),
     ("processors", "logical processors that may be used"),
@@ -41,7 +41,7 @@ pub(super) struct Language {
 }
 
 impl Language {
-    /// That of a machine: its names, and functions that list its processors.
+    /// The language for a machine: its names, and functions that list its processors.
     pub(super) fn of(machine: &Machine) -> Language {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -114,10 +114,10 @@ impl Language {
         }
     }
 
-    /// A text with what stands between braces replaced: by the value itself where there is nothing else, otherwise in
-    /// words. `None` where that value is none: the key is left out.
+    /// Replaces the expressions in braces: a single expression by its value, otherwise each by its text. `None` if the
+    /// value is none: the key is left out.
     ///
-    /// Errors: as [`Language::value`]; a brace without its other.
+    /// Errors: as [`Language::value`]; an unmatched brace.
     pub(super) fn fill(&self, text: &str) -> Result<Option<toml::Value>, DefinitionError> {
         let mut filled = String::new();
         let mut left = text;
@@ -158,7 +158,7 @@ fn most(all: Vec<Value>) -> Result<Value, minijinja::Error> {
     all.into_iter().max().ok_or_else(|| minijinja::Error::new(ErrorKind::MissingArgument, "max of nothing"))
 }
 
-/// A list as a specification has it; without a processor what a server without a list gets.
+/// A list in a specification's format; an empty list is the default of a server without a list.
 fn listed(cpus: &CpuList) -> String {
     if cpus.is_empty() { "apart".into() } else { cpus.to_string() }
 }

@@ -18,7 +18,7 @@ pub struct Embedded {
     pub folder: &'static str,
     study: &'static str,
     claims: &'static str,
-    /// What a reader should know of it.
+    /// Background for the reader.
     pub readme: &'static str,
 }
 
@@ -99,9 +99,9 @@ impl Embedded {
         name_of(self.folder)
     }
 
-    /// Reads it for a machine, with what was set by hand.
+    /// Reads it for a machine, with keys set by hand.
     ///
-    /// Errors: none in a program that passed its tests, but for what was set by hand.
+    /// Errors: only mistakes in keys set by hand, if the program passed its tests.
     pub fn read(&self, machine: &Machine, overrides: &Overrides) -> Result<Definition, DefinitionError> {
         Definition::read(self.name(), self.study, self.claims, machine, overrides)
     }
@@ -141,9 +141,9 @@ impl Source {
         )))
     }
 
-    /// Reads it for a machine, with what was set by hand.
+    /// Reads it for a machine, with keys set by hand.
     ///
-    /// Errors: a file is missing or wrong; what was set by hand is not there.
+    /// Errors: a file is missing or wrong; a key set by hand does not exist.
     pub fn read(&self, machine: &Machine, overrides: &Overrides) -> Result<Definition, DefinitionError> {
         match self {
             Source::Embedded(study) => study.read(machine, overrides),
@@ -165,14 +165,14 @@ impl Source {
     ///
     /// Errors: as [`Source::read`].
     pub fn read_as(&self, record: &Study) -> Result<Definition, DefinitionError> {
-        // What a record of another version does not have is as if the machine had not been asked.
+        // Facts missing in a record of another version count as unknown.
         let host: Host = serde_json::from_value(record.host.clone()).unwrap_or_default();
         let elsewhere = record.remote_host.is_some() || !record.agents.agents.is_empty();
         let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
         self.read(&Machine::of(&host, load), &parameter::as_overrides(&record.parameters))
     }
 
-    /// What a reader should know of it.
+    /// Background for the reader.
     pub fn readme(&self) -> String {
         match self {
             Source::Embedded(study) => study.readme.to_owned(),

@@ -20,10 +20,10 @@ pub struct Machine {
     disk_bytes: u64,
     /// The nominal clock, and the lowest. Units: MHz.
     clock_mhz: (u64, u64),
-    /// The clocks that can be set, where there is a list of them. Units: MHz.
+    /// The clocks that can be set, if the driver lists them. Units: MHz.
     clocks_mhz: Vec<u64>,
     load: LoadFrom,
-    /// Cores for interrupts, where they were set by hand.
+    /// Cores for interrupts, if set by hand.
     kept: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl Machine {
         Machine::of(&Host::here(), LoadFrom::Here)
     }
 
-    /// That of a record, such as `taillight host --json` prints it.
+    /// The machine of a record, in the format of `taillight host --json`.
     pub fn of(host: &Host, load: LoadFrom) -> Machine {
         let card = host.nics.iter().filter(|nic| nic.is_hardware()).max_by_key(|nic| nic.receive.len());
         let near = card.and_then(|nic| nic.numa_node);
@@ -104,7 +104,7 @@ impl Machine {
         self.queues
     }
 
-    /// Ways of the last-level cache; 0 where they are unknown.
+    /// Ways of the last-level cache; 0 if unknown.
     pub fn ways(&self) -> u32 {
         self.ways
     }
@@ -114,17 +114,17 @@ impl Machine {
         self.memory_bytes
     }
 
-    /// Room on the disk where temporary files are made; 0 where it is unknown.
+    /// Room on the disk for temporary files; 0 if unknown.
     pub fn disk_bytes(&self) -> u64 {
         self.disk_bytes
     }
 
-    /// The nominal clock of its processors, at which none is above it by a turbo; 0 where it is unknown. Units: MHz.
+    /// The nominal clock of its processors, which no turbo exceeds; 0 if unknown. Units: MHz.
     pub fn clock_mhz(&self) -> u64 {
         self.clock_mhz.0
     }
 
-    /// The lowest clock that they can be set to; 0 where it is unknown. Units: MHz.
+    /// The lowest clock that can be set; 0 if unknown. Units: MHz.
     pub fn lowest_clock_mhz(&self) -> u64 {
         self.clock_mhz.1
     }
@@ -152,7 +152,7 @@ impl Machine {
         }
     }
 
-    /// Cores beside those for interrupts.
+    /// Cores not reserved for interrupts.
     pub fn free(&self) -> usize {
         self.cores.len() - self.interrupts()
     }
@@ -166,8 +166,8 @@ impl Machine {
         }
     }
 
-    /// Cores that a server may have lest the generator bound it: all that are free; where the load is generated on this
-    /// machine, a third of them, as a request costs a generator of this kind up to twice what it costs a cache.
+    /// Cores that a server may have without being limited by the generator: all free cores; if the load is generated on
+    /// this machine, a third of them, as a request costs a generator of this kind up to twice as much as a cache.
     pub fn server(&self) -> usize {
         match self.load {
             LoadFrom::Here => (self.free() / 3).max(1),
@@ -175,12 +175,12 @@ impl Machine {
         }
     }
 
-    /// One processor of each of `n` cores, the first `skip` free ones left out; fewer where there are not so many.
+    /// One processor of each of `n` cores, after the first `skip` free ones; fewer if there are not enough.
     pub(super) fn of_cores(&self, n: usize, skip: usize) -> CpuList {
         self.free_cores().skip(skip).take(n).map(|core| core[0]).collect()
     }
 
-    /// `n` processors counted core by core, so that siblings are used up first; fewer where there are not so many.
+    /// `n` processors counted core by core, so that siblings are used up first; fewer if there are not enough.
     pub(super) fn siblings(&self, n: usize) -> CpuList {
         self.free_cores().flatten().take(n).copied().collect()
     }
@@ -195,7 +195,7 @@ impl Machine {
         self.cores[..self.interrupts().min(n)].iter().flatten().copied().collect()
     }
 
-    /// One processor of each core beyond the first `n` free ones; where there is none, the last processor.
+    /// One processor of each core beyond the first `n` free ones; the last processor if no core is left.
     pub(super) fn rest(&self, n: usize) -> CpuList {
         let rest: CpuList = self.free_cores().skip(n).map(|core| core[0]).collect();
         match rest.is_empty() {
@@ -232,8 +232,8 @@ impl Machine {
     }
 }
 
-/// What the model's name says, `Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz`; else the highest clock that can be set where there is no
-/// turbo. 0 where a driver sets none.
+/// The clock in the model's name, `Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz`; otherwise the highest clock that can be
+/// set, if there is no turbo. 0 if no driver sets clocks.
 fn nominal_mhz(host: &Host) -> u64 {
     let frequency = &host.frequency;
     if frequency.driver.is_none() {

@@ -23,8 +23,8 @@ pub(super) fn loads(x: &X) -> Option<(X, X)> {
 
 /// A row for each load of the first service, in each a cell for each load of the second.
 ///
-/// A service meets its target where it does in more than half of the blocks that can tell; where none can of one of the
-/// two, nothing is known of the pair. M and N are the paper's letters for the first and the second.
+/// A service meets its target if it does so in more than half of the conclusive blocks; if one of the two has none, the
+/// pair is unknown. M and N are the paper's letters for the first and the second.
 pub(super) fn rows(asked: &FigureDef, cells: Cells<'_>) -> Vec<Series> {
     let Some(name) = asked.series.first() else { return Vec::new() };
     let mut rows: Vec<Series> = Vec::new();
@@ -116,7 +116,7 @@ mod tests {
             cell(0.1, 0.5, 1, (1.0, 1.0)),
             cell(0.1, 0.5, 2, (0.0, 0.0)),
             cell(0.1, 0.1, 0, (1.0, 1.0)),
-            // One that tells nothing of the second service, and one that tells nothing at all.
+            // A cell without a result for the second service, and a cell without any result.
             Cell { metrics: [("first_met".to_owned(), 0.0)].into(), ..cell(0.5, 0.9, 0, (0.0, 0.0)) },
             Cell { metrics: [].into(), ..cell(0.9, 0.9, 0, (0.0, 0.0)) },
         ];

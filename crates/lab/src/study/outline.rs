@@ -11,9 +11,10 @@ use super::{Definition, DefinitionError, Facts, LoadFrom, Machine};
 use crate::Placement;
 use crate::run::{Plan, Point, processors};
 
-/// What a study would measure on a machine, in words: parameters, placement and load of each series, and what is left out.
+/// The measurements of a study on a machine, in words: parameters, placement and load of each series, and parts left
+/// out.
 ///
-/// Errors: as those of [`Plan::of_study`].
+/// Errors: as in [`Plan::of_study`].
 pub fn outline(
     study: &Definition,
     effort: Effort,
@@ -47,7 +48,7 @@ pub fn outline(
     Ok(text)
 }
 
-/// Places of a series that differ in nothing but the load or the workload.
+/// Places of a series that differ only in the load or the workload.
 struct Group {
     name: String,
     how: String,
@@ -144,7 +145,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// A machine without SMT, with what the studies need installed.
+    /// A machine without SMT, with the programs that the studies need.
     fn small(cores: usize) -> Host {
         let mut host = record("thunderx");
         host.cpu.allowed = (0..cores).collect();
@@ -176,7 +177,7 @@ mod tests {
             for effort in [Effort::Quick, Effort::Full] {
                 for point in crate::Plan::of_study(&definition, effort, &facts).unwrap().points {
                     let spec::Workload::Social(social) = &point.experiment.workload else { panic!("{name}") };
-                    // Twice what the site answered on each core here.
+                    // Twice the site's throughput per core here.
                     let sessions_per_s = 2.0 * machine.server() as f64 * 320.0 / 40.0;
                     let users = sessions_per_s * 39.0 * social.think_time.as_secs_f64();
                     let there = social.users.0;

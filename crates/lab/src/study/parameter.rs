@@ -1,4 +1,4 @@
-//! What a study derives from the machine, by name, beside what the publication has.
+//! The named parameters that a study derives from the machine, with the publication's values.
 
 use minijinja::value::{Value, ValueKind};
 use results::study::Parameter;
@@ -8,15 +8,15 @@ use super::language::Language;
 use super::section::Section;
 use super::{DefinitionError, section};
 
-/// What is set in a study by hand: `threads=4`, or a part of the specification, `target.memory=4GiB`.
+/// Keys of a study set by hand: `threads=4`, or a part of the specification, `target.memory=4GiB`.
 pub type Overrides = [(String, String)];
 
 /// The parameter that says how many cores are kept for interrupts: set by hand, it moves the servers.
 pub(super) const IRQ_CORES: &str = "irq_cores";
 
-/// The parameters of a study, in their order; each may use those before it. Adds them to the `language`.
+/// The parameters of a study, in their order; each may use earlier ones. Adds them to the `language`.
 ///
-/// Errors: an expression that is wrong; a name that is taken; an override of what is not there, or of another kind.
+/// Errors: a wrong expression; a name already in use; an override of an unknown name, or with another type.
 pub(super) fn read_all(
     sections: Vec<Section>,
     language: &mut Language,
@@ -73,8 +73,8 @@ pub(super) fn read_all(
     Ok(all)
 }
 
-/// Whether a value set by hand is of the kind of the study's own; where that is a number or a truth value, expressions that
-/// use it take no other.
+/// Checks that a value set by hand has the type of the study's own value, if that is a number or a truth value:
+/// expressions that use it accept no other type.
 fn same_kind(name: &str, own: &Value, text: &str, given: &Value) -> Result<(), String> {
     let kind = own.kind();
     let needed = match kind {
@@ -126,7 +126,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A number where it is one.
+/// A number if the text is one.
 fn typed(text: &str) -> toml::Value {
     let whole = text.parse::<i64>().map(toml::Value::Integer).ok();
     let float = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(toml::Value::Float);

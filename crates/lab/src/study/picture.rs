@@ -1,4 +1,4 @@
-//! The figures and tables of a study, as they are asked for.
+//! Definitions of the figures and tables of a study.
 
 use results::study::{FigureKind, Scale};
 use toml::Value;
@@ -6,20 +6,20 @@ use toml::Value;
 use super::DefinitionError;
 use super::section::{Section, number};
 
-/// A figure that is asked for.
+/// Definition of a figure.
 #[derive(Clone, Debug)]
 pub(super) struct FigureDef {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) kind: FigureKind,
-    /// What is drawn: one of a cell's metrics.
+    /// The metric of a cell that is drawn.
     pub(super) metric: String,
     /// Whether it is drawn over the same at the block's reference point.
     pub(super) ratio: bool,
     pub(super) label: String,
     pub(super) unit: String,
     pub(super) scale: Scale,
-    /// From the metric's unit to that of the axis.
+    /// Converts the metric's unit to the axis's.
     pub(super) factor: f64,
     /// Which series; empty: all.
     pub(super) series: Vec<String>,
@@ -37,11 +37,11 @@ pub(super) struct PublishedDef {
     pub(super) name: String,
     pub(super) source: String,
     pub(super) note: Option<String>,
-    /// Place and value. Of a matrix: row, column and what stands there.
+    /// Place and value. For a matrix: row, column and entry.
     pub(super) points: Vec<Vec<Value>>,
 }
 
-/// A table that is asked for.
+/// Definition of a table.
 #[derive(Clone, Debug)]
 pub(super) struct TableDef {
     pub(super) id: String,
@@ -111,7 +111,7 @@ impl FigureDef {
         Ok(figure)
     }
 
-    /// Those of an experiment that stands by itself.
+    /// The figures of a single experiment.
     pub(super) fn of_experiment() -> Vec<FigureDef> {
         vec![FigureDef {
             id: "latency".into(),
@@ -148,7 +148,7 @@ fn points(section: &mut Section) -> Result<Vec<Vec<Value>>, DefinitionError> {
 }
 
 impl PublishedDef {
-    /// Place and value of each point, where they are numbers or the place is a name.
+    /// Place and value of each point whose value is a number; the place is a number or a name.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, f64)> + '_ {
         self.points.iter().filter_map(|point| Some((text(point.first()?), number(point.get(1)?)?)))
     }
@@ -207,7 +207,7 @@ impl TableDef {
         Ok(table)
     }
 
-    /// That of an experiment that stands by itself.
+    /// The tables of a single experiment.
     pub(super) fn of_experiment() -> Vec<TableDef> {
         let column = |label: &str, metric: &str, unit: &str, factor: f64| ColumnDef {
             label: label.into(),

@@ -1,4 +1,4 @@
-//! From a definition to what is measured: every cell with its whole configuration, and what this host leaves out.
+//! Turns a definition into a plan: every cell with its whole configuration, and the parts left out on this host.
 
 mod candidate;
 

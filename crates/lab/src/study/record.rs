@@ -1,4 +1,4 @@
-//! The record of a study: as it begins, and what follows from its cells.
+//! The record of a study: its initial state, and the conclusions from its cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use super::summary::Cells;
 use super::{Definition, DefinitionError};
 use crate::run::{Plan, Setup, client_knob_names, knob_names};
 
-/// The record of a study of which nothing has been measured yet. Its machine is that of the servers.
+/// The record of a study before any measurement. Its machine is the servers'.
 ///
-/// Errors: a claim asks for something unknown.
+/// Errors: a claim uses something unknown.
 pub fn new_record(
     definition: &Definition,
     plan: &Plan,
@@ -76,9 +76,9 @@ pub fn new_record(
     })
 }
 
-/// Draws the figures and tables of a record anew from its cells, and judges the claims again.
+/// Redraws the figures and tables of a record from its cells, and judges the claims again.
 pub fn conclude(record: &mut Study, definition: &Definition) {
-    // Half a block would pull the medians its way; before the first is whole there is nothing else.
+    // An incomplete block would shift the medians; it is used only if no block is complete.
     let whole: Vec<_> = record.cells.iter().filter(|cell| cell.block < record.blocks).cloned().collect();
     let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
     record.figures = definition.figures(cells);

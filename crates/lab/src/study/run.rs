@@ -12,8 +12,8 @@ use crate::run::{
     Bench, BenchPlan, Event, Plan, Point, Progress, Record, Runner, Setup, Where, changes_this_machine,
 };
 
-/// Runs what is left of a study, after the whole blocks of `record`. What was measured is in `folder` after each step, and
-/// in the record that comes back also where the run was ended; it says so then.
+/// Runs the rest of a study, after the complete blocks of `record`. The measurements are in `folder` after each step,
+/// and in the returned record even if the run was ended, which the record then states.
 ///
 /// Errors: the result cannot be written.
 pub fn run(
@@ -93,7 +93,7 @@ impl Kept<'_> {
             true => Some(knobs::Engine::here()?),
             false => None,
         };
-        // Under what an earlier run has left, also the benches without knobs would be measured.
+        // Leftover knobs of an earlier run would also affect benches without knobs.
         if let Some(engine) = &engine {
             engine.refuse_leftovers()?;
         }

@@ -10,9 +10,9 @@ use spec::percent;
 
 use super::DefinitionError;
 
-/// A table of a file that is being read: what was not asked for by its end is unknown.
+/// A table of a file that is being read: keys not read by its end are unknown keys.
 pub(super) struct Section {
-    /// Where it stands, as a reader of the file would say: `experiment.target`.
+    /// Its path in the file, for messages: `experiment.target`.
     place: String,
     table: Table,
     asked: Vec<&'static str>,
@@ -53,7 +53,7 @@ impl Section {
         self.text(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", self.at(key))))
     }
 
-    /// One of several words, by what they mean; `hint` says which to write. `None` where the key is absent.
+    /// Chooses a value by one of several words; `hint` lists the words. `None` if the key is absent.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -73,7 +73,7 @@ impl Section {
         Ok(self.choice("scale", &words, "write \"linear\" or \"log\"")?.unwrap_or(Scale::Linear))
     }
 
-    /// That a word is none of those that could stand at `key`.
+    /// The error for an unknown word at `key`.
     pub(super) fn not_known(&self, key: &str, given: &str, hint: &str) -> DefinitionError {
         DefinitionError(format!("{}: '{given}' is not known; {hint}", self.at(key)))
     }
@@ -147,12 +147,12 @@ impl Section {
         self.take(key)
     }
 
-    /// A table below this one, empty where it is absent.
+    /// A table below this one, empty if absent.
     pub(super) fn below(&mut self, key: &'static str) -> Result<Section, DefinitionError> {
         Ok(Section::new(self.at(key), self.raw_table(key)?))
     }
 
-    /// A table below this one as it stands, empty where it is absent.
+    /// A table below this one, unparsed; empty if absent.
     pub(super) fn raw_table(&mut self, key: &'static str) -> Result<Table, DefinitionError> {
         match self.take(key) {
             None => Ok(Table::new()),
@@ -175,7 +175,7 @@ impl Section {
         values.into_iter().enumerate().map(table).collect()
     }
 
-    /// What was not asked for yet.
+    /// The keys not read yet.
     pub(super) fn rest(self) -> Table {
         self.table
     }
@@ -189,7 +189,7 @@ impl Section {
     }
 }
 
-/// That `key` at `place` is not one of those known.
+/// The error for an unknown `key` at `place`.
 pub(super) fn unknown<'a>(place: &str, key: &str, known: impl Iterator<Item = &'a str>) -> DefinitionError {
     DefinitionError(spec::unknown_key(place, key, &known.collect::<Vec<_>>()).0)
 }

@@ -4,9 +4,10 @@ use results::study::{Cell, Point, X};
 use results::{Reason, Verdict};
 use stats::Spread;
 
-/// What metrics begin with that do not depend on when the requests of their own trial were sent and read: counts of what a request makes the server do; what a search before the trial found; what traced requests
-/// paid more than others of the same trial, of which the lot decides, so that all else befalls both alike; one request by two clocks;
-/// spans that were found; and whose code a server's own processor time goes to, which has none of what others took.
+/// Prefixes of metrics that do not depend on when the requests of their own trial were sent and read: counts of the
+/// server's work per request; results of a search before the trial; extra costs of traced requests relative to others
+/// of the same trial, chosen at random, so that all other effects hit both alike; one request by two clocks; shares of
+/// spans found; and shares of code in a server's own processor time, which excludes time taken by others.
 const OF_NO_TIME: [&str; 14] = [
     "achieved_rps",
     "hit_ratio",
@@ -42,12 +43,12 @@ pub(super) fn stands(metric: &str, verdict: &Verdict) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) median: f64,
-    /// The 95 % interval of the median, or the range where there were too few repeats for one.
+    /// The 95 % interval of the median, or the range if there were too few repeats for an interval.
     pub(crate) low: f64,
     pub(crate) high: f64,
     /// Repeats behind it.
     pub(crate) n: u32,
-    /// Further repeats that were invalid, and are left out unless there is no other.
+    /// Further repeats that were invalid, left out if any other exists.
     pub(crate) invalid: u32,
     /// Whether the repeats behind it are valid.
     pub(crate) valid: bool,
@@ -95,7 +96,7 @@ impl<'a> Cells<'a> {
         places
     }
 
-    /// The repeats of `value` at one point; `None` where there is none.
+    /// The repeats of `value` at one point; `None` without repeats.
     pub(crate) fn summary(
         self,
         series: &str,
@@ -134,7 +135,7 @@ impl<'a> Cells<'a> {
         Some(Summary { median: spread.median, low, high, n, invalid: if valid { invalid } else { 0 }, valid })
     }
 
-    /// How many of the usable repeats at one point were overloaded, in words; `None` where none was.
+    /// The number of overloaded ones among the usable repeats at one point, in words; `None` if 0.
     pub(super) fn overloaded(self, series: &str, x: &X) -> Option<String> {
         let usable: Vec<&Cell> = self.at(series, x).filter(|cell| cell.verdict.is_usable()).collect();
         let overloaded = usable.iter().filter(|cell| is_overloaded(cell)).count();
@@ -148,7 +149,7 @@ impl<'a> Cells<'a> {
         pairs
     }
 
-    /// The same, also where one of them is nothing.
+    /// The same, including pairs with a value of 0.
     pub(super) fn pairs_with_zeros(
         self,
         a: (&'a str, &'a X),
@@ -185,7 +186,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Whether the queue of its server grew throughout: its response times are those of the trial's length.
+/// Whether the queue of its server grew throughout, so that its response times depend on the trial's length.
 pub(super) fn is_overloaded(cell: &Cell) -> bool {
     matches!(cell.verdict, Verdict::Overloaded { .. })
 }

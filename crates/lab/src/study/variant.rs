@@ -1,4 +1,4 @@
-//! What is varied beside the axis: the series, the efforts, and the point that all others are set against.
+//! The dimensions of a study apart from the axis: the series, the efforts, and the reference point.
 
 use toml::Table;
 use units::Rate;
@@ -10,13 +10,13 @@ use super::section::Section;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SeriesDef {
     pub(super) name: String,
-    /// What it changes of the experiment.
+    /// Its changes to the experiment.
     pub(super) set: Table,
-    /// What it changes of the second service's, in a study of two.
+    /// Its changes to the second service's experiment, in a study of two.
     pub(super) set_second: Table,
-    /// What the axis sets in it; empty: what it says itself.
+    /// The keys that the axis sets in it; empty: the axis's own.
     pub(super) sets: Vec<String>,
-    /// What it needs of the host.
+    /// Its requirements on the host.
     pub(super) needs: Vec<String>,
 }
 
@@ -74,11 +74,11 @@ pub(super) struct EffortDef {
     pub(super) references: u32,
     /// The width of the interval of a maximum throughput, as a share of it.
     pub(super) tolerance: f64,
-    /// The maximum that is taken for granted instead of searched, where the figures mean nothing anyway.
+    /// The maximum assumed instead of searched, for runs whose figures are meaningless anyway.
     pub(super) maximum: Option<Rate>,
-    /// What it changes of every experiment.
+    /// Its changes to every experiment.
     pub(super) set: Table,
-    /// What it changes of the second service's instead, in a study of two; `None` for the same.
+    /// Its changes to the second service's experiment, in a study of two; `None` for the same.
     pub(super) set_second: Option<Table>,
     /// Its series; empty: all.
     pub(super) series: Vec<String>,
@@ -106,8 +106,8 @@ impl EffortDef {
         Ok(effort)
     }
 
-    /// So many blocks of the experiment as it stands. A maximum is wanted to 3 %, the width at which a later block
-    /// confirms it by two trials.
+    /// The given number of blocks of the unchanged experiment. A maximum is measured to 3 %, the width at which a later
+    /// block confirms it by two trials.
     pub(super) fn of_blocks(blocks: u32) -> EffortDef {
         EffortDef {
             blocks,

@@ -10,7 +10,7 @@ use super::ADVICE_USED;
 const MEAN: &str = "advice_us_mean.";
 /// How many times as many there are with one more.
 const TIMES: &str = "advice_times.";
-/// The maximum with one more, if nothing else saturates. Units: rps.
+/// The maximum with one more, if no other resource saturates. Units: rps.
 const MAX: &str = "advice_max_rps.";
 
 /// Of everything that may saturate of the services of a trial whose requests were traced.

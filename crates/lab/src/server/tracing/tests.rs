@@ -68,8 +68,8 @@ fn asked(outcome: RequestOutcome) -> TracedRequests {
     TracedRequests { one_in: 1, requests: vec![request], by_lot }
 }
 
-/// What comes of the spans in a folder, where plot says each time it is asked how many it wrote since it began, and had
-/// written 5 before.
+/// The evaluation of the spans in a folder. At each query plot reports the number of its spans; it had written 5 before
+/// the trial.
 fn found(
     folder: &Path,
     requests: &TracedRequests,

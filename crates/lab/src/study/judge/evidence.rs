@@ -1,4 +1,4 @@
-//! What the cells say about one claim, before any correction.
+//! Evidence from the cells on one claim, before any correction.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::run::ADVICE_USED;
 /// Source: the 5 % of "no difference over 5 %" in comparisons.
 const STEP: f64 = 1.05;
 
-/// What was found about a claim.
+/// The evidence on a claim.
 pub(super) struct Evidence {
     /// All trials whose data are right, disturbed ones included.
     pub(super) all: Found,
@@ -246,7 +246,7 @@ fn found(check: &Check, cells: Cells<'_>) -> Found {
     found_in(check, Cells(&settled))
 }
 
-/// Whether a metric is of what a request waits for in the server, as probes see it.
+/// Whether a metric describes waits within the server, observed by probes.
 fn is_of_waiting(metric: &str) -> bool {
     metric.starts_with("stage") || metric.starts_with("socket_read_wait")
 }
@@ -335,7 +335,7 @@ fn ratio(
     Found::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
 }
 
-/// Of all that may saturate, the share that is used at this spot: the name of what is used most, and how much of it.
+/// The resource with the highest utilization at this spot: its name and the share in use.
 fn saturates_first(cells: Cells<'_>, from: &Spot) -> Option<(String, f64)> {
     let mut used: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for cell in cells.at(&from.series, &from.x).filter(|cell| cell.verdict.is_usable()) {
@@ -391,7 +391,7 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
     let (mut comparisons, mut words) = (Vec::new(), Vec::new());
     for x in at {
         let pairs = cells.pairs_with_zeros((series, x), (than, x), metric);
-        // Of what may be nothing, such as misses, there is no ratio: the differences themselves are compared then.
+        // Figures that may be 0, such as misses, have no ratio: their differences are compared instead.
         let have_ratios = pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
         let comparison = if have_ratios {
             let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
@@ -489,14 +489,15 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
                     all_met = false;
                     hidden |= cell.is_some_and(|cell| cell.verdict.is_of_host());
                 }
-                // It may have been met up to what the host hid.
+                // The limit may have been met at loads that the host hid.
                 Some(value) if *value > limit && hidden => return None,
-                // Not even the lowest is met; if that one is not known, nothing is.
+                // If even the lowest load misses the limit, the answer is 0; if the lowest is unknown, there is no
+                // answer.
                 Some(value) if *value > limit => return last.or((i == 0).then_some(0.0)),
                 Some(_) => (last, all_met, hidden) = (x.number(), true, false),
             }
         }
-        // Where nothing is known above the last that was met, the end may be anywhere there.
+        // If loads above the last one met are unknown, the end may lie anywhere among them.
         last.filter(|_| all_met)
     };
     let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();

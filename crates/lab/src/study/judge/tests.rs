@@ -298,7 +298,7 @@ fn a_block_that_cannot_tell_how_far_a_range_goes_does_not_count() {
     up_to(&[], "70 (70 to 70, n = 8)");
     // The next load decides.
     up_to(&[60.0], "70 (70 to 70, n = 8)");
-    // Nothing is known above 60, of any load, or below 80: 0 and 60 would be made up.
+    // All loads above 60, or those below 80, are unknown: 0 and 60 would be made up.
     up_to(&[70.0, 80.0], "70 (70 to 70, n = 7)");
     up_to(&[50.0, 60.0, 70.0, 80.0], "70 (70 to 70, n = 7)");
     up_to(&[50.0, 60.0, 70.0], "70 (70 to 70, n = 7)");
@@ -446,7 +446,7 @@ fn a_count_does_not_depend_on_when_requests_were_sent() {
     check("trace_ratio_mean.browse", Reason::HostDisturbed, ClaimVerdict::Open);
     check("cpu_kernel_share.movies-cache", Reason::HostDisturbed, ClaimVerdict::Reproduced);
     check("cpu_share.movies-cache", Reason::HostDisturbed, ClaimVerdict::Open);
-    // What a search before it found.
+    // Found by a search before the trial.
     check("max_rps", Reason::HostDisturbed, ClaimVerdict::Reproduced);
     check("server_cpu_us_per_request", Reason::ReceiveLag, ClaimVerdict::Reproduced);
     check("achieved_rps", Reason::HostDisturbed, ClaimVerdict::Reproduced);
@@ -471,7 +471,7 @@ fn what_lies_beyond_the_end_may_be_disturbed() {
 
 #[test]
 fn comparisons_are_corrected_together() {
-    // Six blocks that agree: p = 2/2⁶ = 0.031 alone, and 0.063 beside a second comparison.
+    // Six blocks that agree: p = 2/2⁶ = 0.031 alone, and 0.063 with a second comparison.
     let mut all = cells("a", &[(10.0, &[1.0; 6])]);
     all.extend(cells("b", &[(10.0, &[2.0; 6])]));
     let below =

@@ -82,8 +82,8 @@ pub(super) fn second_candidate(
     candidate_of(study, effort, (series, &study.second, &series.set_second, of_effort), place)
 }
 
-/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_effort` what the effort sets. A
-/// `base` of another kind of workload has none of the experiment's.
+/// `base` overrides the study's experiment, `set` holds the changes of the series, and `of_effort` those of the effort.
+/// If `base` has another kind of workload, the experiment's workload is dropped.
 fn candidate_of(
     study: &Definition,
     effort: Effort,
@@ -108,14 +108,14 @@ fn candidate_of(
     Ok(Candidate { series: series.name.clone(), x: place.x.clone(), experiment, needs })
 }
 
-/// What a configuration needs without saying so.
+/// The implicit requirements of a configuration.
 fn implied(experiment: &Spec) -> Vec<String> {
     let mut needs = Vec::new();
     let app = crate::application(&experiment.target.server).ok().flatten();
     if let (Some(app), None) = (app, &experiment.target.binary) {
         let found = app.services.iter().filter(|service| service.program.embedded.is_none());
         let programs = found.map(|service| service.program.name.clone());
-        // What an application of a folder needs is found out when it starts.
+        // The needs of a user's own application are checked when it starts.
         needs.extend(programs.filter(|program| is_known(program)));
     }
     match experiment.target.form {

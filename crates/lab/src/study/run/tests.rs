@@ -243,7 +243,7 @@ fn a_spoiled_trial_is_measured_once_more() {
         let note = study.notes.iter().find(|note| note.starts_with("Measured once more")).unwrap().clone();
         (again.len(), usable, note)
     };
-    // Each point of one series, in vain.
+    // Each point of one series, without success.
     let always = "Measured once more in the same block: 21 trials (generator lag); 0 then usable.";
     assert_eq!(run("invalidated"), (21, 0, always.into()));
     // Every other one of them, and so every other second one.

@@ -62,7 +62,7 @@ fn a_peak_rests_on_what_the_sweep_has_shown_where_the_host_disturbs_its_search()
     let (low, high) = (peak.low_rps / max, peak.high_rps.unwrap() / max);
     assert!((low - 0.8).abs() < 1e-6 && (high - 1.0).abs() < 1e-6, "{low} {high}");
     assert!(peak.note.as_ref().unwrap().contains("20 trials in a row said nothing"), "{:?}", peak.note);
-    // Without a sweep there is no prior knowledge.
+    // Without a sweep, the search has no prior knowledge.
     let sweep = Sweep { loads: Vec::new(), repeats: 1, ..plan() };
     let from = number(&run(&sweep, "behave=ok"), |trial| trial.purpose == Purpose::PeakSearch);
     let result = run(&sweep, &format!("behave=disturbed,from={from}"));

@@ -38,7 +38,7 @@ name = 'A'
 blocks = 2
 ";
 
-/// A machine on which another process changes a setting while it is held for the `at`th time, counted from 0.
+/// A machine on which another process changes a knob while it is applied for the `at`th time, counted from 0.
 struct Disturbed {
     at: usize,
     held: AtomicUsize,
