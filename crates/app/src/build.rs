@@ -16,9 +16,9 @@ use crate::{Error, work};
 
 /// The status of a script that found programs missing, which it has named.
 const MISSING: i32 = 3;
-/// Where stamps lie among the results.
+/// Folder of stamps among the results.
 const STAMPS: &str = ".stamps";
-/// Where what scripts print is kept.
+/// Folder for the output of scripts.
 const LOGS: &str = ".logs";
 /// Source: the hierarchy of file systems, FHS 3.0 §5.5.
 const SYSTEM_CACHE: &str = "/var/cache/taillight";
@@ -50,8 +50,8 @@ pub fn made_folder(name: &str) -> PathBuf {
 }
 
 impl App {
-    /// Where its programs are once they are built. Each folder of sources has its own, as tools such as CMake know where their
-    /// sources were.
+    /// The folder of its built programs. Each folder of sources has its own, as tools such as CMake record the path of
+    /// their sources.
     pub fn built_folder(&self) -> PathBuf {
         let of = |folder: &PathBuf| format!("out-{:016x}", xxh3_64(folder.as_os_str().as_bytes()));
         made_folder(self.made_as()).join(self.folder.as_ref().map_or_else(|| "out".to_owned(), of))

@@ -35,7 +35,7 @@ pub(crate) fn read(file: &str, name: &str, text: &str, files: Files) -> Result<A
     Ok(app)
 }
 
-/// What TOML and the types cannot say.
+/// Checks that neither TOML nor the types express.
 fn whole(app: &App) -> Result<(), String> {
     let services: Vec<&str> = app.services.iter().map(|service| service.name.as_str()).collect();
     unique("services", services.iter().copied())?;
@@ -279,7 +279,7 @@ pub(crate) fn known(place: &str, name: &str, all: &[&str], what: &str) -> Result
     }
 }
 
-/// `; did you mean 'x'?`, or what there is.
+/// `; did you mean 'x'?`, or the list of known names.
 pub(crate) fn near(name: &str, all: &[&str]) -> String {
     match nearest(name, all.iter().copied()) {
         Some(near) => format!("; did you mean '{near}'?"),

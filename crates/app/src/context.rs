@@ -16,7 +16,7 @@ use crate::secret::Secret;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
 
-/// What templates see of an address.
+/// An address, as visible in templates.
 #[derive(Clone, Serialize)]
 pub(crate) struct AddressFields {
     pub(crate) ip: String,
@@ -25,7 +25,7 @@ pub(crate) struct AddressFields {
     pub(crate) path: String,
 }
 
-/// What templates see of an instance of a service that is called.
+/// An instance of a called service, as visible in templates.
 #[derive(Clone, Serialize)]
 pub(crate) struct Peer {
     pub(crate) ip: String,
@@ -37,7 +37,7 @@ pub(crate) struct Peer {
     pub(crate) near: bool,
 }
 
-/// What templates see of a service that calls.
+/// A calling service, as visible in templates.
 #[derive(Serialize)]
 pub(crate) struct Caller<'a> {
     pub(crate) name: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) settings: BTreeMap<&'a str, &'a Value>,
 }
 
-/// What templates see. `docs/reference/apps.md` lists it for authors.
+/// The variables of templates. `docs/reference/apps.md` lists them for authors.
 #[derive(Serialize)]
 pub(crate) struct Context<'a> {
     pub(crate) service: &'a str,
@@ -85,7 +85,7 @@ pub(crate) struct Context<'a> {
     pub(crate) user: Option<String>,
     pub(crate) open_files: u64,
     pub(crate) asked_from: Vec<String>,
-    /// Whether those who ask have addresses of a cluster, which are known only there.
+    /// Whether clients have addresses of a cluster, which are only known there.
     pub(crate) in_cluster: bool,
 }
 
@@ -198,7 +198,7 @@ impl Running {
 }
 
 impl Plan {
-    /// The services that call `service`, as they are placed.
+    /// The services that call `service`, with their placements.
     pub(crate) fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
         let services = self.app().services.iter().filter(|one| one.calls.contains(&service.name));
         let caller = |one: &'a Service| {
@@ -222,7 +222,7 @@ fn peer(service: &Service, addresses: &[Address], own: String, near: bool) -> Pe
     Peer { ip, port, address, listen: listen_fields(service, addresses), own, near }
 }
 
-/// The account that a service runs under, where root starts it.
+/// The account of a service, if root starts it.
 pub(crate) fn account(service: &Service) -> Option<User> {
     match service.account {
         Some(Account::Nobody) if User::is_root() => User::nobody(),

@@ -1,4 +1,4 @@
-//! Counters of a service, read as its description says.
+//! Reads the counters of a service as described.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -28,9 +28,9 @@ impl Running {
         self.stores("fill", |store| store.fill.as_ref())
     }
 
-    /// Brings the stores back to the state after their fill; those that say how and are of this machine.
+    /// Resets this machine's stores to the state after their fill, if they describe how.
     ///
-    /// Errors: the first that cannot be.
+    /// Errors: the first failure.
     pub fn reset(&self) -> Result<(), Error> {
         self.stores("reset", |store| store.reset.as_ref())
     }

@@ -14,7 +14,7 @@ use crate::{Error, Plan, copy, template, work};
 const FORMAT: u32 = 1;
 
 impl Plan {
-    /// Where the data set of the application is, or will be once it is made; `None` of one that has none.
+    /// The current or future folder of the application's data set; `None` without a data set.
     pub fn data_folder(&self) -> Option<PathBuf> {
         let data = self.app().data.as_ref()?;
         let made =

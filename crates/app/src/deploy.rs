@@ -33,12 +33,12 @@ use crate::{Error, Plan, reach};
 
 /// Placeholder for the secret in written files; the preparation of a pod replaces it.
 const SECRET: &str = "@taillight-secret@";
-/// The version of the images, which is that of this program.
+/// The version of the images: this program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The account of all containers. Source: `nobody` of Debian, which also owns the data of databases.
 const ACCOUNT: u64 = 65_534;
 
-/// Where things lie in a container.
+/// Paths in a container.
 const APP: &str = "/app";
 const DATA: &str = "/data";
 const FILES: &str = "/files";

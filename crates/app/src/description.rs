@@ -1,4 +1,4 @@
-//! What `app.toml` holds. The reference for authors of applications is `docs/reference/apps.md`.
+//! The content of `app.toml`. The reference for authors of applications is `docs/reference/apps.md`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,9 +32,9 @@ pub struct App {
     pub services: Vec<Service>,
     /// Parts of the application that are not started as services.
     pub members: Vec<Member>,
-    /// What holds its data.
+    /// Its stores of data.
     pub stores: Vec<Store>,
-    /// What keeps data in memory before the stores.
+    /// The caches in front of its stores.
     pub caches: Vec<Cache>,
     /// Settings of the whole application, visible to all services.
     pub settings: Vec<Setting>,
@@ -42,7 +42,7 @@ pub struct App {
     pub builds: Vec<Build>,
     /// How the data set that it begins with is made.
     pub data: Option<DataSet>,
-    /// What images of its programs hold.
+    /// The images of its programs.
     pub images: Vec<Image>,
     /// The templates of its folder, by their path within it.
     pub(crate) templates: BTreeMap<String, String>,
@@ -72,7 +72,7 @@ pub enum Workload {
     Cache,
     /// Requests of a web server's clients, in HTTP.
     Web,
-    /// Requests of those who watch videos, in HTTP.
+    /// Requests of video clients, in HTTP.
     Video,
     /// Requests of the users of a social network, in HTTP.
     Social,
@@ -93,7 +93,7 @@ impl Workload {
     }
 }
 
-/// One program of an application, of which one or several instances run.
+/// One program of an application, run as one or several instances.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Service {
@@ -132,7 +132,7 @@ pub struct Service {
     /// The services that it calls, which are started before it.
     #[serde(default)]
     pub calls: Vec<String>,
-    /// Those of them without which its answers are smaller, and no failures.
+    /// The called services that it can do without: their failure reduces its answers without failing them.
     #[serde(default)]
     pub optional: Vec<String>,
     /// The stores that it reads and writes, whose services are started before it.
@@ -169,7 +169,7 @@ pub struct Service {
     /// When it is ready.
     #[serde(default)]
     pub ready: Ready,
-    /// Where its files say how many threads or processes an instance serves by; without it by as many as it is given.
+    /// Where its files state the number of threads or processes of an instance; by default the placement's threads.
     pub serving: Option<Serving>,
     /// How it is stopped.
     #[serde(default)]
@@ -179,7 +179,7 @@ pub struct Service {
     pub workers: Option<String>,
     /// What it counts.
     pub counters: Option<Counters>,
-    /// What must hold before it is started.
+    /// Conditions checked before it is started.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
     /// Its settings.
@@ -193,7 +193,7 @@ pub struct Service {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Listen {
-    /// What templates and entrances call it.
+    /// Its name in templates and entrances.
     #[serde(default = "main_address")]
     pub name: String,
     /// TCP, or a socket in the folder of the instance.
@@ -263,7 +263,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The number that the text of the file says.
+    /// The number stated in the text of the file.
     pub fn read(&self, text: &str) -> Option<usize> {
         text.lines().find_map(|line| line.strip_prefix(&self.line)?.trim().parse().ok())
     }

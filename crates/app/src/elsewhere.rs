@@ -1,4 +1,4 @@
-//! Services of an application that run on other machines, and where services listen.
+//! Services of an application on other machines, and the addresses of services.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::description::Service;
 
-/// Where an instance listens. As text it is what `--target` takes.
+/// The address of an instance. Its text form is that of `--target`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Address {
@@ -26,7 +26,7 @@ pub enum Address {
 const UNIX: &str = "unix:";
 
 impl Address {
-    /// The TCP address, of one that is.
+    /// The TCP address, if it is one.
     pub fn tcp(&self) -> Option<SocketAddr> {
         if let Address::Tcp(address) = self { Some(*address) } else { None }
     }
@@ -66,7 +66,8 @@ impl From<Address> for String {
     }
 }
 
-/// Where services listen: of each by name its instances, and of those their addresses in the order of the description.
+/// The addresses of services: by service name, a list of instances, each with its addresses in the order of the
+/// description.
 pub type Addresses = BTreeMap<String, Vec<Vec<Address>>>;
 
 /// Other machines, each with an agent.
@@ -77,9 +78,9 @@ pub trait Machines {
     fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String>;
 }
 
-/// Services of one application that run on another machine. Dropping it ends them.
+/// Services of one application on another machine. Dropping it ends them.
 pub trait Elsewhere: Send {
-    /// What its machine is called: `b (10.0.0.5:7070)`.
+    /// The name of its machine: `b (10.0.0.5:7070)`.
     fn name(&self) -> &str;
 
     /// Starts or restarts the services in the same places; `called` holds the addresses of services that already run.
@@ -127,7 +128,7 @@ pub enum Watch<'a> {
     },
 }
 
-/// What another machine tells of the services that it has started.
+/// Another machine's report on the services that it has started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Where they listen.
@@ -187,7 +188,7 @@ impl Away {
         Error::Elsewhere { services: self.services.join(", "), problem }
     }
 
-    /// What their machine is called: `b (10.0.0.5:7070)`.
+    /// The name of their machine: `b (10.0.0.5:7070)`.
     pub fn name(&self) -> &str {
         self.link.name()
     }
@@ -197,7 +198,7 @@ impl Away {
         &self.services
     }
 
-    /// What their machine told when it had started them.
+    /// Their machine's report after it had started them.
     pub fn told(&self) -> &Told {
         &self.told
     }

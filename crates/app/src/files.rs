@@ -20,11 +20,11 @@ pub(crate) struct Files {
     pub(crate) templates: BTreeMap<String, String>,
     /// All files of an application that was compiled in.
     pub(crate) compiled: Compiled,
-    /// The folder of one that was not.
+    /// The folder of a description that is not compiled in.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// How deep folders may lie in each other.
+/// Maximum depth of nested folders.
 const DEPTH: usize = 16;
 /// Permissions of files written for a service, whose account may differ from this process's.
 const FILE: u32 = 0o644;

@@ -21,7 +21,7 @@ use crate::{Error, Running};
 const STEP: Duration = Duration::from_secs(4 * 3600);
 /// Interval at which a running step checks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
-/// What fits into a pipe that says that it has room. Source: `pipe(7)`, `PIPE_BUF`.
+/// Bytes that a pipe takes without blocking if it reports room. Source: `pipe(7)`, `PIPE_BUF`.
 const PIPE: usize = 4096;
 
 /// Description of a table for a step that reads tables.
@@ -93,7 +93,7 @@ impl Input<'_> {
     }
 }
 
-/// Fills the only store of what runs; returns what its check prints then.
+/// Fills the only store of a running application; returns the output of its check.
 pub(crate) fn fill(
     running: &Running,
     seeded: &Seeded,
@@ -137,7 +137,7 @@ pub(crate) fn fill(
             if stopped {
                 return Err(Error::Stopped);
             }
-            // The program's own message says more than that it closed its input.
+            // The program's own message is more precise than the closed pipe.
             wait(&mut process, &mut || tell(&Making::Filled { table: table.clone(), rows, of }))?;
             written.map_err(|source| launch::Error::Os {
                 name,
@@ -235,7 +235,7 @@ impl<W: Write + std::os::fd::AsFd, F: FnMut(u64) -> bool> Write for Counted<W, F
     }
 }
 
-/// That it is not to go on.
+/// The request to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("it was stopped")]
 struct Stop;

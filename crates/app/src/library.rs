@@ -11,7 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
 /// The file that describes an application.
 const DESCRIPTION: &str = "app.toml";
-/// How deep templates may lie in a folder.
+/// Maximum depth of templates in a folder.
 const DEPTH: usize = 8;
 
 /// The names of the applications that are compiled in.

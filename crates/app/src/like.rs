@@ -11,7 +11,7 @@ use crate::check::near;
 
 /// Lists whose entries have names.
 const NAMED: [&str; 6] = ["service", "member", "store", "cache", "setting", "build"];
-/// What can be left out.
+/// Lists from which `without` can remove entries.
 const LEFT_OUT: [&str; 2] = ["service", "member"];
 
 /// The two keys that no other application has.
@@ -86,7 +86,7 @@ fn join(base: &mut Value, own: Value) {
     }
 }
 
-/// Puts the values of `own` in the place of those of `base`.
+/// Replaces values of `base` by those in `own`.
 fn put(base: &mut Table, own: Table) {
     for (key, value) in own {
         match (base.get_mut(&key), value) {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names a folder of packages.
 const VARIABLE: &str = "TAILLIGHT_NODE_MODULES";
-/// Where `cargo xtask tools` installs, seen from the folder of a build: `target/debug`.
+/// Folder in which `cargo xtask tools` installs packages, relative to the folder of a build: `target/debug`.
 const TOOLS: &str = "../tools/player/node_modules";
-/// Where Debian's packages are, and npm's own without a folder of one's own.
+/// Folders of Debian's packages and of npm's global ones.
 const SYSTEM: [&str; 3] = ["/usr/share/nodejs", "/usr/local/lib/node_modules", "/usr/lib/node_modules"];
 
 /// The file `name`, `hls.js/dist/hls.min.js`, of the first folder that has it; `exe` is this program.

@@ -48,7 +48,7 @@ pub struct Version {
 pub enum Argument {
     /// One, as a template.
     One(String),
-    /// Several, where a condition holds.
+    /// Several, under a condition.
     When(WhenArguments),
 }
 
@@ -133,7 +133,7 @@ pub struct Counters {
     /// counters by their paths.
     #[serde(default)]
     pub patterns: Vec<String>,
-    /// Names of those that say how many there are now and count nothing: of them no growth is recorded.
+    /// Names of counters that are gauges: no growth is recorded for them.
     #[serde(default)]
     pub gauges: Vec<String>,
 }
@@ -148,7 +148,7 @@ pub struct Send {
     pub until: String,
 }
 
-/// What must hold before a service is started.
+/// A condition that must hold before a service is started.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Check {
@@ -174,7 +174,7 @@ pub struct Arguments {
     pub lists: BTreeMap<String, Vec<String>>,
 }
 
-/// What holds data of an application.
+/// A store of an application's data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Store {

@@ -1,4 +1,4 @@
-//! What differs from run to run of an application: settings, and where and how large each service is.
+//! The parts of an application that differ from run to run: settings, and the place and size of each service.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use crate::{Error, Running, template};
 /// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
 pub(crate) const FIELDS: [&str; 11] =
     ["threads", "memory", "cpus", "pin", "instances", "form", "binary", "image", "agent", "listen", "port"];
-/// What names this machine among agents.
+/// The name of this machine among agents.
 const HERE: &str = "here";
 
-/// Where a service runs and how large it is.
+/// Place and size of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Threads or worker processes that serve, of all instances together.
     pub threads: usize,
     /// Memory for its data, of all instances together.
     pub memory: Bytes,
-    /// The processors that it may run on; without any those of this process.
+    /// The processors that it may run on; if empty, this process's.
     pub cpus: Vec<usize>,
     /// Whether each thread gets a processor of its own, unless the service sees to that itself.
     pub pin: bool,
@@ -77,7 +77,7 @@ impl Default for Placement {
 pub struct Videos {
     /// How many, and the share of their bytes: `1000x1/160`.
     pub set: String,
-    /// What lengths and contents are drawn from.
+    /// The seed of lengths and contents.
     pub seed: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct Videos {
 pub struct PeopleSet {
     /// How many.
     pub users: u32,
-    /// What friendships and texts are drawn from.
+    /// The seed of friendships and texts.
     pub seed: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct Plan {
     pub routed: Option<Subnet>,
     /// Connections that each service must take at once.
     pub connections: usize,
-    /// What its services know each other by.
+    /// The secret by which its services authenticate each other.
     pub(crate) secret: Secret,
     /// The folder of the files that are to be served.
     pub files: Option<PathBuf>,
@@ -121,7 +121,7 @@ pub struct Plan {
     pub data: Option<PathBuf>,
     /// The folder that services write files about traced requests to; `None`: they write none.
     pub spans: Option<PathBuf>,
-    /// Where data that are made once are kept; `None`: [`crate::cache_folder`].
+    /// Folder of data that are made once; `None`: [`crate::cache_folder`].
     pub cache: Option<PathBuf>,
     /// Folder in which services keep their initial data and later writes, so that the next start continues with them;
     /// `None`: each start begins with fresh data.
@@ -174,7 +174,7 @@ impl Plan {
     /// Whether the settings leave the service `name` out.
     pub(crate) fn leaves_out(&self, name: &str) -> bool {
         let when = self.app.service(name).and_then(|service| service.when.as_ref());
-        // That it can be evaluated was checked with the defaults.
+        // With the default settings it could be evaluated, as was checked.
         when.is_some_and(|when| !template::holds(when, &self.shared).unwrap_or(true))
     }
 
@@ -197,9 +197,9 @@ impl Plan {
         services.for_each(|(service, (old, _))| *old = placed(service, placement));
     }
 
-    /// The program of a service as it is placed.
+    /// The program of a service according to its placement.
     ///
-    /// Errors: as those of [`crate::Program::find`].
+    /// Errors: as in [`crate::Program::find`].
     pub(crate) fn find(&self, service: &Service) -> Result<Found, Error> {
         let placement = self.placement(&service.name).expect("it has one for each");
         service.program.find(placement, &self.exe, &self.built)
@@ -215,7 +215,7 @@ impl Plan {
         })
     }
 
-    /// Where the service `name` is to run.
+    /// The placement of the service `name`.
     pub fn placement(&self, name: &str) -> Option<&Placement> {
         self.at(name).map(|at| &self.services[at].0)
     }
@@ -436,7 +436,7 @@ fn placed(service: &Service, placement: &Placement) -> Placement {
     }
 }
 
-/// All settings of an application, as they are written.
+/// All settings of an application, in the form in which they are given.
 fn usage(app: &App) -> String {
     let several = app.services.len() > 1;
     let of = |service: &Service| -> Vec<String> {

@@ -19,7 +19,7 @@ pub struct Found {
     pub path: PathBuf,
     /// Its version, `1.22.1`; empty until it answers.
     pub version: String,
-    /// Words that say how it was built: `--with-threads`.
+    /// Words that describe the build: `--with-threads`.
     pub build: Vec<String>,
     /// Arguments before all others.
     pub before: Vec<String>,

@@ -1,4 +1,4 @@
-//! Whether services reach those that they call, as they are placed.
+//! Checks that services can reach the services that they call, given their placements.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use crate::Error;
 use crate::description::{Protocol, Service};
 use crate::plan::{Placement, Plan};
 
-/// Errors: a service cannot reach one that it calls, with what to change.
+/// Errors: a service cannot reach one that it calls, with the remedy.
 pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
     let placement = |service: &Service| plan.placement(&service.name).expect("it has one for each");
-    // Where a service runs that this program does not start is known to the one that does.
+    // The address of a service that another program starts is known to that program.
     let starts = |service: &&Service| plan.starts(&service.name);
     for service in plan.app().services.iter().filter(starts) {
         for called in plan.app().services.iter().filter(starts) {

@@ -1,5 +1,5 @@
-//! What `app.toml` says of an application that is made from source: its members that are no services, its caches, how its
-//! programs and its data are made.
+//! The parts of `app.toml` on an application made from source: its members that are not services, its caches, and how
+//! its programs and its data are made.
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub struct Member {
     pub language: String,
     /// Its task, in half a line.
     pub role: String,
-    /// Where it is executed, in half a line.
+    /// Its environment, in half a line.
     pub runs: String,
     /// Whether its code is a part of the application.
     #[serde(default)]
@@ -34,13 +34,13 @@ pub struct Member {
     pub stores: Vec<String>,
 }
 
-/// What keeps data of a domain in memory.
+/// A cache of a domain's data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cache {
     /// Its name, which services have in `caches`.
     pub name: String,
-    /// The services that may be it: those that are started are.
+    /// The services that can provide it; the started ones do.
     pub services: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Cache {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Build {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// The languages whose services it makes.
     pub languages: Vec<String>,
@@ -134,7 +134,7 @@ pub(crate) fn check(app: &App) -> Result<(), String> {
     Ok(())
 }
 
-/// Errors: a number that two have; those of which the settings start one are one.
+/// Errors: two services have the same number; alternatives of which the settings start one may share it.
 fn numbers(app: &App) -> Result<(), String> {
     let of_cache = |name: &str| {
         let place = app.caches.iter().position(|cache| cache.services.iter().any(|one| one == name));

@@ -18,14 +18,14 @@ use crate::{Error, filling, reach};
 
 mod revive;
 
-/// What to do where a service has nothing to serve.
+/// Hint for a service without files to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
-/// The same of one that computes videos.
+/// The same for a service that computes videos.
 const VIDEOS: &str =
     "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
 
-/// The same of one whose store holds the data of users.
+/// The same for a service whose store holds users' data.
 const PEOPLE: &str = "name the users of a social network by --users 1k";
 
 /// A running application. Dropping it ends all of its processes and removes the files that they wrote.
@@ -69,7 +69,7 @@ pub enum Starting<'a> {
 /// Receives the progress of a start; returning `false` stops it.
 pub type TellStart<'a> = &'a mut dyn FnMut(&Starting<'_>) -> bool;
 
-/// What starts as a whole.
+/// A unit of starting.
 enum Part {
     Here(Started),
     Elsewhere(Away),
@@ -102,7 +102,7 @@ impl Started {
         iter::repeat_n(place, placement.instances.max(1))
     }
 
-    /// Ends its instances; those that wait for requests for `grace`.
+    /// Ends its instances. Servers that wait for open requests may take up to `grace`.
     fn stop(&mut self, grace: Duration) {
         self.addresses.clear();
         self.instances.iter_mut().for_each(|instance| instance.process.terminate());
@@ -275,7 +275,7 @@ impl Running {
         started.folders.first().map(|folder| folder.path().to_owned())
     }
 
-    /// Where all services listen that run so far, wherever they are; those that do not run yet have no instances.
+    /// The addresses of all services that run so far, on any machine; services not yet running have no instances.
     pub fn listening(&self) -> Addresses {
         let mut all = self.plan.called.clone();
         for part in &self.parts {
@@ -334,7 +334,7 @@ impl Running {
         started
     }
 
-    /// Ends all services, each before those that it calls.
+    /// Ends all services, callers before the services that they call.
     pub fn stop(&mut self) {
         let Running { parts, plan, .. } = self;
         for part in parts.iter_mut().rev() {
@@ -405,7 +405,7 @@ impl Running {
         self.services().flat_map(|service| service.pids()).collect()
     }
 
-    /// What ended first without being told to; `None` while all run.
+    /// The first part that ended unexpectedly; `None` while all run.
     pub fn gone(&mut self) -> Option<Gone> {
         let Running { parts, plan, .. } = self;
         parts.iter_mut().find_map(|part| match part {
@@ -450,7 +450,7 @@ fn here(parts: &[Part]) -> impl Iterator<Item = &Started> {
     parts.iter().filter_map(|part| if let Part::Here(started) = part { Some(started) } else { None })
 }
 
-/// What ended without being told to.
+/// A part that ended unexpectedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// A service of this machine.
@@ -489,7 +489,7 @@ pub struct RunningService<'a> {
     pub instances: &'a [Instance],
     /// Where they listen.
     pub addresses: Vec<String>,
-    /// The configuration of the first instance, where the description has it recorded.
+    /// The configuration of the first instance, if the description has it recorded.
     pub configuration: Option<&'a str>,
     folders: &'a [OwnFolder],
 }
@@ -522,7 +522,7 @@ impl RunningService<'_> {
     }
 }
 
-/// Whether a service can be started as it is placed.
+/// Checks that a service can be started with its placement.
 fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Error> {
     let form = placement.form.to_string();
     if !service.forms.is_empty() && !service.forms.contains(&form) {

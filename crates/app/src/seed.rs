@@ -58,7 +58,7 @@ pub struct Seed {
 /// What data that are gone on with at each start must have begun with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Origin {
-    /// The rows that they began with, as a hash of what those follow from.
+    /// The initial rows, as a hash of their inputs.
     rows: String,
     /// The first number of the version of the service that wrote them.
     version: String,
@@ -72,7 +72,7 @@ struct Origin {
 /// Metadata of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Marker {
-    /// What its data follow from, as a hash.
+    /// Hash of the inputs of its data.
     key: String,
     /// Output of its check program.
     check: Vec<String>,
@@ -159,10 +159,10 @@ impl Seed {
         })
     }
 
-    /// Has the data in the folder of an instance, `own`, be those in `kept`, which begin with those of the seed: a link leads
-    /// there. Returns whether they begin now.
+    /// Links the data in the folder of an instance, `own`, to `kept`, which is filled from the seed if new. Returns
+    /// whether it was filled now.
     ///
-    /// Errors: as those of [`Seed::restore`]; those in `kept` began otherwise, and are left as they are.
+    /// Errors: as in [`Seed::restore`]; the data in `kept` have another origin, and are left unchanged.
     pub(crate) fn restore_once(
         &self,
         service: &Service,
@@ -474,7 +474,7 @@ impl Plan {
             text += &format!("{name}={:?}\n", self.value(service, name));
         }
         if let Some(folder) = self.data_folder().filter(|_| seeded.needs_data()) {
-            // What marks it as whole tells it apart from others, wherever it lies.
+            // Its marker distinguishes it from other data sets, regardless of its path.
             text += &format!("{:032x}\n", self.data_hash(&folder));
         }
         let inputs = seeded.steps.iter().filter_map(|step| step.input.as_ref());

@@ -1,4 +1,4 @@
-//! What `app.toml` says of the data that a store begins with.
+//! The part of `app.toml` on the initial data of a store.
 
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ pub struct Seeded {
     pub files: Vec<String>,
     /// The cost of the hash of each user's password, as an expression.
     pub hash_cost: Option<String>,
-    /// What fills it, in this order.
+    /// The steps that fill it, in this order.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
     /// A check program whose output depends only on the data: each start must repeat the output from when they were

@@ -14,7 +14,7 @@ pub struct Setting {
     pub name: String,
     /// One-line description.
     pub doc: String,
-    /// What values it has.
+    /// The type of its values.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Its default, as text; without one the setting is absent, `none` in templates.
@@ -40,7 +40,7 @@ pub enum Kind {
     Bool,
     /// One of some words.
     Choice,
-    /// Any text of one line.
+    /// Any single-line text.
     Text,
 }
 
@@ -133,7 +133,7 @@ impl Setting {
         self.default.as_ref().map_or(Ok(Value::Absent), |text| self.read(&text.to_string()))
     }
 
-    /// What may follow its name.
+    /// The values allowed after its name.
     fn allowed(&self) -> String {
         let mut all: Vec<String> = match self.kind {
             Kind::Bool => vec!["on".into(), "off".into()],
@@ -178,7 +178,7 @@ impl Values {
         }
     }
 
-    /// The value of one.
+    /// The value of one setting.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value)
     }
@@ -190,7 +190,7 @@ impl Values {
 }
 
 impl fmt::Display for Values {
-    /// All of them, as they are read: `gzip=6 access_log=off`.
+    /// All settings in the form in which they are read: `gzip=6 access_log=off`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let there = self.0.iter().filter(|(_, value)| *value != Value::Absent);
         let words: Vec<String> = there.map(|(name, value)| format!("{name}={value}")).collect();

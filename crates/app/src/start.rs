@@ -43,7 +43,7 @@ impl Running {
         }
     }
 
-    /// Where an instance is to listen.
+    /// The addresses for an instance.
     fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {
         let name = &seat.service.name;
         // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
@@ -73,7 +73,7 @@ impl Running {
         seat.service.listens.iter().map(of).collect()
     }
 
-    /// What to start, with its files written; and its configuration.
+    /// The specification of an instance, with its files written; and its configuration.
     pub(crate) fn spec(
         &self,
         seat: &Seat<'_>,
@@ -179,7 +179,7 @@ impl Running {
         Ok((spec, configuration))
     }
 
-    /// Runs the programs that make an instance's folder what its service expects.
+    /// Runs the programs that prepare an instance's folder for its service.
     fn prepare(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(), Error> {
         for command in &seat.service.prepare {
             let spec = self.command(seat, command, context)?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::program::Found;
 use crate::settings::Values;
 
-/// The engine, with what depends on the program that was found.
+/// The engine, with functions that depend on the program found.
 pub(crate) fn environment(found: &Found) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

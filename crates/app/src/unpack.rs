@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::App;
 
-/// How deep folders may lie in each other.
+/// Maximum depth of nested folders.
 const DEPTH: usize = 16;
 /// First bytes of a script.
 const SCRIPT: &[u8] = b"#!";

@@ -1,4 +1,4 @@
-//! Programs that make something and say how far they are.
+//! Runs programs that make something and report their progress.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Applications as pods and charts, as they are written: no podman, no Helm.
+//! Generated pods and charts of applications; needs neither podman nor Helm.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -254,7 +254,7 @@ fn a_pod_is_prepared_by_its_script() {
     fs::create_dir_all(at("data-set/files")).unwrap();
     fs::create_dir_all(at("data")).unwrap();
     fs::write(at("data-set/files/catalogue.tsv"), "film").unwrap();
-    // Twice, as it is run again where a pod starts again.
+    // Twice, as it runs again when a pod restarts.
     for secret in ["first", "0123456789abcdef"] {
         let script = at("config/prepare.sh");
         let output = Command::new("bash").arg(script).env("SECRET", secret).output().unwrap();

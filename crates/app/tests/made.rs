@@ -132,7 +132,7 @@ cache.{{ name }}={{ all | length }}
 {% endfor %}
 ";
 
-/// Answers every frame by a map of one number.
+/// Answers every frame with a map of one number.
 const SERVER: &str = r#"#!/usr/bin/env python3
 import socket, struct, sys
 conf = dict(line.split("=", 1) for line in open(sys.argv[1]).read().split("\n") if "=" in line)

@@ -313,7 +313,7 @@ fn a_service_of_another_machine_starts_before_its_caller_and_stops_after_it() {
     assert_eq!(running.gone(), Some(Gone::Elsewhere { name: "b (h:1)".into(), why: "it was lost".into() }));
     running.stop();
     assert_eq!(machine.told(), ["stop"]);
-    // Without such a machine, and with one that does not answer.
+    // Without a machine of that name, and with one that does not answer.
     let error = plan.clone().start().err().unwrap().to_string();
     assert!(error.contains("back: the agent at h:1 is to run it"), "{error}");
     plan.set(&["back.agent=lost:1"]).unwrap();

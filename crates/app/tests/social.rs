@@ -16,7 +16,7 @@ use crate::browser::Browser;
 const USERS: u32 = 200;
 const SEED: u64 = 1;
 
-/// The site with these settings; `None`, and says why, where a program of it is missing.
+/// The site with these settings; prints the reason and returns `None` if one of its programs is missing.
 fn started(cache: &TempDir, words: &[&str]) -> Option<Running> {
     let mut plan = Plan::new(Arc::new(app::of_name("social").unwrap()), Path::new("/no/such/taillight"));
     plan.people = Some(PeopleSet { users: USERS, seed: SEED });

@@ -11,7 +11,7 @@ use std::time::Duration;
 use app::{Error, Plan, Running};
 use tempfile::TempDir;
 
-/// A set of one video that every account may read.
+/// A set of one video, readable by every account.
 fn videos() -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -25,7 +25,7 @@ fn videos() -> TempDir {
     folder
 }
 
-/// The application over `folder`; `None`, and says why, where NGINX is unavailable.
+/// The application over `folder`; prints the reason and returns `None` if NGINX is unavailable.
 fn started(folder: &Path, words: &[&str]) -> Option<Running> {
     let mut plan = Plan::new(Arc::new(app::of_name("video").unwrap()), Path::new("/no/such/taillight"));
     plan.files = Some(folder.into());

@@ -1,4 +1,4 @@
-//! Web servers of one and of two services, where this machine has them.
+//! Web servers of one and of two services, if installed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ fn files() -> TempDir {
     folder
 }
 
-/// The application over `files`; `None`, and says why, where a program or a form is unavailable.
+/// The application over `files`; prints the reason and returns `None` if a program or a form is unavailable.
 fn started(name: &str, words: &[&str], files: &Path) -> Option<Running> {
     let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
     plan.files = Some(files.into());

@@ -28,7 +28,7 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
     }
     found.retain(|name| owner::is_orphan(name));
     for name in &found {
-        // podman's storage lies in the folder, unless the image was the user's.
+        // podman's storage is in this folder, unless the image was the user's.
         let there = |file: &str| folder(name).join(file).exists();
         let podman = Engine::find(Form::Podman, &folder(name), !there("storage")).ok();
         let podman = podman.filter(|_| there("containers.conf"));
@@ -42,7 +42,8 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Removes what folders are left of programs of this user's that have ended, and ends what runs in them; returns their names.
+/// Removes the folders of this user's ended programs, and ends the processes that still run in them; returns their
+/// names.
 fn clean_folders() -> Vec<String> {
     let found = orphans(&roots());
     found.iter().for_each(|path| run(&own_folder::undo(path)));
@@ -51,11 +52,11 @@ fn clean_folders() -> Vec<String> {
 
 fn run(script: &str) {
     let script = guardian::with_path(script);
-    // What cannot be removed is found again the next time.
+    // A folder that cannot be removed is found again the next time.
     let _ = tool::run(Spec::new("clean-up", "/bin/sh").args(["-c", &script]), "dash");
 }
 
-/// Where folders are made, unless a user names another place.
+/// Folders that hold ours, unless a user names another place.
 fn roots() -> BTreeSet<PathBuf> {
     let all = [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
     all.iter().filter_map(|root| fs::canonicalize(root).ok()).collect()
@@ -84,7 +85,7 @@ pub(crate) fn containers(name: &str, engine: Option<&Engine>) -> String {
     format!("{undo}\n{}", remove(&folder(name)))
 }
 
-/// Where the containers of `name` have their files.
+/// The folder for the files of the containers of `name`.
 pub(crate) fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }

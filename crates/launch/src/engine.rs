@@ -13,7 +13,7 @@ use crate::guardian::{self, line};
 use crate::tool::{lacking, run, run_within};
 use crate::{Error, Form, Spec, find_program};
 
-/// What containers and images of ours are labelled with.
+/// Label of our containers and images.
 const LABEL: &str = "taillight";
 /// podman's settings. It takes runc where that is there, since crun 1.8 fails where both versions of control groups
 /// are mounted; cgroupfs and a file for events do without systemd, and locks in files without memory that it shares with
@@ -151,7 +151,7 @@ impl Engine {
         if self.form == Form::Podman {
             // A container being removed may still exist when the same place starts again.
             words.push("--replace".into());
-            // Control groups of its own: those that it would make for all stay.
+            // A control group of its own: the one that podman would make for all containers remains afterwards.
             let parent = container.name.split('-').next().unwrap_or_default();
             words.push(format!("--cgroup-parent=/{parent}"));
         }

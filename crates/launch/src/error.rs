@@ -20,7 +20,7 @@ pub enum Error {
         name: String,
         /// The program searched for.
         program: PathBuf,
-        /// What to install or to check.
+        /// A package to install or a path to check.
         hint: String,
     },
     /// The program exists and could not be started.
@@ -97,7 +97,7 @@ pub enum Error {
         name: String,
         /// The line.
         got: String,
-        /// What should have stood there.
+        /// The expected content.
         expected: &'static str,
     },
     /// The form that a server is to run in is unavailable here.
@@ -107,7 +107,7 @@ pub enum Error {
         form: Form,
         /// The obstacle.
         why: String,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The operating system refused something else.

@@ -66,7 +66,7 @@ fn await_end(child: &mut Child) -> Option<ExitStatus> {
     }
 }
 
-/// `script` as a process that says nothing.
+/// `script` as a process without output.
 fn shell(script: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script]).current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());

@@ -16,13 +16,13 @@ use crate::{Error, Spec, find_program};
 /// The Debian package.
 pub(crate) const PACKAGE: &str = "lxc";
 
-/// Where a container's program runs and as whom.
+/// The place and account of a container's program.
 pub(crate) struct Container<'a> {
     /// Its name: the name of the place's network and a number.
     pub name: &'a str,
     /// Its root folder.
     pub root: &'a Path,
-    /// Where its configuration and log go.
+    /// Folder for its configuration and log.
     pub folder: &'a Path,
     /// Its network namespace.
     pub space: &'a Path,
@@ -53,7 +53,7 @@ pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error
     Ok(start)
 }
 
-/// What LXC itself has to say.
+/// Path of LXC's own log.
 pub(crate) fn log(container: &Container<'_>) -> PathBuf {
     container.folder.join(format!("{}.log", container.name))
 }

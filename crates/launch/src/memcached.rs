@@ -38,7 +38,7 @@ pub struct Options {
 
 /// The memcached in `PATH`.
 ///
-/// Errors: there is none, with what to install.
+/// Errors: it is not installed, with the package to install.
 pub fn find() -> Result<Memcached, Error> {
     let path = find_program("memcached").ok_or_else(|| Error::NotFound {
         name: "memcached".into(),
@@ -67,7 +67,7 @@ pub fn at(path: &Path) -> Result<Memcached, Error> {
 }
 
 impl Memcached {
-    /// What to start: TCP on loopback at `port` only; otherwise as [`Memcached::spec_at`].
+    /// The specification for TCP on loopback at `port` only; otherwise as [`Memcached::spec_at`].
     pub fn spec(&self, port: u16, options: &Options) -> Spec {
         self.spec_at((Ipv4Addr::LOCALHOST, port).into(), options)
     }
@@ -87,7 +87,7 @@ impl Memcached {
         spec.cpus = options.cpus.clone();
         if User::is_root() {
             let user = User::nobody();
-            // memcached refuses to run as root without being told so.
+            // memcached refuses to run as root without `-u`.
             spec = spec.args(["-u", user.as_ref().map_or("root", |user| &user.name)]);
             spec.user = user;
         }

@@ -196,7 +196,7 @@ mod tests {
         assert!(stuck.contains("is bbr, since the kernel allows"), "{stuck}");
     }
 
-    /// What `work` finds in the namespace at `space`.
+    /// Runs `work` in the namespace at `space`.
     fn inside<T: Send + 'static>(space: PathBuf, work: impl FnOnce() -> T + Send + 'static) -> T {
         let space = File::open(space).unwrap();
         let enter = move || {

@@ -128,7 +128,7 @@ impl Network {
         self.spaces[place].as_ref()?.control()
     }
 
-    /// What everything of it is called.
+    /// Name or prefix of all its parts.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -142,7 +142,7 @@ impl Network {
 
 /// Gives the bridge an address of a part of `pool` that is unused on this machine.
 fn take_range(bridge: &str, places: usize, pool: Subnet) -> Result<Subnet, Error> {
-    // Where to begin differs between processes that begin at once.
+    // Concurrent processes begin at different ranges.
     let begin = std::process::id().wrapping_mul(97);
     for attempt in 0..RANGE_TRIES {
         let Some(subnet) = pool.part(begin.wrapping_add(attempt * (attempt + 1)), places) else { break };

@@ -15,7 +15,7 @@ use crate::{Error, User, owner};
 #[derive(Debug)]
 pub struct OwnFolder {
     path: PathBuf,
-    /// Locked as long as this process lives, also for those who cannot see it.
+    /// Locked until this process ends, even for processes that cannot see it.
     _lock: fs::File,
     // Dropping it undoes.
     _guardian: Guardian,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{FlockOperation, flock};
 
 const PREFIX: &str = "tl";
-/// Where the kernel tells which boot this is. Source: `random(4)`.
+/// The kernel's id of the current boot. Source: `random(4)`.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Digits of the boot id: of 65 536 boots, two look the same.
 const BOOT_DIGITS: usize = 4;
@@ -47,7 +47,7 @@ pub(crate) fn is_orphan(name: &str) -> bool {
     is_orphan_at(name, &boot(), |pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// Locks a folder until the file is dropped or this process ends; waits for those who only look whether it is locked.
+/// Locks a folder until the file is dropped or this process ends; waits for processes that only check the lock.
 ///
 /// Errors: it cannot be opened.
 pub(crate) fn lock(folder: &Path) -> io::Result<File> {
@@ -56,9 +56,9 @@ pub(crate) fn lock(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether another process has a folder locked, or it cannot be told.
+/// Whether another process holds the lock of a folder; true if unknown.
 pub(crate) fn is_locked(folder: &Path) -> bool {
-    // Shared, so that two who look do not see each other.
+    // Shared, so that two checking processes do not see each other's lock.
     let free =
         File::open(folder).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_ok());
     !free

@@ -42,15 +42,15 @@ pub struct Places {
     network: Option<Network>,
 }
 
-/// What containers of one form, and from one image, are made in.
+/// The common parts of containers of one form and one image.
 struct Workshop {
     form: Form,
-    /// What everything that is made in it is called, or begins with.
+    /// Name or prefix of everything made in it.
     name: String,
     folder: PathBuf,
     engine: Option<Engine>,
     image: Option<Image>,
-    /// Locked as long as this process lives, also for those who cannot see it.
+    /// Locked until this process ends, even for processes that cannot see it.
     _lock: fs::File,
     _guardian: Guardian,
 }
@@ -66,11 +66,11 @@ pub struct Image {
 
 /// A server in a place. Dropping it kills it.
 pub struct Instance {
-    /// The process that was started here: the server, or what keeps its container.
+    /// The process started here: the server, or the one that supervises its container.
     pub process: Process,
     /// The server itself, as this machine counts.
     pid: u32,
-    /// What its container is called.
+    /// The name of its container.
     container: Option<String>,
     /// The engine that runs it and its container name; killing the process started here does not kill the container.
     of_engine: Option<(Engine, String)>,
@@ -135,13 +135,13 @@ impl Places {
         Ok(Places { network: Some(network), ..places })
     }
 
-    /// What everything that is made for them is called, or begins with; none where all are bare.
+    /// Names or prefixes of everything made for them; empty if all are bare.
     pub fn names(&self) -> Vec<&str> {
         let network = self.network.as_ref().map(Network::name);
         network.into_iter().chain(self.workshops.iter().skip(1).map(|one| one.name.as_str())).collect()
     }
 
-    /// The bridge's address, at which those behind it reach bare ones; `None` where all are bare.
+    /// The bridge's address, at which servers behind it reach bare ones; `None` if all are bare.
     pub fn bridge(&self) -> Option<IpAddr> {
         Some(self.network.as_ref()?.bridge_address().into())
     }
@@ -171,7 +171,7 @@ impl Places {
         self.workshops.iter().filter_map(|workshop| workshop.image.as_ref())
     }
 
-    /// The versions of LXC, podman and docker, of those that are used.
+    /// The versions of those of LXC, podman and docker that are used.
     pub fn versions(&self) -> Vec<String> {
         let mut versions: Vec<String> = self.workshops.iter().filter_map(Workshop::version).collect();
         versions.dedup();
@@ -212,7 +212,7 @@ impl Places {
             Ok((id, joined)) => {
                 Ok(Instance { process, pid, container: Some(id), of_engine, control: control.or(joined) })
             }
-            // That its container was removed is the consequence, not the cause.
+            // The removed container is the consequence, not the cause.
             Err(error) => {
                 let gone = process.wait(GONE_WAIT);
                 engine.remove(&name);
@@ -318,7 +318,7 @@ impl Instance {
         ended
     }
 
-    /// The server's process id, as this machine counts; not that of what keeps its container.
+    /// The server's process id in this machine's numbering, not its supervisor's.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -333,7 +333,7 @@ impl Instance {
         std::iter::once(self.pid).chain(self.children()).collect()
     }
 
-    /// What its container is called, or the id that the engine gave it.
+    /// The name of its container, or the id given by the engine.
     pub fn container(&self) -> Option<&str> {
         self.container.as_deref()
     }

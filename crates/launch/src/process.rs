@@ -51,7 +51,7 @@ pub struct Ended {
 }
 
 impl Process {
-    /// Starts what `spec` says.
+    /// Starts `spec`.
     ///
     /// Errors: the program is missing or cannot run, or not all processors are available.
     pub fn spawn(spec: Spec) -> Result<Process, Error> {

@@ -2,7 +2,7 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where servers may lie although a user's `PATH` leaves these folders out.
+/// Folders that may hold servers even if a user's `PATH` lacks them.
 pub(crate) const BESIDE_PATH: [&str; 4] = ["/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin"];
 
 /// The first executable file called `name` in `PATH` or in the system's folders for programs.

@@ -76,7 +76,7 @@ impl Process {
             let ended = self.poll_end(Duration::ZERO)?;
             let answers = TcpStream::connect_timeout(&address, CONNECT_WAIT).is_ok();
             if let Some(status) = ended {
-                // It has ended, so what answers there is another process.
+                // It has ended, so another process answers there.
                 let died = self.died("before it was ready", status);
                 return Err(if answers { self.port_taken(address) } else { died });
             }
@@ -125,7 +125,7 @@ impl Process {
         Error::PortTaken { name: self.spec().name.clone(), address, stderr: self.stderr_tail() }
     }
 
-    /// The error that it did not do `what` in time: `listen on 127.0.0.1:80`.
+    /// The error that it did not reach the state `what` in time: `listen on 127.0.0.1:80`.
     pub fn not_ready(&self, what: String, within: Duration) -> Error {
         Error::NotReady { name: self.spec().name.clone(), what, within, stderr: self.stderr_tail() }
     }

@@ -45,7 +45,7 @@ pub(crate) fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let asked = Spec::new("ldd", "ldd").arg(program.display().to_string());
     match run(asked, "libc-bin") {
         Ok(said) => Ok(of_ldd(&said)),
-        // It ends with a failure for what needs no libraries, and says so.
+        // For a program without libraries, it fails with this message.
         Err(Error::Died { stderr, .. }) if stderr.iter().any(|line| line.contains("not a dynamic")) => {
             Ok(Vec::new())
         }
@@ -74,7 +74,7 @@ fn copy(file: &Path, root: &Path) -> io::Result<()> {
     fs::copy(file, to).map(drop)
 }
 
-/// Where the absolute path `file` lies under `root`.
+/// The path of the absolute path `file` under `root`.
 pub(crate) fn inside(root: &Path, file: &Path) -> PathBuf {
     root.join(file.strip_prefix("/").unwrap_or(file))
 }

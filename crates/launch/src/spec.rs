@@ -29,7 +29,7 @@ pub enum StopSignal {
 /// Standard input is empty unless [`Spec::input`] asks for one, standard output and error are read by the [`crate::Process`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// What error messages call it: `memcached`, `generator`.
+    /// Its name in error messages: `memcached`, `generator`.
     pub name: String,
     /// The program: a path, or a name to look up in `PATH`.
     pub program: PathBuf,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Error, Process, Spec};
 
-/// How the line starts by which Sphinx says that it accepts connections; its address follows.
+/// Prefix of the line that announces that Sphinx accepts connections; its address follows.
 pub const READY: &str = "sphinxd ready on ";
 
 /// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`), or another build: of that, or of

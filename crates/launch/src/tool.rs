@@ -14,7 +14,7 @@ pub(crate) fn run(spec: Spec, package: &str) -> Result<String, Error> {
     run_within(spec, package, TOOL_WAIT)
 }
 
-/// The same for what may take longer.
+/// The same with a time limit of its own.
 pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<String, Error> {
     // Every line of a tool's output counts.
     let mut process = start(Spec { lines: usize::MAX, ..spec }, package)?;
@@ -23,7 +23,7 @@ pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<
     Ok(lines.join("\n"))
 }
 
-/// Starts `spec`. Errors: as those of [`run`] at the start.
+/// Starts `spec`. Errors: as in [`run`] at the start.
 pub(crate) fn start(spec: Spec, package: &str) -> Result<Process, Error> {
     let missing =
         spec.program.to_str().is_some_and(|name| !name.contains('/') && find_program(name).is_none());

@@ -7,7 +7,7 @@ use super::yaml::{Yaml, map};
 use super::{Deployment, Layout, Rendered, VERSION};
 use crate::{Error, Need};
 
-/// The lowest version of Kubernetes: those before are maintained by none.
+/// The lowest version of Kubernetes: older ones are no longer maintained.
 const KUBERNETES: &str = ">=1.31.0-0";
 /// Prefix of Kubernetes' standard application labels.
 const LABEL: &str = "app.kubernetes.io";
@@ -194,7 +194,7 @@ impl Deployment {
         format!("apiVersion: v1\nkind: PersistentVolumeClaim\n{}", all.document())
     }
 
-    /// The one Service that is for those outside.
+    /// The one Service for clients outside the cluster.
     fn entrance_documents(&self, all: &[Whole<'_>]) -> String {
         let fronts =
             all.iter().flat_map(|whole| whole.pod.instances.iter().map(move |one| (&whole.pod.name, one)));

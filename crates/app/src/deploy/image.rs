@@ -1,4 +1,4 @@
-//! What `app.toml` says of images, and which image a service runs from.
+//! The images in `app.toml`, and the selection of an image for a service.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use crate::{App, Plan};
 pub struct Image {
     /// Its name.
     pub name: String,
-    /// The languages whose services run from it, where their programs are built.
+    /// The languages whose services use it, if their programs are built.
     #[serde(default)]
     pub languages: Vec<String>,
     /// The programs that run from it.

@@ -30,7 +30,7 @@ pub struct ImageFolder {
 pub type Tell<'a> = &'a mut dyn FnMut(&str) -> bool;
 
 impl Deployment {
-    /// The names of its images, those that others are built on first.
+    /// The names of its images, base images first.
     pub fn images(&self) -> Vec<String> {
         let data = self.with_data.then(|| "data".to_owned());
         let of_services = self.plan.by_image().into_iter().map(|(name, _)| name);
@@ -122,7 +122,7 @@ impl Deployment {
         Ok(())
     }
 
-    /// The image of what prepares pods.
+    /// The image that prepares pods.
     fn preparing_image(&self, out: &Path) -> Result<ImageFolder, Error> {
         let folder = out.join("prepare");
         let root = ImageRoot::make(&folder.join("root"))?;
@@ -188,7 +188,7 @@ impl Deployment {
         self.ended(folder, "data", &text)
     }
 
-    /// Copies the data set without what only stores are made of.
+    /// Copies the data set without files that are only used to make stores.
     fn data_set(&self, from: &Path, to: &Path) -> std::io::Result<()> {
         let seeded = self.plan.app().stores.iter().filter_map(|store| store.seed.as_ref());
         let patterns = seeded.flat_map(|seeded| &seeded.steps).filter_map(|step| step.data.as_ref());

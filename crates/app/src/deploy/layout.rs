@@ -24,7 +24,7 @@ pub enum Layout {
 pub(crate) struct Pod<'a> {
     /// Its name, under which others reach it.
     pub(crate) name: String,
-    /// What runs in it, in the order in which it starts.
+    /// Its instances, in the order of their start.
     pub(crate) instances: Vec<Instance<'a>>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Instance<'a> {
     pub(crate) number: usize,
     /// `plot`, or `web-1` if there are several.
     pub(crate) name: String,
-    /// Its part of what all instances have.
+    /// Its share of the service's resources.
     pub(crate) placement: Placement,
     /// The ports of its addresses in the order of the description; 0 of a socket of the file system.
     pub(crate) ports: Vec<u16>,
@@ -55,7 +55,7 @@ pub(crate) fn has_socket(service: &Service) -> bool {
 }
 
 impl Deployment {
-    /// All pods, each behind those that it calls.
+    /// All pods, callers after the pods that they call.
     pub(crate) fn pods(&self) -> Vec<Pod<'_>> {
         let app = self.plan.app();
         let mut order = app.start_order().expect("a description is checked");

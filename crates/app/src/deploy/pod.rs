@@ -15,7 +15,7 @@ use crate::description::Need;
 const BESIDE_MEMORY: u64 = 64 << 20;
 /// What preparing a pod takes: a shell, and pages of the files that it copies, which the kernel gives back. Units: bytes.
 const PREPARE_MEMORY: u64 = 128 << 20;
-/// Interval of readiness and liveness probes. Units: s.
+/// Interval and time-out of readiness probes. Units: s.
 const ASKED_EVERY: u64 = 5;
 /// Failed connections in a row until an instance receives no more requests: one minute, so that one overloaded for a
 /// shorter time stays. An instance that has ended is removed at once.
@@ -23,11 +23,11 @@ const ASKED_UNTIL_LOST: u64 = 12;
 /// Added to the time that a service has to end.
 const END_WITHIN: u64 = 5;
 
-/// What differs between podman and a chart.
+/// Differences between podman and a chart.
 pub(crate) struct Dialect<'a> {
-    /// An image as it is written: with its registry and tag.
+    /// An image's full name: with its registry and tag.
     pub(crate) image: &'a dyn Fn(&str) -> String,
-    /// Where the secret comes from.
+    /// Source of the secret.
     pub(crate) secret: Yaml,
     /// When a container that ended is started again.
     pub(crate) restart: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Dialect<'a> {
     pub(crate) files: Option<Yaml>,
 }
 
-/// A pod with what its services are started with.
+/// A pod with the start parameters of its services.
 pub(crate) struct Whole<'a> {
     pub(crate) pod: Pod<'a>,
     pub(crate) starts: Vec<Start>,
@@ -92,7 +92,7 @@ impl Deployment {
         }
     }
 
-    /// What runs before the services.
+    /// The container that prepares a pod before its services start.
     fn preparing(&self, pod: &Pod<'_>, prepare: &Prepare, dialect: &Dialect<'_>) -> Yaml {
         let mut mounts =
             vec![map! { "name" => volume(pod, "config"), "mountPath" => CONFIG, "readOnly" => true }];

@@ -34,7 +34,7 @@ impl Deployment {
         let dialect = Dialect {
             image: &|name| self.image(name),
             secret: map! { "configMapKeyRef" => map! { "name" => secret_name(name), "key" => "secret" } },
-            // What prepares the pod ends, and podman would start it again.
+            // The preparing container ends, and podman would restart it.
             restart: "OnFailure",
             host_port: (port != 0).then_some(port),
             kept: &|_| None,

@@ -12,7 +12,7 @@ use crate::description::{Need, Service};
 /// The programs that the script runs.
 pub(crate) const TOOLS: [&str; 10] =
     ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep", "timeout"];
-/// Where a pod's files of the configuration lie while it is prepared.
+/// Folder of a pod's configuration files during preparation.
 pub(crate) const CONFIG: &str = "/config";
 /// The script's file name in the container.
 pub(crate) const SCRIPT: &str = "prepare.sh";
@@ -69,7 +69,7 @@ await() {
 
 "#;
 
-/// What prepares a pod.
+/// The preparation of a pod.
 pub(crate) struct Prepare {
     /// The files of its configuration by their keys, the script among them.
     pub(crate) files: BTreeMap<String, String>,
@@ -83,7 +83,7 @@ fn key(instance: &Instance<'_>, path: &str) -> String {
 }
 
 impl Deployment {
-    /// What prepares `pod`, whose instances are started with `starts`.
+    /// The preparation of `pod`, whose instances are started with `starts`.
     pub(crate) fn prepare(
         &self,
         pods: &[Pod<'_>],

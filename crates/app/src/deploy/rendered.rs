@@ -1,4 +1,4 @@
-//! Configurations and arguments of an instance as they are in its container.
+//! Rendered configurations and arguments of an instance in its container.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::description::{Argument, Command, Need, Protocol};
 use crate::program::Found;
 use crate::{Error, limits, template};
 
-/// Where requests come from that are this machine's own.
+/// Client addresses of this machine itself.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
-/// Where pods and nodes of a cluster have their addresses. Source: RFC 1918 and RFC 6598, of which the defaults of all common networks
-/// of pods are.
+/// Addresses of pods and nodes in a cluster. Source: RFC 1918 and RFC 6598, which contain the defaults of all common
+/// pod networks.
 const CLUSTER: [&str; 4] = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
 /// Start parameters of an instance.

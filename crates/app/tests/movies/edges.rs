@@ -30,7 +30,7 @@ pub(crate) fn traced(site: &Site, number: u8, request: Request) -> Value {
     answer.json()
 }
 
-/// The requests of which the span of what answers HTTP and of all that it called have been written.
+/// The requests whose root span and all of its called spans have been written.
 pub(crate) fn requests_in(folder: &Path) -> Vec<Traced> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     // A process that has served nothing traced yet may not have begun its file.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::movies::http::{Answer, Request};
 use crate::movies::site::{FILMS, Site, until};
 
-/// Visitors at once: twice as many as PHP's processes, so that some wait.
+/// Concurrent visitors: twice the number of PHP's processes, so that some wait.
 const VISITORS: usize = 32;
 /// Users who rent and write; fewer than visitors, so that they meet at the same account.
 const RENTERS: u64 = 25;
@@ -43,7 +43,7 @@ struct Rented {
     expires_s: u64,
 }
 
-/// What visitors have done so far.
+/// Visitors and the log of their operations.
 pub(crate) struct Visitors {
     operations: u64,
     titles: BTreeMap<u64, String>,
@@ -84,7 +84,7 @@ fn operation(n: u64) -> (u64, Operation) {
 }
 
 impl Visitors {
-    /// Visitors who will do this many operations.
+    /// Visitors who will do this number of operations.
     pub(crate) fn new(site: &Site, operations: u64) -> Visitors {
         let films = site.table("movies", "movies", |key| key);
         let film = |doc: &Value, name: &str| doc[name].as_u64().unwrap();

@@ -149,7 +149,7 @@ struct Visitor {
     stream: String,
     /// Rentals so far, each of a key of its own.
     rented: Cell<u64>,
-    /// The next film whose page was never asked for.
+    /// The next film whose page was never requested.
     film: Cell<u64>,
 }
 
@@ -242,7 +242,7 @@ fn timed(site: &Site, request: &Request) -> (String, Duration) {
     (found, begun.elapsed())
 }
 
-/// What `work` returns while the service runs in short pieces.
+/// The result of `work` while the service runs in short pieces.
 fn slowed<T>(site: &Site, service: &str, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     let pids = site.pids(service, 0);

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Two applications at once would be slow, and test each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The site, all of which ends with this.
+/// The running site. Dropping it ends all of it.
 pub(crate) struct Site {
     pub(crate) running: Running,
     pub(crate) address: String,
@@ -41,7 +41,7 @@ pub(crate) fn planned(settings: &[&str]) -> Option<Plan> {
 /// The same of the application `name`, which is the same site.
 fn planned_of(name: &str, settings: &[&str]) -> Option<Plan> {
     let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
-    // Where `cargo xtask ci` makes them.
+    // The folder in which `cargo xtask ci` builds them.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");
     if made.is_dir() {
         plan.built = vec![made.canonicalize().unwrap()];

@@ -26,7 +26,7 @@ fn one_program_is_the_same_site() {
     let own = || requests_in(site.spans()).into_iter().find(|request: &Traced| request.trace.0[0] == 9);
     until("the span of a request that was traced is there", || own().is_some());
     let request = own().unwrap();
-    // Its own work, and that of caches and databases.
+    // Its own work plus its caches' and databases'.
     assert_eq!((request.root.span.service, request.root.span.method), (3, 0));
     assert!(
         request.root.calls.iter().all(|call| (32..=37).contains(&call.span.peer) && call.served.is_none())

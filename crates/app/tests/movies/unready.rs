@@ -38,7 +38,7 @@ fn started_with(script: &str) -> Option<String> {
     };
     assert!(pids.len() >= 2, "its database and cache ran: {pids:?}");
     until("no process is left", || !pids.iter().any(|pid| runs(*pid)));
-    // This crate's own folder, where a service runs that has none, may lie among the temporary ones, too.
+    // This crate's own folder, used by services without one, may also be below the temporary folder.
     let here = std::env::current_dir().unwrap();
     folders.retain(|folder| folder.starts_with(std::env::temp_dir()) && *folder != here);
     let left: Vec<&PathBuf> = folders.iter().filter(|folder| folder.exists()).collect();

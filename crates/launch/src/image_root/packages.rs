@@ -26,7 +26,7 @@ const SET_UP: [&str; 9] = [
     "systemd",
     "ucf",
 ];
-/// Folders of what nothing reads that runs.
+/// Folders of files that no running program reads.
 const NOT_READ: [&str; 11] = [
     "/etc/cron.daily",
     "/etc/init.d",
@@ -40,7 +40,7 @@ const NOT_READ: [&str; 11] = [
     "/usr/share/locale",
     "/usr/share/man",
 ];
-/// Where Debian keeps which of several programs a name leads to.
+/// Debian's folder of alternatives: the program selected for each shared name.
 const ALTERNATIVES: &str = "/var/lib/dpkg/alternatives";
 const CHOSEN: &str = "/etc/alternatives";
 /// Where Debian has the extensions of PHP, a folder for each of its interfaces.
@@ -90,7 +90,7 @@ impl ImageRoot {
 
     /// Copies one file unchanged; the target of a link is a packaged file too.
     fn of_package(&self, path: &Path) -> io::Result<()> {
-        // What dpkg lists may have been removed by its administrator.
+        // A file listed by dpkg may have been removed by the administrator.
         let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
         let to = inside(&self.folder, path);
         if found.is_dir() {
@@ -146,7 +146,7 @@ fn is_read(path: &str) -> bool {
 
 /// The installed packages.
 struct Installed {
-    /// Of each package the groups of which it needs one package.
+    /// For each package its dependencies; each is a group of packages, one of which is needed.
     needs: BTreeMap<String, Vec<Vec<String>>>,
     /// The packages that stand for a name.
     provided: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! A real memcached, where this machine has one.
+//! A real memcached, if installed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

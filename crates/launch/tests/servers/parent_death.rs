@@ -37,7 +37,7 @@ fn dies_with_its_parent(user: &str) {
         let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: within.subsec_nanos().into() };
         poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&within)).map_err(io::Error::from).unwrap() == 1
     };
-    // The thread that asked for it has ended by now.
+    // The thread that started it has ended by now.
     assert!(!ended(Duration::from_millis(20)), "the child did not outlive the thread that started it");
     // Only the parent itself, not its group, in which the child is not anyway.
     kill_process(Pid::from_raw(parent.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();

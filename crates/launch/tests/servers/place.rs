@@ -232,7 +232,7 @@ fn role_of_several_forms() {
     assert_eq!((names.len(), places.versions().len()), (2, 2));
     let mut running: Vec<(Instance, SocketAddr)> =
         (1..forms.len()).map(|place| start(&memcached, &places, place)).collect();
-    // A bare one is reached at the bridge, also by those behind it.
+    // A bare server is reached at the bridge, also by servers behind it.
     assert!(places.is_bare(0) && !places.is_bare(1));
     let options = Options { threads: 1, memory: Bytes(16 << 20), connections: 64, cpus: None, extra: vec![] };
     let port = launch::free_port_at(places.listen(0)).unwrap();

@@ -13,7 +13,7 @@ use crate::traces;
 
 /// Tells a test that it is run as a tenant, and in which form.
 const ROLE: &str = "TAILLIGHT_TEST_TENANT";
-/// Where engines keep what belongs to no single container; each becomes an empty folder.
+/// Folders of engines that belong to no single container; each is replaced by an empty folder.
 const SHARED: [&str; 6] =
     ["/run", "/dev/shm", "/var/lib/containers", "/var/lib/lxc", "/var/log/lxc", "/var/cache/lxc"];
 /// What engines make once for all containers, and keep: LXC's locks, and runc's root, which stays empty.
