@@ -54,7 +54,7 @@ impl<'a> Choice<'a> {
 
 /// Compares the target `b` with `a`; every ratio is b/a.
 ///
-/// Trials count as paired where both sides are targets of one and the same run.
+/// Trials are paired if both sides are targets of the same run.
 pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let paired = a.experiment == b.experiment;
     let pairing = if paired { Pairing::of(a.experiment) } else { Pairing::Apart };
@@ -126,7 +126,7 @@ enum Pairing {
 }
 
 impl Pairing {
-    /// The pairing of the targets of one run.
+    /// Pairing of one run's targets.
     fn of(experiment: &Experiment) -> Pairing {
         if experiment.until_settled { Pairing::UntilSettled } else { Pairing::Once }
     }
@@ -160,7 +160,7 @@ fn unit(pairs: &[Pair<'_>]) -> &'static str {
     if pairs.iter().any(Pair::is_of_sessions) { "sessions/s" } else { "rps" }
 }
 
-/// What sessions felt at every load: a figure of times and one of shares; those that neither side measured are left out.
+/// Session figures at every load, one of times and one of shares; figures that neither side measured are left out.
 fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |figure: SessionFigure| {

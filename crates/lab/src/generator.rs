@@ -57,13 +57,13 @@ pub struct Generator {
     spec: Spec,
     /// Whether it prints its progress.
     live: bool,
-    /// Where its specification lies for each trial.
+    /// Folder for each trial's specification.
     folder: Arc<OwnFolder>,
     /// Time that a trial may take in addition to its specified times.
     pub(crate) allowance: Duration,
 }
 
-/// What differs from trial to trial.
+/// Parameters that differ from trial to trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Requests per second; `None` for the load of the specification: a closed loop or a trace.
@@ -331,7 +331,7 @@ pub fn connections(spec: &Spec) -> usize {
     }
 }
 
-/// How long those who are there at the beginning of a load may take to log in.
+/// Time that the initial users of a load may take to log in.
 fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &spec::Generator) -> Duration {
     let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
     let users = match rate_rps {

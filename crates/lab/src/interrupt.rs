@@ -37,7 +37,7 @@ impl Interrupt {
         Ok(SIGNALLED.get_or_init(|| interrupt).clone())
     }
 
-    /// The one that [`Interrupt::on_signals`] has made in this process; before that, one that is never raised.
+    /// The request made by [`Interrupt::on_signals`] in this process; before that, one that is never raised.
     pub(crate) fn signalled() -> Interrupt {
         SIGNALLED.get().cloned().unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl Interrupt {
         self.raised.store(1, Ordering::SeqCst);
     }
 
-    /// What asked to stop; `None` while nothing did.
+    /// The cause of the stop request; `None` if not raised.
     pub fn cause(&self) -> Option<&'static str> {
         let raised = self.raised.load(Ordering::SeqCst);
         raised.checked_sub(1).and_then(|i| SIGNALS.get(i)).map(|(_, name)| *name)

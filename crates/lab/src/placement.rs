@@ -39,7 +39,7 @@ impl Placement {
             || {
                 let mut left = without(cores, &server);
                 left.reverse();
-                // Where cores are shared, the fewer the better.
+                // On shared cores, as few as possible.
                 let most =
                     if left.iter().flatten().any(|cpu| server.contains(cpu)) { 1 } else { GENERATOR_CORES };
                 let threads = threads.max(server.len());

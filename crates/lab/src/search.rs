@@ -20,9 +20,9 @@ pub use bisection::{Bisection, Tolerance};
 pub use maximum::{ENOUGH_SESSIONS, MaxSearch, Offers};
 pub use peak::PeakSearch;
 
-/// Trials of a rate that say nothing before the search looks lower.
+/// Inconclusive trials at a rate before the search tries lower rates.
 ///
-/// Source: where every third trial says nothing, four in a row come at one rate of a hundred.
+/// Source: if every third trial is inconclusive, four in a row occur at one rate in a hundred.
 const REPEATS: u32 = 3;
 
 /// Verdict of one trial on one rate.
@@ -51,7 +51,7 @@ pub struct Outcome {
 pub struct Bracket {
     /// The highest rate that held; `None` if none did.
     pub low: Option<f64>,
-    /// The lowest that did not; `None` where all did.
+    /// The lowest rate that failed; `None` if none did.
     pub high: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ pub trait Search {
     /// The rate to try next; `None` once the answer is known.
     fn next(&mut self) -> Option<f64>;
 
-    /// Tells how the trial at the rate that [`Search::next`] asked for ended.
+    /// Enters the outcome of the trial at the rate that [`Search::next`] returned.
     fn enter(&mut self, outcome: Outcome);
 
     /// About how many trials are still to come.

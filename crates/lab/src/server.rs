@@ -76,7 +76,7 @@ impl Server {
         Server::start_with(name, options, None)
     }
 
-    /// As [`Server::start`], with those services that agents are to run on other `machines`.
+    /// Like [`Server::start`], with the services that agents run on other `machines`.
     pub fn start_with(
         name: &TargetName,
         options: &ServerOptions,
@@ -124,7 +124,7 @@ impl Server {
         Ok(Server { name, record, keeper: Keeper::External(Foreign::at(addresses)), is_used: false })
     }
 
-    /// Calls it otherwise, where another target has the same name.
+    /// Renames it, if another target has the same name.
     pub fn rename(&mut self, name: String) {
         self.record.name = name;
     }
@@ -176,19 +176,20 @@ impl Server {
         if let Keeper::External(foreign) = &self.keeper { foreign.note() } else { None }
     }
 
-    /// Why the processes of one that already ran on this machine are not known, what that disables, and how to get it.
+    /// The reason why the processes of an external server on this machine are unknown, the figures that are missing,
+    /// and the remedy.
     pub fn missing_note(&self) -> Option<String> {
         if let Keeper::External(foreign) = &self.keeper { foreign.missing() } else { None }
     }
 
-    /// Looks for the processes of one that already ran, before a load.
+    /// Looks for the processes of an external server, before a load.
     pub(crate) fn look(&mut self) {
         if let Keeper::External(foreign) = &mut self.keeper {
             foreign.look();
         }
     }
 
-    /// That one that already ran was restarted or ended since [`Server::look`].
+    /// Whether an external server was restarted or ended since [`Server::look`], in words.
     pub(crate) fn change(&mut self) -> Option<String> {
         if let Keeper::External(foreign) = &mut self.keeper { foreign.change() } else { None }
     }
@@ -213,7 +214,7 @@ impl Server {
         serde_json::to_string(&self.usage().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// What its services have used so far; `None` where its processes are not known.
+    /// Resource usage of its services so far; `None` if its processes are unknown.
     pub(crate) fn usage(&self) -> Option<Usage> {
         match &self.keeper {
             Keeper::Managed(own) => Some(own.usage()),
@@ -221,7 +222,7 @@ impl Server {
         }
     }
 
-    /// What its services have used of processors so far; `None` where its processes are not known.
+    /// Processor time of its services so far; `None` if its processes are unknown.
     fn processors_used(&self) -> Option<Usage> {
         match &self.keeper {
             Keeper::Managed(own) => Some(own.processors_used()),
@@ -282,7 +283,7 @@ impl Server {
         }
     }
 
-    /// Records what differs after a restart.
+    /// Records changes after a restart.
     fn started_again(&mut self) {
         let Keeper::Managed(own) = &self.keeper else { return };
         self.record.address = own.address();

@@ -13,9 +13,9 @@ use units::ParseError;
 
 use crate::Error;
 
-/// Reads a specification whose target is one that is known here.
+/// Reads a specification whose target is known here.
 ///
-/// Errors: as those of [`Spec::read`].
+/// Errors: as in [`Spec::read`].
 pub fn read_spec(whole: Value) -> Result<Spec, SpecError> {
     Spec::read(whole, &workloads)
 }
@@ -45,9 +45,9 @@ pub fn application(name: &TargetName) -> Result<Option<Arc<App>>, ParseError> {
 pub(crate) static SHIPPED: LazyLock<Vec<Arc<App>>> =
     LazyLock::new(|| app::names().filter_map(|name| app::of_name(name).ok()).map(Arc::new).collect());
 
-/// The workloads that a target answers, such as `web`, the usual one first; none where only the user knows.
+/// The workloads that a target answers, such as `web`, the usual one first; empty if only the user knows.
 ///
-/// Errors: as those of [`application`].
+/// Errors: as in [`application`].
 pub fn workloads(name: &TargetName) -> Result<Vec<&'static str>, ParseError> {
     let app = application(name)?;
     Ok(app.iter().flat_map(|app| &app.entrances).map(|entrance| entrance.workload.name()).collect())
@@ -64,9 +64,9 @@ pub fn needs_files(name: &TargetName) -> bool {
         .is_ok_and(|app| app.is_some_and(|app| app.needs(Need::Files) || app.needs(Need::Videos)))
 }
 
-/// Where the servers of an external target are.
+/// The addresses of an external target's servers.
 ///
-/// Errors: as those of [`address`].
+/// Errors: as in [`address`].
 pub fn addresses(text: &str) -> Result<Vec<Address>, ParseError> {
     TargetName::each(text).into_iter().map(address).collect()
 }

@@ -151,7 +151,7 @@ mod tests {
         // Waiting requests would be answered in the drain, and are not throughput.
         check(101, false, Vote::Unknown);
         check(0, true, Vote::Unknown);
-        // Nor was a target met by what waited.
+        // Waiting requests do not meet a target either.
         let mut waits = sample::trial("sphinx", 10_000.0);
         (waits.verdict, waits.all.response_time.p99_us) = (both.clone(), Some(10.0));
         assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Pass);

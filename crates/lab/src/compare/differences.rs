@@ -26,7 +26,7 @@ const OF_THE_TRIAL: [&str; 10] = [
 ];
 /// Of how the server is set up: which it is, and where, which are compared by themselves.
 const OF_THE_PLACE: [&str; 5] = ["server", "agent", "listen", "device", "cpus"];
-/// More differences of one kind are counted rather than listed.
+/// Beyond this number, differences of one kind are counted instead of listed.
 const LISTED: usize = 12;
 
 /// The differences in words, the most telling first.
@@ -82,7 +82,7 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
     found
 }
 
-/// The difference of one thing in words, if there is one.
+/// A difference in words; `None` if both sides are equal.
 fn difference(what: &str, left: String, right: String, labels: [&str; 2]) -> Option<String> {
     (left != right).then(|| format!("{what}: {} {left}, {} {right}", labels[0], labels[1]))
 }
@@ -161,7 +161,7 @@ fn numbers(cpus: &[usize]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// A command without what changes from start to start: where the program lies, and its port.
+/// A command without the parts that change from start to start: the program's path and its port.
 fn command(command: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for (i, word) in command.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The figures and claims that two results of one study have in common.
+//! The figures and claims present in both results of one study.
 
 use results::study::{Figure, Series, X};
 use results::{
@@ -8,14 +8,14 @@ use results::{
 
 use super::ratio;
 
-/// Compares `b` with `a`, results of one study that lie in `folders`, figure by figure and claim by claim.
+/// Compares `b` with `a`, results of one study in `folders`, figure by figure and claim by claim.
 pub fn studies(a: &Study, b: &Study, folders: [&str; 2]) -> Comparison {
     let found = |figure: &Figure| b.figures.iter().find(|other| other.id == figure.id);
     let figures = a.figures.iter().filter_map(|figure| Some(compared([a, b], [figure, found(figure)?])));
     Comparison { figures: figures.collect(), claims: claims(a, b), ..sides([a, b], folders) }
 }
 
-/// Two results of one study, without their figures.
+/// The two results of one study, without their figures.
 pub(super) fn sides(studies: [&Study; 2], folders: [&str; 2]) -> Comparison {
     let [a, b] = studies;
     let labels = studies.map(|study| study.host["name"].as_str().unwrap_or("unnamed"));

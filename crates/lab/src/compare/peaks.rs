@@ -1,4 +1,4 @@
-//! The two peaks and what their intervals allow to say of the ratio.
+//! The two peaks, and the ratio that their intervals allow.
 
 use results::study::{Axis, FigureKind, Point, X};
 use results::{ComparedFigure, ComparedSeries, Ratio};
@@ -29,7 +29,7 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
     }))
 }
 
-/// In what its loads are counted.
+/// Unit of its loads.
 fn unit(side: &Choice<'_>) -> &'static str {
     let of_sessions = side.experiment.trials.iter().any(|trial| trial.sessions.is_some());
     if of_sessions { "sessions/s" } else { "rps" }

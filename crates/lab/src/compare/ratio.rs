@@ -1,4 +1,4 @@
-//! One ratio with what its repeats allow to say.
+//! One ratio, with the interval that its repeats allow.
 
 use results::study::{Point, X};
 use results::{ComparedPoint, Ratio};

@@ -79,7 +79,7 @@ fn what_sessions_felt_is_compared_in_figures_of_its_own() {
     assert_eq!(points("sessions", "start-up delay p95"), vec![(Some(1e6), 0.5); 3]);
     assert_eq!(points("session-shares", "misses"), vec![(Some(2.0), 0.5); 3]);
     assert!(comparison.figure("session-shares").unwrap().series.len() == 1);
-    // In all blocks but one the server misses nothing: that is what its median says.
+    // In all blocks but one the server misses nothing, so the median is 0.
     for trial in experiment.trials.iter_mut().filter(|trial| trial.target == "sphinx" && trial.block > 0) {
         trial.counters.insert("misses".into(), 0.0);
     }

@@ -24,7 +24,7 @@ use crate::{
     data_settings, is_traced, people_of,
 };
 
-/// What all benches of a study have in common.
+/// Settings shared by all benches of a study.
 pub struct Setup {
     /// This program, which is started as server and as generator.
     pub exe: PathBuf,
@@ -40,7 +40,7 @@ pub struct Setup {
     pub now: fn() -> String,
     /// Facts about this machine, for the record.
     pub host: Value,
-    /// Where servers are started, if not here.
+    /// The machine on which servers are started, if not this one.
     pub remote_host: Option<Box<dyn RemoteHost>>,
     /// The machines of single services, whose agents are spoken to so; services get these processors there.
     pub machines: fn(&Agents, &Cpus) -> Option<Box<dyn Machines>>,
@@ -53,7 +53,7 @@ pub struct Setup {
 /// A generator with its servers, which are measured in turn.
 pub struct Bench {
     trials: Trials,
-    /// Where server and generator ran, and behind what network.
+    /// Placement of server and generator, and the network between them.
     notes: Vec<String>,
     folder: String,
     search: Span,
@@ -315,7 +315,7 @@ impl Bench {
         Seeds(self.trials.experiment().seed)
     }
 
-    /// That its blocks up to this one are whole.
+    /// Records that its blocks up to this one are complete.
     pub(super) fn end_block(&mut self, block: u32) -> Result<(), Error> {
         self.trials.experiment_mut().blocks = block + 1;
         self.trials.save()
@@ -331,7 +331,7 @@ impl Bench {
         self.trials.note(note);
     }
 
-    /// Where the last trial is kept, relative to the study's folder.
+    /// Path of the last trial, relative to the study's folder.
     pub(super) fn last_trial(&self) -> Option<String> {
         let last = self.trials.experiment().trials.last()?;
         Some(format!("experiments/{}#{}", self.folder, last.id))

@@ -15,7 +15,7 @@ use spec::{Agents, Spec, Target, Workload};
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server, forget_files};
 
-/// The knobs of a bench, and what applies them.
+/// The knobs of a bench, and the way to apply them.
 #[derive(Clone)]
 pub struct KnobGuard {
     knobs: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) fn changes_this_machine(spec: &Spec, agents: &Agents, elsewhere: bool
     !names(spec).is_empty() && !elsewhere || !spec.client_knobs.is_empty() && agents.agents.is_empty()
 }
 
-/// What knobs of this machine act on.
+/// Engine and subject of this machine's knobs.
 #[derive(Clone)]
 struct Here {
     engine: Option<Engine>,

@@ -12,7 +12,7 @@ pub(super) use advice::{advised, of_maximum};
 
 /// Before the name of what may saturate: the share of it that is used.
 pub(crate) const ADVICE_USED: &str = "advice_used.";
-/// A service of which fewer samples were taken has no split: of 50, a share of one half is known to ± 14 %, with 95 %.
+/// A service with fewer samples has no split: with 50, a share of one half is known to ± 14 %, with 95 %.
 const FEWEST_SAMPLES: u64 = 50;
 
 /// Figures of a trial, named with their units; unmeasured figures are absent.
@@ -108,7 +108,7 @@ fn by_service(trial: &Trial) -> Vec<(String, f64)> {
     times.into_iter().map(|(name, cpu_s)| (format!("cpu_share_{name}"), cpu_s / all)).collect()
 }
 
-/// The bytes that came, and those that a disk gave for them, where the server is on this machine.
+/// The bytes received, and the bytes read from disk for them, if the server is on this machine.
 fn moved(trial: &Trial) -> Vec<(String, f64)> {
     let received = trial.traffic.map(|traffic| traffic.received_bytes_per_s);
     let io = trial.probes.as_ref().and_then(|probes| probes.io.as_ref());
@@ -124,7 +124,7 @@ fn moved(trial: &Trial) -> Vec<(String, f64)> {
     figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// What probes saw of it.
+/// Figures from the probes.
 fn observed(probes: &Probes) -> Vec<(String, f64)> {
     let mut seen = Vec::new();
     if let Some(stages) = &probes.stages {
@@ -133,7 +133,7 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
             seen.extend(stage.time.p99_us.map(|us| (format!("stage_p99_us_{}", stage.name), us)));
         }
         seen.extend(stages.total.mean_us.map(|us| ("stage_us_total".into(), us)));
-        // What waits for the thread: the paper's Epoll and Libevent.
+        // Stages that wait for the thread: the paper's Epoll and Libevent.
         let queueing = stages.mean_us("epoll").zip(stages.mean_us("event_library"));
         seen.extend(queueing.map(|(epoll, library)| ("stage_us_queueing".into(), epoll + library)));
         seen.extend(stages.correlated_share.map(|share| ("stages_correlated_share".into(), share)));

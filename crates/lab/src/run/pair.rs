@@ -20,7 +20,7 @@ fn percent(share: f64) -> String {
     format!("{} %", (1e4 * share).round() / 1e2)
 }
 
-/// Where a pair stands on the axis.
+/// Place of a pair on the axis.
 pub(super) fn x(pair: &Pair) -> X {
     place(share(&pair.first), share(&pair.second))
 }
@@ -85,7 +85,7 @@ fn share(point: &Point) -> f64 {
     }
 }
 
-/// The figures of one of the two, and whether it met its target.
+/// Enters the figures of one of the two, and whether it met its target.
 fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     let figures = metrics::of_trial(trial);
     cell.metrics.extend(figures.into_iter().map(|(metric, value)| (format!("{name}_{metric}"), value)));

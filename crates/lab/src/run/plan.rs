@@ -47,7 +47,7 @@ pub(crate) struct Pair {
 pub(crate) struct BenchPlan {
     /// The name of its result.
     pub(crate) name: String,
-    /// What its points have in common.
+    /// The specification shared by its points.
     pub(crate) experiment: Spec,
     /// Its servers.
     pub(crate) targets: usize,

@@ -13,7 +13,7 @@ pub trait Progress {
     /// Something happened, or time passed.
     fn event(&mut self, event: &Event<'_>, about: &Where);
 
-    /// Whether it shows what generators do while they run.
+    /// Whether it shows the progress of running generators.
     fn shows_ticks(&self) -> bool {
         false
     }
@@ -77,7 +77,7 @@ pub struct Tracker<'a> {
 }
 
 impl<'a> Tracker<'a> {
-    /// Tells `progress` of what `agenda` has to come.
+    /// Reports the steps of `agenda` to `progress`.
     pub(super) fn new(agenda: Agenda, progress: &'a mut dyn Progress) -> Tracker<'a> {
         Tracker { agenda, progress, phase: String::new() }
     }

@@ -1,4 +1,4 @@
-//! What keeps the cells of a run.
+//! Storage for the cells of a run.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ pub struct Runner<'a> {
     record: &'a mut dyn Record,
     track: Tracker<'a>,
     started: Instant,
-    /// The first block that is to be run: those before were whole.
+    /// The first block to run; earlier blocks are complete.
     first: u32,
     /// The results of the reference points in this block.
     references: Vec<Vec<BTreeMap<String, f64>>>,
@@ -219,7 +219,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Measures one point; `None` where its bench is not there (any more).
+    /// Measures one point; `None` if its bench is unavailable.
     fn measure(&mut self, point: &Point, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
         let block = at.0;
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };

@@ -102,7 +102,7 @@ impl Plan {
         (0..benches).map(Step::Peak).collect()
     }
 
-    /// A step in words, for who watches.
+    /// A step in words, for progress reports.
     pub(crate) fn words(&self, step: Step, block: u32) -> String {
         let words = match step {
             Step::Peak(_) => return "peak throughput under QoS".into(),

@@ -204,7 +204,7 @@ impl Trials {
             Some(spec::Load::Rate(rate)) => rate.rps(),
             _ => trial.offered_rps,
         };
-        // Points of one bench may have one share of different maxima.
+        // Points of one bench may have the same share of different maxima.
         let same = |trial: &&Trial| {
             (trial.block, trial.purpose, trial.load_share)
                 == (request.block, request.purpose, request.load_share)

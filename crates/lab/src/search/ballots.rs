@@ -49,9 +49,9 @@ impl Ballot {
 /// The trials of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// All of them, those known beforehand too.
+    /// All of them, including those known beforehand.
     pub(super) all: u32,
-    /// Those that said nothing.
+    /// The inconclusive ones.
     pub(super) unknown: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Where to look next for a threshold.
+//! Chooses the next rate in the search for a threshold.
 
 use super::ballots::{Ballots, Tally};
 use super::{Bracket, Outcome, Search, Vote};
@@ -30,7 +30,7 @@ pub struct Bisection {
     /// Nothing above is tried.
     ceiling: f64,
     tolerance: Tolerance,
-    /// Rates worth trying before any other, if they lie inside the bracket.
+    /// Rates to try first, if they lie inside the bracket.
     hints: Vec<f64>,
     /// The next stride away from the end that moved last; 0: halve at once.
     stride: f64,
@@ -99,7 +99,7 @@ impl Bisection {
         self.ballots.contradictions()
     }
 
-    /// Trials behind the answer, those known beforehand too.
+    /// Trials behind the answer, including those known beforehand.
     pub(super) fn tally(&self) -> Tally {
         self.ballots.tally()
     }

@@ -23,7 +23,7 @@ const FIRST_GUESS: f64 = 0.96;
 /// Source: in an emulated guest, an offer of 500 krps reduced a server of some hundred rps to 6 rps. A server that is
 /// merely overloaded achieves a hundredth of this offer if it can serve 5 krps.
 const DROWNED: f64 = 100.0;
-/// The next offer over one that drowned them.
+/// The next offer after one that drowned them, as a factor.
 const LESS: f64 = 0.1;
 /// If a later block leads further than this factor from the interval before, the search starts over: such long strides
 /// cost more trials than an overload.
@@ -42,7 +42,7 @@ pub enum Offers {
     /// Far too many requests, to observe the throughput under overload.
     #[default]
     Requests,
-    /// A few sessions, and twice as many until they are too many: an overload of hundreds of times would be as many connections.
+    /// A few sessions, doubled until overload: an overload by a factor of hundreds would need as many connections.
     Sessions {
         /// How many a second. Units: sessions per second.
         first: f64,
@@ -50,7 +50,7 @@ pub enum Offers {
 }
 
 impl Offers {
-    /// Sessions for trials with this window, of which enough arrive in it.
+    /// Session offers for trials with this window: the first rate lets enough sessions arrive in it.
     pub fn sessions_in(window: Duration) -> Offers {
         Offers::Sessions { first: ENOUGH_SESSIONS / window.as_secs_f64().max(1e-3) }
     }
@@ -72,7 +72,7 @@ impl Offers {
         }
     }
 
-    /// The next rate over one that was sustained.
+    /// The next rate after a sustained one, as a factor.
     fn factor(self) -> f64 {
         match self {
             Offers::Requests => 4.0,
@@ -94,7 +94,7 @@ pub struct MaxSearch {
     passed: Option<f64>,
     /// Whether the present offer of sessions was not sustained once, which may be bad luck.
     failed: bool,
-    /// Where a search that started from an earlier one stays.
+    /// The range in which a search that started from an earlier one must stay.
     familiar: Option<(f64, f64)>,
     /// Trials that led to no vote of `state`.
     spent: Tally,
@@ -235,7 +235,7 @@ impl MaxSearch {
             let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
             return State::Probing { offer: next, retried: false };
         }
-        // The second trial in a row that says nothing leads lower.
+        // The second inconclusive trial in a row leads to a lower rate.
         self.spent.unknown += u32::from(vote == Vote::Unknown);
         let is_clear = vote == Vote::Fail && offer > CLEAR_OVERLOAD * achieved;
         if vote != Vote::Pass && !is_clear && !has_failed {
@@ -475,7 +475,7 @@ mod tests {
 
     #[test]
     fn finds_it_where_an_overload_tells_little() {
-        // A server that collapses under overload, and one that queues flatter by half.
+        // A server that collapses under overload, and one whose queues flatter its throughput by half.
         for flattered in [0.3, 1.5] {
             let server = Server { flattered, ..Server::TYPICAL };
             let (held, trials) = score(&server, || MaxSearch::first(0.03), 0.015);

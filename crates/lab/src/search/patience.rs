@@ -1,4 +1,4 @@
-//! How long a search goes on while its trials say nothing.
+//! Limits the number of inconclusive trials in a search.
 
 use super::{REPEATS, Vote};
 

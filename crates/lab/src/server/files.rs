@@ -97,7 +97,7 @@ fn folder_of(place: &FilesPlace) -> Result<PathBuf, Error> {
     }
 }
 
-/// The first of these folders that does not lie in memory.
+/// The first of these folders that is not in memory.
 fn on_disk(folders: &[PathBuf]) -> Result<PathBuf, Error> {
     let names =
         || folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" and ");
@@ -111,7 +111,7 @@ fn on_disk(folders: &[PathBuf]) -> Result<PathBuf, Error> {
     })
 }
 
-/// Whether a folder lies in the machine's memory.
+/// Whether a folder is in the machine's memory.
 fn is_memory(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| MEMORY_KINDS.contains(&(found.f_type as u32)))
 }
@@ -169,7 +169,7 @@ impl Files {
         })
     }
 
-    /// A set of videos, which is made where its server reads files.
+    /// A set of videos, made in the place from which its server reads files.
     pub fn of_videos(videos: VideoSet, seed: u64, place: &FilesPlace) -> Files {
         Files::Set { files: SetFiles::Videos(videos), seed, place: place.clone() }
     }
@@ -242,7 +242,7 @@ fn ended(process: &mut Process, making: Duration, interrupt: &Interrupt) -> Resu
     }
 }
 
-/// Where the set lies in a folder that also goes with it.
+/// The set's path in a folder that is deleted with it.
 fn set_in(own: &OwnFolder) -> PathBuf {
     own.path().join("files")
 }

@@ -11,7 +11,7 @@ use super::usage::Usage;
 /// Figures that are missing if the server's processes are unknown, as they cannot be separated from the host's.
 const UNKNOWN: &str = "so that its processor time, its memory and what others took from it are not known";
 
-/// Servers that already ran, and their processes as they were last looked for.
+/// External servers, and their processes at the last look.
 #[derive(Debug)]
 pub(super) struct Foreign {
     addresses: Vec<Address>,
@@ -25,7 +25,7 @@ struct Seen {
     /// The processes of all servers; empty if any server's processes are unknown, as its share of every figure would be
     /// missing.
     processes: Vec<Holder>,
-    /// Why none are known, where the servers are on this machine.
+    /// The reason why none are known, if the servers are on this machine.
     missing: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Foreign {
         Foreign { addresses, seen }
     }
 
-    /// The processes of all servers, where all are known.
+    /// The processes of all servers; empty unless all are known.
     pub(super) fn pids(&self) -> Vec<u32> {
         self.seen.processes.iter().map(|process| process.pid).collect()
     }
@@ -207,10 +207,10 @@ mod tests {
             &seen(&[2], &[9]),
             Some("is another (PID 9) than at the beginning of the trial (PID 7)"),
         );
-        // The socket is kept by what opens it for the server.
+        // The socket is held by a process that opens it for the server.
         check(&seen(&[1], &[7]), &seen(&[1], &[9]), Some("is another (PID 9)"));
         check(&seen(&[1], &[7]), &seen(&[], &[]), Some("ended during the trial (PID 7)"));
-        // Also where the processes are another account's.
+        // Also if the processes belong to another account.
         check(&seen(&[1], &[]), &seen(&[2], &[]), Some("restarted"));
         check(&seen(&[1], &[]), &seen(&[1], &[]), None);
         check(&seen(&[], &[]), &seen(&[], &[]), None);

@@ -28,7 +28,7 @@ impl Server {
         let (Some(left), Some(entrance)) = (own.spans(), tracing::entrance(plan.app())) else {
             return Ok(());
         };
-        // What cannot be read has made the trial invalid already.
+        // Unreadable files have already made the trial invalid.
         let Ok(files) = spans::all(left) else { return Ok(()) };
         let started = plan.app().services.iter().filter(|service| plan.starts(&service.name));
         let named = started.filter_map(|one| {

@@ -26,7 +26,7 @@ pub(super) struct ManagedServer {
     options: ServerOptions,
 }
 
-/// Machines whose agents start services of one target.
+/// Machines whose agents start services of this target.
 struct OfTarget<'a> {
     machines: &'a dyn Machines,
     name: &'a TargetName,
@@ -226,7 +226,7 @@ impl ManagedServer {
         Usage::of_processors(&self.running)
     }
 
-    /// Where the service `name` listens.
+    /// The addresses of the service `name`.
     pub(super) fn addresses(&self, name: &str) -> Vec<String> {
         let listening = self.running.listening();
         listening.get(name).into_iter().flatten().flatten().map(ToString::to_string).collect()

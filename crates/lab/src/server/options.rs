@@ -99,7 +99,7 @@ fn is_like(target: &TargetName, name: &str) -> bool {
 }
 
 impl ServerOptions {
-    /// The same, that begins with such data unless its own settings say otherwise.
+    /// The same with initial `settings`, which its own settings override.
     #[must_use]
     pub fn beginning_with(mut self, settings: Vec<String>) -> ServerOptions {
         self.set.splice(0..0, settings);

@@ -66,7 +66,7 @@ pub(super) fn bytes_of(time: Duration, rate_rps: Option<f64>, one_in: u32) -> u6
     (requests * SPANS * SPAN_BYTES as f64) as u64
 }
 
-/// That nothing more can be written to `folder`, in words; `None` where something can, or it is not known.
+/// Message that `folder` is full; `None` if it has room, or if that is unknown.
 pub(super) fn full(folder: &Path) -> Option<String> {
     let of = statfs(folder).ok()?;
     says_full(of.f_bavail.saturating_mul(of.f_bsize as u64), folder)
@@ -107,7 +107,7 @@ pub(super) trait Awaited {
     /// The result of the evaluation.
     type Found;
 
-    /// How many spans each service says it wrote, by its number.
+    /// The number of spans that each service reports as written, by service number.
     fn written(&mut self) -> BTreeMap<u16, u64>;
 
     /// The result for these files, and whether they are complete.
@@ -141,7 +141,7 @@ pub(super) fn await_all<A: Awaited>(
     }
 }
 
-/// What services have left in `folder`.
+/// The span files in `folder`.
 ///
 /// Errors: a file cannot be read.
 pub(super) fn all(folder: &Path) -> io::Result<Vec<SpanFile>> {

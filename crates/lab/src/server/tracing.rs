@@ -33,7 +33,7 @@ impl Server {
     /// Begins to gather the spans of a trial, and deletes the previous trial's; `None` if its services write no spans.
     pub(crate) fn begin_tracing(&self) -> Option<Tracing> {
         let Keeper::Managed(own) = &self.keeper else { return None };
-        // What cannot be taken away is found more than is expected, and told.
+        // Spans that cannot be deleted show up as more than expected, and are reported.
         let _ = spans::clear(own.spans()?);
         Some(Tracing { before: written(own.running()) })
     }
@@ -157,7 +157,8 @@ fn loss(traces: &Traces) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// How many spans each service says it has written, by its number; those that tell.
+/// The number of spans that each service reports as written, by service number; services without the counter are left
+/// out.
 fn written(running: &Running) -> BTreeMap<u16, u64> {
     let of = |one: app::RunningService<'_>| {
         let number = one.service.number.filter(|_| one.service.written)?;

@@ -99,7 +99,7 @@ impl Usage {
 }
 
 impl Reading {
-    /// Reads what these processes have used so far.
+    /// Reads the processes' resource usage so far.
     fn of(name: &str, pids: &[u32], counters: BTreeMap<String, f64>) -> Reading {
         Reading {
             name: name.to_owned(),
@@ -110,7 +110,7 @@ impl Reading {
     }
 }
 
-/// Those counters of a service that count, and do not say how many there are at the moment.
+/// The cumulative counters of a service, without gauges.
 fn counting(service: &Service, mut counters: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let gauges = service.counters.iter().flat_map(|counters| &counters.gauges);
     for gauge in gauges {

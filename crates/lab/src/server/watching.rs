@@ -15,7 +15,7 @@ use crate::target;
 /// The scope of an observation. As JSON, a coordinator's request to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Looks {
-    /// The probes; none where only the machine is watched.
+    /// The probes; empty if only the machine is watched.
     pub probes: ProbeSet,
     /// Whether all of them look all the time, as in a search.
     pub throughout: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Watching {
     by: By,
 }
 
-/// Where the probes look: on the machine of the server's entrance.
+/// Place of the probes: the machine of the server's entrance.
 enum By {
     Nothing,
     Here(Observer),
@@ -49,7 +49,7 @@ impl Server {
         })
     }
 
-    /// What probes look at: its processes, or those that listen at its address, if that is one of this machine.
+    /// The subject of probes: its processes, or those that listen at its address, if that is on this machine.
     fn subject(&self) -> Subject {
         let pids = self.pids();
         // A host that is not known was so to the generator, which said it.

@@ -143,7 +143,7 @@ fn as_x(text: &str, unit: &str) -> X {
     number.map_or_else(|| X::Category(text.to_owned()), X::Number)
 }
 
-/// Sets what `path`, such as `target.threads`, leads to.
+/// Sets the key at `path`, such as `target.threads`.
 pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), DefinitionError> {
     match path.split_once('.') {
         None => {

@@ -13,7 +13,7 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub text: String,
-    /// Who says so, and where.
+    /// Its source.
     pub source: String,
     /// Its requirements on the host.
     pub needs: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) enum Check {
     /// The figure of the series with one more of the first resource to saturate at this spot lies within bounds, block
     /// by block, relative to the mean of the other series or to the value predicted by a figure of the spot.
     Advised { metric: String, from: Spot, predicted: Option<String>, least: Option<f64>, most: Option<f64> },
-    /// The figure of one series is below that of another at each of these places, block by block.
+    /// The figure of one series is below the figure of another at each of these places, block by block.
     Below { metric: String, series: String, than: String, at: Vec<X> },
     /// The figure rises (or falls) from the first to the last place, and no step goes the other way by over 5 %.
     Monotone { metric: String, series: String, rising: bool },
@@ -64,7 +64,7 @@ pub(super) enum Check {
 }
 
 impl Check {
-    /// The series of which it speaks along the whole axis.
+    /// The series that it covers along the whole axis.
     pub(super) fn along(&self) -> Option<&str> {
         match self {
             Check::Monotone { series, .. } | Check::Flat { series, .. } => Some(series),

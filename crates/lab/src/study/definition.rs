@@ -1,4 +1,4 @@
-//! A study as it is written: `study.toml` and `claims.toml`.
+//! The definition of a study: `study.toml` and `claims.toml`.
 
 use results::study::{Effort, Parameter, X};
 use toml::Table;

@@ -110,7 +110,7 @@ impl Definition {
         of_metric.or_else(|| Some(qos.response_time()?.limit_ns.as_micros_f64()))
     }
 
-    /// The workload of the study, as far as its base says.
+    /// The workload of the study, according to its base.
     fn workload(&self) -> Workload {
         let section = self.base.get("workload");
         let read = section.and_then(|section| section.clone().try_into::<Workload>().ok());

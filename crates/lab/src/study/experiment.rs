@@ -8,9 +8,9 @@ use toml::Table;
 use super::DefinitionError;
 use crate::run::{client_knob_names, knob_names as knobs};
 
-/// Reads one. `place` is where the table stands in its file.
+/// Reads one. `place` is the path of the table in its file.
 ///
-/// Errors: as those of [`Spec::read`]; a knob that is not known.
+/// Errors: as in [`Spec::read`]; an unknown knob.
 pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     let at = |problem: String| {
         DefinitionError(if place.is_empty() { problem } else { format!("{place}.{problem}") })

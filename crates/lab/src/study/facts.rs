@@ -35,7 +35,7 @@ pub struct Facts {
     pub disk: Option<Bytes>,
     /// The reason why a request's stages cannot be followed in the kernel; `None` if they can.
     pub no_stages: Option<String>,
-    /// Programs that are there, of those that a study may need.
+    /// Installed programs, among those that studies may need.
     pub programs: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ fn made() -> impl Iterator<Item = &'static App> {
 }
 
 impl Facts {
-    /// Those of this machine, of which `host` was read.
+    /// Facts of this machine, described by `host`.
     pub fn here(host: &host::Host) -> Facts {
         let programs = programs().into_iter().filter(Known::is_there);
         let is_built = |app: &&App| app.not_built(&[app.built_folder()]).is_empty();
@@ -135,7 +135,7 @@ impl Facts {
         Facts { no_stages: machine.no_stages.as_ref().map(there), ..Facts::of(&machine.host) }
     }
 
-    /// Those of another machine, as far as facts about it tell them.
+    /// Facts of another machine, limited to its description.
     pub fn of(host: &host::Host) -> Facts {
         let programs = programs().into_iter().filter(|known| {
             let file = Some(OsStr::new(&known.program));
@@ -179,9 +179,9 @@ impl Facts {
         }
     }
 
-    /// What `need` lacks here, and what would change that; `None` where the host has it.
+    /// The unmet part of `need` on this host, with the remedy; `None` if the host meets it.
     ///
-    /// Errors: no such need is known.
+    /// Errors: the need is unknown.
     pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));

@@ -33,7 +33,7 @@ pub(super) const NAMES: [(&str, &str); 16] = [
     ("viewer_bytes", "bytes that a viewer asks for, of videos of whole size, on average"),
 ];
 
-/// What can be said about a machine.
+/// The expression language of a machine.
 #[derive(Clone)]
 pub(super) struct Language {
     environment: Environment<'static>,

@@ -1,4 +1,4 @@
-//! The studies that come with the program, and those in folders.
+//! The studies included in the program, and the user's in folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ impl Embedded {
     }
 }
 
-/// Where a study is.
+/// Source of a study's definition.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// In the program.

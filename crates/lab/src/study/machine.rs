@@ -27,7 +27,7 @@ pub struct Machine {
     kept: Option<usize>,
 }
 
-/// Where a study's load is generated.
+/// The machine that generates a study's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadFrom {
     /// On the servers' machine, over loopback: no interrupts of a card, and the generator takes some cores.
@@ -137,7 +137,7 @@ impl Machine {
         nearest.copied().unwrap_or(mhz.min(nominal).max(lowest))
     }
 
-    /// Where the load is generated.
+    /// The machine that generates the load.
     pub fn load(&self) -> LoadFrom {
         self.load
     }

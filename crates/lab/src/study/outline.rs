@@ -118,7 +118,7 @@ fn described(point: &Point, machine: &Machine) -> String {
     text
 }
 
-/// Which processors server and generator get, as far as the plan says it.
+/// The processors of server and generator, according to the plan.
 fn placed(spec: &Spec, machine: &Machine) -> String {
     let Placement { server, generator } = processors::planned(spec, machine.by_core());
     let listed = |cpus: &[usize]| cpus.iter().copied().collect::<CpuList>().to_string();

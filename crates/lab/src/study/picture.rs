@@ -23,7 +23,7 @@ pub(super) struct FigureDef {
     pub(super) factor: f64,
     /// Which series; empty: all.
     pub(super) series: Vec<String>,
-    /// Of percentiles: where on the axis of the study.
+    /// For percentiles: the place on the study's axis.
     pub(super) at: Option<String>,
     /// Whether the QoS target is drawn.
     pub(super) qos: bool,
@@ -63,7 +63,7 @@ pub(super) struct ColumnDef {
     pub(super) metric: String,
     pub(super) unit: String,
     pub(super) factor: f64,
-    /// Where on the axis, in a table by series.
+    /// The place on the axis, in a table by series.
     pub(super) at: Option<String>,
 }
 

@@ -54,7 +54,7 @@ struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    /// Starts every bench; one that is unavailable is left out, and `None`.
+    /// Starts every bench; unavailable ones are left out, as `None`.
     fn start(
         &mut self,
         plan: &Plan,
@@ -81,7 +81,7 @@ impl Kept<'_> {
             return Err(Error::Refused { message, usage: true });
         }
         let root = self.folder.path().join("experiments");
-        // Those of another machine are its agent's to apply.
+        // The agent of another machine applies the knobs there.
         let elsewhere = setup.remote_host.is_some();
         let changes = |bench: &BenchPlan| {
             let spec = &bench.experiment;

@@ -37,7 +37,7 @@ impl Section {
         DefinitionError(format!("{}: it is {}; write {expected}", self.at(key), shown(given)))
     }
 
-    /// A text; `None` where the key is absent.
+    /// A text; `None` if the key is absent.
     pub(super) fn text(&mut self, key: &'static str) -> Result<Option<String>, DefinitionError> {
         match self.take(key) {
             None => Ok(None),
@@ -67,7 +67,7 @@ impl Section {
         }
     }
 
-    /// How an axis is divided: linear unless it says otherwise.
+    /// The scale of an axis: linear by default.
     pub(super) fn scale(&mut self) -> Result<Scale, DefinitionError> {
         let words = [("linear", Scale::Linear), ("log", Scale::Log)];
         Ok(self.choice("scale", &words, "write \"linear\" or \"log\"")?.unwrap_or(Scale::Linear))
@@ -124,7 +124,7 @@ impl Section {
         }
     }
 
-    /// Several texts; none where the key is absent. A single text will do.
+    /// Several texts; empty if the key is absent. A single text is accepted.
     pub(super) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, DefinitionError> {
         match self.take(key) {
             None => Ok(Vec::new()),
@@ -161,7 +161,7 @@ impl Section {
         }
     }
 
-    /// Several tables of one name, `[[key]]`.
+    /// All tables with one name, `[[key]]`.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, DefinitionError> {
         let values = match self.take(key) {
             None => return Ok(Vec::new()),

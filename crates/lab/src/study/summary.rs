@@ -1,4 +1,4 @@
-//! What repeats of one point say together.
+//! Summaries of the repeats of one point.
 
 use results::study::{Cell, Point, X};
 use results::{Reason, Verdict};
@@ -75,7 +75,7 @@ impl Summary {
     }
 }
 
-/// The cells of one study, looked at point by point.
+/// The cells of one study, selected point by point.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a>(pub(crate) &'a [Cell]);
 
@@ -84,7 +84,7 @@ impl<'a> Cells<'a> {
         self.0.iter().filter(move |cell| cell.series == series && cell.x == *x)
     }
 
-    /// The places where `series` was measured, rising.
+    /// The places measured for `series`, rising.
     pub(crate) fn places(self, series: &str) -> Vec<X> {
         let mut places: Vec<X> = Vec::new();
         for cell in self.0.iter().filter(|cell| cell.series == series) {
@@ -201,7 +201,7 @@ pub(crate) mod tests {
     pub(crate) const OVERLOADED: Verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0, timed_out_share: 0.0 };
 
-    /// Cells of one series: place, and the figure `m` of each block.
+    /// Cells of one series: each place, with the figure `m` of each block.
     pub(crate) fn cells(series: &str, points: &[(f64, &[f64])]) -> Vec<Cell> {
         let cell = |x: f64, block: usize, value: f64| Cell {
             series: series.into(),

@@ -257,7 +257,7 @@ impl Bench {
         self.maximum().map(MaxThroughput::reference_rps).or_else(known)
     }
 
-    /// Runs `searches` to their ends, or until `late` says so.
+    /// Runs `searches` to their ends, or until `late` returns true.
     fn search_peaks(
         &mut self,
         searches: &mut [PeakSearch],

@@ -8,7 +8,7 @@ use super::ADVICE_USED;
 
 /// Before the name of what may saturate: the mean time of a request with one more of it. Units: µs.
 const MEAN: &str = "advice_us_mean.";
-/// How many times as many there are with one more.
+/// Growth of the resource with one more, as a factor.
 const TIMES: &str = "advice_times.";
 /// The maximum with one more, if no other resource saturates. Units: rps.
 const MAX: &str = "advice_max_rps.";

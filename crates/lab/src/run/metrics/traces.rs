@@ -96,7 +96,7 @@ fn figures(of: &LatencySummary) -> [(&'static str, Option<f64>); 3] {
     [("mean", of.mean_us), ("p50", of.p50_us), ("p99", of.p99_us)]
 }
 
-/// `of` over `to`, where both are known.
+/// `of` over `to`, if both are known.
 fn ratios(what: &str, name: &str, of: &LatencySummary, to: &LatencySummary) -> Vec<(String, f64)> {
     let both = figures(of).into_iter().zip(figures(to));
     let ratio = |((at, of), (_, to))| Some((format!("{what}_{at}.{name}"), of? / to?));

@@ -48,7 +48,7 @@ fn left_in(folder: &Path) {
     let plot = [span(Kind::Server, PLOT, 0, (3, 2), [103, 103, 103, 107, 107, 107])];
     fs::write(folder.join("php-0.spans"), file(PHP, &php)).unwrap();
     fs::write(folder.join("plot-0.spans"), file(PLOT, &plot)).unwrap();
-    // One that was not asked for anything.
+    // A service that got no request.
     fs::write(folder.join("ads-0.spans"), b"SPH1").unwrap();
 }
 
@@ -140,7 +140,7 @@ fn a_span_that_is_lost_makes_the_trial_invalid_and_is_named() {
     check(&completed, &cut("plot-0.spans", 128), Some("plot: 1 spans were expected and 0 found"));
     check(&completed, &cut("plot-0.spans", 1), Some("1 records are no whole spans"));
     check(&completed, &cut("plot-0.spans", 1), Some("of 1 of 1 requests a call lacks its other end"));
-    // Nothing counts those of php, but what hangs on them is there.
+    // php's spans are not counted, but the calls below them are present.
     check(&completed, &cut("php-0.spans", 128), Some("of 1 of 1 requests a call lacks its other end"));
     check(&completed, &cut("php-0.spans", 256), Some("the span at the entrance is missing"));
     let without = |folder: &Path| fs::remove_file(folder.join("plot-0.spans")).unwrap();

@@ -37,7 +37,7 @@ pub(super) struct Found {
     figures: String,
     /// The claimed range, in words.
     claimed: String,
-    /// All of which must hold for the claim to hold.
+    /// Comparisons that must all hold for the claim to hold.
     pub(super) comparisons: Vec<Comparison>,
     /// Hardware or a program that is missing, in words.
     pub(super) missing: Option<String>,
@@ -53,7 +53,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Of values that are compared by their logarithms, as those of ratios.
+    /// A comparison of logarithms, for ratios.
     fn of_ratios(ratios: &[f64], least: Option<f64>, most: Option<f64>) -> Comparison {
         let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
         let claimed = range(least.map(f64::ln), most.map(f64::ln));
@@ -96,7 +96,7 @@ impl Comparison {
         if self.of_logs { interval.exp() } else { interval }
     }
 
-    /// Whether its estimate lies within the claimed range.
+    /// Whether its estimate is within the claimed range.
     fn keeps(&self) -> bool {
         self.ranks.as_ref().is_some_and(|ranks| self.claimed.contains(ranks.estimate()))
     }

@@ -389,7 +389,7 @@ fn what_undisturbed_trials_contradict_is_open() {
     let at_most = |most: f64| ratio(spot("a", 90.0), spot("a", 10.0), (None, Some(most)));
     let within =
         |most: f64| Check::Within { metric: "m".into(), of: spot("a", 90.0), least: None, most: Some(most) };
-    // Forty disturbed blocks at twice what six quiet ones have.
+    // Forty disturbed blocks with twice the value of six quiet ones.
     let mut values = vec![2.0; 40];
     values.extend([1.0; 6]);
     let result = judged(at_most(1.5), &values, 40);
@@ -464,7 +464,7 @@ fn what_lies_beyond_the_end_may_be_disturbed() {
     };
     assert_eq!(judged_at(60.0).verdict, ClaimVerdict::Reproduced);
     assert_eq!(judged_at(90.0).verdict, ClaimVerdict::Reproduced);
-    // The end may lie where the host hid it.
+    // The end may be at a load that the host hid.
     let hidden = judged_at(80.0);
     assert!(hidden.verdict == ClaimVerdict::Open && hidden.host_disturbed, "{hidden:?}");
 }
@@ -515,7 +515,7 @@ fn an_interval_decides_and_no_median() {
                 assert!(result.reason.contains(words), "{result:?}");
             }
         };
-    // The median of 0.995 keeps to it, and says nothing.
+    // The median of 0.995 is within the range, but inconclusive.
     let wide = [0.93, 1.05, 0.99, 1.04, 0.97, 1.00];
     let beyond = "reaches across a bound";
     check(&wide, (None, Some(1.002)), ClaimVerdict::Open, beyond);
