@@ -35,7 +35,7 @@ fn unit(side: &Choice<'_>) -> &'static str {
     if of_sessions { "sessions/s" } else { "rps" }
 }
 
-/// The criteria of a peak: the conditions, and the basis of the response time, even if the target leaves it open.
+/// The conditions that a peak was judged by, and the basis of the response time, which a target may leave open.
 fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
     let settled = |condition: &Condition| match condition {
         Condition::ResponseTime(target) => Condition::ResponseTime(ResponseTarget { basis: None, ..*target }),
@@ -45,8 +45,8 @@ fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
     (conditions, side.experiment.qos_basis)
 }
 
-/// The highest load that met the target. Its upper bound is the lowest load that missed it; if none missed, the lowest
-/// rate that is not sustained.
+/// The highest load that met the target. Its upper bound is the lowest load that missed it; if none missed, the rate
+/// that is not even sustained.
 fn peak(side: &Choice<'_>) -> Option<Point> {
     let target = side.record()?;
     let peak = target.peak.as_ref()?;
