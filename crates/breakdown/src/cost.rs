@@ -62,9 +62,9 @@ fn mean(latency: &Latency) -> Option<Estimate> {
     Some(Estimate { value, low: value - away, high: value + away })
 }
 
-/// A quantile from 0 to 1 and the samples between which it lies, whatever the distribution: the ranks of a binomial.
+/// A quantile from 0 to 1 and the samples that bound it for any distribution: the ranks of a binomial.
 ///
-/// Bounds: `None` where the upper of them would lie beyond the last sample.
+/// Bounds: `None` if the upper rank is beyond the last sample.
 fn quantile(latency: &Latency, p: f64) -> Option<Estimate> {
     let n = latency.count() as f64;
     let away = NORMAL_95 * (n * p * (1.0 - p)).sqrt();

@@ -5,7 +5,7 @@ use traces::{Kind, Outcome, Request, Span};
 
 use crate::Observed;
 
-/// How much of what was traced was found.
+/// The share of the traced requests and spans that was found.
 pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
     let mut found: BTreeMap<u16, u64> = BTreeMap::new();
     let mut broken = 0;

@@ -56,7 +56,7 @@ fn all_calls(count: &CallCount) -> AllCalls {
     }
 }
 
-/// Of one edge. Histograms take 264 KiB each, so that one is made where there is something to count.
+/// Counts and times of one edge. A histogram takes 264 KiB, so each is allocated with its first sample.
 #[derive(Default)]
 struct Times {
     calls: u64,
@@ -101,7 +101,7 @@ impl Times {
     }
 }
 
-/// The time of a handler in which nothing that it called was under way.
+/// The time of a handler in which none of its calls was under way.
 fn own_time(served: &Served) -> Nanos {
     let [_, _, begin, end, ..] = served.span.stamps;
     let mut below: Vec<(u64, u64)> = served

@@ -17,7 +17,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Of so many requests. A group has at least ten of them, or all where there are fewer.
+    /// The groups of `all` requests. Each has at least ten requests, or all if there are fewer.
     pub(crate) fn of(all: usize) -> Groups {
         let least = LEAST.min(all);
         let fifth = (all / 5).max(least);

@@ -25,10 +25,10 @@ use crate::group::Groups;
 
 pub use crate::names::{Names, STORE_METHODS, store_method};
 
-/// What is known of a trial's traced requests.
+/// The data about a trial's traced requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// One request in so many was traced.
+    /// Sampling: one request in `one_in` was traced.
     pub one_in: u64,
     /// The number of the service at which requests come in.
     pub entrance: u16,
@@ -36,13 +36,13 @@ pub struct Observed<'a> {
     pub names: &'a Names,
     /// The requests due in the window that the generator had traced.
     pub requests: &'a [Sampled],
-    /// What the services left of their spans.
+    /// The span files that the services wrote.
     pub files: &'a [SpanFile],
     /// Spans that each service says it wrote, all its instances together. One that is not here is not held to it.
     pub written: &'a BTreeMap<u16, u64>,
     /// By operation, the service times that the generator measured in the window.
     pub by_lot: &'a BTreeMap<String, ByLot>,
-    /// What the services counted of all calls, traced or not.
+    /// Each edge's counts of all calls, traced or not, by its caller.
     pub calls: &'a BTreeMap<Edge, CallCount>,
 }
 
@@ -67,7 +67,7 @@ impl Sampled {
         self.response_time - self.since_sending()
     }
 
-    /// done − sent, which is no more than the whole.
+    /// done − sent, at most the response time.
     fn since_sending(&self) -> Nanos {
         self.service_time.min(self.response_time)
     }
@@ -81,7 +81,7 @@ pub struct ByLot {
     pub untraced: Latency,
 }
 
-/// What a caller counted of an edge's calls.
+/// A caller's counts of an edge's calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallCount {
     /// All of them.
@@ -90,15 +90,15 @@ pub struct CallCount {
     pub errors: u64,
     /// From called to decoded, summed.
     pub wall: Nanos,
-    /// The same as a histogram, where one is published.
+    /// The same as a histogram, if the service publishes one.
     pub walls: Option<Latency>,
     /// What answers said of the callee's queue.
     pub queues: Option<Latency>,
-    /// Likewise of its handler.
+    /// Times in the callee's handler, from the answers.
     pub applications: Option<Latency>,
 }
 
-/// What a trial keeps of them.
+/// The summary of a trial's traces that its result keeps.
 ///
 /// Shape: the parts of each operation sum to its roots exactly, in each of its groups.
 /// Cost: linear in the spans, but for sorting.
@@ -122,14 +122,14 @@ pub fn summary(observed: &Observed<'_>) -> Traces {
     }
 }
 
-/// A request and what the generator says of it.
+/// A request's tree of spans, and the generator's record of it.
 #[derive(Clone, Copy)]
 struct Traced<'a> {
     root: &'a Sampled,
     request: &'a Request,
 }
 
-/// The completed requests of the window whose span at the entrance was found, and what the generator says of each.
+/// The completed requests of the window whose span at the entrance was found, and the generator's record of each.
 fn joined<'a>(observed: &Observed<'a>) -> (Vec<Request>, HashMap<TraceId, &'a Sampled>) {
     let completed = observed.requests.iter().filter(|sampled| sampled.is_completed);
     let roots: HashMap<TraceId, &Sampled> = completed.map(|sampled| (sampled.trace, sampled)).collect();

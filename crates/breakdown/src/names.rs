@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 /// What can be done with a store, by the number that spans have as its method.
 pub const STORE_METHODS: [&str; 5] = ["get", "get_many", "insert", "update", "delete"];
 
-/// What the services of an application, its stores among them, are called, by their numbers.
+/// The names of an application's services, including its stores, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     by_number: BTreeMap<u16, (String, Vec<String>)>,
@@ -16,19 +16,19 @@ impl Names {
         Names { by_number: by_number.collect() }
     }
 
-    /// The name of a service; its number where none is known.
+    /// The name of a service; its number if the name is unknown.
     pub fn service(&self, number: u16) -> String {
         self.by_number.get(&number).map_or_else(|| format!("service {number}"), |(name, _)| name.clone())
     }
 
-    /// The name of a service's method; its place where none is known.
+    /// The name of a service's method; its place if the name is unknown.
     pub fn method(&self, service: u16, place: u16) -> String {
         let named = self.by_number.get(&service).and_then(|(_, methods)| methods.get(usize::from(place)));
         named.cloned().unwrap_or_else(|| format!("method {place}"))
     }
 }
 
-/// What is done with a store; the place where no name is known.
+/// The name of an operation on a store; its place if the name is unknown.
 pub fn store_method(place: u16) -> String {
     let named = STORE_METHODS.get(usize::from(place));
     named.map_or_else(|| format!("method {place}"), |name| (*name).to_owned())

@@ -7,7 +7,7 @@ use units::Nanos;
 use crate::group::Groups;
 use crate::{Names, Traced, part};
 
-/// What the wait before a request was sent is under.
+/// The name that owns the wait before a request was sent.
 const CLIENT: &str = "client";
 
 /// Whose time a part is.
@@ -15,7 +15,7 @@ const CLIENT: &str = "client";
 enum Owner {
     /// Who asked, before the request was sent.
     Client,
-    /// What lies between that and the service at which requests come in.
+    /// Between the generator and the service at which requests come in.
     Front,
     /// The service, or the store, of this number.
     Service(u16),
@@ -31,7 +31,7 @@ impl Owner {
     }
 }
 
-/// What each service and store was to the requests of an operation, those first on which most of their time went.
+/// The calls and times of each service and store in an operation's requests, sorted by time, the longest first.
 pub(crate) fn all(names: &Names, traced: &[Traced<'_>], groups: &Groups) -> Vec<ServiceTime> {
     let mut sums: BTreeMap<Owner, Sums> = BTreeMap::new();
     for (place, one) in traced.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(crate) fn total(one: &Traced<'_>) -> Nanos {
     Nanos(parts(one).map(|(.., ns)| ns).sum())
 }
 
-/// Where the time of a request went, from when it was due on: whose it was, what it was spent on, and how long. Units: ns.
+/// A request's time from when it was due: owner, part and duration of each piece. Units: ns.
 fn parts(one: &Traced<'_>) -> impl Iterator<Item = (Owner, Part, u64)> {
     let before = one.root.before_sending().0;
     let before = (before > 0).then_some((Owner::Client, Part::BeforeSending, before));
@@ -79,8 +79,8 @@ struct Sums {
     parts: BTreeMap<Part, PartTime>,
 }
 
-/// The service that a segment counts for: that at which the time may be won back. The way to a service is long where its socket is
-/// read late, and what a store takes is not its caller's doing.
+/// The service that a segment is charged to: the one at which the time can be saved. Transit to a service is long if it
+/// reads its socket late, and the time in a store is not its caller's doing.
 fn owner(segment: &Segment) -> Owner {
     match segment.part {
         traces::Part::Front => Owner::Front,

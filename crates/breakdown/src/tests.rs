@@ -1,5 +1,4 @@
-//! Span files that are made up: whatever they hold, parts sum to the generator's time, and a delay that was planted is found where it
-//! was planted.
+//! Synthetic span files: parts always sum to the generator's time, and a planted delay is found where it was planted.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +38,7 @@ struct Written {
     last: u64,
 }
 
-/// What is planted in a request. Units: ns.
+/// Delays planted in a request. Units: ns.
 #[derive(Clone, Copy, Default)]
 struct Planted {
     /// In the handler of `plot`.
@@ -80,8 +79,8 @@ impl Written {
         self.last
     }
 
-    /// A page: `php` calls `compose-page`, which calls `plot`, which asks the database; `compose-page` calls `movie-info` meanwhile, which
-    /// is sooner back. Its service time by the generator.
+    /// A page: `php` calls `compose-page`, which calls `plot`, which asks the database; in parallel, `compose-page`
+    /// calls `movie-info`, which answers sooner. Returns its service time at the generator.
     fn page(&mut self, trace: u8, at: u64, planted: Planted) -> Nanos {
         // From the inside to the outside, on one clock.
         let call = at + 3 * MS;
@@ -294,7 +293,7 @@ fn groups_are_by_the_generators_time() {
     let browse = &traces.operations[0];
     assert_eq!((browse.middle.requests, browse.tail.requests), (40, 10));
     let plot = browse.services.iter().find(|one| one.name == "plot").unwrap();
-    // What is not planted is 2 ms of each: before and after the database.
+    // The rest is 2 ms each: before and after the database.
     let sum = |planted: std::ops::Range<u64>| planted.map(|i| (2 + i) * MS).sum::<u64>();
     let of = |among| plot.ns(among, |part| part == Part::Application);
     assert_eq!([Among::All, Among::Middle, Among::Tail].map(of), [sum(0..200), sum(80..120), sum(190..200)]);
@@ -344,8 +343,8 @@ fn stamps(from: u64, gaps: [u16; 6]) -> [u64; 6] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever spans say, halves missing and clocks apart: in each group the parts sum to the generator's response time, and rows of
-    /// waterfalls lie within themselves.
+    /// For any spans, with missing halves and unsynchronized clocks: in each group the parts sum to the generator's
+    /// response time, and rows of waterfalls keep their parts within them.
     #[test]
     fn parts_sum_to_the_generators_response_time(
         trees in proptest::collection::vec(

@@ -80,8 +80,8 @@ impl Walk<'_> {
     }
 }
 
-/// By how much a callee's clock has to be put forward to lie within the call that led to it: not at all where it does, as on one
-/// machine; else to its middle.
+/// How far to shift a callee's clock forward so that its span lies within the call: 0 if it does, as on one machine;
+/// else as far as centres it.
 fn skew(client: &Span, server: &Span) -> i128 {
     let [_, _, _, from, to, _] = client.stamps.map(i128::from);
     let (first, last) = (i128::from(server.stamps[0]), i128::from(server.stamps[5]));
@@ -137,7 +137,7 @@ fn inside(served: &Served) -> Vec<(Part, u64)> {
     parts
 }
 
-/// Stretches that follow each other and are not empty, neighbours of one part as one, cut where they would pass `most`.
+/// Non-empty pieces, one after the other; neighbours of the same part are merged, and the last is cut at `most`.
 fn pieces(parts: impl IntoIterator<Item = (Part, u64)>, most: u64) -> Vec<RowPart> {
     let mut kept: Vec<RowPart> = Vec::new();
     let mut left = most;

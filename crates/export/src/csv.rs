@@ -3,7 +3,7 @@ use std::fmt::Write;
 use crate::{Cell, Table};
 
 impl Table {
-    /// The table as CSV: RFC 4180 with a header, a point in numbers, and nothing where nothing was measured.
+    /// The table as CSV: RFC 4180 with a header, a decimal point, and an empty cell for a missing figure.
     pub fn csv(&self) -> String {
         let names: Vec<String> = self.columns.iter().map(|column| column.name.to_owned()).collect();
         let mut text = names.join(",") + "\r\n";

@@ -16,7 +16,7 @@ pub struct Metrics {
 pub struct Metric {
     /// Without the suffix of its kind.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description, in a sentence.
     pub help: &'static str,
     /// The unit that its name ends in; empty for none.
     pub unit: &'static str,
@@ -79,7 +79,7 @@ impl Metrics {
         figures.metrics
     }
 
-    /// The figures of a trial that still runs: `trial` holds what is known so far, without a verdict.
+    /// The figures so far of a trial that still runs; `trial` has no verdict yet.
     pub fn of_live(result: &str, trial: &Trial) -> Metrics {
         Figures::of(result, trial).metrics
     }
@@ -184,7 +184,8 @@ impl Figures {
         }
     }
 
-    /// What became of sessions and what they felt; nothing where arrivals are none. Ratios are among the workload's figures.
+    /// Counts of sessions and their quality of service; no metrics if arrivals are not sessions. Ratios are among the
+    /// workload's figures.
     fn sessions(&mut self, trial: &Trial) {
         let Some(sessions) = &trial.sessions else { return };
         let counts = [
@@ -246,8 +247,8 @@ impl Figures {
         self.add(Kind::Counter, name, help, label, finite(points));
     }
 
-    /// Adds points with a value of `label` each, or with the common labels only where it is empty; a family without
-    /// points says nothing and is left out.
+    /// Adds points with a value of `label` each, or with the common labels only if it is empty. A family without points
+    /// is left out.
     fn add<L: Into<String>>(
         &mut self,
         kind: Kind,
@@ -300,7 +301,7 @@ fn summary(times: &LatencySummary) -> Value {
     value(times.count, times.mean_us, &quantiles)
 }
 
-/// A distribution of so many samples with this mean, from quantiles in µs.
+/// A distribution of `count` samples with this mean, from quantiles in µs.
 fn value(count: u64, mean_us: Option<f64>, quantiles: &[(f64, Option<f64>)]) -> Value {
     let finite = |us: Option<f64>| us.filter(|us| us.is_finite());
     let quantiles = quantiles.iter().filter_map(|(q, us)| Some((*q, finite(*us)? / MICROS)));

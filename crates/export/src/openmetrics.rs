@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use crate::metrics::{Kind, Metrics, Value};
 
-/// What an HTTP header says of the text.
+/// The text's `Content-Type`.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 impl Metrics {

@@ -12,7 +12,7 @@ use crate::{Cell, Error, Table, Type};
 impl Table {
     /// The table as a Parquet file: one row group, every column optional, uncompressed.
     ///
-    /// Counts are 64-bit integers; one over 2⁶³ is left empty. Errors: those of the library.
+    /// Counts are 64-bit integers; one over 2⁶³ is left empty. Errors: from the library.
     pub fn parquet(&self) -> Result<Vec<u8>, Error> {
         self.written().map_err(|error| Error::Parquet(error.to_string()))
     }

@@ -16,7 +16,7 @@ pub struct Column {
     pub kind: Type,
 }
 
-/// What a column holds; each cell may be empty besides.
+/// The type of a column's cells; any cell may also be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant is its name")]
 pub enum Type {
@@ -26,7 +26,7 @@ pub enum Type {
     Flag,
 }
 
-/// One value, or none where nothing was measured.
+/// One value, or empty for a missing figure.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is its name")]
 pub enum Cell {

@@ -1,4 +1,4 @@
-//! What other tools read: column by column, line by line, and byte by byte where a library reads it back.
+//! The output as other tools read it: column by column, line by line, and byte by byte if a library reads it back.
 
 use std::collections::BTreeSet;
 
@@ -148,7 +148,7 @@ fn sessions_that_are_closed_loops_say_so_in_every_format() {
     check("open", "open");
     check("closed", "closed within sessions");
     check("player", "closed within sessions");
-    // So many users at once: what they achieved is in steps, as nothing was offered.
+    // A fixed number of users: achieved counts steps, and there is no offered load.
     of_viewers.loop_kind = LoopKind::Closed;
     assert_eq!(told(&of_viewers), ("closed".to_owned(), false));
 }
@@ -228,7 +228,7 @@ fn what_generator_and_host_did_is_told_in_columns() {
         ("at_least_us_p99", 700.0.into()),
         ("undisturbed_us_p99", 800.0.into()),
     ];
-    // Results of earlier versions have none of it.
+    // Results of earlier versions lack these figures.
     for (name, cell) in expect {
         assert_eq!(cells(name), [cell, Cell::Empty], "{name}");
     }
@@ -281,8 +281,8 @@ fn openmetrics_are_the_text_of_the_specification() {
     well_formed(&live);
 }
 
-/// What the specification asks of every exposition: metadata first, families once and whole, units in names, `_total`
-/// on counters, numbers, no point twice, and the end.
+/// The specification's rules for every exposition: metadata first, families once and whole, units in names, `_total` on
+/// counters, numbers, no point twice, and the end.
 fn well_formed(text: &str) {
     let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
     let (mut families, mut points, mut current) = (BTreeSet::new(), BTreeSet::new(), ("", ""));

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Head and body of a request.
 type Request = (String, Vec<u8>);
 
-/// Takes one request, answers with `status`, and gives back what it was.
+/// Takes one request, answers with `status`, and returns the request.
 fn receiver(status: &'static str) -> (String, JoinHandle<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

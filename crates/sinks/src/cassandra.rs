@@ -28,7 +28,7 @@ pub(crate) struct Cassandra {
     session: Option<Session>,
 }
 
-/// A connection, and what was prepared on it.
+/// A connection and the ids of its prepared statements.
 struct Session {
     connection: Connection,
     span: Vec<u8>,
@@ -41,7 +41,7 @@ impl Cassandra {
         Cassandra { name, node, keyspace: keyspace.into(), patience, session: None }
     }
 
-    /// What is answered to `asked`, in that order; after a failure that may pass all is asked again on a new connection.
+    /// The answers to `asked`, in order. After a failure that may pass, all of it is sent again on a new connection.
     fn asked(&mut self, asked: &dyn Fn(&Session) -> Vec<Ask>) -> Result<Vec<Answer>, Error> {
         let Cassandra { name, node, keyspace, patience, session } = self;
         patience.tried(name, || {
@@ -58,7 +58,7 @@ impl Cassandra {
 }
 
 impl Session {
-    /// Makes what does not exist yet, and prepares the statements.
+    /// Creates the keyspace and tables if they do not exist, and prepares the statements.
     fn open(node: &Host, keyspace: &str, patience: &Patience) -> Result<Session, Failure> {
         let mut connection = Connection::open(node, patience.answer)?;
         for statement in rows::schema(keyspace) {

@@ -16,11 +16,11 @@ const KEYSPACE: usize = 48;
 pub enum Destination {
     /// A new file, of lines of OTLP's JSON.
     File(PathBuf),
-    /// A receiver of OTLP over HTTP, which cannot be asked what it holds.
+    /// A receiver of OTLP over HTTP, which cannot be queried.
     Otlp(Host),
     /// Jaeger, which takes OTLP at the one port and answers queries at the other.
     Jaeger {
-        /// Where it takes OTLP.
+        /// Its OTLP endpoint.
         otlp: Host,
         /// The port for queries.
         query: u16,

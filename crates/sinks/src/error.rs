@@ -2,15 +2,15 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why traces were not sent, or are not all where they were sent.
+/// Why traces were not sent, or did not all reach the sink.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// What a trial kept is damaged.
+    /// A file that a trial kept is damaged.
     #[error("{}: {problem}; measure the trial again, or name the others by --trial", path.display())]
     Kept {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         problem: String,
     },
     /// A file cannot be written or read.
@@ -26,9 +26,9 @@ pub enum Error {
         "{sink}: {problem} ({tries} tries); see that it runs and that --to names its address, then send all again"
     )]
     NoAnswer {
-        /// What they were sent to.
+        /// The destination.
         sink: String,
-        /// What the last try came to.
+        /// The failure of the last try.
         problem: String,
         /// How often it was tried.
         tries: u32,
@@ -36,7 +36,7 @@ pub enum Error {
     /// The answer is a refusal that another try would not change.
     #[error("{sink}: {problem}")]
     Refused {
-        /// What they were sent to.
+        /// The destination.
         sink: String,
         /// What it said.
         problem: String,
@@ -47,7 +47,7 @@ pub enum Error {
          keep only so many or for so long, or share its storage with others: look at its settings, then send all again"
     )]
     Differs {
-        /// What they were sent to.
+        /// The destination.
         sink: String,
         /// Spans that were sent.
         sent: u64,

@@ -1,4 +1,4 @@
-//! Sends what trials kept, batch by batch, and then counts what the sink holds.
+//! Sends trials' kept traces, batch by batch, and then counts the spans that the sink holds.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use crate::{Destination, Error, Kept, Patience};
 
 /// Spans from which on a batch is sent. Source: OpenTelemetry's own exporters send 512 at once; here whole requests.
 const BATCH: u64 = 512;
-/// Traces that a sink is asked for at once.
+/// Traces per query to a sink.
 const ASKED: usize = 256;
-/// How often a sink is asked again that does not hold all yet.
+/// Pause before a sink that does not yet hold all spans is queried again.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What takes traces.
@@ -21,7 +21,7 @@ pub(crate) trait Sink {
     /// Takes these; taken once more, they are the same.
     fn send(&mut self, traces: &[Trace]) -> Result<(), Error>;
 
-    /// Is told that there are no more.
+    /// Ends the export: no more traces follow.
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -41,7 +41,7 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// What came of one.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Requests that were sent.
@@ -50,15 +50,16 @@ pub struct Exported {
     pub spans: u64,
     /// Requests that never left the generator, or of which no span has a moment to place them by: they were not sent.
     pub without_moments: u64,
-    /// Whether the sink was asked what it holds, and holds as many.
+    /// Whether the sink was queried and holds all spans.
     pub is_counted: bool,
 }
 
-/// Sends what trials kept to `to`, and counts what it holds then; `tell` is told how far it is, and what it returns is whether to
-/// go on.
+/// Sends the traces that trials kept to `to`, then counts the spans that it holds. `tell` receives the progress and
+/// returns whether to go on.
 ///
 /// Bounds: memory for the largest request and a batch of 512 spans, and 24 bytes for each trace.
-/// Errors: what was kept is damaged; the sink does not answer, refuses or holds another number than was sent; it was stopped.
+/// Errors: a kept file is damaged; the sink does not answer, refuses, or holds a different number of spans than was
+/// sent; `tell` stopped it.
 pub fn export(
     kept: &[Kept],
     to: &Destination,
@@ -103,7 +104,7 @@ impl Way<'_> {
     }
 }
 
-/// What was sent, and how many requests have no moments.
+/// The traces sent, and the number of requests without moments.
 fn send(kept: &[Kept], sink: &mut dyn Sink, way: &mut Way<'_>) -> Result<(Vec<Sent>, u64), Error> {
     let (mut sent, mut without_moments) = (Vec::new(), 0);
     let (mut batch, mut spans) = (Vec::new(), 0);
@@ -134,9 +135,9 @@ fn send(kept: &[Kept], sink: &mut dyn Sink, way: &mut Way<'_>) -> Result<(Vec<Se
     Ok((sent, without_moments))
 }
 
-/// Whether the sink tells what it holds.
+/// Whether the sink answers queries.
 ///
-/// Errors: it holds another number of spans than was sent.
+/// Errors: it holds a different number of spans than was sent.
 fn count(
     name: &str,
     sent: &[Sent],
@@ -148,7 +149,7 @@ fn count(
     let (mut held, mut differ, mut first) = (0, 0, None);
     for asked in sent.chunks(ASKED) {
         let ids: Vec<[u8; 16]> = asked.iter().map(|one| one.id).collect();
-        // What was taken may be on its way to where it is kept.
+        // A sink may answer before it has stored the spans.
         let found = loop {
             let Some(found) = sink.held(&ids)? else { return Ok(false) };
             let is_all = asked.iter().zip(&found).all(|(one, found)| one.spans == *found);

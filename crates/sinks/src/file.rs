@@ -17,12 +17,12 @@ pub(crate) struct Lines {
     path: PathBuf,
     /// Until it is whole.
     written: Option<BufWriter<NamedTempFile>>,
-    /// What was read of it once it was: spans by trace.
+    /// Spans by trace, counted once the file has been read.
     read: Option<HashMap<String, u64>>,
 }
 
 impl Lines {
-    /// Errors: there is a file of that name, or none can be made beside it.
+    /// Errors: a file of that name exists, or a temporary file cannot be created next to it.
     pub(crate) fn new(path: &Path) -> Result<Lines, Error> {
         if path.exists() {
             return Err(error(path, "it exists"));

@@ -1,4 +1,4 @@
-//! Requests over HTTP, with a bound on time and on what is read.
+//! Requests over HTTP, with bounds on time and on the size of the response.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ pub(crate) struct Answer {
 }
 
 impl Http {
-    /// One that waits for an answer so long.
+    /// A client that waits at most `within` for a response.
     pub(crate) fn new(within: Duration) -> Http {
         let config = Agent::config_builder().timeout_global(Some(within)).http_status_as_error(false);
-        // Where a sink is, was said: neither a proxy nor a redirection leads elsewhere.
+        // The user named the address: no proxy and no redirect may lead elsewhere.
         Http { agent: config.proxy(None).max_redirects(0).build().into() }
     }
 

@@ -9,7 +9,7 @@ use traces::{SPAN_BYTES, Span, TraceId};
 
 use crate::Error;
 
-/// What one trial kept of its traced requests.
+/// The traced requests that one trial kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// What tells this result from others: when it was begun, and its name.
@@ -22,16 +22,16 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What the trials of `experiment` kept, whose result is in `folder`, in their order.
+    /// The traces that the trials of `experiment` kept, in order; its result is in `folder`.
     ///
-    /// Errors: what was kept cannot be read, or is damaged.
+    /// Errors: a kept file cannot be read, or is damaged.
     pub fn of(folder: &Path, experiment: &Experiment) -> Result<Vec<Kept>, Error> {
         let result = format!("{} {}", experiment.created, experiment.name);
         let kept = experiment.trials.iter().map(|trial| Kept::of_trial(folder, &result, &trial.id));
         kept.filter_map(Result::transpose).collect()
     }
 
-    /// What the trial `id` kept; `None` where it kept nothing.
+    /// The traces that the trial `id` kept; `None` if it kept no traces.
     pub(crate) fn of_trial(folder: &Path, result: &str, id: &str) -> Result<Option<Kept>, Error> {
         let error = |e: std::io::Error| Error::Kept {
             path: folder.join(KeptTraces::name(id)),
@@ -53,7 +53,7 @@ impl Kept {
 
     /// Each request with its spans.
     ///
-    /// Errors: there is no file of spans.
+    /// Errors: the file of spans is missing.
     pub(crate) fn read(&self) -> Result<Reader<'_>, Error> {
         let file = File::open(&self.spans).map_err(|e| self.damaged(e.to_string()))?;
         Ok(Reader { kept: self, file: BufReader::new(file), next: 0 })
@@ -79,7 +79,7 @@ impl<'a> Iterator for Reader<'a> {
         let read = self.spans(request).map_err(|problem| self.kept.damaged(problem));
         self.next += 1;
         if read.is_err() {
-            // What follows begins at a place that is not known.
+            // The position of the next request is unknown, so stop.
             self.next = usize::MAX;
         }
         Some(read.map(|spans| (request, spans)))

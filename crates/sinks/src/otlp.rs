@@ -16,7 +16,7 @@ const CLIENT: u8 = 3;
 const UNSET: u8 = 0;
 const ERROR: u8 = 2;
 
-/// What a receiver is asked to take, and a line of a file.
+/// The body of a request to a receiver, and a line of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Request {
@@ -94,7 +94,7 @@ enum Value {
 }
 
 impl Request {
-    /// What is sent for `traces`, the spans of each instance of a service together.
+    /// The request for `traces`, with the spans of each service instance grouped.
     pub(crate) fn of(traces: &[Trace]) -> Request {
         let mut by_instance: BTreeMap<(&str, u16), Vec<Span>> = BTreeMap::new();
         for trace in traces {
@@ -120,7 +120,7 @@ impl Request {
         serde_json::to_vec(self).expect("structures of text become JSON")
     }
 
-    /// The identities of its spans, by that of their trace.
+    /// The ids of its spans, by trace id.
     pub(crate) fn identities(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let scopes = self.resource_spans.iter().flat_map(|resource| &resource.scope_spans);
         let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

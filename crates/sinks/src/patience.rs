@@ -32,7 +32,7 @@ impl Default for Patience {
     }
 }
 
-/// What a try came to.
+/// Why a try failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// Another may succeed, after this pause where the sink named one.

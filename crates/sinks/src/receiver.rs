@@ -1,4 +1,4 @@
-//! Receivers of OTLP over HTTP, and Jaeger, which can be asked what it holds.
+//! Receivers of OTLP over HTTP, and Jaeger, which can also be queried.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ const PATH: &str = "/v1/traces";
 /// A receiver.
 pub(crate) struct Receiver {
     name: String,
-    /// Where it takes OTLP, as a URL.
+    /// URL for OTLP.
     takes: String,
-    /// Where it answers queries, likewise; `None`: it does not.
+    /// URL for queries; `None` if it answers none.
     answers: Option<String>,
     http: Http,
     patience: Patience,
@@ -46,7 +46,7 @@ struct FoundSpan {
 }
 
 impl Receiver {
-    /// That of a destination, which answers queries at the port `query`, if at any.
+    /// The receiver at `takes`. It answers queries at the port `query`, if given.
     pub(crate) fn new(of: &Destination, takes: &Host, query: Option<u16>, patience: Patience) -> Receiver {
         let answers = query.map(|port| format!("http://{}", Host { port, ..takes.clone() }));
         Receiver {
@@ -89,7 +89,8 @@ impl Sink for Receiver {
     }
 }
 
-/// What a receiver that took a part says of the rest. Source: the specification of OTLP, "Partial Success".
+/// A receiver's message about spans that it rejected from a request. Source: the specification of OTLP, "Partial
+/// Success".
 fn rejected(body: &[u8]) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
     let part = answer.get("partialSuccess")?;

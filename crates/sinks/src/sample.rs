@@ -11,15 +11,15 @@ use crate::Kept;
 use crate::trace::{Telling, Trace};
 
 pub(crate) const MS: u64 = 1_000_000;
-/// What the wall clock shows more: in the year 2023.
+/// Offset of the wall clock from the monotonic clock: in the year 2023.
 pub(crate) const WALL: i64 = 1_700_000_000_000_000_000;
 
 const PHP: u16 = 3;
 const PLOT: u16 = 6;
 const STORE: u16 = 33;
 
-/// A trial that kept so many pages, written to `folder`: php answers each in 10 ms, of which plot takes 4, and of these its store
-/// 2; the generator waits for 15.
+/// A trial that kept `pages` pages, written to `folder`: php answers each in 10 ms, of which plot takes 4, and of these
+/// its store 2; the generator waits for 15.
 pub(crate) fn kept(folder: &Path, pages: u8) -> Kept {
     let _ = fs::create_dir(folder.join("trials"));
     let (mut bytes, mut requests) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ fn page_of(page: u8) -> [Span; 4] {
     ]
 }
 
-/// What sinks are given of so many pages.
+/// The traces of `pages` pages, as sinks get them.
 pub(crate) fn traces(pages: u8) -> Vec<Trace> {
     let folder = tempfile::tempdir().unwrap();
     let kept = kept(folder.path(), pages);

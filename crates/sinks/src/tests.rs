@@ -11,7 +11,7 @@ use crate::{Destination, Error, Exported, Kept, Patience, export};
 /// Nothing takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One that gives up soon, so that what is never answered is not waited for.
+/// Short time limits, so that tests do not wait for answers that never come.
 fn hasty() -> Patience {
     Patience {
         tries: 3,
@@ -21,7 +21,7 @@ fn hasty() -> Patience {
     }
 }
 
-/// What comes of sending what was kept to `to`.
+/// The result of sending `kept` to `to`.
 fn sent(kept: &[Kept], to: &str, patience: &Patience) -> Result<Exported, Error> {
     let to: Destination = to.parse().unwrap();
     export(kept, &to, patience, &mut |_| true)

@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::kept::Kept;
 
-/// What the generator is called among the services.
+/// The generator's name among the services.
 const GENERATOR: &str = "generator";
-/// What the six moments of a server's span are called, and of others'.
+/// Names of the six moments of a server's span, and of a client's.
 const SERVER: [&str; 6] = ["received", "dequeued", "decoded", "handled", "encoded", "written"];
 const CLIENT: [&str; 6] = ["called", "connected", "encoded", "written", "readable", "decoded"];
 /// The latest moment that all sinks have a number for. Units: ns of Unix time.
@@ -33,9 +33,9 @@ pub(crate) struct Trace {
     pub(crate) sent: u64,
     pub(crate) done: u64,
     pub(crate) bytes: u64,
-    /// Where the time from sent to done went, in ns that sum to it; empty where that is not known.
+    /// The parts of the time from sent to done, in ns that sum to it; empty if unknown.
     pub(crate) parts: BTreeMap<&'static str, u64>,
-    /// The generator's own, and those of all spans.
+    /// The generator's own span, and all others.
     pub(crate) ends: Vec<End>,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct End {
     pub(crate) role: Role,
     pub(crate) service: String,
     pub(crate) instance: u16,
-    /// What is called; empty of a server's.
+    /// The called service; empty in a server's span.
     pub(crate) peer: String,
     pub(crate) method: String,
     pub(crate) outcome: &'static str,
     pub(crate) is_retried: bool,
     pub(crate) span: u64,
-    /// 0 where it has none.
+    /// 0 for the root.
     pub(crate) parent: u64,
     /// In their order; the first and the last are its beginning and its end.
     pub(crate) moments: Vec<(&'static str, u64)>,
@@ -116,13 +116,13 @@ pub(crate) fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What makes traces of one trial's requests.
+/// Makes traces of one trial's requests.
 pub(crate) struct Telling<'a> {
     kept: &'a Kept,
     names: Names,
-    /// What is added to moments of each process, by service and instance.
+    /// Offsets from each process's clock to Unix time, by service and instance.
     offsets: HashMap<(u16, u16), i64>,
-    /// The same of the entrance, or where that wrote nothing of any process.
+    /// The same for the entrance; for any process if the entrance reported none.
     usual: Option<i64>,
 }
 
@@ -130,7 +130,8 @@ impl<'a> Telling<'a> {
     pub(crate) fn new(kept: &'a Kept) -> Telling<'a> {
         let KeptTraces { services, processes, entrance, .. } = &kept.traces;
         let named = services.iter().map(|one| (one.number, one.name.clone(), one.methods.clone()));
-        // Those of one boot share a clock, and one offset keeps their order: the wall clock may have been set between two starts.
+        // Processes of one boot share a monotonic clock. One offset keeps their order: the wall clock may have been set
+        // between two starts.
         let mut ordered: Vec<&KeptProcess> = processes.iter().collect();
         ordered.sort_by_key(|process| process.service != *entrance);
         let mut by_boot: HashMap<&str, i64> = HashMap::new();
@@ -154,7 +155,8 @@ impl<'a> Telling<'a> {
         let service_time = done_ns.saturating_sub(sent);
         let joined = join(spans.iter().copied(), entrance).0.into_iter().next();
         let shift = if from_elsewhere {
-            // Whose clock the generator has is not known: half of what lies before the entrance is behind it.
+            // The generator's clock is unsynchronized: half of the time outside the entrance's span is placed before
+            // it.
             let root = joined.as_ref().map(|request| request.root.span)?;
             let front = service_time.saturating_sub(root.length().0) / 2;
             let first = i128::from(root.stamps[0]) + i128::from(self.offset(&root));

@@ -8,7 +8,7 @@ use crate::tree::{Call, Request, Served};
 pub struct Edge {
     /// The number of the service that calls.
     pub caller: u16,
-    /// That of the service that is called.
+    /// The number of the called service.
     pub callee: u16,
     /// The place of the method in its list.
     pub method: u16,

@@ -15,13 +15,13 @@ pub struct Origin {
     pub instance: u16,
     /// The identity of the machine's boot: moments of two processes are of one clock where this is the same.
     pub boot: String,
-    /// What the wall clock showed more than CLOCK_MONOTONIC. Units: ns.
+    /// Wall clock − CLOCK_MONOTONIC. Units: ns.
     pub wall_offset: i64,
     /// Its process.
     pub pid: u64,
 }
 
-/// What a process left of its spans.
+/// The spans that a process wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanFile {
     /// Which one.
@@ -32,7 +32,7 @@ pub struct SpanFile {
     pub broken: Option<(u64, String)>,
 }
 
-/// Why a file is not one of spans.
+/// Why a file is not a span file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
     /// Not even the first record is whole.

@@ -7,7 +7,7 @@ use units::Nanos;
 use crate::span::{Kind, Span};
 use crate::tree::{Call, Request, Served};
 
-/// What a moment of the critical path was spent on.
+/// Where a moment of the critical path was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// A connection was waited for.
@@ -20,7 +20,7 @@ pub enum Part {
     Transit,
     /// The service itself worked, or waited for something that no span is of.
     Application,
-    /// A database or a cache was asked.
+    /// In a database or a cache.
     Store,
     /// A call was under way whose other end is not known.
     Unexplained,
@@ -35,27 +35,27 @@ pub struct Segment {
     pub service: u16,
     /// The store or service that was called, where the segment is of a call; 0 else.
     pub peer: u16,
-    /// What it was spent on.
+    /// The part.
     pub part: Part,
     /// How long.
     pub time: Nanos,
 }
 
 impl Request {
-    /// Where its time went, in order: the segments sum to [`Span::length`] of its root, to the nanosecond.
+    /// Its critical path, in order: the segments sum to [`Span::length`] of its root, to the nanosecond.
     ///
-    /// The path is walked backwards from the end: what ended last is what was waited for, and before its beginning the service
-    /// worked, or waited for what had ended last before that.
+    /// The path is walked backwards from the end: the call that ended last is the one that was waited for. Before that
+    /// call began, the service worked, or waited for the last call that had ended by then.
     pub fn parts(&self) -> Vec<Segment> {
         of_served(&self.root)
     }
 }
 
 impl Request {
-    /// Where the time of who asked went, in order: the segments sum to `root`, to the nanosecond.
+    /// The critical path of the client's time, in order: the segments sum to `root`, to the nanosecond.
     ///
-    /// What is beyond the span at the entrance is [`Part::Front`]. Of a span that ends later than the answer was had, the end
-    /// counts for none: a server's last stamp is taken after its last byte is on the way.
+    /// The time outside the span at the entrance is [`Part::Front`]. A span that ends after the client had the answer
+    /// is cut there: a server takes its last stamp after its last byte is on the way.
     pub fn parts_of(&self, root: Nanos) -> Vec<Segment> {
         let inside = cut(self.parts(), 0, root.0);
         let rest = root.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
@@ -130,7 +130,7 @@ fn of_handler(served: &Served) -> Vec<Segment> {
     path.segments
 }
 
-/// What a handler waited for, the last first: found backwards from its end, so that they do not overlap.
+/// The calls that a handler waited for, the last first: found backwards from its end, so that they do not overlap.
 fn waits(served: &Served) -> Vec<Wait<'_>> {
     let [_, _, begin, mut at, ..] = served.span.stamps;
     let mut waits = Vec::new();
@@ -180,7 +180,7 @@ fn of_wire(span: &Span, served: Option<&Served>) -> Vec<Segment> {
     around(|time| segment(Part::Transit, Nanos(time)), rest, inside)
 }
 
-/// What is `inside` with `rest` before and behind it: two clocks cannot tell how much of it was which way, so it is halved.
+/// `inside` with half of `rest` on either side: two clocks cannot tell the time of each way.
 fn around(segment: impl Fn(u64) -> Segment, rest: u64, inside: Vec<Segment>) -> Vec<Segment> {
     let half = |time: u64| (time > 0).then(|| segment(time));
     let mut all = Vec::with_capacity(inside.len() + 2);
@@ -190,7 +190,7 @@ fn around(segment: impl Fn(u64) -> Segment, rest: u64, inside: Vec<Segment>) -> 
     all
 }
 
-/// The part of `segments` that begins after `front` and is at most so long. Units: ns.
+/// The part of `segments` that begins after `front` and lasts at most `length`. Units: ns.
 fn cut(segments: Vec<Segment>, mut front: u64, mut length: u64) -> Vec<Segment> {
     let mut kept = Vec::with_capacity(segments.len());
     for mut segment in segments {

@@ -21,7 +21,7 @@ pub enum Kind {
     Store,
 }
 
-/// How what a span is of ended.
+/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// With an answer.
@@ -45,7 +45,7 @@ pub struct Span {
     pub instance: u16,
     /// The number of the service or store that is called; 0 of a server's.
     pub peer: u16,
-    /// The place of the method in the list of the service that is called; of a store what is done.
+    /// The method's index in the called service's list; for a store, the operation.
     pub method: u16,
     /// Which end.
     pub kind: Kind,
@@ -57,7 +57,7 @@ pub struct Span {
     pub trace: TraceId,
     /// Its identity within the request.
     pub span: u64,
-    /// That of the span which caused it: of a server's the caller's, of others that of the server.
+    /// The id of the span that caused it: the caller's for a server's span, the server's for any other.
     pub parent: u64,
     /// Of a server: the frame was complete, taken from the queue, decoded; the handler returned; the answer was encoded, written.
     /// Of a client: called, connection had, encoded, written; the answer readable, decoded.

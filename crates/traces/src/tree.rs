@@ -9,7 +9,7 @@ pub struct Request {
     pub trace: TraceId,
     /// The service at which it came in, and all that follows from it.
     pub root: Served,
-    /// Spans of it that hang on none that was written.
+    /// Its spans whose parent was not written.
     pub orphans: Vec<Span>,
 }
 
@@ -18,16 +18,16 @@ pub struct Request {
 pub struct Served {
     /// Its own end of the call.
     pub span: Span,
-    /// What it calls and asks for meanwhile, by when it began.
+    /// Its calls to services and stores, by when they began.
     pub calls: Vec<Call>,
 }
 
-/// A call, or what is asked of a store.
+/// A call to a service or a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The caller's end.
     pub span: Span,
-    /// The other end; none of a store's, and where it was not written.
+    /// The other end; `None` for a store, and if its span was not written.
     pub served: Option<Box<Served>>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// One to `node`, whose answers are waited for so long.
+    /// Connects to `node`; `within` bounds the wait for answers.
     pub(super) fn open(node: &Host, within: Duration) -> Result<Connection, Failure> {
         let found = (node.name.as_str(), node.port).to_socket_addrs();
         let found = found.map_err(|e| Failure::passing(format!("its address is not known: {e}")))?;
@@ -47,9 +47,9 @@ impl Connection {
         }
     }
 
-    /// What is answered, in the order of what is asked.
+    /// The answers to `asked`, in its order.
     ///
-    /// Errors: the first that is an error, or no answer to all in time.
+    /// Errors: the first error among the answers, or an answer that does not come in time.
     pub(super) fn asked(&mut self, asked: &[Ask]) -> Result<Vec<Answer>, Failure> {
         let frames = (0..).zip(asked).flat_map(|(stream, ask)| ask.frame(stream));
         let until = Instant::now() + self.within;
@@ -76,7 +76,7 @@ impl Connection {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Reads so many bytes, however slowly they come, but not beyond `until`.
+    /// Fills `bytes`, however slowly they come, but not beyond `until`.
     fn fill(&mut self, bytes: &mut [u8], until: Instant) -> Result<(), Failure> {
         let mut at = 0;
         while at < bytes.len() {

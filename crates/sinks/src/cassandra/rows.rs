@@ -1,11 +1,11 @@
-//! The tables, and what a trace is in them.
+//! The tables, and the rows of a trace in them.
 
 use results::Part;
 
 use super::wire::{bigint, blob, boolean, int, map, text};
 use crate::trace::{End, Trace};
 
-/// What makes the keyspace and its tables, where they do not exist. A keyspace that exists keeps its replication.
+/// Statements that create the keyspace and its tables if they do not exist. An existing keyspace keeps its replication.
 pub(super) fn schema(keyspace: &str) -> [String; 3] {
     [
         format!(

@@ -1,6 +1,6 @@
-//! Cassandra's binary protocol, version 4, which Cassandra 2.2 to 5 speak: what is asked, and what is answered.
+//! Cassandra's binary protocol, version 4, which Cassandra 2.2 to 5 speak: requests and answers.
 //!
-//! Source: `doc/native_protocol_v4.spec` of Apache Cassandra; numbers of sections are those of it.
+//! Source: `doc/native_protocol_v4.spec` of Apache Cassandra; section numbers are of that document.
 
 /// The version in requests, and in answers. Source: §2.1.
 const REQUEST: u8 = 0x04;
@@ -17,7 +17,7 @@ const EXECUTE: u8 = 0x0A;
 /// Kinds of results. Source: §4.2.5.
 const ROWS: i32 = 2;
 const PREPARED: i32 = 4;
-/// What an answer begins with beside its body: its trace, warnings, further values. Source: §2.2.
+/// Flags for optional fields before a response's body: trace, warnings, further values. Source: §2.2.
 const WITH_TRACE: u8 = 0x02;
 const WITH_PAYLOAD: u8 = 0x04;
 const WITH_WARNINGS: u8 = 0x08;
@@ -29,7 +29,7 @@ const SKIP_METADATA: u8 = 0x02;
 /// That rows come without it; that there are further pages. Source: §4.2.5.2.
 const NO_METADATA: i32 = 0x04;
 const MORE_PAGES: i32 = 0x02;
-/// The length of what a frame begins with.
+/// The length of a frame's header.
 pub(super) const HEAD: usize = 9;
 /// The longest frame that is read: a count takes some 50 bytes. Source: ours.
 const LONGEST: u32 = 1 << 20;
@@ -128,7 +128,7 @@ pub(super) fn map<'a>(values: impl Iterator<Item = (&'a str, u64)>) -> Vec<u8> {
     [&count.to_be_bytes()[..], &pairs].concat()
 }
 
-/// What a frame begins with.
+/// A frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     flags: u8,
@@ -175,7 +175,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The answer that `head` and `body` are; `None` where they make no sense.
+    /// Parses an answer; `None` if it is malformed.
     pub(super) fn read(head: Head, body: &[u8]) -> Option<Answer> {
         let mut rest = Rest(body);
         if head.flags & WITH_TRACE != 0 {
@@ -217,7 +217,7 @@ impl Answer {
     }
 }
 
-/// What is left of a body.
+/// The unread rest of a body.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -240,7 +240,7 @@ impl<'a> Rest<'a> {
         Some(String::from_utf8_lossy(self.take(length.into())?).into_owned())
     }
 
-    /// Bytes; `Some(None)` where there are none.
+    /// Bytes; `Some(None)` for null.
     fn bytes(&mut self) -> Option<Option<&'a [u8]>> {
         match usize::try_from(self.int()?) {
             Ok(length) => self.take(length).map(Some),

@@ -1,4 +1,4 @@
-//! A stand-in for Cassandra that keeps rows by their keys, and misbehaves as it is told.
+//! A stand-in for Cassandra that keeps rows by their keys, and fails on command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use super::{LIMIT, hasty, sent};
 use crate::sample;
 use crate::{Error, Exported};
 
-/// What goes wrong, at one of the statements that are executed, counted from 0 over all connections.
+/// A failure at one of the executed statements, counted from 0 over all connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
     Nothing,
@@ -22,17 +22,17 @@ enum Wrong {
     Stalls(usize),
     /// Half of an answer comes, and the connection is closed.
     Cuts(usize),
-    /// The answer is to what was not asked.
+    /// The answer has the id of another stream.
     OtherStream(usize),
     /// The row is forgotten.
     Loses(usize),
-    /// A name and a password are asked for.
+    /// The server requires a login.
     Login,
     /// It is another protocol.
     Http,
 }
 
-/// What it has seen and keeps.
+/// Its counts and rows.
 #[derive(Default)]
 struct State {
     executed: usize,
@@ -97,7 +97,7 @@ fn serve(mut stream: TcpStream, wrong: Wrong, state: &Mutex<State>) -> std::io::
                     Wrong::Drops(place) if place == at => return Ok(()),
                     Wrong::Stalls(place) if place == at => {
                         drop(state);
-                        // What is sent meanwhile is read, and nothing is said.
+                        // Reads all that follows and never answers.
                         return std::io::copy(&mut stream, &mut std::io::sink()).map(drop);
                     }
                     Wrong::Cuts(place) if place == at => return stream.write_all(&[0x84, 0, id[0]]),

@@ -13,10 +13,11 @@ use crate::kept::Kept;
 use crate::trace::hex;
 use crate::{Error, Patience, sample};
 
-/// The application `name`, made and started; `None` where this machine lacks what it is made by, which is told.
+/// The application `name`, built and started. If this machine lacks the tools to build it, prints that and returns
+/// `None`.
 fn started(name: &str) -> Option<Running> {
     let app: Arc<App> = Arc::new(app::of_name(name).unwrap());
-    // Kept for the next time, with its sources beside it.
+    // The build is kept for the next run, with its sources next to it.
     let out: PathBuf =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/sinks").join(name).join("out");
     std::fs::create_dir_all(&out).unwrap();

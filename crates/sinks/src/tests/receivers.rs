@@ -10,7 +10,7 @@ use crate::otlp::Request;
 use crate::sample;
 use crate::{Error, Patience};
 
-/// What a stand-in does with a request.
+/// A stand-in's reaction to a request.
 #[derive(Clone, Debug)]
 enum Does {
     Answer(&'static str, String),
@@ -26,7 +26,7 @@ fn ok() -> Does {
     Does::Answer("200 OK", "{}".into())
 }
 
-/// A server that does these in turn, one for each request, and tells what it was asked. It ends behind the last.
+/// A server that does these in turn, one for each request, and reports each request. It ends after the last.
 fn stand_in(does: Vec<Does>) -> (u16, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -69,7 +69,7 @@ fn serve(stream: TcpStream, does: &Does, tell: &Sender<(String, Vec<u8>)>) {
     };
 }
 
-/// What comes of one page sent to a receiver that does these, and how often it was asked.
+/// The result of sending one page to a stand-in that does these, and the number of requests that it got.
 fn received(does: Vec<Does>) -> (Result<(), String>, usize) {
     let folder = tempfile::tempdir().unwrap();
     let kept = [sample::kept(folder.path(), 1)];
@@ -115,7 +115,7 @@ fn one_that_says_nothing_is_given_up() {
     assert!(matches!(error, Error::NoAnswer { tries: 3, .. }), "{error}");
 }
 
-/// What Jaeger answers of a trace of so many spans.
+/// Jaeger's answer for a trace of `spans` spans.
 fn of_trace(spans: u64) -> Does {
     let spans: Vec<String> = (0..spans).map(|span| format!(r#"{{"spanID":"{span}"}}"#)).collect();
     Does::Answer("200 OK", format!(r#"{{"data":[{{"spans":[{}]}}]}}"#, spans.join(",")))

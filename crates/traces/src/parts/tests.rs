@@ -95,7 +95,7 @@ fn of_calls_at_once_the_one_that_ends_last_is_waited_for() {
         (PHP, 0, Part::Application, 20),
     ];
     assert_eq!(shown(&one(&spans)), expect);
-    // Where they overlap without one being within the other, the earlier one is waited for until the later begins.
+    // If two calls overlap and neither contains the other, the earlier one is waited for until the later begins.
     let spans = [
         span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
         span(Kind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
@@ -143,7 +143,7 @@ fn the_front_is_what_the_entrance_did_not_see() {
     ];
     assert_eq!(whole(107), [&[(Part::Front, 3)][..], &inside, &[(Part::Front, 4)]].concat());
     assert_eq!(whole(100), inside);
-    // The answer was had before the last stamp was taken.
+    // The client had the answer before the last stamp was taken.
     assert_eq!(whole(95), [&inside[..4], &[(Part::Codec, 5)]].concat());
     assert_eq!(whole(0), []);
 }
@@ -156,7 +156,7 @@ fn the_critical_path_leads_through_what_was_waited_for() {
         span(Kind::Server, INFO, 0, (3, 2), [15, 15, 15, 50, 50, 50]),
         span(Kind::Store, INFO, CACHE, (4, 3), [20, 20, 20, 20, 30, 30]),
         span(Kind::Client, PHP, PAGE, (5, 1), [60, 60, 60, 60, 90, 90]),
-        // Beside the last, and sooner back.
+        // In parallel with the last, and back sooner.
         span(Kind::Client, PHP, PLOT, (6, 1), [62, 62, 62, 62, 80, 80]),
     ];
     assert_eq!(one(&spans).critical().into_iter().collect::<Vec<_>>(), [2, 4, 5]);
@@ -187,7 +187,7 @@ fn stamps(from: u64, gaps: [u16; 6]) -> [u64; 6] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever spans say, as long as each is in its order: parts sum to the whole, and none is negative.
+    /// For any spans with ordered stamps: parts sum to the whole, and none is negative.
     #[test]
     fn parts_sum_to_the_root(
         root in any::<[u16; 6]>(),
