@@ -101,7 +101,7 @@ impl Times {
     }
 }
 
-/// The time of a handler in which none of its calls was under way.
+/// The time in a handler without a call under way.
 fn own_time(served: &Served) -> Nanos {
     let [_, _, begin, end, ..] = served.span.stamps;
     let mut below: Vec<(u64, u64)> = served

@@ -1,4 +1,4 @@
-//! Synthetic span files: parts always sum to the generator's time, and a planted delay is found where it was planted.
+//! Synthetic span files: parts always sum to the generator's time, and a planted delay is found in its place.
 
 use std::collections::BTreeMap;
 

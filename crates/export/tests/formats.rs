@@ -148,7 +148,7 @@ fn sessions_that_are_closed_loops_say_so_in_every_format() {
     check("open", "open");
     check("closed", "closed within sessions");
     check("player", "closed within sessions");
-    // A fixed number of users: achieved counts steps, and there is no offered load.
+    // A fixed number of users: achieved counts steps, and the offered load is empty.
     of_viewers.loop_kind = LoopKind::Closed;
     assert_eq!(told(&of_viewers), ("closed".to_owned(), false));
 }

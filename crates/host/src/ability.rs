@@ -1,4 +1,4 @@
-//! What experiments a machine can show, what it cannot, and what would change that.
+//! The experiments that a machine supports, those that it does not, and how to change that.
 
 mod isolation;
 mod load;
@@ -15,7 +15,7 @@ pub(crate) use isolation::bytes;
 /// One thing that an experiment may need of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ability {
-    /// What it is: `cache ways`.
+    /// Its name: `cache ways`.
     pub name: String,
     /// What needs it, with its source: `Fig. 12`. The figures and tables without a name are IISWC'17's.
     pub shows: String,
@@ -33,7 +33,7 @@ pub struct Ability {
 pub enum Answer {
     /// As a study needs it.
     Yes,
-    /// With a limit that must be shown beside the result.
+    /// Yes, with a limit that must be shown next to the result.
     Partly,
     /// Not at all.
     No,
@@ -51,8 +51,8 @@ impl Answer {
 }
 
 impl Host {
-    /// Every ability that an experiment of Taillight may need, in the order of a study: processors, network,
-    /// isolation, observation, what generates the load and what is measured.
+    /// Every ability that an experiment of Taillight may need, in the order of a study: processors, network, isolation,
+    /// observation, generators and servers.
     pub fn abilities(&self) -> Vec<Ability> {
         let parts: [fn(&Host) -> Vec<Ability>; 5] = [
             processors::abilities,
@@ -65,7 +65,7 @@ impl Host {
     }
 }
 
-/// An ability's answer on its way: the name and what it shows are said once.
+/// An ability's answer, before the caller adds its name and purpose.
 struct Judged {
     answer: Answer,
     why: String,

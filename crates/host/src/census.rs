@@ -1,4 +1,4 @@
-//! Who uses the processors: looks at all processes, again and again, and what each used between them.
+//! Processor use by process: reads all processes repeatedly, and sums each one's use between the readings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,11 @@ struct Process {
     /// When it began, in ticks after the machine: tells a number that is used again.
     began: u64,
     ticks: u64,
-    /// Where it ran last, of a process of one thread.
+    /// The processor on which it last ran; only for a process of one thread.
     cpu: Option<usize>,
 }
 
-/// What the processes of one name used.
+/// Processor time used by the processes of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taker {
     /// Their name, as the kernel keeps it: at most 15 bytes.
@@ -34,7 +34,7 @@ pub struct Taker {
     pub processes: usize,
     /// Processor time. Units: ticks, see [`crate::cpu_time::ticks_per_second`].
     pub ticks: u64,
-    /// The processor on which all of it was, where that is known.
+    /// The processor on which all of it was used, if known.
     pub cpu: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Adds what each process used since the last look; one that began meanwhile used all that it has.
+    /// Adds each process's use since the last look; for a process that began since, all its use.
     pub fn look(&mut self, now: Census) {
         if let Some(last) = self.last.replace(now) {
             let now = self.last.iter().flat_map(|census| &census.0);
@@ -103,7 +103,7 @@ impl Used {
         self.by_pid.values().filter(|taker| pids.contains(&taker.pid)).map(|taker| taker.ticks).sum()
     }
 
-    /// What all others used, those of one name together, the busiest first.
+    /// Use by all processes other than `but`, summed by name, the busiest first.
     pub fn takers(&self, but: &[u32]) -> Vec<Taker> {
         let mut by_name: BTreeMap<&str, (Taker, u64)> = BTreeMap::new();
         for taker in self.by_pid.values().filter(|taker| !but.contains(&taker.pid)) {

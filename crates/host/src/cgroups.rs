@@ -19,7 +19,7 @@ pub struct Cgroups {
 pub struct Hierarchy {
     /// 1 or 2.
     pub version: u32,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: String,
     /// What can be shared out in it: `cpuset`, `cpu`, `memory`.
     pub controllers: Vec<String>,

@@ -16,7 +16,7 @@ pub struct Cpu {
     pub online: CpuList,
     /// Those of them that this process may use.
     pub allowed: CpuList,
-    /// Logical processors that the kernel's scheduler was told to leave alone (`isolcpus`).
+    /// Logical processors that the kernel's scheduler leaves alone (`isolcpus`).
     pub isolated: CpuList,
     /// The logical processors of each physical core; more than one where SMT is on.
     pub cores: Vec<CpuList>,
@@ -26,7 +26,7 @@ pub struct Cpu {
     pub smt_control: Option<String>,
     /// Logical processors that are there but switched off.
     pub offline: CpuList,
-    /// What the processor offers of interest here, as the kernel names it: `cat_l3`, `constant_tsc`, `rdt_a`.
+    /// The processor's features of interest here, by the kernel's names: `cat_l3`, `constant_tsc`, `rdt_a`.
     pub features: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! What a network device's driver says about its queues and how it steers packets to them.
+//! A network device's queues and packet steering, as reported by its driver.
 //!
-//! These facts are in no file: the kernel is asked by the call that the program `ethtool` uses (`SIOCETHTOOL`).
-//! A tree that is not this machine has them planted as JSON in `ethtool/DEVICE.json`.
+//! These facts are in no file: they are read by the call that the program `ethtool` uses (`SIOCETHTOOL`). A tree that
+//! is not this machine has them planted as JSON in `ethtool/DEVICE.json`.
 
 mod ask;
 mod request;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::Tree;
 
-/// The driver's answers; what it does not know is `None` or empty.
+/// The driver's answers; unknown facts are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ethtool {
@@ -20,7 +20,7 @@ pub struct Ethtool {
     pub channels: Option<Channels>,
     /// Receive side scaling (RSS): the queue of each hash of a flow (`ethtool -x`).
     pub indirection: Vec<u32>,
-    /// What the device can do by itself, of interest here, by the kernel's name (`ethtool -k`).
+    /// The device's offloads of interest here, by the kernel's name (`ethtool -k`).
     pub features: BTreeMap<String, Feature>,
     /// Rules by which single flows are steered, also called flow director or ntuple filters (`ethtool -n`).
     pub rules: Option<Rules>,
@@ -74,7 +74,7 @@ pub struct Rules {
 pub struct Coalescing {
     /// After the first packet that arrived.
     pub receive_us: u32,
-    /// Or as soon as so many have; 0 means no limit.
+    /// Or after this number of packets; 0 means no limit.
     pub receive_packets: u32,
     /// After the first packet that left.
     pub transmit_us: u32,
@@ -115,7 +115,7 @@ impl Ethtool {
 }
 
 impl Tree {
-    /// What `device`'s driver says; nothing where it cannot be asked.
+    /// The facts from `device`'s driver; empty if it cannot be queried.
     pub(crate) fn ethtool(&self, device: &str) -> Ethtool {
         if self.is_here() {
             return ask::ethtool(device).unwrap_or_default();

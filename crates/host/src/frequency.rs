@@ -31,7 +31,7 @@ pub struct Frequency {
     pub hardware_max_khz: Option<u64>,
     /// The frequencies that can be set, where the driver has a list; `intel_pstate` takes any between the two.
     pub frequencies_khz: Vec<u64>,
-    /// What the processor is told to prefer: `performance`, `balance_power`.
+    /// The preference between energy and performance: `performance`, `balance_power`.
     pub preference: Option<String>,
     /// Domains whose power the processor can hold below a limit (RAPL).
     pub power_zones: Vec<PowerZone>,
@@ -43,7 +43,7 @@ pub struct Frequency {
 pub struct PowerZone {
     /// Its folder's name below `/sys/class/powercap`: `intel-rapl:0`.
     pub zone: String,
-    /// What it covers: `package-0`, `dram`.
+    /// The domain: `package-0`, `dram`.
     pub name: Option<String>,
     /// The long-term limit.
     pub limit_uw: Option<u64>,

@@ -17,8 +17,8 @@ pub struct Kernel {
     pub clock_source: Option<String>,
     /// The clocks that it could read.
     pub clock_sources: Vec<String>,
-    /// How it was built, as far as an ability depends on it: `y`, `m` (a module), `n` or a number. Empty where it
-    /// does not say.
+    /// The build options that abilities depend on: `y`, `m` (a module), `n` or a number. Empty if the kernel does not
+    /// publish them.
     pub options: BTreeMap<String, String>,
     /// Whether addresses of programs are drawn at random (ASLR): 0 not, 1 in part, 2 all.
     pub aslr: Option<u8>,
@@ -44,7 +44,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Whether it was built with `option`, be it as a module; `None` where it does not say.
+    /// Whether the kernel was built with `option`, including as a module; `None` if unknown.
     pub fn built_with(&self, option: &str) -> Option<bool> {
         self.options.get(option).map(|value| value != "n")
     }

@@ -42,8 +42,8 @@ const OF_INTEREST: [&str; 29] = [
 /// A configuration is some 250 KiB of text; one beyond this is none.
 const LONGEST: u64 = 8 << 20;
 
-/// How the kernel was built, as far as is of interest: `y`, `m` (a module), a number, or `n`. Empty where it does
-/// not say: neither `/proc/config.gz` nor `/boot/config-RELEASE` can be read.
+/// The kernel's build options of interest: `y`, `m` (a module), a number, or `n`. Empty if neither `/proc/config.gz`
+/// nor `/boot/config-RELEASE` can be read.
 pub(crate) fn kernel_options(tree: &Tree, release: Option<&str>) -> BTreeMap<String, String> {
     let packed = fs::File::open(tree.at("proc/config.gz")).ok().and_then(|file| {
         let mut text = String::new();

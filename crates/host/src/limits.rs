@@ -6,9 +6,9 @@ use crate::tree::Tree;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Open files, and so connections, without asking. `None` also where there is no limit.
+    /// The soft limit of open files, and so of connections. `None` also if unlimited.
     pub open_files: Option<u64>,
-    /// What it may raise that to.
+    /// The hard limit, up to which the process may raise the soft one.
     pub open_files_most: Option<u64>,
 }
 

@@ -31,7 +31,7 @@ pub struct Listening {
     pub sockets: BTreeMap<u64, Option<u32>>,
     /// The processes that hold any of them, ascending.
     pub processes: Vec<Holder>,
-    /// How many of the sockets are held by no process that may be read.
+    /// The number of sockets without a readable process that holds them.
     pub unheld: usize,
 }
 
@@ -44,8 +44,9 @@ pub struct Holder {
     pub name: String,
 }
 
-/// Programs that only forward what they accept to a server elsewhere, mostly in a container, by the names that the kernel keeps
-/// of them. Source: moby `cmd/docker-proxy`, rootlesskit and podman `rootlessport`, slirp4netns, passt, `systemd-socket-proxyd(8)`.
+/// Programs that only forward accepted connections to a server elsewhere, mostly in a container, by their names in the
+/// kernel. Source: moby `cmd/docker-proxy`, rootlesskit and podman `rootlessport`, slirp4netns, passt,
+/// `systemd-socket-proxyd(8)`.
 const FORWARD: [&str; 7] =
     ["docker-proxy", "rootlessport", "slirp4netns", "passt", "pasta", "pasta.avx2", "systemd-socket-"];
 /// The program that opens sockets for services and keeps them. Source: `systemd.socket(5)`.

@@ -8,7 +8,7 @@ use crate::tree::Tree;
 pub struct Memory {
     /// All that the kernel has.
     pub total_bytes: Option<u64>,
-    /// What is available without swapping.
+    /// Memory available without swapping.
     pub available_bytes: Option<u64>,
     /// Swap space; 0 means that too little memory ends in a kill rather than in slowness.
     pub swap_bytes: Option<u64>,

@@ -14,7 +14,7 @@ pub struct Network {
     pub listen_backlog: Option<u64>,
     /// The ports that outgoing connections use: lowest and highest.
     pub local_ports: Option<(u16, u16)>,
-    /// The discipline that new network devices get for what they send: `fq_codel`, `fq`.
+    /// The default queueing discipline of new network devices: `fq_codel`, `fq`.
     pub default_qdisc: Option<String>,
     /// How long `poll` and the like look at the device's queue before they sleep (`net.core.busy_poll`).
     pub busy_poll_us: Option<u64>,

@@ -31,13 +31,13 @@ pub struct Nic {
     pub ethtool: Ethtool,
 }
 
-/// A queue that packets arrive in, and how the kernel spreads what comes from it.
+/// A receive queue, and how the kernel spreads its packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReceiveQueue {
     /// 0 is the first.
     pub queue: usize,
-    /// Receive packet steering (RPS): the processors that share the work after the interrupt; none is off.
+    /// Receive packet steering (RPS): the processors that share the work after the interrupt; empty if off.
     pub rps: CpuList,
     /// Flows of this queue that receive flow steering (RFS) remembers; 0 is off.
     pub flow_entries: Option<u64>,
@@ -59,13 +59,13 @@ pub struct TransmitQueue {
 pub struct NicInterrupt {
     /// The interrupt's number.
     pub interrupt: u32,
-    /// What it tells of.
+    /// The cause of the interrupt.
     pub direction: Direction,
     /// The queue; `None` with [`Direction::Other`].
     pub queue: Option<usize>,
 }
 
-/// What an interrupt of a network device tells of.
+/// The cause of a network device's interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -163,7 +163,7 @@ fn names_device(called: &str, device: &str) -> bool {
     called.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == device)
 }
 
-/// What an interrupt tells of, by its name: drivers agree on words, not on their order.
+/// The cause and queue of an interrupt, by its name: drivers agree on words, not on their order.
 ///
 /// Source: the names that the drivers virtio_net (`virtio2-input.0`), ixgbe and i40e (`eth0-TxRx-3`), mlx5
 /// (`mlx5_comp3@pci:0000:03:00.0`), ena (`eth0-Tx-Rx-0`), bnxt (`eth0-TxRx-0`) and nicvf (`eth0-rxtx-0`) request.
@@ -171,7 +171,7 @@ fn told(name: &str) -> (Direction, Option<usize>) {
     let name = name.split('@').next().unwrap_or(name).to_ascii_lowercase();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let Ok(queue) = name[stem.len()..].parse() else { return (Direction::Other, None) };
-    // What follows the device's own name, which may have any letters in it.
+    // Separators keep the device's own name, which may have any letters, from matching.
     let has = |word: &str| stem.contains(word);
     let direction = if has("txrx") || has("tx-rx") || has("rxtx") || has("_comp") {
         Direction::Both

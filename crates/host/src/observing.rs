@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::mounts::mounts;
 use crate::tree::Tree;
 
-/// What the kernel lets one count and trace.
+/// The counters and tracing that the kernel permits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observing {
@@ -11,7 +11,8 @@ pub struct Observing {
     pub event_sources: Vec<String>,
     /// Whether the processor's own counters can be read: cycles, instructions, cache misses.
     pub hardware_counters: bool,
-    /// What a process without privileges may measure: −1 all, 2 only itself in user space, over 2 nothing.
+    /// `perf_event_paranoid`, the limit for processes without privileges: −1 all, 2 only themselves in user space, over
+    /// 2 nothing.
     pub paranoid: Option<i32>,
     /// Whether the kernel describes its types (BTF), so that an eBPF program fits any kernel.
     pub btf: bool,
@@ -27,7 +28,7 @@ pub struct Observing {
     pub tracepoints: bool,
     /// Whether the file system of trace points is mounted.
     pub tracefs: bool,
-    /// What the kernel forbids even to root: `none`, `integrity`, `confidentiality`.
+    /// Kernel lockdown, which restricts even root: `none`, `integrity`, `confidentiality`.
     pub lockdown: Option<String>,
 }
 

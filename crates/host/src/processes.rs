@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use crate::tree::Tree;
 
-/// The names of all processes, as the kernel keeps them (15 bytes); `None` where none can be seen.
+/// The names of all processes, as the kernel keeps them (15 bytes); `None` if no process is visible.
 ///
 /// Cost: one file for each process.
 pub(crate) fn running(tree: &Tree) -> Option<BTreeSet<String>> {

@@ -1,4 +1,4 @@
-//! How much processor time the control groups of this process may use, as those of a container limit it.
+//! Processor time limits of this process's control groups, such as a container's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 /// The groups of a process that limit its processor time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quota {
-    /// Processors' worth of time that it may use; `None` where nothing limits it.
+    /// Processors' worth of time that it may use; `None` if unlimited.
     pub processors: Option<f64>,
-    /// Time for which it was held back so far, of the tightest group. Units: µs. `None` where nothing tells.
+    /// Time throttled so far in the tightest group. Units: µs. `None` if unknown.
     pub throttled_us: Option<u64>,
 }
 
 impl Quota {
-    /// Reads that of this process below `root`: the tightest of its group and those around it.
+    /// Reads the quota of this process below `root`: the tightest of its group and the groups around it.
     ///
-    /// Source: `Documentation/admin-guide/cgroup-v2.rst`, `cpu.max` and `cpu.stat`; for version 1 `sched-bwc.rst`. In a container its
-    /// own group is the root of what it sees.
+    /// Source: `Documentation/admin-guide/cgroup-v2.rst`, `cpu.max` and `cpu.stat`; for version 1 `sched-bwc.rst`. In a
+    /// container its own group is the root of the visible tree.
     pub fn read(root: &Path) -> Quota {
         let own = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
         let mut tightest = Quota::default();

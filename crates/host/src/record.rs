@@ -96,15 +96,15 @@ impl Host {
         self.nics.iter().find(|nic| nic.name == name)
     }
 
-    /// The only network device with hardware behind it; `None` where there are several, or none.
+    /// The only network device with hardware behind it; `None` if there are several, or none.
     pub fn only_card(&self) -> Option<&Nic> {
         let mut cards = self.nics.iter().filter(|nic| nic.is_hardware());
         let card = cards.next()?;
         cards.next().is_none().then_some(card)
     }
 
-    /// The only network device with hardware behind it or, where there is none, the only one but loopback, as in a network
-    /// namespace; `None` where there are several.
+    /// The only network device with hardware behind it or, if there is none, the only one but loopback, as in a network
+    /// namespace; `None` if there are several.
     pub fn only_device(&self) -> Option<&Nic> {
         if self.nics.iter().any(Nic::is_hardware) {
             return self.only_card();

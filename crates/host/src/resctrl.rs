@@ -11,7 +11,7 @@ use crate::tree::Tree;
 pub struct Resctrl {
     /// Whether the kernel has the file system; it offers it only where the processor does.
     pub offered: bool,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: Option<String>,
     /// Allocation of the last-level cache.
     pub l3: Option<CacheAllocation>,

@@ -1,4 +1,5 @@
-//! One screen about a machine: what it is, what it can show, what it cannot, and what would change that.
+//! A summary of a machine: its hardware, the experiments that it supports, those that it does not, and how to change
+//! that.
 
 use std::fmt::{self, Write as _};
 
@@ -8,7 +9,7 @@ use crate::{Ability, Answer, Host, Nic, Role};
 /// A machine for a person to read; lines of at most 110 characters.
 pub struct Screen<'a>(pub &'a Host);
 
-/// What fits beside a margin on the narrowest terminal that reports are written on today.
+/// Columns that fit, with a margin, on the narrowest terminal in common use for reports.
 const WIDTH: usize = 110;
 
 /// The column in which a fact starts.
@@ -81,7 +82,7 @@ fn facts(host: &Host) -> Vec<(&'static str, String)> {
         ("frequency", frequency(host)),
         ("memory", memory(host)),
     ];
-    // Of hardware, all; what the kernel plays is named only.
+    // Hardware cards get a line each; virtual devices are only named.
     rows.extend(host.nics.iter().filter(|nic| nic.is_hardware()).map(|nic| ("network", nic_line(host, nic))));
     rows.extend([
         ("", stack(host)),

@@ -12,19 +12,19 @@ use crate::tree::Tree;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Software {
-    /// What it is called: `memcached`, `podman`.
+    /// Its name: `memcached`, `podman`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Where it lies.
     pub path: PathBuf,
-    /// What it says about itself when asked.
+    /// The version that it prints.
     pub version: Option<String>,
     /// Whether a process of it runs that is not ours to count on: a server on its usual port, an engine's daemon.
     pub running: Option<bool>,
 }
 
-/// What a program is for.
+/// The purpose of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -72,9 +72,9 @@ const KNOWN: [Known; 14] = [
 const FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin", "/bin", "/sbin"];
 
 impl Software {
-    /// The programs found. In a tree that is not this machine, a planted program holds what it would print.
+    /// The programs found. In a tree that is not this machine, a planted program file holds its version output.
     ///
-    /// Cost: each program that is there runs once, 5 to 50 ms each.
+    /// Cost: each program found runs once, 5 to 50 ms each.
     pub(crate) fn read(tree: &Tree, running: Option<&BTreeSet<String>>) -> Vec<Software> {
         let read_one = |known: &Known| {
             let path = find(tree, known.program)?;

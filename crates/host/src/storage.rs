@@ -6,7 +6,7 @@ use crate::tree::Tree;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Storage {
-    /// What is free where temporary files are made: `/tmp`, or what `TMPDIR` names. Known of this machine only.
+    /// Free space for temporary files: in `/tmp`, or the folder in `TMPDIR`. Known of this machine only.
     pub free_bytes: Option<u64>,
 }
 

@@ -1,11 +1,11 @@
-//! The threads of processes, and what the kernel counts of each: how it came to run.
+//! The threads of processes, and the kernel's scheduling counters of each.
 
 use std::fs;
 use std::path::Path;
 
 use units::CpuList;
 
-/// What the kernel has counted of one thread. All of it only grows.
+/// The kernel's counters of one thread. All of them only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// Time on a processor. Units: ns.
@@ -37,7 +37,7 @@ impl Thread {
         })
     }
 
-    /// What was added since `earlier`.
+    /// The difference since `earlier`.
     pub fn since(self, earlier: Thread) -> Thread {
         self.with(earlier, u64::saturating_sub)
     }
@@ -69,7 +69,7 @@ pub fn of(root: &Path, pids: &[u32]) -> Vec<(u32, u32)> {
     pids.iter().flat_map(of).collect()
 }
 
-/// Time that the threads of `pids` ran together. Units: ns. `None` where none of it may be read.
+/// Time that the threads of `pids` ran together. Units: ns. `None` if unreadable.
 pub fn running_ns(root: &Path, pids: &[u32]) -> Option<u64> {
     let times: Vec<u64> =
         of(root, pids).into_iter().filter_map(|(pid, tid)| Some(schedstat(root, pid, tid)?[0])).collect();
@@ -81,14 +81,14 @@ pub fn migrations(root: &Path, pid: u32, tid: u32) -> Option<u64> {
     field(&text(root, pid, tid, "sched")?, "se.nr_migrations")
 }
 
-/// The processors that a thread may run on; `None` where it has ended. Source: `proc_pid_status(5)`, `Cpus_allowed_list`.
+/// The processors that a thread may run on; `None` if it has ended. Source: `proc_pid_status(5)`, `Cpus_allowed_list`.
 pub fn allowed(root: &Path, pid: u32, tid: u32) -> Option<CpuList> {
     let status = text(root, pid, tid, "status")?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     list.trim().parse().ok()
 }
 
-/// Its name; empty where it has ended.
+/// Its name; empty if it has ended.
 pub fn name(root: &Path, pid: u32, tid: u32) -> String {
     text(root, pid, tid, "comm").unwrap_or_default().trim_end().to_owned()
 }

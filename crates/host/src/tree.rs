@@ -30,7 +30,7 @@ impl Tree {
         self.at(path).exists()
     }
 
-    /// The names in the folder at `path`, ascending; none where there is no such folder.
+    /// The names in the folder at `path`, ascending; empty if the folder does not exist.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.at(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -49,7 +49,7 @@ impl Tree {
         mask(&self.text(path)?)
     }
 
-    /// The text of the file at `path`, trimmed; `None` where it is missing, unreadable or empty.
+    /// The text of the file at `path`, trimmed; `None` if it is missing, unreadable or empty.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = fs::read_to_string(self.at(path)).ok()?;
         let text = text.trim();
@@ -68,7 +68,7 @@ impl Tree {
         Some(rest.split_once(']')?.0.to_owned())
     }
 
-    /// What follows `key` and a colon or equals sign in the first line of the file at `path` that starts with it.
+    /// The value after `key` and a colon or equals sign in the first line of the file at `path` that starts with it.
     pub(crate) fn field(&self, path: impl AsRef<Path>, key: &str) -> Option<String> {
         self.text(path)?.lines().find_map(|line| {
             let value = line.strip_prefix(key)?.trim_start().strip_prefix([':', '='])?.trim();

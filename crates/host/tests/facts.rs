@@ -1,6 +1,7 @@
-//! Machines that we have and machines that we do not: the fixtures are trees of files in one text each.
+//! Machines that we have and machines that we lack: each fixture is a tree of files in one text.
 //!
-//! A line `@ PATH` starts a file, `{a,b}` in its path stands for each; what stands before the first is a comment.
+//! A line `@ PATH` starts a file; `{a,b}` in its path means one file for each. Text before the first such line is a
+//! comment.
 
 use std::fs;
 use std::path::Path;

@@ -22,7 +22,7 @@ pub struct Action {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Writes a value into a file of the kernel's. Undone by writing what stood there.
+    /// Writes a value into a kernel file. Undone by writing its previous text.
     Write {
         /// The file.
         file: PathBuf,
@@ -47,8 +47,8 @@ pub enum Step {
         /// The controller.
         word: String,
     },
-    /// Puts processes into a control group. Undone by moving each into the group it was in, and whatever they
-    /// have started since along with the first.
+    /// Moves processes into a control group. Undone by moving each back into its previous group, and the processes
+    /// started since into the group of the first.
     Move {
         /// The processes.
         pids: Vec<u32>,
@@ -70,13 +70,13 @@ pub enum Step {
     Tool {
         /// Shows the state.
         show: Vec<String>,
-        /// Finds the value in what it shows.
+        /// Finds the value in the output of `show`.
         reading: Reading,
         /// Sets the value that stands for `{}`.
         set: Vec<String>,
         /// Takes the thing away.
         unset: Vec<String>,
-        /// The value; `None`: nothing of the kind is to be there.
+        /// The value; `None`: the thing must not exist.
         want: Option<String>,
         /// The network namespace that it runs in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub enum Step {
 }
 
 impl Action {
-    /// What a reader would type.
+    /// The equivalent shell command.
     pub fn typed(&self) -> String {
         match &self.step {
             Step::Write { file, value, namespace, .. } => {
@@ -155,7 +155,7 @@ impl Action {
         }
     }
 
-    /// Why what is there could not be reverted, so that it must not be touched.
+    /// Why the state `before` could not be restored, so that the action is refused.
     pub(crate) fn cannot_restore(&self, before: &State) -> Option<String> {
         match &self.step {
             Step::Tool { show, unset, .. } if before.is_none() && unset.is_empty() && !self.scratch => {

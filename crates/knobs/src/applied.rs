@@ -8,9 +8,9 @@ use crate::journal::{self, Entry, Journal};
 use crate::undo::{Undone, put_all_back};
 use crate::{Action, Drift, Error, Kernel, State};
 
-/// Knobs in force. Dropping it reverts the host, also when a panic drops it.
+/// Knobs in force. Dropping it reverts the host, also in a panic.
 ///
-/// What a drop could not revert stays in the journal, for `taillight tune undo`.
+/// A change that a drop could not revert stays in the journal, for `taillight tune undo`.
 pub struct Applied {
     inner: Arc<Inner>,
     journal: Option<Journal>,
@@ -52,7 +52,7 @@ impl Applied {
         let index = self.made.len();
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.intend(index, action, &before)?;
-        // From here on it is reverted, whatever comes in between.
+        // Listed first, so that any failure from here on reverts it.
         self.made.push(Entry {
             action: action.clone(),
             before: before.clone(),
@@ -61,7 +61,8 @@ impl Applied {
         });
         self.inner.moment(Moment::Announced(index));
         let same = step.same(&before, &step.wanted());
-        // What is as it should be is left alone; processes are moved, since they may start others at any time.
+        // A state that is already as wanted is not written. Processes are moved in any case, since they may start
+        // others at any time.
         let put = if same { Ok(()) } else { step.put(kernel, &step.wanted(), held) };
         self.inner.moment(Moment::Made(index));
         let after = step.observe(kernel, held);
@@ -105,9 +106,9 @@ impl Applied {
         &self.inner.lock
     }
 
-    /// What another process has changed since: the verdict `KnobDrift` of a trial.
+    /// Knobs that another process has changed since: the verdict `KnobDrift` of a trial.
     ///
-    /// Errors: a knob cannot be read. What no longer exists, such as a process, is not drift.
+    /// Errors: a knob cannot be read. A thing that no longer exists, such as a process, is not drift.
     pub fn check(&self) -> Result<Vec<Drift>, Error> {
         let mut drifts = Vec::new();
         for Entry { action, after, .. } in &self.made {
@@ -136,9 +137,9 @@ impl Applied {
         counts.flatten().reduce(|a, b| a + b)
     }
 
-    /// Reverts all changes, the last one first, and returns what another process had changed meanwhile.
+    /// Reverts all changes, the last one first, and returns those that another process had changed.
     ///
-    /// Errors: something cannot be reverted; it stays in the journal.
+    /// Errors: a change cannot be reverted; it stays in the journal.
     pub fn revert(mut self) -> Result<Vec<Drift>, Error> {
         self.put_all_back()
     }
@@ -181,8 +182,8 @@ impl Drop for Applied {
     }
 }
 
-/// Whatever can be known before anything is touched: that it is there, may be written, and could be reverted; and that
-/// processes which are confined run.
+/// Checks that need no change: the thing exists, may be written and could be reverted, and processes to be confined
+/// run.
 fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
     if action.step.is_for_ended_processes(&*inner.kernel) {
         let limit = "none of the processes that it is for runs";

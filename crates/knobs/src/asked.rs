@@ -1,4 +1,4 @@
-//! Knobs as they are asked for: by name, or by a profile that lists them.
+//! Requested knobs: by name, or by a profile that lists them.
 
 use host::Host;
 use units::ParseError;
@@ -8,12 +8,12 @@ use crate::{Error, Knob, Planned, Problem, Profile, Subject, plan, plan_what_can
 /// Before the name of a profile where only `NAME=VALUE` can stand, as in a specification.
 const PROFILE: &str = "profile=";
 
-/// What was asked for.
+/// The requested knobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// All knobs, in the order of the words. One that was asked for by name overrides the line of that name in a profile.
+    /// All knobs, in the order of the words. A knob requested by name overrides a profile's line of that name.
     knobs: Vec<Knob>,
-    /// Those of them that were asked for by name: a host must have these.
+    /// The knobs requested by name: a host must support these.
     named: Vec<Knob>,
 }
 
@@ -49,9 +49,9 @@ impl Asked {
         &self.knobs
     }
 
-    /// What they mean on `host` for `subject`. What a profile lists and the host does not support is left out and named.
+    /// Their actions on `host` for `subject`. A profile's knobs that the host does not support are skipped and named.
     ///
-    /// Errors: the host does not support one that was asked for by name; one lacks what it acts on.
+    /// Errors: the host does not support a knob requested by name; a knob lacks its object.
     pub fn plan(&self, host: &Host, subject: &Subject) -> Result<Planned, Error> {
         let planned = self.plan_what_can_be(host, subject)?;
         let lacks = |knob: &&Knob| planned.skipped.iter().any(|skipped| skipped.knob == knob.to_string());
@@ -62,9 +62,9 @@ impl Asked {
         Ok(planned)
     }
 
-    /// The same, where one that was asked for by name may be left out, too.
+    /// The same, but knobs requested by name may be skipped, too.
     ///
-    /// Errors: one lacks what it acts on.
+    /// Errors: a knob lacks its object.
     pub fn plan_what_can_be(&self, host: &Host, subject: &Subject) -> Result<Planned, Error> {
         plan_what_can_be(&self.knobs, host, subject)
     }

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a daemon may take to start or end. irqbalance ends after its sleep at the latest, 10 s.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How often its state is checked meanwhile.
+/// How often its state is checked during that wait.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The processes of this name with their command lines; those that have ended and were not reaped have none.
@@ -82,7 +82,7 @@ fn stop(root: &Path, name: &str, by_systemd: bool) -> io::Result<()> {
     wait_until(|| find(root, name).is_empty(), &format!("{name} did not end"))
 }
 
-/// What a daemon was told by its environment, in variables of its name: `IRQBALANCE_BANNED_CPULIST` of Debian's configuration.
+/// Variables of a daemon's environment that begin with its name: `IRQBALANCE_BANNED_CPULIST` of Debian's configuration.
 fn own_variables(root: &Path, pid: u32, name: &str) -> Vec<(OsString, OsString)> {
     let text = fs::read(root.join(format!("proc/{pid}/environ"))).unwrap_or_default();
     let prefix = format!("{}_", name.to_uppercase());

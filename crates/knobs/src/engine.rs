@@ -18,9 +18,9 @@ use crate::{Action, Applied, Error};
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Applies actions and reverts them. Only one engine has the lock of a state folder at a time.
+/// Applies actions and reverts them. Only one engine holds the lock of a state folder at a time.
 ///
-/// Shape: clones share the lock; it is given up when the last of them and the last [`Applied`] are dropped.
+/// Shape: clones share the lock, which the last clone or the last [`Applied`] releases.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     pub(crate) watcher: Option<Watcher>,
 }
 
-/// Is told of each moment at which a crash would leave another state.
+/// A callback for each moment at which a crash would leave a different state.
 pub type Watcher = Box<dyn Fn(Moment) + Send + Sync>;
 
 /// A moment in the life of a change, by its place in the plan.
@@ -107,8 +107,8 @@ impl Engine {
 
     /// Applies a plan: each action is announced in the journal, made and read back.
     ///
-    /// Errors: something cannot be set, or reads back as something else; what had been set before is reverted then.
-    /// Nothing is touched where an earlier run's knobs were not reverted, or a right is missing.
+    /// Errors: a value cannot be set, or reads back as another; earlier actions are then reverted. The plan is refused
+    /// without a change if an earlier run's knobs were not reverted, or a right is missing.
     pub fn apply(&self, plan: &[Action]) -> Result<Applied, Error> {
         self.refuse_leftovers()?;
         Applied::apply(&self.inner, plan)
@@ -129,7 +129,7 @@ impl Engine {
                         return Err(Error::Unfinished { pid: story.begin.pid, journal: path });
                     }
                 }
-                // What an earlier boot has set is not there any more, nor what was reverted.
+                // The changes of an earlier boot went with it, and reverted ones need no journal.
                 _ => journal::remove(&path)?,
             }
         }

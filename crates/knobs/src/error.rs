@@ -6,8 +6,8 @@ use thiserror::Error as ThisError;
 
 /// Why a knob is not in force.
 ///
-/// The first three are what a host can answer, and each asks for something else: an unsupported knob is skipped,
-/// a denied one needs more rights, a failed one stops the measurement.
+/// The first three are a host's answers, and each needs another reaction: an unsupported knob is skipped, a denied one
+/// needs more rights, a failed one stops the measurement.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// The host lacks it.
@@ -19,7 +19,7 @@ pub enum Error {
     /// The kernel refused, or took something else.
     #[error("{0}")]
     Failed(Problem),
-    /// It is not a knob, or lacks what it acts on.
+    /// An invalid knob, or one that lacks its object.
     #[error("{0}")]
     Usage(Problem),
     /// An earlier run ended without putting the host back.
@@ -40,7 +40,7 @@ pub enum Error {
         lock.display()
     )]
     Busy {
-        /// The process that holds them, where it has said so.
+        /// The process that holds them, if it wrote its id.
         pid: Option<u32>,
         /// The file that it locked.
         lock: PathBuf,
@@ -57,7 +57,7 @@ pub enum Error {
     },
 }
 
-/// What could not be done: the thing, what was given, the limit, and what to do.
+/// An action that failed: the thing, the limit, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The knob or the action: `cache.ways=0-3`.
@@ -103,7 +103,7 @@ impl Error {
         Error::Usage(Problem::new(what, limit, hint))
     }
 
-    /// What the operating system's answer to an action means.
+    /// Maps an I/O error of an action to an error of a knob.
     pub(crate) fn of_io(what: impl fmt::Display, doing: &str, source: &io::Error) -> Error {
         let limit = format!("{doing}: {source}");
         match source.kind() {
@@ -122,8 +122,7 @@ impl Error {
         }
     }
 
-    /// What the operating system's answer means where something is to be reverted: it stays in force, so that nothing
-    /// may go on without it.
+    /// Maps an I/O error of a revert: never unsupported, as the change is still in force and no list may skip it.
     pub(crate) fn of_putting_back(what: impl fmt::Display, source: &io::Error) -> Error {
         match Error::of_io(what, "cannot be reverted", source) {
             Error::Unsupported(Problem { what, limit, .. }) => {
@@ -133,7 +132,7 @@ impl Error {
         }
     }
 
-    /// Whether the host lacks what was asked for, so that a list of knobs may go on without it.
+    /// Whether the host does not support the knob, so that a list may skip it.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported(_))
     }

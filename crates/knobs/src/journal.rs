@@ -1,7 +1,7 @@
-//! What a run has changed, on disk before it is done, so that another process can revert it.
+//! A run's changes, on disk before they are made, so that another process can revert them.
 //!
-//! One file for each run, one JSON record on each line. A crash may cut the last line; what it announced was then
-//! never done. A line is on the disk (`fdatasync`) before the action that it announces.
+//! One file for each run, one JSON record on each line. A crash may cut the last line; the action that it announced was
+//! then never done. A line is on the disk (`fdatasync`) before the action that it announces.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -52,9 +52,9 @@ impl Begin {
 pub struct Entry {
     /// The change.
     pub action: Action,
-    /// What was there before it.
+    /// The state before the action.
     pub before: State,
-    /// What was there after it; `None`: it is not known whether it was done.
+    /// The state after it; `None`: unknown whether the action was done.
     pub after: Option<State>,
     /// Whether it has been reverted.
     pub put_back: bool,
@@ -74,7 +74,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// Whether nothing of it is in force: its process ended between putting back the last change and removing the file.
+    /// Whether all changes were reverted: the process ended between the last revert and the removal of the file.
     pub(crate) fn is_over(&self) -> bool {
         !self.kept && self.entries.iter().all(|entry| entry.put_back)
     }
@@ -85,7 +85,7 @@ impl Story {
     pub(crate) fn read(path: &Path) -> Result<Option<Story>, Error> {
         let damaged = |why: String| state("read", path)(io::Error::new(io::ErrorKind::InvalidData, why));
         let text = fs::read_to_string(path).map_err(state("read", path))?;
-        // What follows the last line break was cut by a crash.
+        // A crash cut the text after the last line break.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut lines = whole.lines().filter(|line| !line.is_empty());
         let record = |line: &str| {
@@ -213,7 +213,7 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(state("write", folder))
 }
 
-/// Says what was tried with which file.
+/// Makes an error of a failed operation on a state file.
 pub(crate) fn state<'a>(doing: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Error + 'a {
     move |source| Error::State { doing, path: path.into(), source }
 }
@@ -262,7 +262,7 @@ mod tests {
             fs::write(&path, &text[..length]).unwrap();
             let story = Story::read(&path).unwrap();
             seen.push(story.map_or(0, |story| story.entries.len()));
-            // What is written next does not run into the rest of the cut line.
+            // A resumed journal drops the rest of the cut line.
             let whole = text[..length].rfind('\n').map_or(0, |end| end + 1);
             drop(Journal::resume(&path).unwrap());
             assert_eq!(fs::read_to_string(&path).unwrap(), text[..whole]);

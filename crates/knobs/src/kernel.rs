@@ -10,9 +10,9 @@ use crate::daemon;
 use crate::namespace::{Namespace, Sysfs};
 use crate::pacing;
 
-/// What the engine does to a host: this machine, or a test's.
+/// The engine's operations on a host: this machine, or a test's.
 ///
-/// Paths are those of a reader: `/proc/sys/…`, whatever the root is.
+/// Paths are absolute as on the host, `/proc/sys/…`, for any root.
 pub trait Kernel: Send + Sync {
     /// The text of a file.
     fn read(&self, file: &Path, namespace: Option<&Namespace>) -> io::Result<String>;
@@ -26,9 +26,9 @@ pub trait Kernel: Send + Sync {
     fn make_directory(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder of the kernel's, whose files go with it.
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
-    /// Runs a program to its end; what it printed.
+    /// Runs a program to its end and returns its output.
     ///
-    /// `held` is kept open until it has ended, even if this process dies meanwhile.
+    /// The program inherits `held`, which stays open until it ends, even if this process dies before.
     fn run(&self, command: &[String], namespace: Option<&Namespace>, held: &File) -> io::Result<String>;
     /// A model-specific register.
     fn register(&self, cpu: usize, register: u32) -> io::Result<u64>;
@@ -126,7 +126,7 @@ impl Kernel for LocalKernel {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         // As its standard input, `held` and the lock on it live as long as the program does.
         let held = held.try_clone()?;
-        // A program that is not there says nothing of the thing that it was to look at.
+        // A missing program must not read as a missing thing: not `NotFound`.
         let run = |_: Option<&Sysfs>| {
             let output = Command::new(program).args(args).stdin(Stdio::from(held)).output();
             output.map_err(|e| io::Error::other(format!("{program} cannot be run: {e}")))
@@ -171,7 +171,7 @@ fn msr(cpu: usize) -> PathBuf {
     format!("/dev/cpu/{cpu}/msr").into()
 }
 
-/// What a program's last words mean.
+/// Maps the first line of a program's error output to an error.
 fn refusal(words: &str, status: &str) -> io::Error {
     let words = words.trim().lines().next().unwrap_or(status).to_owned();
     let says = |any: &[&str]| any.iter().any(|text| words.contains(text));
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(run(&["echo", "a"]).unwrap(), "a\n");
         assert_eq!(run(&["sh", "-c", "echo no >&2; exit 3"]).unwrap_err().to_string(), "no");
         let error = run(&["no-such-program-here"]).unwrap_err();
-        // `NotFound` would mean that what it was to change is gone.
+        // `NotFound` would mean that the thing to change is gone.
         assert_eq!(error.kind(), io::ErrorKind::Other);
         assert!(error.to_string().starts_with("no-such-program-here cannot be run: "), "{error}");
     }

@@ -27,7 +27,7 @@ pub enum Knob {
     CpuQuota(u64),
     /// `memory.limit=512MiB`: their memory. Units: bytes.
     MemoryLimit(u64),
-    /// `disk.read=10MiB`, `disk.read=10MiB@/srv`: what they read in a second from the disk that holds a folder.
+    /// `disk.read=10MiB`, `disk.read=10MiB@/srv`: the read rate per second from the disk that holds a folder.
     DiskRead {
         /// Units: bytes per second.
         bytes: u64,

@@ -42,7 +42,8 @@ pub(crate) fn same(found: &str, expected: &str) -> bool {
     })
 }
 
-/// Puts each process of `state` where that says, and what else is in `group` where the first of them goes.
+/// Moves each process of `state` back into its recorded group, and any other process in `group` into the group of the
+/// first.
 pub(crate) fn put(kernel: &dyn Kernel, mount: &Path, group: &str, state: &str) -> io::Result<()> {
     for (pid, start, to) in lines(state) {
         let lives = pid.parse().ok().and_then(|pid| started(kernel, pid));
@@ -70,7 +71,7 @@ pub(crate) fn put(kernel: &dyn Kernel, mount: &Path, group: &str, state: &str) -
     Err(io::Error::other(format!("processes in {group} start others faster than these can be moved")))
 }
 
-/// Puts a process into a group, or into the root where that was removed. A process that has ended is not moved.
+/// Moves a process into a group, or into the root if the group was removed. A process that has ended is skipped.
 fn enter(kernel: &dyn Kernel, mount: &Path, group: &str, pid: &str) -> io::Result<()> {
     let to = |group: &str| kernel.write(&below(mount, group).join("cgroup.procs"), pid, None);
     let entered = match to(group) {

@@ -21,18 +21,18 @@ pub struct Namespace {
     pub inode: u64,
 }
 
-/// What a namespace shows in place of `/sys`.
+/// A namespace's own `/sys`.
 pub(crate) type Sysfs = OwnedFd;
 
 impl Namespace {
-    /// The one that `file` refers to now.
+    /// The namespace that `file` refers to now.
     ///
-    /// Errors: there is no such file.
+    /// Errors: the file does not exist.
     pub fn of(file: &Path) -> io::Result<Namespace> {
         Ok(Namespace { file: file.into(), inode: file.metadata()?.ino() })
     }
 
-    /// Its name, where it has one.
+    /// Its name, if any.
     pub(crate) fn name(&self) -> Option<&str> {
         let folder = self.file.parent()?;
         let named = folder.ends_with("run/netns").then(|| self.file.file_name())??;

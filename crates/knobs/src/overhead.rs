@@ -1,4 +1,4 @@
-//! What it costs to apply a knob: the paper's Table IV for this host.
+//! The time to apply a knob: the paper's Table IV for this host.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -32,10 +32,9 @@ pub struct Overhead {
 /// Percentiles beyond which fewer than 10 samples lie are not told; for p99 these are 1000.
 const FEWEST_FOR_P99: usize = 1000;
 
-/// Applies `plan` as often as `times` says and reverts it each time.
+/// Applies `plan` `times` times, and reverts it each time.
 ///
-/// `progress` is told how many are done, and may end it early. Errors: those of [`Engine::apply`]; the host is as
-/// before then.
+/// `progress` gets the number done, and may end it early. Errors: as [`Engine::apply`]; the host is then as before.
 pub fn measure(
     engine: &Engine,
     plan: &[Action],
@@ -45,7 +44,7 @@ pub fn measure(
     if times == 0 {
         return Err(Error::usage("overhead", "nothing is measured 0 times", "write --times 1 or more"));
     }
-    // Applied once by the rules, so that the journal can undo what a crash leaves in the middle of the rest.
+    // Applied once through the journal, so that an undo can revert a crash in any later pass.
     let applied = engine.apply(plan)?;
     let mut samples = Vec::with_capacity(usize::try_from(times).unwrap_or_default().min(1 << 20));
     for done in 0..times {
@@ -81,7 +80,7 @@ fn summary(samples: &mut [f64]) -> Overhead {
 }
 
 impl Applied {
-    /// Reverts everything without a word in the journal: it holds what was there before in any case.
+    /// Reverts everything without a journal record: the journal already holds the previous state.
     fn take_back_unnoted(&self) -> Result<(), Error> {
         for (action, before) in self.made_in_reverse().filter(|(action, _)| !action.scratch) {
             let put = action.step.put(self.kernel(), before, self.held());

@@ -1,12 +1,13 @@
-//! What two that share an engine would change on the same machine: what one reverts, the other would lose or bring back.
+//! Conflicts between two plans that share an engine on one machine: the revert of one would undo or restore the other's
+//! change.
 
 use crate::action::Step;
 use crate::journal::Entry;
 use crate::{Action, Applied, Reading};
 
 impl Applied {
-    /// What `plan` acts on that these knobs have changed, or would change of what they found as it should be; `None` where both can be
-    /// in force and be reverted in any order.
+    /// An object of `plan` that these knobs have changed, or that they found as wanted and `plan` would change. `None`
+    /// if both can be in force and be reverted in any order.
     pub fn overlap(&self, plan: &[Action]) -> Option<String> {
         self.entries().iter().find_map(|made| plan.iter().find_map(|action| of_both(made, action)))
     }
@@ -35,7 +36,7 @@ fn needs(step: &Step, enable: &Step) -> bool {
     is_below && name.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// What a step changes, in words that are the same for whatever changes it.
+/// Names of the objects that a step changes, equal for equal objects.
 fn objects(step: &Step) -> Vec<String> {
     let within = |namespace: &Option<crate::Namespace>| {
         namespace.as_ref().map_or_else(String::new, |namespace| format!(" in namespace {}", namespace.inode))

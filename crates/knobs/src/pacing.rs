@@ -13,7 +13,7 @@ use ebpf::{Instruction, SOCK_OPS};
 use nix::libc;
 use units::client_address::PACED;
 
-/// What the program is called in the kernel, by which it is found again. Bounds: 15 bytes.
+/// The program's name in the kernel, by which it is found again. Bounds: 15 bytes.
 const NAME: &[u8] = b"taillight_pace";
 /// The most that a connection is paced at. Units: bytes per second. Source: the option is 32 bits wide, and an immediate operand is
 /// signed; 17 Gbit/s, which no client of a study has.
@@ -26,11 +26,11 @@ const BPF_PROG_GET_FD_BY_ID: c_long = 13;
 const BPF_OBJ_GET_INFO_BY_FD: c_long = 15;
 const BPF_PROG_QUERY: c_long = 16;
 const BPF_CGROUP_SOCK_OPS: u32 = 3;
-/// Beside programs of others in the same group.
+/// Allows other programs in the same group.
 const BPF_F_ALLOW_MULTI: u32 = 2;
 const BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: i32 = 5;
 const BPF_FUNC_SETSOCKOPT: i32 = 49;
-/// Where `struct bpf_sock_ops` has what is asked: the operation, and the client's address as on the wire.
+/// Offsets in `struct bpf_sock_ops`: the operation, and the client's address in network byte order.
 const OP: i16 = 0;
 const REMOTE_IP4: i16 = 24;
 /// The most programs of a control group that are looked through.
@@ -85,7 +85,7 @@ const PROGRAM: [Instruction; 27] = [
 
 /// Whether the program is attached to the control group at `group`.
 ///
-/// Errors: no right to ask; there is no such group.
+/// Errors: the query is denied; the group does not exist.
 pub(crate) fn is_attached(group: &Path) -> io::Result<bool> {
     Ok(!attached(&File::open(group)?)?.is_empty())
 }
@@ -168,7 +168,7 @@ struct About {
     name: [u8; 16],
 }
 
-/// Those of the group's programs that are this one.
+/// The attached programs of the group that are this one.
 fn attached(group: &File) -> io::Result<Vec<OwnedFd>> {
     let mut ids = [0u32; PROGRAMS];
     let mut query = Query {
@@ -182,11 +182,11 @@ fn attached(group: &File) -> io::Result<Vec<OwnedFd>> {
     let mut found = Vec::new();
     for id in &ids[..(query.count as usize).min(PROGRAMS)] {
         let fd = match bpf(BPF_PROG_GET_FD_BY_ID, &mut ById { id: *id, ..ById::default() }) {
-            // It has gone meanwhile.
+            // It was detached since the query.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
-        // SAFETY: the kernel has just made it, and nothing else has it.
+        // SAFETY: the kernel has just returned this descriptor, which has no other owner.
         let program = unsafe { OwnedFd::from_raw_fd(fd as i32) };
         let mut about = About::default();
         let mut info = Info {
@@ -204,8 +204,8 @@ fn attached(group: &File) -> io::Result<Vec<OwnedFd>> {
 
 /// `bpf(2)`, by a structure of this file.
 fn bpf<T>(command: c_long, attr: &mut T) -> io::Result<c_long> {
-    // SAFETY: `attr` is the beginning of the kernel's union for this command, and all pointers in it lead to memory that outlives
-    // the call and is as long as is said beside them.
+    // SAFETY: `attr` is the beginning of the kernel's union for this command, and all pointers in it lead to memory
+    // that outlives the call and has the length given in the same structure.
     unsafe { ebpf::call(command, attr) }
 }
 
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// What the program's arithmetic gives for a code: the instructions between the two jumps and the store, run here.
+    /// The program's result for a code: interprets the instructions between the two jumps and the store.
     fn computed(code: u64) -> u64 {
         let mut registers = [0u64; 11];
         registers[2] = code;

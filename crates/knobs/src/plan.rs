@@ -1,4 +1,4 @@
-//! From knobs to actions: what each knob means on this host.
+//! Plans knobs: the actions of each knob on this host.
 
 mod cache;
 mod cgroup;
@@ -22,7 +22,7 @@ use crate::action::{Action, Step};
 use crate::kernel::LocalKernel;
 use crate::{Error, Kernel, Knob, Namespace, Subject, Syntax};
 
-/// What a host's knobs come to.
+/// The plan of a list of knobs for one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// The actions, in the order in which they are made.
@@ -40,9 +40,9 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// What `knobs` mean on `host` for `subject`, as a list of actions. Nothing is changed.
+/// Plans `knobs` for `subject` on `host`, as a list of actions. Changes nothing.
 ///
-/// Errors: the first knob that the host does not support, or that lacks what it acts on.
+/// Errors: the first knob that the host does not support, or that lacks its object.
 pub fn plan(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Vec<Action>, Error> {
     check_names(knobs)?;
     let mut planner = Planner::new(knobs, host, subject);
@@ -52,9 +52,9 @@ pub fn plan(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Vec<Action
     Ok(planner.finish())
 }
 
-/// The same for a list that is meant for many hosts: what this one does not support is left out and named.
+/// The same for a list that is meant for many hosts: knobs that this one does not support are skipped and named.
 ///
-/// Errors: a knob lacks what it acts on.
+/// Errors: a knob lacks its object.
 pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Planned, Error> {
     check_names(knobs)?;
     let mut planner = Planner::new(knobs, host, subject);
@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
         Error::usage(&self.knob, limit, hint)
     }
 
-    /// Refuses to change a thing together with what is planned by how it is now.
+    /// Refuses to change `what` together with knobs whose plans depend on its present state.
     fn goes_before(&self, what: &str, others: &[&str]) -> Result<(), Error> {
         match self.knobs.iter().find(|other| others.contains(&other.name().as_str())) {
             None => Ok(()),
@@ -219,7 +219,7 @@ impl<'a> Planner<'a> {
         self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
     }
 
-    /// The text of a file; `None` where there is none.
+    /// The text of a file; `None` if unreadable.
     fn text(&self, path: &str) -> Option<String> {
         self.here.read(Path::new(path), None).ok().map(|text| text.trim().to_owned())
     }

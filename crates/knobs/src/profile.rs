@@ -16,7 +16,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     pub title: String,
     /// Its lines, in the order in which they are applied.
     #[serde(alias = "setting")]
@@ -31,7 +31,7 @@ pub struct Line {
     pub set: Knob,
     /// The reason.
     pub why: String,
-    /// Where it is recommended.
+    /// The source of the recommendation.
     pub source: String,
 }
 

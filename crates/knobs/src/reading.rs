@@ -44,7 +44,7 @@ pub enum Reading {
 pub(crate) const UNEVEN: &str = "uneven";
 
 impl Reading {
-    /// The value in `text`; `None` where there is nothing of the kind.
+    /// The value in `text`; `None` if it has no such value.
     pub(crate) fn find(&self, text: &str) -> Option<String> {
         match self {
             Reading::Qdisc { handle } => Some(tc_line(text, handle)?[1].to_owned()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::Kernel;
 use crate::{Action, State, Step};
 
-/// A knob that another process changed while it was in force: what was measured is not what was intended.
+/// A knob that another process changed while it was in force, so that the measured state is not the intended one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     /// The knob.
@@ -43,15 +43,15 @@ impl fmt::Display for Drift {
 pub(crate) enum PutBack {
     /// It is as before.
     Done,
-    /// What was changed no longer exists: a process, a device, a namespace.
+    /// The changed thing no longer exists: a process, a device, a namespace.
     Gone,
     /// Another process has changed it since; it keeps that value.
     Drifted(State),
 }
 
-/// Reverts a change. `after` is what was there when it had been made; `None`: a crash hides whether it was.
+/// Reverts a change. `after` is the state right after it; `None`: unknown because of a crash.
 ///
-/// Errors: it cannot be read or written, or does not take the value back.
+/// Errors: the state cannot be read or written, or reads back as another.
 pub(crate) fn put_back(
     kernel: &dyn Kernel,
     held: &File,

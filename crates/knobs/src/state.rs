@@ -1,4 +1,4 @@
-//! What a step finds, wants and brings about: the state of one thing as text, `None` where there is no such thing.
+//! The state that a step finds, wants and sets: one thing as text, `None` if it does not exist.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ pub type State = Option<String>;
 
 /// How long a group may stay busy with processes that are about to end.
 const BUSY: Duration = Duration::from_secs(5);
-/// How often its removal is tried meanwhile.
+/// How often its removal is retried.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// The state of a folder that is there.
@@ -26,9 +26,9 @@ const THERE: &str = "there";
 const ENABLED: &str = "enabled";
 
 impl Step {
-    /// What is there now.
+    /// The present state.
     ///
-    /// Errors: `NotFound` where the thing itself is missing (no such file, device, namespace).
+    /// Errors: `NotFound` if the thing itself is missing (no such file, device, namespace).
     pub(crate) fn observe(&self, kernel: &dyn Kernel, held: &File) -> io::Result<State> {
         match self {
             Step::Write { file, syntax, namespace, .. } => {
@@ -62,7 +62,7 @@ impl Step {
         }
     }
 
-    /// What is to be there.
+    /// The state to set.
     pub(crate) fn wanted(&self) -> State {
         match self {
             Step::Write { value, .. } => Some(value.clone()),
@@ -143,7 +143,7 @@ impl Step {
         }
     }
 
-    /// Why what is there could not be reverted, so that it must not be touched.
+    /// Why the state `before` could not be restored, so that the step is refused.
     pub(crate) fn cannot_restore(&self, before: &State) -> Option<String> {
         match self {
             Step::Tool { reading, .. } => reading.cannot_restore(before.as_deref()).map(str::to_owned),
@@ -155,7 +155,7 @@ impl Step {
         }
     }
 
-    /// Whether it is for processes, and none of them runs.
+    /// Whether it acts on processes and all of them have ended.
     pub(crate) fn is_for_ended_processes(&self, kernel: &dyn Kernel) -> bool {
         let stat = |pid: &u32| kernel.read(Path::new(&format!("/proc/{pid}/stat")), None);
         let runs = |pid: &u32| stat(pid).is_ok_and(|stat| is_running(&stat));

@@ -21,7 +21,7 @@ pub struct Subject {
     ///
     /// `None`: that of this process.
     pub net_namespace: Option<PathBuf>,
-    /// A folder on the disk that it reads from: what a server serves.
+    /// A folder on the disk that it reads from: a server's files.
     pub folder: Option<PathBuf>,
     /// The processors that it works on, which `subject` and `others` in a knob mean.
     pub cpus: CpuList,
@@ -42,15 +42,15 @@ impl Default for Subject {
 }
 
 impl Subject {
-    /// Whether it has processes and none of them runs any more.
+    /// Whether it has processes and all of them have ended.
     pub fn has_ended(&self) -> bool {
         let stat = |pid: &u32| fs::read_to_string(self.root.join(format!("proc/{pid}/stat")));
         !self.pids.is_empty() && !self.pids.iter().any(|pid| stat(pid).is_ok_and(|stat| is_running(&stat)))
     }
 
-    /// Adds what the processes have started, and what those have: a container's are its init's.
+    /// Adds all descendants of the processes: a container's are its init's.
     ///
-    /// Bounds: a process that starts another at this very moment may leave that one out.
+    /// Bounds: a process that is started during the scan may be missed.
     pub fn with_descendants(mut self) -> Subject {
         let parents: Vec<(u32, u32)> = processes(&self.root);
         let mut all: BTreeSet<u32> = self.pids.iter().copied().collect();

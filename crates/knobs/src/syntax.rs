@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-/// How two readings of a file of the kernel's are compared, since it does not always give back what it was given.
+/// How to compare two readings of a kernel file, which does not always return the text that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Syntax {
-    /// Words, whatever the spaces between.
+    /// Words, separated by any spaces.
     Text,
     /// A set of processors in hexadecimal: `00000000,0000000f` is `f`.
     Mask,
@@ -16,15 +16,15 @@ pub enum Syntax {
     Count,
     /// A line of `io.max`: the limits of a device, of which those that are written stand among others.
     Limits,
-    /// A line of a resctrl `schemata`, `L3:0=f;1=f`, among those of other resources.
+    /// A line of a resctrl `schemata`, `L3:0=f;1=f`, among lines for other resources.
     Schemata,
 }
 
-/// The largest page of the processors that we know (64 KiB on 64-bit Arm): what a limit is rounded by.
+/// The largest page of the processors that we know (64 KiB on 64-bit Arm): the kernel rounds limits to pages.
 const LARGEST_PAGE: u64 = 65_536;
 
 impl Syntax {
-    /// What is kept of a file's text, such that writing it restores the file.
+    /// The part of a file's text that restores the file when written.
     pub(crate) fn kept(self, text: &str) -> String {
         match self {
             Syntax::Choice => {
@@ -54,7 +54,7 @@ impl Syntax {
         }
     }
 
-    /// Whether `found` is on the way from `before` to `wanted`: what an interrupted write leaves.
+    /// Whether `found` lies between `before` and `wanted`: an interrupted write leaves such a value.
     pub(crate) fn is_between(self, found: &str, before: &str, wanted: &str) -> bool {
         let number = |text: &str| text.trim().parse::<u64>().ok();
         match (self, number(found), number(before), number(wanted)) {

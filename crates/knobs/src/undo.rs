@@ -13,7 +13,7 @@ use crate::{Drift, Engine, Error};
 pub struct Undone {
     /// Changes that are as they were before, by the knobs that they served.
     pub put_back: Vec<String>,
-    /// Changes of what no longer exists: processes, devices, namespaces.
+    /// Changes of things that no longer exist: processes, devices, namespaces.
     pub gone: Vec<String>,
     /// Knobs that another process has changed since; they keep that value.
     pub drifts: Vec<Drift>,
@@ -96,7 +96,7 @@ pub(crate) fn put_all_back(
     first_error.map_or(Ok(()), Err)
 }
 
-/// The contents of the folder of journals; nothing where there is none.
+/// The contents of the folder of journals; empty if the folder does not exist.
 ///
 /// Errors: a journal is damaged.
 pub fn status(folder: &Path) -> Result<Status, Error> {

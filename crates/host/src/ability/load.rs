@@ -4,7 +4,7 @@ use crate::{Host, Role};
 /// The connections of the largest published load that is repeated here. Source: ISPASS'16 §VI-C has 600.
 const CONNECTIONS: u64 = 600;
 
-/// Files that a generator or server has open besides its connections, rounded up.
+/// Files that a generator or server opens in addition to its connections, rounded up.
 const OTHER_FILES: u64 = 64;
 
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {

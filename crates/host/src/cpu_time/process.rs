@@ -7,7 +7,7 @@ use std::path::Path;
 pub struct ProcessTicks {
     /// Its own, over all its threads, also those that have ended.
     pub own: u64,
-    /// That of its children that have ended and been waited for.
+    /// Time of its children that have ended and been waited for.
     pub waited_children: u64,
 }
 

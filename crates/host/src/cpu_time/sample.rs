@@ -29,7 +29,7 @@ impl Ticks {
         self.with(other, u64::saturating_add)
     }
 
-    /// What was added since `earlier`; 0 where a counter ran backwards, as the kernel's idle time may.
+    /// The difference since `earlier`; 0 for a counter that ran backwards, as the kernel's idle time may.
     pub fn since(self, earlier: Ticks) -> Ticks {
         self.with(earlier, u64::saturating_sub)
     }
@@ -84,7 +84,7 @@ impl Sample {
         self.cpus.values().fold(Ticks::default(), |sum, ticks| sum.plus(*ticks))
     }
 
-    /// What each processor did since `earlier`, summed over those that were on at both moments.
+    /// The time of each processor since `earlier`, summed over the processors that were online at both moments.
     pub fn since(&self, earlier: &Sample) -> Ticks {
         self.since_on(earlier, |_| true)
     }

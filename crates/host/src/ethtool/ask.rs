@@ -21,9 +21,9 @@ struct InterfaceRequest {
     rest: [u64; 2],
 }
 
-/// What a device's driver says about itself.
+/// Queries a device's driver.
 ///
-/// Errors: no socket can be opened. What the driver does not know is left out.
+/// Errors: a socket cannot be opened. Facts that the driver does not know are left out.
 pub(super) fn ethtool(device: &str) -> io::Result<Ethtool> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let ask = |request: Request| Device { socket: &socket, name: device }.ask(request);
@@ -36,7 +36,7 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
-    /// The kernel's answer to `request`, in the request's own words; `None` where it refuses.
+    /// The kernel's answer to `request`, in the request's own words; `None` if refused.
     fn ask(&self, request: Request) -> Option<Vec<u32>> {
         let mut words = request.into_words();
         let mut name = [0; NAME];

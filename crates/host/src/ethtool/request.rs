@@ -112,8 +112,8 @@ fn features(ask: &impl Fn(Request) -> Option<Vec<u32>>) -> Option<BTreeMap<Strin
     // `struct ethtool_sset_info`: command, reserved, 64 bits of mask, then one count for each bit of the mask.
     let low = if cfg!(target_endian = "little") { 2 } else { 3 };
     let count = plausible(ask(Request::new(GET_STRING_COUNT, 5).with(low, 1 << FEATURE_NAMES))?[4])?;
-    // `struct ethtool_gstrings`: command, set, count, the strings. The kernel writes all that it has, whatever the
-    // count says: it is the one that it just gave, since its features are fixed when it is built.
+    // `struct ethtool_gstrings`: command, set, count, the strings. The kernel writes all of its strings and ignores the
+    // count: the number is fixed when the kernel is built, so it equals the count just read.
     let room = 3 + count as usize * NAME / 4;
     let strings = ask(Request::new(GET_STRINGS, room).with(1, FEATURE_NAMES).with(2, count))?;
     // `struct ethtool_gfeatures`: command, number of blocks, then available, requested, active and never changed

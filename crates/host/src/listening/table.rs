@@ -14,7 +14,7 @@ const UNCONNECTED: &str = "07";
 /// The flag of a Unix socket that listens. Source: `__SO_ACCEPTCON` in the kernel's `include/uapi/linux/net.h`.
 const ACCEPTS: u32 = 1 << 16;
 
-/// The inodes of the sockets in the tables of folder `net` that get what comes to `endpoint`, each with its account.
+/// The inodes of the sockets in the tables of folder `net` that receive for `endpoint`, each with its account.
 pub(super) fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
     let text = |name: &str| fs::read_to_string(net.join(name)).unwrap_or_default();
     let both = |v4: &str, v6: &str, state: &str, address: SocketAddr| {
@@ -27,7 +27,7 @@ pub(super) fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Optio
     }
 }
 
-/// A socket that may get what comes to an address.
+/// A socket that may receive for an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) fit: Fit,
@@ -53,7 +53,7 @@ fn best(rows: impl Iterator<Item = Row>) -> BTreeMap<u64, Option<u32>> {
     rows.into_iter().filter(|row| Some(row.fit) == best).map(|row| (row.inode, row.uid)).collect()
 }
 
-/// The sockets in `table` in this state that may get what comes to `address`.
+/// The sockets in `table` in this state that may receive for `address`.
 /// Source: the kernel's `Documentation/networking/proc_net_tcp.rst`.
 pub(super) fn rows(table: &str, state: &str, address: SocketAddr) -> impl Iterator<Item = Row> {
     let to = reached(address.ip());

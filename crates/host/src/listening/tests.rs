@@ -72,7 +72,8 @@ fn finds_the_sockets_that_get_what_comes_to_an_address() {
         assert_eq!(found.sockets.keys().copied().collect::<Vec<_>>(), expect, "{endpoint:?}");
         assert_eq!((found.unheld, found.processes.len()), (expect.len(), 0));
     };
-    // The address itself before all addresses, and those of its own family before both.
+    // A socket on the address itself comes before one on all addresses; one on all addresses of the family before one
+    // on both families.
     check(tcp("127.0.0.1:11211"), &[11]);
     check(tcp("127.0.0.2:11211"), &[14]);
     check(tcp("127.0.0.9:11211"), &[15]);
@@ -80,7 +81,7 @@ fn finds_the_sockets_that_get_what_comes_to_an_address() {
     check(tcp("[::1]:11211"), &[21]);
     check(tcp("127.0.0.1:11212"), &[13]);
     check(tcp("[::1]:11212"), &[22]);
-    // A socket of IPv4 gets nothing of IPv6; one of IPv6 on all addresses does.
+    // An IPv4 socket receives no IPv6; an IPv6 socket on all addresses receives IPv4.
     check(tcp("[::2]:11212"), &[]);
     check(tcp("127.0.0.1:11213"), &[23]);
     check(tcp("127.0.0.1:11214"), &[24]);

@@ -8,17 +8,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// A program that has not told its version by then is not waited for: those known take 5 to 50 ms.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The version is in the first lines of what is printed.
+/// The version is in the first lines of the output. Units: bytes.
 const ENOUGH: usize = 4096;
 
-/// What `program` prints when asked with `argument`; `None` where it cannot be run.
+/// The output of `program` with `argument`; `None` if it cannot be run.
 pub(super) fn ask(program: &Path, argument: &str) -> Option<String> {
     let (mut reader, writer) = io::pipe().ok()?;
     let mut command = Command::new(program);
     // nginx tells its version on its error output.
     command.arg(argument).stdin(Stdio::null()).stdout(writer.try_clone().ok()?).stderr(writer);
     let mut child = command.spawn().ok()?;
-    // The command holds the pipe's other end, without whose closing there is no end to be read.
+    // The command holds the pipe's write end; while that is open, the reader sees no end.
     drop(command);
     let said = read_some(&mut reader, Instant::now() + PATIENCE);
     // It may still run; killing one that has ended does nothing.

@@ -1,4 +1,4 @@
-//! What each knob does and where it comes from, for people.
+//! The description and the source of each knob, for people.
 
 use super::Knob;
 use super::parse::NAMES;

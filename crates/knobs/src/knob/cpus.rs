@@ -6,7 +6,7 @@ use units::CpuList;
 
 use crate::{Error, Subject};
 
-/// Processors, by number or by what they are to the subject, so that a profile fits every machine.
+/// Processors, by number or by their role for the subject, so that a profile fits every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cpus {
     /// `0-3,8`.

@@ -97,7 +97,7 @@ impl Planner<'_> {
     }
 }
 
-/// Holds a mask against what the hardware takes.
+/// Checks a mask against the hardware's limits.
 pub(super) fn check_mask(knob: &str, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
     let unsupported = |limit: String, hint: &str| Err(Error::unsupported(knob, limit, hint));
     if l3.code_and_data {

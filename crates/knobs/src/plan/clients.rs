@@ -9,8 +9,8 @@ use super::net::HANDLE;
 use crate::action::{Action, Step};
 use crate::{Error, Namespace, Reading};
 
-/// What a link may send at once after a pause: what flows between two ticks of the slowest clock of a kernel, in parts of a
-/// second, and a packet of Ethernet. Units: bytes. Source: `tc-htb(8)`.
+/// Burst that a link may send after a pause: the bytes of one tick of the slowest kernel clock (`TICKS_PER_S`), and one
+/// Ethernet packet. Units: bytes. Source: `tc-htb(8)`.
 const TICKS_PER_S: u64 = 100;
 const PACKET: u64 = 1_600;
 
@@ -25,8 +25,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The range of the clients' addresses is this machine's, and that of the server's namespace leads here; the device there has
-    /// a class for each of them, which goes with the discipline at its root.
+    /// Makes the clients' address range local to this machine, routes it back from the server's namespace, and gives
+    /// the device there one class per address; the classes go with its root discipline.
     pub(super) fn client_shape(&mut self, fastest: u64) -> Result<(), Error> {
         let device = self.device()?;
         let Some(namespace) = self.namespace()? else {
@@ -115,7 +115,7 @@ impl Planner<'_> {
     }
 }
 
-/// What makes a class for each link.
+/// The command that makes a class for each link.
 fn classes(links: ClientLinks, device: &str) -> String {
     let (count, span, fastest) = (ClientLinks::COUNT, ClientLinks::SPAN, links.fastest);
     format!(

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::Planner;
 use crate::{Error, Kernel, Syntax};
 
-/// Pages of the smallest size: the kernel keeps no parts of them in what is read ahead. Units: bytes.
+/// The smallest page: the kernel reads ahead in whole pages. Units: bytes.
 const PAGE: u64 = 4 << 10;
 /// File systems upon file systems that are followed: a container's upon the host's, and one to spare.
 const DEPTH: usize = 4;
@@ -18,7 +18,7 @@ struct Disk {
     by_way_of: Option<String>,
 }
 
-/// What is mounted: a line of `/proc/self/mountinfo`. Source: `proc_pid_mountinfo(5)`.
+/// A mount: a line of `/proc/self/mountinfo`. Source: `proc_pid_mountinfo(5)`.
 struct Mount {
     number: String,
     at: PathBuf,
@@ -57,7 +57,7 @@ impl Planner<'_> {
 
     /// The disk that holds `at`, or the subject's folder.
     ///
-    /// Errors: neither is given; it lies on none.
+    /// Errors: both are missing; no disk holds it.
     fn disk(&self, at: Option<&Path>) -> Result<Disk, Error> {
         let Some(path) = at.or(self.subject.folder.as_deref()) else {
             let hint =
@@ -102,7 +102,7 @@ impl Planner<'_> {
         };
         let Some(number) = number else { return unsupported(&mount.kind) };
         let folder = format!("/sys/dev/block/{number}");
-        // Limits are those of a whole disk; a partition's folder lies in its disk's.
+        // Limits apply to a whole disk; a partition's folder lies in its disk's.
         let whole = match self.text(&format!("{folder}/partition")) {
             Some(_) => self.text(&format!("{folder}/../dev")),
             None => self.text(&format!("{folder}/dev")),
@@ -126,8 +126,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The devices of the btrfs that this one belongs to, where it has several. Source: `sysfs-fs-btrfs`: one folder for each file
-    /// system, in which `devices` names them.
+    /// The devices of the btrfs that this one belongs to, if several. Source: `sysfs-fs-btrfs`: one folder for each
+    /// file system, in which `devices` names them.
     fn together_with(&self, device: &str) -> Option<Vec<String>> {
         let all = self.here.list(Path::new("/sys/fs/btrfs")).ok()?;
         let devices = |id: &String| self.here.list(&Path::new("/sys/fs/btrfs").join(id).join("devices")).ok();
@@ -154,7 +154,7 @@ impl Mount {
     }
 }
 
-/// What is mounted where `path` lies: the last of those that are mounted the deepest.
+/// The mount that holds `path`: the last of the deepest ones.
 fn mount_of(mounts: &str, path: &Path) -> Option<Mount> {
     let depth = |mount: &Mount| mount.at.components().filter(|part| *part != Component::RootDir).count();
     mounts.lines().filter_map(Mount::read).filter(|mount| path.starts_with(&mount.at)).max_by_key(depth)

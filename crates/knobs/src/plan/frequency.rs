@@ -11,7 +11,7 @@ impl Planner<'_> {
         let of_processors =
             ["cpu.set", "cache.ways", "irq.affinity", "rps", "xps", "frequency.governor", "frequency"];
         self.goes_before("the processors that are online", &of_processors)?;
-        // The kernel's list has numbers beside them that no processor of this machine has.
+        // The kernel's list of offline processors also has numbers that this machine lacks.
         let is_off = |cpu: &&usize| self.text(&format!("{CPUS}/cpu{cpu}/online")).as_deref() == Some("0");
         let off = self.host.cpu.offline.as_slice().iter().find(is_off);
         if let (Some("on"), false, Some(cpu)) = (self.host.cpu.smt_control.as_deref(), switch.is_on(), off) {
@@ -78,7 +78,7 @@ impl Planner<'_> {
         }
         let (intel, generic) = (format!("{CPUS}/intel_pstate/no_turbo"), format!("{CPUS}/cpufreq/boost"));
         if self.text(&intel).is_some() {
-            // It says what is not to be.
+            // `no_turbo` is inverted.
             let value = if switch.is_on() { "0" } else { "1" };
             return self.write(intel.into(), value, Syntax::Text);
         }

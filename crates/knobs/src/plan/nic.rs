@@ -1,11 +1,11 @@
-//! What a card does by itself: queues, hashing and filters, by `ethtool`.
+//! Hardware offloads of a network card: queues, hashing and filters, by `ethtool`.
 
 use super::Planner;
 use crate::knob::Switch;
 use crate::{Error, Knob, Reading};
 use host::ethtool::Ethtool;
 
-/// The place of our first rule in the card's table; it is refused where that place is taken.
+/// The place of our first rule in the card's table; the knob is refused if that place is taken.
 const FIRST_RULE: u32 = 100;
 
 impl Planner<'_> {
@@ -34,7 +34,7 @@ impl Planner<'_> {
 
     pub(super) fn nic_filters(&mut self, switch: Switch) -> Result<(), Error> {
         let device = self.device()?;
-        // The kernel's name of what the program calls ntuple-filters.
+        // The kernel's name for ethtool's ntuple-filters.
         const FEATURE: &str = "rx-ntuple-filter";
         let card = self.card()?;
         let feature = card.features.get(FEATURE).copied().unwrap_or_default();

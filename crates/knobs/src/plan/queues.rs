@@ -1,4 +1,4 @@
-//! Software steering: which processors handle what a queue receives and sends.
+//! Software steering: which processors handle a queue's received and sent packets.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Planner<'_> {
 
     /// The file `name` of each of the device's queues.
     ///
-    /// Errors: there is no such device; it has one queue to send by, and so no choice among them.
+    /// Errors: the device does not exist; it has a single transmit queue, and so no choice among them.
     fn queues(&self, kind: &str, name: &str, namespace: &Option<Namespace>) -> Result<Vec<PathBuf>, Error> {
         let device = self.device()?;
         let file =

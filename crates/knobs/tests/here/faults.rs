@@ -17,8 +17,8 @@ use crate::{SETTINGS, alone, may_change, planned};
 const LONG: Duration = Duration::from_secs(60);
 pub(crate) const ROLE: &str = "TAILLIGHT_TEST_KILLED";
 
-/// What the killed program is told: the changes, the folder of journals, and when it ends. The plan is made once, since looking at
-/// the machine runs a dozen programs.
+/// Orders for the program that is killed: the changes, the folder of journals, and when it ends. The plan is made once,
+/// since looking at the machine runs a dozen programs.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Orders {
     plan: Vec<Action>,
@@ -64,7 +64,7 @@ fn killed_at_any_moment_the_knobs_are_reverted() {
         let mut differed = false;
         for (index, action) in plan.iter().enumerate() {
             for kind in 0..4 {
-                // What goes with its folder is not reverted by itself.
+                // A change that goes with its folder has no revert of its own.
                 if kind == 3 && action.scratch {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! The knobs on this machine, as far as it has them and lets this process change it: applied, read back, reverted,
-//! and reverted after the program that applied them was killed at any moment.
+//! The knobs on this machine, if it has them and lets this process change it: applied, read back, reverted, and
+//! reverted after the program that applied them was killed at any moment.
 //!
 //! Run them as root: `cargo test -p knobs --test here`.
 

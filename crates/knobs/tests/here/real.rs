@@ -40,7 +40,7 @@ fn every_setting_of_this_machine_is_applied_and_reverted() {
         let during = snapshot(&victim);
         assert_eq!(applied.revert().unwrap(), [], "{words:?}");
         assert_eq!(snapshot(&victim), before, "{words:?}");
-        // What the machine has set so already shows no difference; all the rest must.
+        // A knob that the machine already has shows no difference; all others must.
         if during != before {
             done.push(words.join(" "));
         }
@@ -53,7 +53,7 @@ fn every_setting_of_this_machine_is_applied_and_reverted() {
 fn pacing_of(stream: &TcpStream) -> u64 {
     let mut value = 0u64;
     let mut length = size_of::<u64>() as nix::libc::socklen_t;
-    // SAFETY: both pointers lead to what is as long as is said, and outlive the call.
+    // SAFETY: both pointers lead to memory of the given length that outlives the call.
     let result = unsafe {
         nix::libc::getsockopt(
             stream.as_raw_fd(),
@@ -67,7 +67,7 @@ fn pacing_of(stream: &TcpStream) -> u64 {
     value
 }
 
-/// Connects from an address, and gives what the listener accepts for it.
+/// Connects from an address, and returns the connection that the listener accepts.
 fn accepted(listener: &TcpListener, from: Ipv4Addr) -> (TcpStream, OwnedFd) {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, socket};
     let client = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();

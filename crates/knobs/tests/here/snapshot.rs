@@ -11,8 +11,8 @@ use crate::faults::ROLE;
 use crate::victim::Victim;
 use crate::{alone, may_change};
 
-/// Whatever a knob could leave changed, by name: control groups, disciplines, interrupts, kernel parameters,
-/// processes of this program's and of those that it has killed, devices.
+/// Everything that a knob could leave changed, by name: control groups, disciplines, interrupts, kernel parameters,
+/// processes of this program and of programs that it has killed, devices.
 pub(crate) type Snapshot = BTreeMap<String, String>;
 
 /// Kernel parameters that the knobs change here; the others are changed by the machine itself all the time.
@@ -79,8 +79,8 @@ fn paces() -> String {
     group.map(|group| format!("{:?}", knobs::Kernel::paces(&here, group).ok())).unwrap_or_default()
 }
 
-/// This machine's own devices, and the one daemon that a knob starts and stops. Devices with the names that `launch` gives (its
-/// `owner.rs`) belong to servers and tests that may run meanwhile; no knob makes such.
+/// This machine's own devices, and the one daemon that a knob starts and stops. Devices with the names that `launch`
+/// gives (its `owner.rs`) belong to servers and tests that may run at the same time; knobs do not make such devices.
 const OUTSIDE: &str = "ls /sys/class/net | grep -vE '^tl[0-9a-f]{4}[0-9a-z]{7}'; \
     tc qdisc show | grep -vE ' dev tl[0-9a-f]{4}[0-9a-z]{7}'; \
     ip -4 route show table local 198.18.0.0/22; pgrep -a irqbalance";
@@ -89,8 +89,8 @@ const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; tc filter show dev 
     sysctl net.core.somaxconn net.ipv4.tcp_congestion_control; \
     mount -t sysfs sysfs /sys && grep -s . /sys/class/net/tlv0/queues/*/?ps_cpus /sys/class/net/tlv0/queues/*/rps_flow_cnt";
 
-/// The processes that this program has started, and those of programs that it has killed: these have no parent any more,
-/// and what they were told in their environment.
+/// The descendants of this program, and those of programs that it has killed: these have lost their parent, but still
+/// have their orders in their environment.
 fn processes() -> Vec<String> {
     let pids: Vec<u32> = fs::read_dir("/proc")
         .into_iter()
@@ -141,7 +141,7 @@ fn a_snapshot_sees_processes_and_devices_that_were_left() {
     let Some(victim) = Victim::new("seen") else { return };
     let before = snapshot(&victim);
     assert_eq!(snapshot(&victim), before, "it changes by itself");
-    // As what a killed program has left: its environment, and another parent.
+    // Like a process left by a killed program: its environment, and another parent.
     let left = said(Command::new("sh").args(["-c", "sleep 600 > /dev/null 2>&1 & echo $!"]).env(ROLE, "{}"));
     let during = snapshot(&victim);
     let pid = rustix::process::Pid::from_raw(left.trim().parse().unwrap()).unwrap();

@@ -18,7 +18,7 @@ const SCRIPT: &str = "ip link add tlv0 numtxqueues 4 numrxqueues 4 type veth pee
     ip addr add 198.19.255.254/30 dev tlv0 && ip link set tlv0 up && ip link set tlv1 up && echo there && exec sleep 3600";
 
 impl Victim {
-    /// `None`, and says why, where no namespace can be made.
+    /// `None`, with a printed reason, if a namespace cannot be made.
     pub(crate) fn new(name: &str) -> Option<Victim> {
         let spec = Spec::new("victim", "unshare").args(["--net", "sh", "-c", SCRIPT]);
         let mut process = match Process::spawn(spec) {
@@ -47,7 +47,7 @@ impl Victim {
         &self.name
     }
 
-    /// The process and its first device; for interrupts, which it has none of, this machine's own first card.
+    /// The process and its first device. It has no interrupts; for these, this machine's own first card.
     pub(crate) fn subject(&self, words: &[&str]) -> Subject {
         let card = words.iter().any(|word| word.starts_with("irq."));
         let hardware =

@@ -1,4 +1,4 @@
-//! The rules of the engine: read back, refuse, keep what others changed, reverted in reverse order.
+//! The rules of the engine: read back, refuse, keep other processes' changes, revert in reverse order.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ fn what_two_change_and_could_not_revert_in_any_order_is_known_before() {
     assert_eq!(overlap(&["cpu.quota=20%"]).unwrap(), "cpu in /sys/fs/cgroup/cgroup.subtree_control");
     assert_eq!(overlap(&["rps=0"]), None);
     first.revert().unwrap();
-    // What changes nothing is refused to none.
+    // A knob without a change conflicts with no equal one.
     let first = engine.apply(&plan_of("a", &["aslr=on"])).unwrap();
     assert_eq!(first.overlap(&plan_of("b", &["aslr=on"])), None);
     assert!(first.overlap(&plan_of("b", &["aslr=off"])).is_some());
@@ -178,7 +178,7 @@ fn one_engine_at_a_time_and_no_leftovers() {
     let applied = first.apply(&plan).unwrap();
     drop(first);
     assert!(status(machine.state.path()).unwrap().running);
-    // As after a crash: the journal stays, nothing is reverted.
+    // Like a crash: the journal stays, and the changes too.
     std::mem::forget(applied);
     let folder = crate::folder();
     for entry in fs::read_dir(machine.state.path()).unwrap().flatten() {
@@ -211,7 +211,7 @@ fn a_journal_of_which_all_is_reverted_does_not_block() {
     let [journal] = &journals()[..] else { panic!("{:?}", journals()) };
     let text = fs::read_to_string(journal).unwrap();
     applied.revert().unwrap();
-    // As where it was killed between putting back the last change and removing the file, and just before that.
+    // Like a kill between the last revert and the removal of the file, and just before that revert.
     let put_back = |of: std::ops::Range<usize>| -> String {
         of.map(|index| format!("{{\"put-back\":{{\"index\":{index}}}}}\n")).collect()
     };

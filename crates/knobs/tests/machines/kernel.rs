@@ -1,4 +1,4 @@
-//! A kernel that is played on a tree of files: what a write into a file of its brings about.
+//! A simulated kernel on a tree of files: the effects of writing to its files.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -47,7 +47,7 @@ impl Played {
         self
     }
 
-    /// Changes that were asked for.
+    /// The number of changes requested.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::SeqCst)
     }

@@ -133,7 +133,7 @@ fn walk(root: &Path, folder: &Path, all: &mut BTreeMap<String, Option<Vec<u8>>>)
     }
 }
 
-/// A folder in memory where there is one: each machine is some thousand files, and each journal is waited for.
+/// A folder in memory, if possible: each machine is some thousand files, and each journal is synced.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

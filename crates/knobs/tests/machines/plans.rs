@@ -33,7 +33,7 @@ const ALL: &[&str] = &[
     "sysctl.net.core.somaxconn=1024",
 ];
 
-/// What other knobs are planned by, so that they come alone.
+/// Other knobs depend on these, so they are applied alone, first.
 const FIRST: &[&str] = &["nic.queues=4", "smt=off"];
 
 fn shown(machine: &Machine, words: &[&str]) -> String {
@@ -99,7 +99,7 @@ fn profiles_fit_both_machines() {
 fn processors_that_are_off_by_themselves_stay_so() {
     let machine = Machine::xeon();
     let plan = || plan(&knobs(&["smt=off"]), &machine.host(), &machine.subject());
-    // None of this machine has such a number.
+    // This machine has no processors with these numbers.
     machine.plant("sys/devices/system/cpu/offline", "100-127");
     assert!(plan().is_ok());
     machine.plant("sys/devices/system/cpu/offline", "87,100-127");

@@ -74,7 +74,7 @@ proptest! {
                 prop_assert!(kernel.changes() > 0 || planned.actions.iter().all(|action| as_wanted(&action.knob)));
             }
         }
-        // What a dead or unwilling kernel could not revert, the next process does.
+        // The next process reverts the changes that a dead or refusing kernel could not.
         let engine = Engine::open(machine.state.path(), machine.kernel()).unwrap();
         let undone = engine.undo().unwrap();
         prop_assert_eq!(undone.drifts, vec![]);

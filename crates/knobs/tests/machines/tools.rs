@@ -1,10 +1,10 @@
-//! The programs that knobs run, as far as they are run: `tc`, `ethtool`, `swapon`. Their state is in files.
+//! Stand-ins for the programs that knobs run: `tc`, `ethtool`, `swapon`. Their state is in files.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What they print before anything was changed.
+/// Their output before any change.
 const QDISC: &str = "qdisc mq 0: root";
 const FILES: &[(&str, &str)] = &[
     ("qdiscs", QDISC),

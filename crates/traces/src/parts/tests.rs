@@ -187,7 +187,7 @@ fn stamps(from: u64, gaps: [u16; 6]) -> [u64; 6] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// For any spans with ordered stamps: parts sum to the whole, and none is negative.
+    /// For any spans with ordered stamps: parts sum to the whole, without negative ones.
     #[test]
     fn parts_sum_to_the_root(
         root in any::<[u16; 6]>(),
