@@ -1,4 +1,4 @@
-//! A comparison as a page, and what the page and the terminal have in common: the answer, and the rows of the tables.
+//! A comparison as a page, and the parts that page and terminal share: the answer, and the rows of the tables.
 
 mod answer;
 mod rows;
@@ -191,7 +191,7 @@ fn ratios(comparison: &Comparison, closed: bool, tips: &mut Tips) -> Markup {
     let drawn = comparison.figures.iter().filter(|figure| {
         figure.id != ComparedFigure::PEAK && figure.kind != FigureKind::Matrix && !figure.series.is_empty()
     });
-    // Behind those of the sides, of which a matrix has two.
+    // Indices after the sides' own figures: a matrix has two.
     let first = 2 * comparison.figures.len();
     let mut draw = |(i, figure): (usize, &ComparedFigure)| {
         figure::study_figure(&ratio_figure(comparison, figure), first + i, closed, tips)

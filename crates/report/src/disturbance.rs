@@ -1,4 +1,5 @@
-//! What the host left of an answer: why the server could not be measured, what can still be told, and what would help.
+//! Answers on a disturbed host: why the server could not be measured, the figures that can still be reported, and
+//! remedies.
 
 use results::{Experiment, LoadPoint, Trial, spread};
 
@@ -9,7 +10,7 @@ use crate::subject::Subject;
 
 /// Undisturbed windows that a median of their medians takes.
 const WINDOWS: usize = 3;
-/// From this share of the processors' time on, what others took is worth a word.
+/// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;
 
 /// The targets of `experiment` of which nothing can be said, each in a sentence that names the cause; empty where the headline
@@ -19,7 +20,7 @@ pub fn unanswered(experiment: &Experiment) -> Vec<String> {
     unknown.map(|answer| answer.sentence.to_string()).collect()
 }
 
-/// What the host did to the trials of `subject`, in words; `None` where it left all of them usable.
+/// How the host disturbed the trials of `subject`, in words; `None` if all of them stayed usable.
 pub(crate) fn cause(subject: &Subject) -> Option<String> {
     let trials = || subject.trials.iter().map(|(_, trial)| *trial);
     let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
@@ -80,8 +81,7 @@ fn told(subject: &Subject) -> Vec<String> {
     told
 }
 
-/// The median response time over the windows of a load that nothing disturbed, with their number; `None` where there are
-/// too few.
+/// The median response time over the undisturbed windows of a load, with their number; `None` if there are too few.
 fn of_windows(point: &LoadPoint) -> Option<(usize, String)> {
     let trials = point.trials.iter().filter(|trial| trial.verdict.is_usable() || trial.verdict.is_of_host());
     let windows = trials.flat_map(|trial| &trial.windows).filter(|window| !window.disturbed);

@@ -73,7 +73,7 @@ fn header(experiment: &Experiment, subjects: &[Subject], target: &Target) -> Mar
     }
 }
 
-/// What was asked, in words.
+/// The kind of an experiment, in words.
 pub(crate) fn kind_words(kind: Kind) -> &'static str {
     match kind {
         Kind::Demo => "demo",

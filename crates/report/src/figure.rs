@@ -63,7 +63,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    /// Width and height in the SVG's own units, which are CSS pixels where it is shown at its natural size.
+    /// Width and height in the SVG's own units: CSS pixels at its natural size.
     fn area(self) -> (f64, f64) {
         match self {
             Size::Wide => (960.0, 470.0),
@@ -107,7 +107,7 @@ pub(crate) fn half(title: &str, closed: bool, caption: Markup, drawing: Canvas) 
     }
 }
 
-/// The title with what a reader of a closed loop must not miss.
+/// The title, marked if the load is a closed loop.
 fn named(title: &str, closed: bool) -> String {
     if closed { format!("{title} · {}", crate::subject::CLOSED) } else { title.into() }
 }

@@ -14,7 +14,7 @@ use crate::subject::{CLOSED, Subject};
 
 /// A sentence about something; without a full stop.
 pub(crate) struct Sentence {
-    /// What it is about, where there may be several: a target's name.
+    /// The target's name, if the experiment has several.
     pub who: Option<String>,
     /// What is said.
     pub what: String,
@@ -40,19 +40,19 @@ pub(crate) fn in_one(sentences: &[Sentence]) -> String {
     sentences.iter().map(Sentence::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What is answered of a target.
+/// The answer for one target.
 pub(crate) struct Answer {
     pub sentence: Sentence,
-    /// Why nothing is said of the server.
+    /// Why the server got no answer.
     pub unknown: Option<Unknown>,
 }
 
-/// Why nothing is said of a server.
+/// Why a server got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// The host disturbed what would have told.
     Host,
-    /// Generator, server or data: no trial is usable, or none judged what was asked.
+    /// Generator, server or data: no trial is usable, or none judged the target.
     Trials,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
     subjects.iter().map(answer).collect()
 }
 
-/// What was found of the server; the error is why the host lets nothing be said.
+/// The finding about the server; the error is the host's disturbance that prevents one.
 fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
     let blocks = subject.target.map_or(&[][..], |t| &t.max_throughput);
     let max = subject.max_throughput().map(|max| max.reference);
@@ -120,7 +120,7 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
         ([], None) if !blocks.is_empty() => Ok(of_max(subject, blocks, unit)),
         ([], None) => Ok("no trial was completed".into()),
         ([], Some(cause)) => Err(cause),
-        // The steps of a search for the maximum are no loads that were asked for.
+        // The steps of a search for the maximum are not requested loads.
         (points, Some(cause)) if points.iter().all(searched) => {
             if blocks.is_empty() {
                 Err(cause)
@@ -236,7 +236,7 @@ fn overloaded(point: &LoadPoint) -> String {
     }
 }
 
-/// What a load of a sweep says of the target.
+/// A load of a sweep against the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judged {
     Met,
@@ -245,9 +245,9 @@ enum Judged {
     Hidden,
 }
 
-/// Without a search for the peak, a sweep still says between which of its loads the target was first missed.
+/// Without a search for the peak: the neighbouring loads of a sweep between which the target was first missed.
 ///
-/// Errors: the loads that would tell are those that the host disturbed; with what the others say.
+/// Errors: the host disturbed the deciding loads; with the finding from the others.
 fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<String>> {
     let words = target.words();
     let judged: Vec<(f64, Judged)> = points

@@ -24,7 +24,7 @@ pub struct IndexEntry {
     pub found: Found,
 }
 
-/// What lies in a folder of results.
+/// An entry of a folder of results.
 #[derive(Clone, Debug)]
 pub enum Found {
     /// A study with its experiments.
@@ -118,7 +118,7 @@ fn stamp(experiment: &Experiment) -> Markup {
     html! { @if drawable { (figure::latency_stamp(&subjects, &target)) } }
 }
 
-/// A link to the page in the entry's folder, its name written so that a browser takes it for nothing else.
+/// A link to the page in the entry's folder, with its name percent-encoded.
 fn link(entry: &IndexEntry) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/@".contains(&byte);
     let escaped = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

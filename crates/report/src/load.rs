@@ -1,4 +1,4 @@
-//! In what the offered load is counted: requests, or the sessions that arrive.
+//! The unit of the offered load: requests, or arriving sessions.
 
 use results::{LoadPoint, Trial};
 
@@ -8,19 +8,19 @@ use crate::subject::Subject;
 /// What arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadUnit {
-    /// Requests: what is achieved is counted in the same.
+    /// Requests, offered and achieved.
     Requests,
-    /// Sessions: what is achieved is still counted in requests, of which each sends many.
+    /// Sessions; achieved throughput is still in requests, of which each session sends many.
     Sessions,
 }
 
 impl LoadUnit {
-    /// That of a trial.
+    /// The unit of a trial.
     pub(crate) fn of(trial: &Trial) -> LoadUnit {
         LoadUnit::of_all(std::iter::once(trial))
     }
 
-    /// That of the trials of a load.
+    /// The unit of a load's trials.
     pub(crate) fn of_point(point: &LoadPoint) -> LoadUnit {
         LoadUnit::of_all(point.trials.iter().copied())
     }
@@ -30,12 +30,12 @@ impl LoadUnit {
         LoadUnit::of_all(subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial))
     }
 
-    /// That of all trials of a target.
+    /// The unit of all trials of a target.
     pub(crate) fn of_subject(subject: &Subject) -> LoadUnit {
         LoadUnit::of_all(subject.trials.iter().map(|(_, trial)| *trial))
     }
 
-    /// A trial that failed before its first session has none, and is beside others that have.
+    /// One trial with sessions decides: a trial that failed before its first session has none.
     fn of_all<'a>(mut trials: impl Iterator<Item = &'a Trial>) -> LoadUnit {
         if trials.any(Trial::offers_sessions) { LoadUnit::Sessions } else { LoadUnit::Requests }
     }

@@ -1,4 +1,4 @@
-//! What is said of a load, and which of the loads of a sweep are shown one by one.
+//! The figures of a load in words, and which loads of a sweep are shown one by one.
 
 use results::{LoadPoint, Metric, Trial};
 
@@ -15,17 +15,17 @@ pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) 
 
 /// A response time in words: one figure where its bounds are close, else both, `1.9–2.7 ms`.
 pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
-    // Those of an overload grow with the window.
+    // An overload's bounds grow with the window, so they are not shown.
     match point.bounds(metric).filter(|bounds| !bounds.is_usable() && !point.overloaded()) {
         Some(bounds) => number::micros_range(bounds.low_us, bounds.high_us),
         None => micros(point, |trial| metric.of(trial)),
     }
 }
 
-/// Whether a load met `target`; `None` where its trials cannot tell.
+/// Whether a load met `target`; `None` if its trials cannot decide.
 ///
-/// An overload's response times grow for as long as it lasts, so that a short window proves nothing. What was met in
-/// trials that generator or host slowed was met without them, too; what was missed in those says nothing.
+/// An overload's response times grow for as long as it lasts, so that a short window proves nothing. A target met in
+/// trials that generator or host slowed would be met without them, too; a target missed in such trials proves nothing.
 pub(crate) fn met(point: &LoadPoint, target: &Target) -> Option<bool> {
     match point.spread(|trial| target.used(trial)) {
         Some(used) => Some(used.median <= 1.0 && !point.overloaded()),

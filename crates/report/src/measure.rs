@@ -8,7 +8,7 @@ use units::{Condition, Nanos, Qos, QosBasis, ResponseTarget, SESSION_PERCENTILE,
 use crate::figure::Shape;
 use crate::number;
 
-/// A figure of a trial: what it is called, how it is drawn, and how it is read.
+/// A figure of a trial: its name, its look, and how to read it.
 #[derive(Clone)]
 pub(crate) struct Measure {
     /// The name at the end of its line.
@@ -34,17 +34,17 @@ impl Measure {
         Measure { label: label.into(), class, shape, read: Rc::new(read), bounds: Rc::new(|_| None) }
     }
 
-    /// The same with what says between what the figure lies without generator and host.
+    /// The same with the figure's bounds without generator and host.
     fn within(self, bounds: impl Fn(&Trial) -> Option<Bounds> + 'static) -> Measure {
         Measure { bounds: Rc::new(bounds), ..self }
     }
 
-    /// Between what the figure of `trial` lies, where that is too far apart for one number.
+    /// The bounds of `trial`'s figure, if they are too far apart for one number.
     pub(crate) fn bounds(&self, trial: &Trial) -> Option<Bounds> {
         (self.bounds)(trial).filter(|bounds| !bounds.is_usable())
     }
 
-    /// The figure of `trial`; `None` where it was not measured.
+    /// The figure of `trial`; `None` if not measured.
     pub(crate) fn of(&self, trial: &Trial) -> Option<f64> {
         (self.read)(trial).filter(|value| value.is_finite())
     }
@@ -86,7 +86,7 @@ impl Target {
         Some(self.qos.response_time()?.limit_ns.as_micros_f64())
     }
 
-    /// The response time that is judged, and where none is, the one that stands for all: a p99 without a limit.
+    /// The judged response time, or if the target has none, p99 without a limit.
     fn response_time(&self) -> ResponseTarget {
         let p99 = ResponseTarget { percentile: 99.0, limit_ns: Nanos::ZERO, basis: Some(QosBasis::Raw) };
         self.qos.response_time().unwrap_or(p99)
@@ -97,7 +97,7 @@ impl Target {
         self.response_time().percentile
     }
 
-    /// What is judged of response times: `windowed p99`, `p99`, `p95`.
+    /// The name of the judged response time: `windowed p99`, `p99`, `p95`.
     pub(crate) fn figure(&self) -> String {
         self.name(&self.response_time())
     }
@@ -114,7 +114,7 @@ impl Target {
         self.qos.conditions().iter().map(|one| self.condition(one)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The conditions that `trial` missed; all where it missed none.
+    /// The conditions that `trial` missed; all conditions if it missed none.
     pub(crate) fn missed(&self, trial: &Trial) -> String {
         let missed = trial.judged(&self.qos, self.basis).filter(|judged| judged.met() == Some(false));
         let missed: Vec<String> = missed.map(|judged| self.condition(judged.condition)).collect();
@@ -136,7 +136,7 @@ impl Target {
         trial.qos_used(&self.qos, self.basis)
     }
 
-    /// Whether a load met it in the median of its usable trials; an overload counts as what it measured.
+    /// Whether a load met it in the median of its usable trials; an overload counts with its measured figures.
     pub(crate) fn is_met(&self, point: &LoadPoint) -> bool {
         point.spread(|trial| self.used(trial)).is_some_and(|spread| spread.median <= 1.0)
     }
@@ -172,7 +172,7 @@ impl Target {
             .within(move |trial| trial.qos_bounds(&target, basis))
     }
 
-    /// Whether the judged figure is none of [`Measure::latencies`] and needs a curve of its own.
+    /// Whether the judged figure is not among [`Measure::latencies`] and needs a curve of its own.
     pub(crate) fn is_extra(&self) -> bool {
         self.measure().class == "judged"
     }

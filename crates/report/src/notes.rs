@@ -1,4 +1,4 @@
-//! What stands beside the answer: reasons for doubt, what the host did, and how many trials were good.
+//! Notes to the answer: reasons for doubt, the host's disturbances, and the number of usable trials.
 
 use results::Experiment;
 use spec::Workload;
@@ -6,7 +6,7 @@ use spec::workload::{ClientMix, Pacing, SiteCache, Video};
 
 use crate::number;
 
-/// What a reader must know before believing the headline.
+/// Caveats that a reader must know before believing the headline.
 pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     let mut notes: Vec<String> = partial(experiment).into_iter().collect();
     if experiment.trials.iter().any(results::Trial::is_closed_loop) {
@@ -37,7 +37,7 @@ pub(crate) fn partial(experiment: &Experiment) -> Option<String> {
         .then(|| format!("Partial result: {why}. What was measured until then stands here."))
 }
 
-/// The viewers of videos that were asked for.
+/// The video workload's specification, if any.
 pub(crate) fn video(experiment: &Experiment) -> Option<Video> {
     experiment.trials.iter().find_map(|trial| match &trial.spec.as_ref()?.workload {
         Workload::Video(video) => Some((**video).clone()),
@@ -45,7 +45,7 @@ pub(crate) fn video(experiment: &Experiment) -> Option<Video> {
     })
 }
 
-/// What is not as with real viewers, where they were asked to be otherwise.
+/// How the viewers' options differ from real viewers.
 fn viewers(experiment: &Experiment) -> Vec<String> {
     let Some(video) = video(experiment) else { return users(experiment) };
     let closed = video.pacing.is_closed().then(|| {
@@ -64,7 +64,7 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
     closed.into_iter().chain(fast).chain(beyond_any_server(&video)).collect()
 }
 
-/// Why no server could meet the target that viewers have where none is given, if clients themselves are too slow for it.
+/// Why no server could meet the viewers' default target, if clients themselves are too slow for it.
 pub(crate) fn beyond_any_server(video: &Video) -> Option<String> {
     let why = match (video.mix, video.pacing) {
         _ if !video.bandwidth.is_limited() => return None,
@@ -82,7 +82,7 @@ pub(crate) fn beyond_any_server(video: &Video) -> Option<String> {
     Some(format!("Clients are too slow by themselves: {why}. So {what}."))
 }
 
-/// What is not as with the users of ISPASS'16 on a whole site, and what a closed loop leaves out.
+/// Differences from the users of ISPASS'16 on a complete site, and the effect of a closed loop.
 fn users(experiment: &Experiment) -> Vec<String> {
     let of_social =
         |trial: &results::Trial| match trial.spec.as_ref().map(|spec| (&spec.workload, &spec.load)) {
@@ -112,7 +112,7 @@ fn users(experiment: &Experiment) -> Vec<String> {
     closed.into_iter().chain(lacks).chain(primed).collect()
 }
 
-/// On how many trials the answer rests where the host disturbed others; `None` where it disturbed none.
+/// The number of trials that the answer rests on; `None` if the host disturbed none.
 fn rests_on(experiment: &Experiment) -> Option<String> {
     let trials = &experiment.trials;
     let disturbed = trials.iter().filter(|trial| trial.verdict.is_of_host()).count();
@@ -136,7 +136,7 @@ fn withheld(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// What the host did besides, over all trials; `None` where it was quiet.
+/// The host's stalls and disturbed windows, over all trials; `None` if it was quiet.
 fn noise(experiment: &Experiment) -> Option<String> {
     let noises = || experiment.trials.iter().map(|trial| &trial.noise);
     let stalls: u64 = noises().map(|noise| noise.stalls).sum();

@@ -1,9 +1,9 @@
-//! Numbers as a reader sees them: three significant digits, a unit, and "–" where nothing was measured.
+//! Formats numbers for readers: three significant digits, a unit, and "–" for a missing figure.
 
-/// What stands where there is no figure.
+/// Placeholder for a missing figure.
 pub(crate) const NONE: &str = "–";
 
-/// `value` with three significant digits: `0.87`, `14.2`, `1050`; "–" where it is not finite.
+/// `value` with three significant digits: `0.87`, `14.2`, `1050`; "–" if not finite.
 pub(crate) fn three(value: f64) -> String {
     if !value.is_finite() {
         return NONE.into();
@@ -14,7 +14,7 @@ pub(crate) fn three(value: f64) -> String {
     // The exponent after rounding, so that 99.96 becomes `100` and not `100.0`.
     match exponent(value) {
         exponent @ -3..=6 => format!("{value:.digits$}", digits = (2 - exponent).max(0) as usize),
-        // Nothing that was measured; kept short all the same.
+        // Outside the range of measured figures; kept short all the same.
         _ => format!("{value:.2e}"),
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A share that is wanted near to 1, with two digits where they decide: `98.62 %`, `87 %`.
+/// A share that should be near 1, with two decimals from 90 to 99 %: `98.62 %`, `87 %`.
 pub(crate) fn percent_of_all(share: f64) -> String {
     if (0.9..0.99).contains(&share) {
         format!("{} %", format!("{:.2}", 100.0 * share).trim_end_matches('0').trim_end_matches('.'))

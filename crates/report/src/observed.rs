@@ -39,7 +39,7 @@ impl<'a> Looked<'a> {
     }
 }
 
-/// The section; nothing where no probe was asked for.
+/// The section; empty if no probe was used.
 pub(crate) fn observed(subjects: &[Subject]) -> Markup {
     let looked: Vec<Looked> = subjects.iter().flat_map(of_subject).collect();
     if looked.is_empty() {
@@ -97,7 +97,7 @@ fn busiest<'l, 'a>(looked: &'l [Looked<'a>]) -> Option<&'l Looked<'a>> {
     looked.iter().max_by_key(samples).filter(|load| samples(load) > 0)
 }
 
-/// Once each, whatever number of trials lacked it.
+/// Each missing part once, for any number of trials.
 fn missing<'a>(looked: &[Looked<'a>]) -> Vec<&'a Missing> {
     let mut once: Vec<&Missing> = Vec::new();
     for missing in

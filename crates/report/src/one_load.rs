@@ -1,4 +1,4 @@
-//! What is said of a single load: the same on the page's first screen and on a terminal.
+//! The summary of a single load: the same on the page's first screen and on a terminal.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::subject::{CLOSED, Subject};
 
 /// The response times that are shown.
 pub(crate) const SHOWN: [Metric; 4] = [Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
-/// From this share of the processors' time on, what others took is worth a word.
+/// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;
 /// From this share of one processor on, a program is worth stopping.
 ///
@@ -53,7 +53,7 @@ impl Confidence {
 }
 
 impl<'a> OneLoad<'a> {
-    /// `experiment` as one load; `None` where it has several loads or targets, or no trial.
+    /// `experiment` as one load; `None` if it has several loads or targets, or no trial.
     pub(crate) fn of(
         experiment: &'a Experiment,
         subjects: &'a [Subject<'a>],
@@ -70,7 +70,7 @@ impl<'a> OneLoad<'a> {
         if usable.is_empty() { self.point.trials.clone() } else { usable }
     }
 
-    /// What was measured: `sphinx, cache at 20.0 krps`.
+    /// Target, workload and load: `sphinx, cache at 20.0 krps`.
     pub(crate) fn title(&self) -> String {
         let workload = self.point.trials.iter().find_map(|trial| trial.spec.as_ref());
         let workload = workload.map_or(String::new(), |spec| format!(", {}", spec.workload.name()));
@@ -157,7 +157,7 @@ impl<'a> OneLoad<'a> {
         }
     }
 
-    /// What the figures rest on.
+    /// The trials and windows that the figures rest on.
     pub(crate) fn basis(&self) -> String {
         let mut parts = Vec::new();
         let (all, usable) = (self.point.trials.len(), self.point.usable().count());
@@ -165,7 +165,7 @@ impl<'a> OneLoad<'a> {
             && let [trial] = &self.point.trials[..]
             && let Verdict::Invalid { reasons } = &trial.verdict
         {
-            // The rest of the line says what the host did.
+            // For a disturbed host, the rest of the line gives the details.
             parts.push(match reasons.first() {
                 Some(first) if first.reason == Reason::HostDisturbed => first.reason.words().to_owned(),
                 Some(first) => format!("{}: {}", first.reason.words(), first.detail),
@@ -205,7 +205,7 @@ impl<'a> OneLoad<'a> {
         })
     }
 
-    /// What others took of the processors, and which programs.
+    /// The processor time of other programs, and their names.
     fn taken(&self) -> impl Iterator<Item = String> {
         let trials = &self.point.trials;
         let most = |read: &dyn Fn(&Trial) -> Option<f64>| {
@@ -227,7 +227,7 @@ impl<'a> OneLoad<'a> {
         [taken, programs].into_iter().flatten()
     }
 
-    /// The programs that ran beside the trials, with the most that each had of one processor.
+    /// The programs that ran during the trials, with the most that each used of one processor.
     fn programs(&self) -> Vec<(&'a str, f64)> {
         let mut most: BTreeMap<&str, f64> = BTreeMap::new();
         for program in self.point.trials.iter().flat_map(|trial| &trial.noise.programs) {

@@ -73,7 +73,7 @@ pub(crate) fn section(id: &str, heading: &str, body: Markup) -> Markup {
     }
 }
 
-/// A section that opens on demand: what is looked up rather than read.
+/// A section that opens on demand: for reference.
 pub(crate) fn folded(id: &str, heading: &str, body: Markup) -> Markup {
     html! {
         details.section id=(id) {
@@ -83,7 +83,7 @@ pub(crate) fn folded(id: &str, heading: &str, body: Markup) -> Markup {
     }
 }
 
-/// The section that says whether the generator kept up. A single load is no figure against load.
+/// The section on whether the generator kept up. A single load gets no figures against load.
 pub(crate) fn generator(subjects: &[Subject]) -> Markup {
     let body = html! {
         p.lead { "A generator that is late or out of time measures itself. These figures say whether it was." }

@@ -62,7 +62,7 @@ pub(crate) fn is_time(unit: &str) -> bool {
     matches!(unit, "us" | "µs" | "ms" | "s")
 }
 
-/// What the place `x` of a figure is called, on an axis in `unit`: `70 %`, `p99`, a name.
+/// The name of the place `x` of a figure, on an axis in `unit`: `70 %`, `p99`, a category.
 pub(crate) fn place(kind: FigureKind, unit: &str, x: &X) -> String {
     match x {
         X::Number(percentile) if kind == FigureKind::Percentiles => format!("p{percentile}"),

@@ -55,7 +55,7 @@ impl Column {
         point.told(self.read).map_or(number::NONE.into(), self.show)
     }
 
-    /// Of one trial; `None` where it was not measured.
+    /// The cell of one trial; `None` if not measured.
     pub(crate) fn of_trial(&self, trial: &Trial) -> Option<String> {
         (self.read)(trial).filter(|value| value.is_finite()).map(self.show)
     }
@@ -70,7 +70,8 @@ pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
     COLUMNS.iter().filter(has).collect()
 }
 
-/// What a load's sessions felt, in a few words: `start-up p95 850 ms, rebuffer 0.3 %`; `None` where there were none.
+/// The user experience of a load's sessions, in a few words: `start-up p95 850 ms, rebuffer 0.3 %`; `None` without
+/// sessions.
 pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
     let is_known = |column: &Column| point.told(column.read).is_some();
     let p95 = COLUMNS.iter().any(|column| column.head == "start-up p95" && is_known(column));
@@ -88,7 +89,7 @@ pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
         .then(|| figures.join(", "))
 }
 
-/// How many sessions were under way at the trials nearest to a rate, median; `None` where there are none so near.
+/// The median number of live sessions in the trials nearest to a rate; `None` if no trial is near enough.
 pub(crate) fn live_at(subject: &Subject, per_s: f64) -> Option<String> {
     // A search tries each rate to a thousandth.
     let near = |trial: &Trial| (trial.offered_rps - per_s).abs() <= 1e-3 * per_s.abs();
@@ -113,7 +114,7 @@ pub(crate) fn distributions(trial: &Trial) -> Vec<Vec<String>> {
 pub(crate) const DISTRIBUTION_HEADS: [&str; 8] =
     ["of sessions", "samples", "mean", "p5", "p50", "p95", "p99", "max"];
 
-/// What a distribution is of.
+/// The name of a distribution, in words.
 pub(crate) fn words(name: &str) -> String {
     match units::SessionFigure::named(name) {
         Some(figure) => figure.words.into(),

@@ -1,4 +1,4 @@
-//! The page of a study: what a publication says, what was measured here, and whether the two agree.
+//! The page of a study: published claims, measured figures, and whether the two agree.
 
 mod breakdown;
 mod claims;
@@ -19,10 +19,10 @@ use crate::number;
 use crate::page;
 use crate::tips::Tips;
 
-/// The report of `study` as one HTML file that opens offline; the pages of its experiments lie in the folders beside
-/// it, and are linked.
+/// The report of `study` as one HTML file that opens offline, with links to the pages of its experiments in the folders
+/// next to it.
 ///
-/// Only the probes' overhead over the blocks is computed here: figures, tables and verdicts are those of the record.
+/// Only the probes' overhead over the blocks is computed here: figures, tables and verdicts come from the record.
 pub fn study_html(study: &Study) -> String {
     let mut tips = Tips::none();
     let costs = cost::costs(study);

@@ -19,7 +19,7 @@ pub(crate) struct Subject<'a> {
     pub name: &'a str,
     /// Its place among the subjects of the page, which fixes its colour, dash and marker.
     pub slot: usize,
-    /// What is known of the server; `None` for trials that name a target the result does not describe.
+    /// The target's record; `None` for trials that name a target the result does not describe.
     pub target: Option<&'a Target>,
     /// Every trial with the key under which the tooltips know it.
     pub trials: Vec<(String, &'a Trial)>,
@@ -64,7 +64,7 @@ impl<'a> Subject<'a> {
         self.points.iter().find(same).or_else(near)
     }
 
-    /// The peak throughput under QoS, where it was searched for.
+    /// The peak throughput under QoS, if it was searched for.
     pub(crate) fn peak(&self) -> Option<&'a Peak> {
         self.target.and_then(|target| target.peak.as_ref())
     }

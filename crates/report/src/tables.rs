@@ -13,8 +13,8 @@ use crate::study::{claim_words, tally_words};
 use crate::subject::Subject;
 use crate::terminal;
 
-/// The tables of `experiment`: `peaks` where peaks or maxima were searched for, `loads`, and the `ratios` of its two
-/// targets where they were compared.
+/// The tables of `experiment`: `peaks` if peaks or maxima were searched for, `loads`, and the `ratios` of its two
+/// targets if they were compared.
 pub fn experiment_tables(experiment: &Experiment, comparison: Option<&Comparison>) -> Tables {
     let mut tables = Vec::new();
     tables.extend(peaks(experiment));
@@ -115,7 +115,7 @@ fn peaks(experiment: &Experiment) -> Option<TextTable> {
     })
 }
 
-/// A command line with the name of the program instead of where it lay.
+/// A command line with the name of the program instead of its path.
 fn typed(command: &[String]) -> String {
     let mut command = command.to_vec();
     if let Some(name) = command.first().and_then(|program| Path::new(program).file_name()) {
@@ -124,7 +124,7 @@ fn typed(command: &[String]) -> String {
     shell_words(&command)
 }
 
-/// Every server of a study, as a specification names it; none of one of schema 1 whose plan could not be read.
+/// Every server of a study, by its name in specifications; empty for a study of schema 1 whose plan could not be read.
 fn servers(study: &Study) -> BTreeSet<String> {
     let plan = study.plan.iter();
     let points = plan.flat_map(|plan| plan.points.iter().chain(plan.pairs.iter().flatten()));

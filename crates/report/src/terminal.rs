@@ -16,7 +16,7 @@ pub use comparison::comparison_table;
 pub use experiment::experiment_table;
 pub use study::study_table;
 
-/// `rows` under `head`, in columns as wide as what stands in them.
+/// `rows` under `head`, in columns as wide as their widest cell.
 pub fn words_table(head: &[&str], rows: &[Vec<String>], color: bool) -> String {
     grid::Grid::of_words(head, rows).render(usize::MAX, ink::Ink { color }) + "\n"
 }

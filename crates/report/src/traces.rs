@@ -42,8 +42,8 @@ pub(crate) fn of_subject<'a>(subject: &Subject<'a>, several: bool) -> Vec<Traced
     subject.points.iter().filter_map(of).collect()
 }
 
-/// The lowest and the highest of them that was no overload, whose times would be those of the trial's length; one, where there is
-/// no other.
+/// The lowest load and the highest without overload, whose times would depend on the trial's length; a single one if
+/// both are the same.
 pub(crate) fn ends<'t, 'a>(loads: &'t [Traced<'a>]) -> Vec<&'t Traced<'a>> {
     let is_overloaded = |load: &Traced<'_>| matches!(load.trial.verdict, Verdict::Overloaded { .. });
     let high = loads.iter().rposition(|load| !is_overloaded(load)).or(loads.len().checked_sub(1));
@@ -54,7 +54,7 @@ pub(crate) fn ends<'t, 'a>(loads: &'t [Traced<'a>]) -> Vec<&'t Traced<'a>> {
     }
 }
 
-/// The section; nothing where no request was traced.
+/// The section; empty if no request was traced.
 pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
     let several = subjects.len() > 1;
     let loads: Vec<Vec<Traced<'_>>> = subjects
@@ -95,7 +95,7 @@ pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
     page::section("traces", "Where the time goes, service by service", body)
 }
 
-/// What is drawn of one load alone: its tail, two requests, and the calls.
+/// The drawings of a single load: its tail, two requests, and the calls.
 fn at(load: &Traced<'_>, tips: &mut Tips) -> Markup {
     let first = load.operations().next();
     let others: Vec<&TracedOperation> = load.operations().skip(1).take(DRAWN - 1).collect();
@@ -117,7 +117,7 @@ fn at(load: &Traced<'_>, tips: &mut Tips) -> Markup {
     }
 }
 
-/// A median request and one of the tail; where these are few, it may be the same.
+/// A median request and one of the tail; with few requests they may be the same, which is then drawn once.
 fn requests(operation: &TracedOperation, label: &str, tips: &mut Tips) -> Markup {
     let median = operation.median_request.as_ref();
     let tail =
@@ -129,7 +129,7 @@ fn requests(operation: &TracedOperation, label: &str, tips: &mut Tips) -> Markup
     }
 }
 
-/// The bars of some loads: operation by operation, so that what the load changes stands below each other.
+/// The bars of some loads, grouped by operation, so that the same operation at different loads is easy to compare.
 fn broken<'a>(loads: &[&Traced<'a>], groups: &[Among]) -> Vec<Broken<'a>> {
     let mut names: Vec<&str> = Vec::new();
     for operation in loads.iter().flat_map(|load| load.operations()) {

@@ -1,4 +1,4 @@
-//! What must hold for every page, whatever the result: nothing is lost, nothing is loaded, nothing breaks out.
+//! Rules for every page: no figure is lost, no resource is loaded, and no text breaks out of its markup.
 
 use std::collections::BTreeMap;
 
@@ -158,7 +158,7 @@ fn a_page_of_traced_requests_says_where_their_time_went() {
     ] {
         assert!(section.contains(words), "{words}");
     }
-    // Nothing was lost, so nothing is hatched.
+    // No request was lost, so no bar is hatched.
     assert!(!section.contains("hatched-note"));
     let mut lost = crate::sample::traced();
     for trial in &mut lost.trials {
@@ -343,13 +343,13 @@ fn services_are_drawn_and_listed() {
     assert!(page.contains("id=\"services\"") && page.contains("<h3>Topology</h3>"));
     assert_eq!(page.matches("75 % CPU time").count(), 2, "wide and for a phone");
     assert!(page.contains("front 1.2") && page.contains("Counters of origin that moved (1)"));
-    // One service is no drawing, and a server that already ran has no services.
+    // A single service has no drawing, and a server that already ran has no services.
     let mut one = experiment.clone();
     one.targets[0].services.truncate(1);
     let page = experiment_html(&one);
     assert!(page.contains("id=\"services\"") && !page.contains("<h3>Topology</h3>"));
     assert!(!experiment_html(&crate::sample::sweep()).contains("id=\"services\""));
-    // What comes from outside stays text.
+    // Foreign text is escaped.
     let mut hostile = experiment;
     hostile.targets[0].services[0].name = "<b onclick=x>".into();
     hostile.targets[0].services[0].version = "\"><script>".into();
@@ -702,7 +702,7 @@ fn old_results_have_a_report() {
         for trial in &experiment.trials {
             assert!(page.contains(&format!(">{}</th>", trial.id)), "{}", trial.id);
         }
-        // What they did not keep is not drawn, and what they kept is.
+        // Figures without data are left out, all others are drawn.
         assert!(!page.contains("Where response times fell") && page.contains("Outstanding over time"));
         assert!(!page.contains("NaN"));
         assert!(!report::experiment_table(&experiment, 100, false).contains("within"));

@@ -1,4 +1,4 @@
-//! What a comparison says, in words that name the side and never say more than the repeats allow.
+//! The answer of a comparison: names the better side, and never claims more than the repeats allow.
 
 use results::study::Point;
 use results::{ComparedFigure, ComparedPoint, Comparison, Metric};
@@ -15,7 +15,7 @@ pub(super) fn judgement(comparison: &Comparison, figure: &ComparedFigure, point:
         return String::new();
     };
     let p = ratio.p_value.map_or(String::new(), |p| format!(" (p {})", p_words(p)));
-    // Of a time the lower side is the better one, of all else nothing is said but which is higher.
+    // For a time the lower side is the better one; for any other unit the text says only which is higher.
     let (a, b) = (&comparison.a.label, &comparison.b.label);
     let says = |lower: &str, higher: &str| match is_time(&figure.y.unit) {
         true => format!("{lower} is faster{p}"),
@@ -44,7 +44,7 @@ fn p_words(p: f64) -> String {
     }
 }
 
-/// How the ratios of `figure` are read; `None` where it has none.
+/// How to read the ratios of `figure`; `None` if it has no ratio.
 pub(crate) fn direction(comparison: &Comparison, figure: &ComparedFigure) -> Option<String> {
     figure.series.iter().flat_map(|series| &series.points).find_map(|point| point.ratio)?;
     let (a, b) = (&comparison.a.label, &comparison.b.label);
@@ -83,8 +83,8 @@ fn peaks(comparison: &Comparison) -> Option<String> {
 /// Loads of which the answer has a sentence each: the highest ones.
 const ANSWERED: usize = 3;
 
-/// The tail at the highest loads at which both have figures and neither is overloaded, where a response time
-/// would say more about the length of the window.
+/// The tail at the highest loads at which both sides have figures and neither is overloaded: in an overload a response
+/// time depends on the length of the window.
 fn tails(comparison: &Comparison) -> Vec<String> {
     let Some(figure) = comparison.figure(ComparedFigure::LOADS) else { return Vec::new() };
     let series = |metric: Metric| figure.series.iter().find(|series| series.name == metric.words());

@@ -21,12 +21,12 @@ pub(crate) struct Column {
 pub(crate) struct Place<'a> {
     /// Side a's, behind the share of the maximum.
     pub name: String,
-    /// Side b's, where it is another.
+    /// Side b's, if different.
     pub of_b: Option<String>,
     /// The series measured there, each followed by its ratio without disturbed trials; empty without valid trials of both
     /// sides.
     pub points: Vec<(String, Cow<'a, ComparedPoint>)>,
-    /// What was left out there, in words.
+    /// Points left out at this place, in words.
     pub left_out: Option<String>,
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn columns(comparison: &Comparison, figure: &ComparedFigure) -> Vec<C
     columns
 }
 
-/// Whether it is asked if side b lies in the intervals of side a: of two results of one study.
+/// Whether to show if side b lies in the intervals of side a: only for two results of one study.
 fn has_intervals(comparison: &Comparison, figure: &ComparedFigure) -> bool {
     let is_rerun = comparison.study.is_some();
     is_rerun && figure.series.iter().flat_map(|series| &series.points).any(|point| point.agrees().is_some())
 }
 
-/// What stands in the columns behind the place.
+/// The cells after the place.
 pub(crate) fn cells(
     comparison: &Comparison,
     figure: &ComparedFigure,
@@ -135,7 +135,7 @@ pub(super) fn without(point: &ComparedPoint) -> String {
     format!("without {}", number::plural(point.disturbed as usize, "disturbed trial"))
 }
 
-/// What the place of `point` is called: side a's, behind the share of the maximum.
+/// The name of `point`'s place: side a's, after the share of the maximum.
 pub(super) fn place(figure: &ComparedFigure, point: &ComparedPoint) -> String {
     let share = point.share.map_or(String::new(), |share| format!("{} ", number::percent(share)));
     format!("{share}{}", quantity::place(figure.kind, &figure.x.unit, &point.a.x))

@@ -10,7 +10,7 @@ use super::stacked::{self, Bar, Look, labelled};
 /// The looks of services; those that take least of the time are drawn together. Source: the colours of the style sheet.
 const COLOURS: [&str; 14] =
     ["t0", "t1", "t2", "t3", "t4", "t6", "t7", "t8", "t9", "u0", "u1", "u2", "u3", "u4"];
-/// What the rest is under.
+/// The name of the remaining services together.
 const OTHERS: &str = "others";
 
 /// The looks of parts: blue and grey between services, warm what waits, green what works.
@@ -60,7 +60,7 @@ pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
         .collect();
     let rest = labelled(OTHERS, OTHERS, "t5");
     looks.push(rest);
-    // Without others there is no key for them.
+    // Omit the key of the others if there are none.
     let is_there = |place: usize| bars.iter().any(|bar| bar.us[place].is_some_and(|us| us > 0.0));
     if !is_there(names.len()) {
         looks.pop();
@@ -88,7 +88,7 @@ fn leading<'a>(broken: &[Broken<'a>]) -> Vec<&'a str> {
     names.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The same bars cut by what the time was spent on.
+/// The same bars, cut by part instead of by service.
 pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
     let bars: Vec<Bar> = broken
         .iter()
@@ -126,10 +126,10 @@ pub(crate) struct Shares {
     pub total_us: Option<f64>,
 }
 
-/// Bars of shares, of services or of parts; what is none of the names is drawn as the rest.
+/// Bars of shares, of services or of parts; the time outside `names` is drawn as the rest.
 pub(crate) fn shares(title: &str, names: &[&str], bars: &[Shares]) -> Markup {
     let rest = |bar: &Shares| (100.0 - bar.percent.iter().flatten().sum::<f64>()).max(0.0);
-    // Rounding is no rest.
+    // A remainder up to 0.1 % is rounding.
     let has_rest = bars.iter().any(|bar| rest(bar) > 0.1);
     let colour = |place: usize, name: &str| {
         let of_part = PARTS.iter().find(|look| look.label == name).map(|look| look.class);

@@ -94,7 +94,7 @@ fn share(traces: &Traces, name: &str) -> f64 {
     if whole > 0 { own as f64 / whole as f64 } else { 0.0 }
 }
 
-/// What the pointer finds at a box.
+/// The tooltip of a box.
 fn tip(node: &Node<'_>, tips: &mut Tips) -> String {
     let key = format!("e{}", tips.len());
     let mut rows = vec![("of the time".to_owned(), number::percent(node.share))];
@@ -159,7 +159,7 @@ fn columns<'a>(
     let levels = 1 + nodes.iter().map(|node| node.level).max().unwrap_or(0);
     let room = (canvas.width - LANE * (levels - 1) as f64) / levels as f64;
     let width = room.clamp(WIDTHS.0, WIDTHS.1);
-    // So many levels that they do not fit are drawn smaller.
+    // If the levels do not fit, the drawing is scaled down.
     canvas.width = canvas.width.max(levels as f64 * (width + LANE) - LANE);
     let at = |level: usize| nodes.iter().filter(move |node| node.level == level);
     let tall = |level: usize| at(level).map(|node| height(node) + GAP).sum::<f64>();
@@ -224,7 +224,7 @@ fn service(canvas: &mut Canvas, node: &Node<'_>, place: &Place, height: f64, lin
     canvas.rect("bar s0", (x + 7.0, y + height - 9.0), (width - 14.0) * node.share.clamp(0.0, 1.0), 4.0);
 }
 
-/// Whether a box has no room for the name of a caller beside its times; an arrow comes from it there.
+/// Whether a box lacks room for a caller's name next to its times; an arrow then shows the caller.
 fn canvas_is_narrow(width: f64) -> bool {
     width <= WIDTHS.1
 }

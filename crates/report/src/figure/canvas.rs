@@ -6,8 +6,8 @@ use super::{Shape, Size};
 
 /// An SVG under construction.
 ///
-/// Looks are classes of the style sheet, so that light, dark and paper share one drawing. A coordinate that
-/// is not finite never reaches the page: what it belongs to is left out. Units: CSS pixels at natural size.
+/// Looks are classes of the style sheet, so that light, dark and paper share one drawing. An element with a coordinate
+/// that is not finite is left out of the page. Units: CSS pixels at natural size.
 pub(crate) struct Canvas {
     pub width: f64,
     pub height: f64,
@@ -94,7 +94,7 @@ impl Canvas {
         self
     }
 
-    /// Without what the pointer finds: a stamp on an index shows no tooltips.
+    /// Without hover areas: a stamp on an index shows no tooltips.
     pub(crate) fn still(mut self) -> Canvas {
         self.hover.clear();
         self

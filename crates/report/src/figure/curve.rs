@@ -23,8 +23,8 @@ struct Run {
     points: Vec<(f64, f64)>,
 }
 
-/// Splits the medians where one is missing, and where the server becomes overloaded: beyond, the response
-/// time grows with the length of the window, and the line is drawn fainter.
+/// Splits the medians at missing ones, and at the start of overload: from there the response time grows with the length
+/// of the window, and the line is drawn fainter.
 fn runs(series: &Series) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut before: Option<(f64, f64)> = None;

@@ -7,7 +7,7 @@ use results::probes::Stack;
 use super::canvas::Anchor;
 use super::{Canvas, Size};
 
-/// A function with what it calls, and the samples in either.
+/// A function with its callees, and the samples in each.
 #[derive(Default)]
 struct Node {
     count: u64,
@@ -16,7 +16,7 @@ struct Node {
 
 /// Frames deeper than this are not drawn; a server's deepest are about 60.
 const DEEPEST: usize = 48;
-/// What is narrower cannot be seen. Units: pixels.
+/// Narrower boxes are not drawn. Units: pixels.
 const NARROW: f64 = 0.7;
 
 /// A flame graph: who called whom, by how much of the time.

@@ -12,7 +12,7 @@ pub(crate) struct Frame {
     pub y: Scale,
 }
 
-/// What is written along one axis.
+/// The text along one axis.
 pub(crate) struct Axis<'a> {
     pub title: &'a str,
     pub tick: &'a dyn Fn(f64) -> String,
@@ -39,7 +39,7 @@ impl Frame {
         (self.x.at(x), self.y.at(y))
     }
 
-    /// Draws the grid, ticks and titles. The y title lies across the top, where it reads without turning the head.
+    /// Draws the grid, ticks and titles. The y title lies across the top, so that it reads horizontally.
     pub(crate) fn axes(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
         let font = canvas.size.font();
         for tick in self.y.ticks(1.6 * font) {
@@ -65,7 +65,7 @@ pub(crate) fn text_width(text: &str, font: f64) -> f64 {
     0.56 * font * text.chars().count() as f64
 }
 
-/// `text` cut to what a drawing has room for.
+/// `text` cut to at most `most` characters.
 pub(crate) fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         text.into()

@@ -9,7 +9,7 @@ use super::stacked::{self, Bar, Look, look};
 use crate::measure::Target;
 use crate::subject::Subject;
 
-/// The tiers of a site, and what none of them explains.
+/// The tiers of a site, and the unexplained rest.
 const TIERS: [Look<'static>; 5] = [
     look("queue", "waits for a program", "l4"),
     look("php", "programs", "s2"),
@@ -20,7 +20,7 @@ const TIERS: [Look<'static>; 5] = [
 /// The part of an operation that no tier explains.
 const REST: &str = "rest";
 
-/// The figures, of one subject; nothing where no operation has a limit.
+/// The figures, of one subject; empty if no operation has a limit.
 pub(crate) fn limits(subjects: &[Subject], target: &Target) -> Markup {
     let [subject] = subjects else { return html! {} };
     html! {
@@ -91,7 +91,7 @@ mod tests {
         };
         let known = [("php", 3_000.0), ("db", 1_000.0)];
         check(of(Some(5_000.0), &known), Some([None, Some(3_000.0), None, Some(1_000.0), Some(1_000.0)]));
-        // Some answers were not of this window: nothing is less than nothing.
+        // Some answers were not of this window: the rest is at least 0.
         check(of(Some(3_500.0), &known), Some([None, Some(3_000.0), None, Some(1_000.0), Some(0.0)]));
         check(of(Some(5_000.0), &[]), None);
         check(of(None, &known), None);

@@ -10,7 +10,7 @@ use crate::number;
 
 /// A chart of something against the offered load: most figures of a report are one.
 pub(crate) struct LoadChart<'a> {
-    /// In what the load is counted.
+    /// The unit of the offered load.
     pub unit: LoadUnit,
     pub y_title: &'a str,
     pub y: Scale,
@@ -36,7 +36,7 @@ pub(crate) struct Level {
 /// An interval of the offered load.
 pub(crate) struct Band {
     pub from: f64,
-    /// `None` where it is open: only its start is marked.
+    /// `None` for an open interval: only its start is marked.
     pub to: Option<f64>,
     pub label: String,
     pub class: String,
@@ -80,7 +80,7 @@ impl LoadChart<'_> {
         canvas
     }
 
-    /// Rows that the names of the bands need: one where they fit beside each other.
+    /// Rows for the names of the bands: one if they fit next to each other.
     fn band_rows(&self, canvas: &Canvas, left: f64) -> usize {
         let widths = self.bands.iter().map(|band| self.band_width(band, canvas));
         let fits = widths.sum::<f64>() < canvas.width - left - 20.0;

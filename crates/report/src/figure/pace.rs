@@ -7,7 +7,7 @@ use super::timeline::{curve, name_ends};
 use super::{Canvas, Size};
 use crate::number;
 
-/// The load that was offered in each window beside the one that was achieved.
+/// Offered and achieved load in each window.
 pub(super) fn pace(panels: &[Panel]) -> Markup {
     let with =
         panels.iter().filter(|panel| panel.trial.windows.iter().any(|window| window.offered.is_some()));

@@ -36,7 +36,7 @@ pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Pa
     panels
 }
 
-/// Small drawings side by side, or one of half the column's width where there is a single load.
+/// Small drawings side by side; for a single load, one drawing of half the column's width.
 pub(super) fn tiles<'a>(
     what: &str,
     caption: &str,
@@ -72,8 +72,8 @@ pub(super) fn tiles<'a>(
     }
 }
 
-/// The frame of a drawing over the time of `trial`, with its grid, what the host disturbed, and hatching where the
-/// trial is invalid; `ticks` of the y axis are chosen by the caller.
+/// The frame of a drawing over the time of `trial`: the grid, the host's disturbances, and hatching if the trial is
+/// invalid. The caller chooses the `ticks` of the y axis.
 pub(super) fn over_time(
     canvas: &mut Canvas,
     trial: &Trial,

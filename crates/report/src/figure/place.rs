@@ -1,6 +1,6 @@
 /// Moves `centres` as little as needed for labels of the given `sizes` not to overlap between `low` and `high`.
 ///
-/// The order is kept. Where there is no room for all, they are packed from `low` on.
+/// The order is kept. Labels that do not all fit are packed from `low` on.
 pub(crate) fn place(centres: &[f64], sizes: &[f64], low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..centres.len()).collect();
     order.sort_by(|&a, &b| centres[a].total_cmp(&centres[b]));

@@ -1,7 +1,7 @@
 /// A mapping from values to positions on an axis, with its ticks.
 ///
-/// Bounds: every position is finite and lies on the axis, whatever the value; a value that the axis cannot
-/// show, such as 0 on a logarithmic one, lies at its nearer end.
+/// Bounds: every position is finite and on the axis; a value that the axis cannot show, such as 0 on a logarithmic one,
+/// gets its nearer end.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     kind: Kind,

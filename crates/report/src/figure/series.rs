@@ -19,9 +19,9 @@ pub(crate) struct Series {
 /// The median over the repeats of one load.
 pub(crate) struct Median {
     pub x: f64,
-    /// `None` where no usable trial has the figure, or only its bounds: the line breaks there.
+    /// `None` if no usable trial has the figure, or only its bounds: the line breaks there.
     pub y: Option<Spread>,
-    /// Between what it lies, where that is too far apart for one number.
+    /// The bounds, if they are too far apart for one number.
     pub bounds: Option<Bounds>,
     pub overloaded: bool,
     /// Its tooltip.
@@ -110,8 +110,8 @@ impl Series {
         self
     }
 
-    /// Moves what lies beyond the load `edge` to it, with its figure cut likewise where that is `alike`; returns the loads
-    /// that were moved.
+    /// Moves dots at loads beyond `edge` to `edge`; if both axes are `alike`, cuts their y there, too. Returns the
+    /// loads that were moved.
     pub(crate) fn hold_within(&mut self, edge: f64, alike: bool) -> Vec<f64> {
         self.medians.retain(|median| median.x <= edge);
         let mut moved = Vec::new();
@@ -130,7 +130,7 @@ impl Series {
         medians.flat_map(|y| [y.low, y.high]).chain(bounds).chain(self.dots.iter().map(|dot| dot.y))
     }
 
-    /// The value beside which its name stands: the last median, else the last bar, else the last trial.
+    /// The value next to which its name is drawn: the last median, else the last bar, else the last trial.
     pub(crate) fn last(&self) -> Option<f64> {
         let mut drawn = self.medians.iter().rev();
         let median = drawn.find_map(|m| m.y.map(|y| y.median).or(m.bounds.map(|bounds| bounds.high_us)));
@@ -143,7 +143,7 @@ impl Series {
     }
 }
 
-/// Between what a figure lies at a load, medians over its repeats; `None` where it is one number, or grows with the window.
+/// The bounds of a figure at a load, medians over its repeats; `None` if it is one number, or grows with the window.
 fn bounds(point: &LoadPoint, measure: &Measure) -> Option<Bounds> {
     let end = |of: fn(Bounds) -> f64| point.spread(|trial| measure.bounds(trial).map(of));
     let (low, high) = (end(|bounds| bounds.low_us)?, end(|bounds| bounds.high_us)?);

@@ -25,7 +25,7 @@ use crate::tips::Tips;
 const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
 /// The percentiles that are kept of an operation.
 const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
-/// The looks of operations; shapes tell them apart where there are more than these.
+/// The looks of operations; if there are more, shapes tell them apart.
 const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
 
 /// How the vertical axis of a figure against the load is drawn.
@@ -90,8 +90,8 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
     }
 }
 
-/// A figure against the offered load, of the first measure where there are several subjects; nothing where no trial has it, or
-/// there is a single load.
+/// A figure against the offered load, of the first measure if there are several subjects. Empty if no trial has the
+/// figure, or there is a single load.
 pub(super) fn against_load(
     subjects: &[Subject],
     measures: &[Measure],
@@ -119,7 +119,7 @@ pub(super) fn against_load(
         }
     };
     if let ([_], [only]) = (subjects, series.as_mut_slice()) {
-        // The title says what it is.
+        // The title already names the only series.
         only.label.clear();
     }
     if series.iter().flat_map(Series::values).next().is_none() {
@@ -285,7 +285,7 @@ pub(super) fn of_each(
     names.into_iter().enumerate().map(measure).collect()
 }
 
-/// Each operation, such as the queries of a site, against the load: the highest percentile that is told of every one of them.
+/// Each operation, such as the queries of a site, against the load: the highest percentile that all of them report.
 fn operations_against_load(subjects: &[Subject]) -> Markup {
     let [subject] = subjects else { return html! {} };
     let of = |operation: &Operation, percentile: f64| {

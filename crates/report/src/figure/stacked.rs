@@ -13,7 +13,7 @@ pub(crate) struct Look<'a> {
     /// As it is written.
     pub label: &'a str,
     pub(super) class: &'a str,
-    /// Whether its label stands in its bars, too, where there is room.
+    /// Whether its label is also written in its bars, if it fits.
     inside: bool,
 }
 
@@ -30,14 +30,14 @@ pub(super) const fn labelled<'a>(name: &'a str, label: &'a str, class: &'a str) 
 /// One bar.
 pub(super) struct Bar {
     pub name: String,
-    /// In the order of the looks; `None` where there is no such part. Units: µs.
+    /// In the order of the looks; `None` if the bar lacks that part. Units: µs.
     pub us: Vec<Option<f64>>,
     /// Which need not be the sum. Units: µs.
     pub total: Option<f64>,
 }
 
-/// The width of `names` beside the bars, if they leave those the most of the canvas; else they stand above them, as on a
-/// phone. A bold letter is about 0.6 of the font's height wide.
+/// The width for `names` left of the bars, if that leaves most of the canvas to the bars; else `None`, and the names
+/// are drawn above them, as on a phone. A bold letter is about 0.6 of the font's height wide.
 fn beside(names: &[String], size: Size, width: f64) -> Option<f64> {
     let longest = names.iter().map(|name| name.chars().count()).max()?;
     let needed = 0.6 * size.font() * longest as f64 + 14.0;
@@ -79,7 +79,7 @@ pub(super) fn draw(looks: &[Look<'_>], bars: &[Bar], size: Size) -> Canvas {
     canvas
 }
 
-/// What each colour stands for, in as many lines from the top as it takes; where the last of them stands.
+/// Draws the key of each colour, in as many lines from the top as needed; returns the baseline of the last.
 pub(super) fn keys(canvas: &mut Canvas, looks: &[Look<'_>], font: f64) -> f64 {
     let (mut x, mut y) = (4.0, font);
     for look in looks {

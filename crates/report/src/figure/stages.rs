@@ -17,14 +17,14 @@ pub(crate) const STAGES: [Look<'static>; 7] = [
 pub(crate) struct StageTimes {
     pub subject: String,
     pub label: String,
-    /// By [`STAGES`]; `None` where there is no such stage. Units: µs.
+    /// By [`STAGES`]; `None` for a missing stage. Units: µs.
     pub us: [Option<f64>; STAGES.len()],
     /// Which need not be the sum. Units: µs.
     pub total: Option<f64>,
 }
 
 impl StageTimes {
-    /// The mean time in the stage `name`, 0 where there is none. Units: µs.
+    /// The mean time in the stage `name`, 0 if missing. Units: µs.
     pub(crate) fn mean_us(&self, name: &str) -> f64 {
         STAGES.iter().zip(self.us).find(|(stage, _)| stage.name == name).and_then(|(_, us)| us).unwrap_or(0.0)
     }

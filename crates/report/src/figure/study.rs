@@ -1,5 +1,5 @@
-//! The figures of a study, in the form that the publication gave them: what it says lies over what was measured,
-//! hollow beside solid.
+//! The figures of a study, in the publication's form: published values are overlaid on the measured ones, hollow
+//! against solid.
 
 mod bars;
 mod ends;
@@ -85,12 +85,12 @@ fn rows(figure: &Figure, series: &Series, point: &Point) -> Vec<(String, String)
     rows
 }
 
-/// What stands for a point that is not there: in a matrix the usual dash says something else.
+/// Placeholder for a missing point: in a matrix the usual dash has another meaning.
 pub(crate) fn nothing_at(kind: FigureKind) -> &'static str {
     if kind == FigureKind::Matrix { Point::UNKNOWN } else { number::NONE }
 }
 
-/// What the marks mean, as far as the figure has them.
+/// The meanings of the marks that the figure uses.
 fn keys(figure: &Figure) -> Markup {
     let own = figure.series.iter().filter(|series| !series.published);
     let points = || own.clone().flat_map(|series| &series.points);

@@ -12,8 +12,8 @@ use crate::subject::{Subject, any_closed};
 
 const EVERY: [Purpose; 4] = [Purpose::Single, Purpose::MaxSearch, Purpose::LoadPoint, Purpose::PeakSearch];
 
-/// The trials of a search for the maximum offer up to hundreds of times what comes out. Those beyond this multiple of what
-/// the figure is about would press everything else into a corner; they stand at its edge.
+/// The trials of a search for the maximum offer up to hundreds of times the achieved throughput. Trials beyond this
+/// multiple of the figure's range would squeeze all others into a corner; they are drawn at its edge.
 ///
 /// Source: the strides of a search around the maximum stay below it.
 const BEYOND: f64 = 1.25;
@@ -45,7 +45,7 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
         }
     }
     let (edge, has_max) = (edge(subjects), !bands.is_empty());
-    // What is achieved of sessions is counted in requests, which their load does not bound.
+    // With sessions, achieved throughput is in requests, which the offered sessions do not bound.
     let beyond: Vec<f64> =
         series.iter_mut().flat_map(|series| series.hold_within(edge, !of_sessions)).collect();
     let highest = series.iter().flat_map(Series::values).fold(0.0, f64::max);
@@ -87,8 +87,8 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
-/// The highest load that a figure shows in its place: a little beyond the loads that were asked for, and beyond the maximum; where
-/// neither is known, beyond what was achieved.
+/// The highest load that is drawn at its own place: a little beyond the requested loads and the maximum; if neither is
+/// known, beyond the achieved throughput.
 pub(super) fn edge(subjects: &[Subject]) -> f64 {
     let asked = |trial: &Trial| trial.purpose != Purpose::MaxSearch;
     let trials = || subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);

@@ -13,8 +13,8 @@ use crate::number;
 use crate::subject::Subject;
 use crate::tips::Tips;
 
-/// What happened over time within one trial of some loads: response times as lines and as a map of heat, what was
-/// outstanding, and the load that was offered and achieved.
+/// One trial of some loads over time: response times as lines and as a heat map, outstanding requests, and offered and
+/// achieved load.
 pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let panels = panels(subjects, target);
     let with_series = || panels.iter().filter(|panel| !panel.trial.windows.is_empty());

@@ -15,7 +15,7 @@ const LANE: f64 = 44.0;
 const WIDEST: f64 = 230.0;
 /// The narrowest, which still has room for a name. Units: pixels.
 const NARROWEST: f64 = 120.0;
-/// Boxes beside each other on a phone.
+/// Boxes in a row on a phone.
 const ON_A_PHONE: usize = 2;
 
 /// A service as it is drawn.
@@ -61,7 +61,7 @@ fn draw(nodes: &[Node<'_>], size: Size) -> Canvas {
         // The load comes from the left, a level is a column.
         let room = (canvas.width - LANE * levels as f64) / levels as f64;
         let width = room.clamp(NARROWEST, WIDEST);
-        // So many levels that they do not fit are drawn smaller.
+        // If the levels do not fit, the drawing is scaled down.
         canvas.width = canvas.width.max(levels as f64 * (width + LANE));
         let most = (0..levels).map(|level| at(nodes, level).count()).max().unwrap_or(1);
         canvas.height = most as f64 * (height + GAP);

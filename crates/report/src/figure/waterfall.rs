@@ -27,7 +27,7 @@ pub(crate) fn waterfall(title: &str, waterfall: &Waterfall, tips: &mut Tips) -> 
     super::wide(title, false, caption, |size| draw(waterfall, &keys, size))
 }
 
-/// What the pointer finds at a row.
+/// The tooltip of a row.
 fn tip(row: &WaterfallRow, tips: &mut Tips) -> String {
     let key = format!("w{}", tips.len());
     let us = |ns: u64| number::micros(Some(ns as f64 / 1e3));
@@ -100,7 +100,7 @@ fn bar(canvas: &mut Canvas, row: &WaterfallRow, x: &Scale, base: f64, font: f64)
             continue;
         }
         let class = PARTS.iter().find(|look| look.name == part.part.name()).map_or("max", |look| look.class);
-        // A hair of what is too short to be seen, so that no call vanishes.
+        // At least a hairline, so that every call is visible.
         canvas.rect(&format!("bar {class}{beside}"), (from, base - 0.95 * font), (to - from).max(0.8), font);
     }
 }

@@ -4,7 +4,7 @@ use results::LatencySummary;
 use super::{Looked, tables};
 use crate::number;
 
-/// Of what a row is made: how it is called, and its figure of a histogram.
+/// A row: its name, and its figure of a histogram.
 type Figure = (&'static str, fn(&LatencySummary) -> Option<f64>);
 
 const FIGURES: [Figure; 4] = [

@@ -1,4 +1,5 @@
-/// A published table of stages, in the order of [`crate::figure::STAGES`]; mean times in µs, `None` where it has no such stage.
+/// A published table of stages, in the order of [`crate::figure::STAGES`]; mean times in µs, `None` for a missing
+/// stage.
 pub(super) struct Published {
     /// The server that it is of, as targets are named.
     pub server: &'static str,

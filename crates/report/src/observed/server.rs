@@ -37,7 +37,7 @@ fn rate(rps: f64) -> String {
     number::rate(Some(rps))
 }
 
-/// In the order of the page; what a server does not tell has no row.
+/// In the order of the page; a counter that the server does not report has no row.
 const FIGURES: [Shown; 31] = [
     shown("requests_per_s", "requests, by the server", rate, "each key of a get counts as one"),
     shown(
@@ -133,7 +133,7 @@ const FIGURES: [Shown; 31] = [
     ),
 ];
 
-/// What the server counted itself.
+/// The server's own counters.
 pub(super) fn server(looked: &[Looked]) -> Markup {
     let all: Vec<(&Looked, &ServerCounters)> =
         looked.iter().filter_map(|load| Some((load, load.trial.probes.as_ref()?.server.as_ref()?))).collect();
@@ -180,7 +180,7 @@ pub(super) fn server(looked: &[Looked]) -> Markup {
     }
 }
 
-/// The server's own clock beside the stages between the same two moments.
+/// The service time by the server's own clock, against the stages between the same two moments.
 fn service(all: &[(&Looked, &ServerCounters)]) -> Markup {
     let row = |(load, counters): &(&Looked, &ServerCounters)| {
         let own = counters.service?;

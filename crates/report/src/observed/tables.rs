@@ -77,7 +77,7 @@ pub(super) fn stages(staged: &[&Looked]) -> Markup {
     }
 }
 
-/// Whether the right events were taken for the same request.
+/// Checks that the right events were matched to each request.
 pub(super) fn independent(staged: &[&Looked]) -> Markup {
     let row = |load: &&Looked| {
         let stages = load.stages()?;
@@ -290,7 +290,7 @@ pub(super) fn code(looked: &[Looked]) -> Markup {
     )
 }
 
-/// What was sampled and counted of each service, where the target has several.
+/// Samples and counters by service, if the target has several.
 pub(super) fn services(looked: &[Looked]) -> Markup {
     let rows = looked.iter().flat_map(|load| {
         let services = load.trial.probes.iter().flat_map(|probes| &probes.services);

@@ -171,7 +171,7 @@ fn what_the_server_counts_is_told_with_its_meaning() {
     ] {
         assert!(html.contains(expect), "{expect} is not in {html}");
     }
-    // What it does not tell has no row.
+    // A missing counter has no row.
     assert!(!html.contains("a copy") && !html.contains("getrusage"), "{html}");
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn grown(staged: &[StageTimes]) -> Vec<String> {
     subjects.into_iter().filter_map(of).collect()
 }
 
-/// What a reader must not miss: a probe that cost too much, requests that were not followed.
+/// Warnings: a probe that cost too much, requests that were not followed.
 pub(super) fn warnings(looked: &[Looked]) -> Vec<String> {
     let mut warnings = Vec::new();
     for load in looked {

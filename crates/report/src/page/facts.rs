@@ -117,7 +117,7 @@ fn in_a_list(path: &str) -> Option<(&str, usize, &str)> {
     None
 }
 
-/// What made the result: command, version, seed, time, targets.
+/// How the result was made: command, version, seed, time, targets.
 pub(crate) fn provenance(experiment: &Experiment) -> Markup {
     let mut rows = vec![
         ("taillight".to_owned(), experiment.version.clone()),

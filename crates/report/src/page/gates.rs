@@ -1,7 +1,7 @@
 use maud::{Markup, html};
 use results::Experiment;
 
-/// Every gate with what was measured, trial by trial; nothing where none was asked for.
+/// Every gate with its measured figure, trial by trial; empty without gates.
 pub(crate) fn gates(experiment: &Experiment) -> Markup {
     let held: Vec<_> = experiment.trials.iter().filter(|trial| !trial.gates.is_empty()).collect();
     html! {

@@ -5,7 +5,7 @@ use crate::number;
 use crate::one_load::{Confidence, OneLoad};
 use crate::sessions::columns;
 
-/// The first screen of a single load: what was measured, its figures, how far they can be believed, and what to do.
+/// The first screen of a single load: the workload, its figures, how far to trust them, and the next step.
 pub(crate) fn one_load(one: &OneLoad) -> Markup {
     let felt = columns(std::slice::from_ref(one.subject)).into_iter();
     let felt = felt.map(|column| (column.head, column.of(one.point)));

@@ -10,7 +10,7 @@ use crate::subject::Subject;
 /// A trial of each load with the words that name the load.
 type Rows<'a> = Vec<(String, &'a Trial)>;
 
-/// How the load fell on servers, connections and machines, and what failed; nothing where no trial tells.
+/// The split of the load over servers, connections and machines, and their errors; empty if no trial reports it.
 pub(crate) fn parts(subjects: &[Subject]) -> Markup {
     let rows: Rows = subjects
         .iter()

@@ -6,7 +6,7 @@ use results::{Experiment, Service, Target, Trial};
 use super::section;
 use crate::{figure, number};
 
-/// What a service used over all trials of its target.
+/// A service's use of resources over all trials of its target.
 #[derive(Default)]
 struct Sum {
     cpu_s: f64,
@@ -14,8 +14,8 @@ struct Sum {
     counters: BTreeMap<String, f64>,
 }
 
-/// The services of each target: how they call each other, where they ran, and what they used. Nothing where no service
-/// was started.
+/// The services of each target: their calls, their processors, and their use of resources. Empty if no service was
+/// started.
 pub(crate) fn services(experiment: &Experiment) -> Markup {
     let targets: Vec<&Target> =
         experiment.targets.iter().filter(|target| !target.services.is_empty()).collect();
@@ -47,7 +47,7 @@ fn sums<'t>(trials: impl Iterator<Item = &'t Trial>) -> BTreeMap<&'t str, Sum> {
     sums
 }
 
-/// The share of each service in the processor time of all; none where nothing was used.
+/// The share of each service in the processor time of all; empty if they used none.
 fn shares<'e>(sums: &BTreeMap<&'e str, Sum>) -> BTreeMap<&'e str, f64> {
     let all: f64 = sums.values().map(|sum| sum.cpu_s).sum();
     let share = |(name, sum): (&&'e str, &Sum)| (*name, sum.cpu_s / all);

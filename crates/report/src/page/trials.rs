@@ -78,7 +78,7 @@ pub(crate) fn verdicts(point: &LoadPoint) -> String {
     verdict_words(point.trials.iter().map(|trial| &trial.verdict))
 }
 
-/// Where the response time was spent, and what the generator added, by load and operation.
+/// The parts of the response time, and the generator's share, by load and operation.
 pub(crate) fn accounting(subjects: &[Subject]) -> Markup {
     html! {
         details {
@@ -131,7 +131,7 @@ const FIGURES: [Figure; 8] = [
     |operation| operation.generator_lag.p99_us,
 ];
 
-/// `all`, and each operation where there are several.
+/// `all`, and each operation if there are several.
 fn operations(point: &LoadPoint) -> Vec<String> {
     let mut names = vec!["all".to_owned()];
     for operation in point.trials.iter().filter(|t| t.operations.len() > 1).flat_map(|t| &t.operations) {

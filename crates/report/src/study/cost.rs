@@ -82,7 +82,7 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
     costs
 }
 
-/// The probes that cost too much: each with the places where it did, and the number of places at which it looked.
+/// The probes that cost too much: each with the places of excess, and the number of places at which it was used.
 fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
     let mut probes: Vec<&str> = costs.iter().map(|cost| cost.overhead.probe.as_str()).collect();
     probes.sort_unstable();
@@ -95,7 +95,7 @@ fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
     each.filter(|(_, flagged, _)| !flagged.is_empty()).collect()
 }
 
-/// What the head of the page says of it.
+/// Notes for the head of the page.
 pub(super) fn notes(costs: &[Cost]) -> Vec<String> {
     let note = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
         format!(

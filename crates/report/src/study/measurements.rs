@@ -12,7 +12,7 @@ use crate::quantity::quantity;
 /// Columns beyond this make no table that can be read; the record has them all.
 const MOST: usize = 10;
 
-/// What comes first where it was measured.
+/// Metrics that are listed first, if measured.
 const FIRST: [&str; 7] = [
     "offered_rps",
     "achieved_rps",
@@ -93,7 +93,7 @@ fn words(metric: &str) -> String {
     metric.split('_').filter(|word| *word != unit).collect::<Vec<_>>().join(" ")
 }
 
-/// The unit that a metric's name has in it, before what it is held to.
+/// The unit in a metric's name, before any `per`.
 fn unit(metric: &str) -> &str {
     const UNITS: [&str; 6] = ["us", "ms", "s", "rps", "share", "bytes"];
     metric.split('_').take_while(|word| *word != "per").find(|word| UNITS.contains(word)).unwrap_or("")

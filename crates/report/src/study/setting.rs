@@ -6,7 +6,7 @@ use results::Study;
 use crate::number;
 use crate::page;
 
-/// What was not measured, with the reason.
+/// The parts that were skipped, with the reason.
 pub(super) fn skipped(study: &Study) -> Markup {
     let body = html! {
         dl.facts { @for part in &study.skipped { div { dt { (part.what) } dd { (part.reason) } } } }
@@ -68,7 +68,7 @@ fn experiments(study: &Study) -> BTreeSet<&str> {
     study.cells.iter().filter_map(|cell| folder_of(cell.trial.as_deref()?)).collect()
 }
 
-/// The folder of `FOLDER#0007`, where it is one below the study's: a link must not lead out of the result.
+/// The folder in `FOLDER#0007`, if it is below the study's: a link must not lead out of the result.
 pub(super) fn folder_of(trial: &str) -> Option<&str> {
     let folder = trial.split_once('#').map_or(trial, |(folder, _)| folder);
     let below = !folder.is_empty()

@@ -10,10 +10,10 @@ pub(super) fn tables(tables: &[Table]) -> Markup {
     html! { @if !tables.is_empty() { (page::section("tables", "Tables", body)) } }
 }
 
-/// What is said of a table in which nothing stands.
+/// Text in place of an empty table.
 pub(crate) const NOTHING: &str = "nothing of it was measured";
 
-/// A table without the columns in which nothing stands; `None` where no figure is left.
+/// A table without its empty columns; `None` if it has no figures.
 pub(crate) fn filled(table: &Table) -> Option<Table> {
     let is_nothing =
         |cell: &Entry| matches!(cell, Entry::Text(text) if text.is_empty() || text == number::NONE);
@@ -84,7 +84,7 @@ fn data(table: &Table, cell: &Entry, column: usize) -> Markup {
     }
 }
 
-/// What stands in a cell, without its interval.
+/// The text of a cell, without its interval.
 pub(crate) fn entry(cell: &Entry) -> String {
     match cell {
         Entry::Quantity { value, unit, .. } => quantity(*value, unit),

@@ -25,7 +25,7 @@ pub fn comparison_table(comparison: &Comparison, width: usize, color: bool) -> S
     parts.join("\n") + "\n"
 }
 
-/// The ratios of the response times of two targets with all columns, as words; `None` where they have no load in common.
+/// The ratios of the response times of two targets with all columns, as words; `None` without a common load.
 pub(crate) fn ratios_as_text(comparison: &Comparison) -> Option<TextTable> {
     let figure = comparison.figure(ComparedFigure::LOADS)?;
     let notes = direction(comparison, figure).into_iter().collect();

@@ -104,7 +104,8 @@ fn has_shares(subjects: &[Subject]) -> bool {
     subjects.iter().flat_map(|subject| &subject.points).any(|point| point.share.is_some())
 }
 
-/// The response times that have a column: of sessions only two, since those of steps say little of what was felt.
+/// The response times that have a column. For sessions only two: response times of steps say little about the user
+/// experience.
 fn metrics(felt: &[&Column]) -> &'static [Metric] {
     if felt.is_empty() {
         &[Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999]

@@ -26,7 +26,7 @@ impl Ink {
     }
 }
 
-/// `text` without what a terminal would obey: a server's name must not move the cursor.
+/// `text` without control characters: a server's name must not move the cursor.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -8,7 +8,7 @@ use crate::notes::partial;
 use crate::one_load::{Confidence, OneLoad};
 use crate::page::typical;
 
-/// A single load at a glance: its figures, what they rest on and what to do. The report has the rest.
+/// A single load at a glance: its figures, their basis and the next step. The report has the rest.
 pub(super) fn one_load(
     one: &OneLoad,
     experiment: &Experiment,

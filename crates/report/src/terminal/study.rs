@@ -45,7 +45,7 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     for figure in &study.figures {
         parts.push(String::new());
         parts.push(ink.bold(&line(&format!("{}{}", figure.title, bracketed(&figure.y.label)), 2)));
-        // With the intervals, where there is room for them.
+        // With the intervals, if they fit.
         let with_intervals = grid_of_figure(figure, true);
         let grid = if with_intervals.fits(width) { with_intervals } else { grid_of_figure(figure, false) };
         parts.push(grid.render(width, ink));
@@ -96,7 +96,7 @@ pub(crate) fn table_as_text(table: &Table) -> TextTable {
     TextTable { notes, ..grid.into_text(&table.id, &title) }
 }
 
-/// What the reader must know of a figure.
+/// Caveats of a figure.
 fn notes_of_figure(figure: &Figure) -> Vec<String> {
     let mut notes = Vec::new();
     if figure.kind == FigureKind::Matrix {

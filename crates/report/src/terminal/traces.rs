@@ -67,7 +67,7 @@ fn most(operation: &TracedOperation) -> String {
     words.join(", ")
 }
 
-/// How much of what was traced was found.
+/// The share of the traced requests and spans that was found.
 pub(super) fn coverage(traces: &Traces) -> String {
     let Coverage { sampled, joined, whole, spans_expected, spans_found, .. } = &traces.coverage;
     let [sampled, joined, whole, found, expected] =

@@ -1,4 +1,4 @@
-//! What saturates first, and what one more of it should bring, in words.
+//! The first resource to saturate, and the expected gain from one more of it, in words.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::subject::Subject;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Advice(Resource);
 
-/// Of the services of a trial's target; `None` where their threads, or what they used, are not known.
+/// The advice for the services of a trial's target; `None` if their threads or their use of resources are unknown.
 pub(crate) fn advice(subjects: &[Subject<'_>], trial: &Trial) -> Option<Advice> {
     let target =
         subjects.iter().filter_map(|subject| subject.target).find(|target| target.name == trial.target)?;

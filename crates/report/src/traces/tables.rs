@@ -5,8 +5,8 @@ use super::Traced;
 use super::words::difference_words;
 use crate::{number, page};
 
-/// What each service of a subject was to the requests, those first on which most of the time went at the highest load. `ends` are
-/// its lowest and its highest, or one.
+/// Calls and times of each service of a subject, sorted by the time at the highest load, the longest first. `ends` are
+/// its lowest and its highest load, or one.
 pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
     let Some(high) = ends.last() else { return html! {} };
     let mut names: Vec<(&str, Sum)> = Vec::new();
@@ -102,7 +102,7 @@ fn percent(part: u64, whole: u64) -> String {
     if whole > 0 { number::percent(part as f64 / whole as f64) } else { number::NONE.into() }
 }
 
-/// A sum over so many. Units: of the sum ns.
+/// The mean of `ns` over `of`, in words. Units: of the sum ns.
 fn each(ns: u64, of: u64) -> String {
     number::micros((of > 0 && ns > 0).then(|| ns as f64 / of as f64 / 1e3))
 }
@@ -117,8 +117,8 @@ fn cpu_share(trial: &Trial, name: &str) -> Option<f64> {
     (all > 0.0).then(|| own / all)
 }
 
-/// What the parts of each operation's requests sum to, and what spans alone say, beside what the generator saw of the same requests,
-/// and of all.
+/// The sum of the parts of each operation's requests, and the figures from spans alone, compared with the generator's
+/// figures of the same requests, and of all.
 pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
     let rows = loads.iter().flat_map(|load| {
         load.operations().map(move |operation| {

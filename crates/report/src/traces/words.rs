@@ -5,7 +5,7 @@ use results::{Among, Difference, Part, TracedOperation};
 use super::{Traced, ends};
 use crate::number;
 
-/// Where the time of an operation goes and what the load changes, one sentence for each of the most frequent.
+/// Where the time of an operation goes and how the load changes that, one sentence for each of the most frequent.
 pub(super) fn moved(loads: &[Traced<'_>]) -> Vec<String> {
     let ends = ends(loads);
     let (Some(low), Some(high)) = (ends.first(), ends.last()) else { return Vec::new() };
@@ -104,7 +104,7 @@ fn listed(words: &[String]) -> String {
     }
 }
 
-/// What a reader must not miss: spans that were lost, requests that could not be joined.
+/// Warnings: spans that were lost, requests that could not be joined.
 pub(super) fn warnings(loads: &[&Traced<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for load in loads {

@@ -46,7 +46,7 @@ fn noise(a: u64, b: u64) -> f64 {
     (x >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// What a trial is made from.
+/// Parameters of a synthetic trial.
 pub struct Plan<'a> {
     pub server: &'a Server,
     pub number: u64,
@@ -350,7 +350,7 @@ pub fn disturb(experiment: &mut Experiment, hit: impl Fn(&Trial) -> bool) {
     }
 }
 
-/// A sweep beside a compiler: the maximum was found before it began, and no load could be measured.
+/// A sweep with a compiler on the same host: it started after the maximum was found, and no load could be measured.
 pub fn disturbed() -> Experiment {
     let mut experiment = sweep();
     experiment.name = "20260314-094500-demo".into();
@@ -379,7 +379,7 @@ pub fn live(repeats: u32) -> Experiment {
     experiment
 }
 
-/// Has host and generator widen the response times of all trials of `experiment` beside a compiler.
+/// Widens the bounds of response times of all trials of `experiment`, as if a compiler ran on the same host.
 pub fn widen(experiment: &mut Experiment) {
     for trial in &mut experiment.trials {
         let bounds = |us: Option<f64>, low: f64| Bounds { low_us: low * us.unwrap(), high_us: us.unwrap() };

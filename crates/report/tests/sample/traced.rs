@@ -51,7 +51,7 @@ const SERVICES: [(u16, &str, &str, f64); 30] = [
     (37, "users-db", "", 0.0),
 ];
 
-/// What a service calls, one group after the other, those of a group at once.
+/// A service's calls, one group after the other; the calls of a group run at once.
 fn calls(service: u16, operation: &str) -> &'static [&'static [u16]] {
     match (service, operation) {
         (PHP, "browse") => &[&[4, 30]],
@@ -225,7 +225,7 @@ fn traces(share: f64, block: u32) -> (Traces, u64) {
     (traces, requests.len() as u64)
 }
 
-/// The names of what a service calls, whatever the operation.
+/// The names of the services and stores that a service calls, over all operations.
 fn called(service: u16) -> Vec<String> {
     let services = OPERATIONS.iter().flat_map(|(operation, _)| calls(service, operation).concat());
     let all: BTreeSet<u16> = services.chain(stores(service).iter().map(|(store, _)| *store)).collect();

@@ -20,7 +20,7 @@ pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
             let left = frame.x.at(x) - 0.4 * slot + i as f64 * width;
             let Some(y) = point.y else {
                 if !point.valid {
-                    // Nothing that is valid is left there.
+                    // All trials of this bar are invalid.
                     canvas.rect("hatched-area", (left, frame.top), width, frame.bottom - frame.top);
                 }
                 continue;

@@ -31,7 +31,7 @@ impl Places {
         &self.names
     }
 
-    /// Where `x` is, in the terms of [`Places::scale`]; the middle of its slot where it has one.
+    /// The position of `x` on [`Places::scale`]; the middle of its slot for a named place.
     pub(super) fn at(&self, x: &X, axis: &Axis) -> Option<f64> {
         if self.names.is_empty() {
             return x.number();
@@ -53,7 +53,7 @@ impl Places {
     }
 }
 
-/// What a place is called on `axis`.
+/// The name of a place on `axis`.
 fn name(x: &X, axis: &Axis) -> String {
     match x {
         X::Category(name) => name.clone(),

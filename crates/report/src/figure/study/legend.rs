@@ -5,7 +5,7 @@ use crate::figure::canvas::Anchor;
 use crate::figure::frame::{clip, text_width};
 use crate::figure::{Canvas, Size};
 
-/// The names of the series above a drawing, each beside its marker.
+/// The names of the series above a drawing, each next to its marker.
 pub(super) struct Legend {
     /// Of each series: its text, its left end, its row.
     places: Vec<(String, f64, usize)>,

@@ -14,7 +14,7 @@ pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     let places = Places::of(figure, false);
     let mut sheet = Sheet::new(figure, &places, size);
     let looks = looks(figure);
-    // The published ones lie behind: what was measured must not hide under them.
+    // Published series are drawn first, so that they do not hide the measured ones.
     let order =
         |published| figure.series.iter().enumerate().filter(move |(_, series)| series.published == published);
     for (i, series) in order(true).chain(order(false)) {
@@ -92,7 +92,7 @@ impl Sheet {
     }
 }
 
-/// Whether the names are too long to stand beside each other.
+/// Whether the names are too long to fit side by side.
 fn slanted(places: &Places, width: f64) -> bool {
     let slot = width / places.names().len().max(1) as f64;
     places.names().iter().any(|name| name.chars().count() as f64 * 6.6 > slot)
@@ -148,7 +148,7 @@ pub(super) fn mark(series: &Series, point: &Point) -> &'static str {
     }
 }
 
-/// The interval of `point` at `x`; nothing where it has none.
+/// Draws the interval of `point` at `x`, if any.
 pub(super) fn whisker(canvas: &mut Canvas, frame: &Frame, class: &str, x: f64, point: &Point) {
     let Some((low, high)) = point.low.zip(point.high) else { return };
     let (low, high) = (frame.y.at(low), frame.y.at(high));

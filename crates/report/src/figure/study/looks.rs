@@ -13,9 +13,9 @@ pub(super) struct Looks {
 
 /// The looks of every series of `figure`, in its order.
 ///
-/// What was measured takes the looks in turn. A published series takes those of the measured one that it belongs to,
-/// by the longest name that it contains, so that the two are seen as a pair; hollow and thin it is anyway. Where several
-/// belong to one, the first does, and the others take the looks that are left, so that they can be told apart.
+/// Measured series take the looks in turn. A published series takes the looks of the measured series whose name it
+/// contains, the longest such name, so that the two are seen as a pair; it is hollow and thin anyway. If several belong
+/// to one, the first takes its looks, and the others take the looks that are left, so that they can be told apart.
 pub(super) fn looks(figure: &Figure) -> Vec<Looks> {
     let own: Vec<&Series> = figure.series.iter().filter(|series| !series.published).collect();
     let mut next = own.len();

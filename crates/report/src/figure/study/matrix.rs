@@ -6,7 +6,7 @@ use crate::figure::frame::{clip, text_width};
 use crate::figure::{Canvas, Size};
 use crate::quantity::{axis_title, quantity};
 
-/// What stands in the cells, whichever way they are laid out. The letters are those of the publication.
+/// The key of the cells, the same for either layout. The letters are the publication's.
 pub(crate) fn key(figure: &Figure) -> String {
     format!(
         "M: the service of “{}” meets its target, N: that of “{}”, MN: both, –: neither, ?: not known, as no valid trial \
@@ -15,7 +15,7 @@ pub(crate) fn key(figure: &Figure) -> String {
     )
 }
 
-/// A grid of labelled cells, a series to a row, with what the publication has there below each label.
+/// A grid of labelled cells, one row for each series, with the published label below each measured one.
 pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
