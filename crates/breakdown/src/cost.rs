@@ -6,12 +6,13 @@ use units::Nanos;
 
 use crate::ByLot;
 
-/// How many standard errors a 95 % interval reaches to either side. Source: the normal distribution's 97.5 % quantile.
+/// Standard errors from a mean to either end of its 95 % interval. Source: the normal distribution's 97.5 % quantile.
 const NORMAL_95: f64 = 1.96;
-/// The fewest requests whose mean has an interval. Source: ours; from some 30 on the normal stands in for Student's t to 4 %.
+/// The fewest requests whose mean has an interval. Source: ours; from about 30 the normal approximates Student's t to 4
+/// %.
 const LEAST: u64 = 30;
 
-/// Of the operations of which there are both, traced and untraced requests.
+/// The cost of each operation that has both traced and untraced requests.
 pub(crate) fn all(by_lot: &BTreeMap<String, ByLot>) -> Vec<TracingCost> {
     let both = by_lot.iter().filter(|(_, lot)| !lot.traced.is_empty() && !lot.untraced.is_empty());
     both.map(|(operation, lot)| of(operation, lot)).collect()
@@ -116,7 +117,7 @@ mod tests {
         assert!(all(&BTreeMap::from([("search".to_owned(), ByLot::default())])).is_empty());
     }
 
-    /// The limits of a mean are where Student's are for many, and the squares add up.
+    /// The limits of a mean match Student's for large samples, and the squares add up.
     #[test]
     fn limits_are_those_of_the_source() {
         let (a, b) =

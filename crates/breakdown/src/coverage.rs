@@ -35,8 +35,8 @@ pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
     }
 }
 
-/// Whether no span of a request lacks its other end. A call that was not answered may have had none, and one that was made once more,
-/// since its connection failed, two: what hangs on the first hangs on no answer.
+/// Whether every answered call of a request has its other end. An unanswered call may have none. A call that was
+/// retried after its connection failed may have two; the spans below the first are not counted as orphans.
 fn is_whole(request: &Request) -> bool {
     let has_both = |call: &traces::Call| {
         let is_answered = matches!(call.span.outcome, Outcome::Ok | Outcome::Refused);

@@ -7,7 +7,7 @@ use crate::Traced;
 /// The fewest requests of a group. Source: [`hist::MIN_BEYOND`]; a mean of fewer is one request's luck.
 const LEAST: usize = hist::MIN_BEYOND as usize;
 
-/// Which requests of an operation are which, by their places in the order of the generator's time.
+/// Groups of an operation's requests: ranges of indices, sorted by the generator's time.
 pub(crate) struct Groups {
     all: usize,
     /// From p40 to p60.
@@ -36,7 +36,7 @@ impl Groups {
         (self.all > 0).then(|| (self.tail.start + self.tail.end - 1) / 2)
     }
 
-    /// Of the requests at these places.
+    /// Sums over the requests in `places`.
     pub(crate) fn sums(&self, traced: &[Traced<'_>], places: Range<usize>) -> Group {
         let mut group = Group::default();
         for one in &traced[places] {

@@ -32,15 +32,16 @@ pub struct Observed<'a> {
     pub one_in: u64,
     /// The number of the service at which requests come in.
     pub entrance: u16,
-    /// What services and methods are called.
+    /// The names of services and methods.
     pub names: &'a Names,
     /// The requests due in the window that the generator had traced.
     pub requests: &'a [Sampled],
     /// The span files that the services wrote.
     pub files: &'a [SpanFile],
-    /// Spans that each service says it wrote, all its instances together. One that is not here is not held to it.
+    /// The number of spans that each service reports to have written, summed over its instances. A missing service is
+    /// not checked.
     pub written: &'a BTreeMap<u16, u64>,
-    /// By operation, the service times that the generator measured in the window.
+    /// Service times of each operation in the window, from the generator.
     pub by_lot: &'a BTreeMap<String, ByLot>,
     /// Each edge's counts of all calls, traced or not, by its caller.
     pub calls: &'a BTreeMap<Edge, CallCount>,
@@ -51,7 +52,7 @@ pub struct Observed<'a> {
 pub struct Sampled {
     /// Its identity, which went with it.
     pub trace: TraceId,
-    /// Which operation it was.
+    /// Its operation.
     pub operation: String,
     /// done − intended.
     pub response_time: Nanos,
@@ -62,7 +63,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// sent − intended: how long its client waited for a connection, or came late.
+    /// sent − intended: its client's wait for a connection, and lag.
     fn before_sending(&self) -> Nanos {
         self.response_time - self.since_sending()
     }
@@ -86,13 +87,13 @@ pub struct ByLot {
 pub struct CallCount {
     /// All of them.
     pub calls: u64,
-    /// Those without an answer.
+    /// Calls without an answer.
     pub errors: u64,
-    /// From called to decoded, summed.
+    /// The sum of the times from called to decoded.
     pub wall: Nanos,
     /// The same as a histogram, if the service publishes one.
     pub walls: Option<Latency>,
-    /// What answers said of the callee's queue.
+    /// Times in the callee's queue, from the answers.
     pub queues: Option<Latency>,
     /// Times in the callee's handler, from the answers.
     pub applications: Option<Latency>,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-/// What can be done with a store, by the number that spans have as its method.
+/// Names of the operations on a store, by the method number in spans.
 pub const STORE_METHODS: [&str; 5] = ["get", "get_many", "insert", "update", "delete"];
 
 /// The names of an application's services, including its stores, by number.
@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of numbers, names and methods, these in the order of their places; a store has none.
+    /// From number, name and methods of each service, the methods in the order of their places; a store has none.
     pub fn new(services: impl IntoIterator<Item = (u16, String, Vec<String>)>) -> Names {
         let by_number = services.into_iter().map(|(number, name, methods)| (number, (name, methods)));
         Names { by_number: by_number.collect() }

@@ -10,10 +10,10 @@ use crate::{Names, Traced, part};
 /// The name that owns the wait before a request was sent.
 const CLIENT: &str = "client";
 
-/// Whose time a part is.
+/// The owner of a part's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// Who asked, before the request was sent.
+    /// The client, before the request was sent.
     Client,
     /// Between the generator and the service at which requests come in.
     Front,
@@ -93,7 +93,7 @@ fn owner(segment: &Segment) -> Owner {
     }
 }
 
-/// What services did for a request, whether it waited for them or not.
+/// Counts the calls of a request, whether it waited for them or not.
 fn count_calls(sums: &mut BTreeMap<Owner, Sums>, one: &Traced<'_>) {
     let served = one.request.root.all();
     let calls = served.iter().flat_map(|served| &served.calls).map(|call| &call.span);
@@ -102,7 +102,7 @@ fn count_calls(sums: &mut BTreeMap<Owner, Sums>, one: &Traced<'_>) {
         let (number, busy) = match span.kind {
             Kind::Server => (span.service, span.stamps[5] - span.stamps[1]),
             Kind::Store => (span.peer, span.length().0),
-            // Its other end tells it.
+            // Its server span counts the call.
             Kind::Client => continue,
         };
         let sums = sums.entry(Owner::Service(number)).or_default();

@@ -31,7 +31,7 @@ fn names() -> Names {
     ])
 }
 
-/// What services write of requests.
+/// The span files of the services.
 #[derive(Default)]
 struct Written {
     spans: Vec<Span>,
@@ -82,7 +82,7 @@ impl Written {
     /// A page: `php` calls `compose-page`, which calls `plot`, which asks the database; in parallel, `compose-page`
     /// calls `movie-info`, which answers sooner. Returns its service time at the generator.
     fn page(&mut self, trace: u8, at: u64, planted: Planted) -> Nanos {
-        // From the inside to the outside, on one clock.
+        // From the innermost call outwards, on one clock.
         let call = at + 3 * MS;
         let sent = call + planted.pool + MS;
         let plot = sent + planted.transit / 2 + MS;
@@ -112,7 +112,7 @@ impl Written {
         Nanos(whole - at + MS + planted.front)
     }
 
-    /// As each service leaves them.
+    /// As the services write them.
     fn files(&self) -> Vec<SpanFile> {
         let mut by_service: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
         for span in &self.spans {
@@ -127,7 +127,7 @@ impl Written {
         by_service.values().map(|bytes| SpanFile::read(bytes).unwrap()).collect()
     }
 
-    /// How many each service wrote.
+    /// The number of spans that each service wrote.
     fn counts(&self) -> BTreeMap<u16, u64> {
         let mut counts = BTreeMap::new();
         for span in &self.spans {
@@ -327,7 +327,7 @@ fn what_is_lost_is_named() {
     assert_eq!(lost, [("php", 6, 5), ("plot", 6, 5)]);
     let browse = &traces.operations[0];
     assert_eq!((browse.all.requests, browse.all.root_ns), (1, first.0 + MS));
-    // From the caller having sent to it being told there are 8 ms of which no other end is known.
+    // From the caller's write to the readable answer there are 8 ms without a known other end.
     assert_eq!(part_of(&traces, "plot", Part::Unexplained), 8.0);
 }
 
@@ -367,7 +367,7 @@ proptest! {
                     (0, Kind::Client) => (Kind::Server, above.peer, 0),
                     (1, Kind::Server) => (Kind::Store, above.service, DATABASE),
                     (_, Kind::Server) => (Kind::Client, above.service, PAGE + u16::from(lot % 3)),
-                    // It hangs on what nothing can hang on.
+                    // An invalid parent: no call may have children.
                     _ => (Kind::Store, above.service, DATABASE),
                 };
                 let from = (1 << 40) + u64::from(*skew) * 20 - (1 << 19);

@@ -14,7 +14,7 @@ pub(crate) fn of(names: &Names, Traced { root, request }: &Traced<'_>) -> Waterf
     let mut rows = Vec::new();
     let span = &request.root.span;
     let (whole, before) = (root.response_time.0, root.before_sending().0);
-    // The front's share of each way is not known: half of it lies before.
+    // The split of the front's time is unknown: half of it is drawn before.
     let front = root.since_sending().0.saturating_sub(span.length().0);
     let start = front / 2;
     let critical = request.critical();
@@ -49,7 +49,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Adds a row for each call that `served` made. `shift` is what its clock has to be put forward by.
+    /// Adds a row for each call of `served`. `shift` corrects the clock of `served`.
     fn below(&self, served: &Served, shift: i128, depth: u32, rows: &mut Vec<WaterfallRow>) {
         for call in &served.calls {
             rows.push(self.row(call, shift, depth));
@@ -92,7 +92,7 @@ fn skew(client: &Span, server: &Span) -> i128 {
     (from + to - first - last) / 2
 }
 
-/// Of a call, from called to decoded.
+/// The parts of a call, from called to decoded.
 fn parts(call: &Call) -> Vec<(Part, u64)> {
     let [a, b, _, d, e, f] = call.span.stamps;
     if call.span.kind == Kind::Store {
@@ -116,7 +116,7 @@ fn parts(call: &Call) -> Vec<(Part, u64)> {
     ends(middle)
 }
 
-/// Of a service, from its first stamp to its last. Calls are waited for as long as one is under way.
+/// The parts of a service, from its first stamp to its last. Time with a call under way counts as calls.
 fn inside(served: &Served) -> Vec<(Part, u64)> {
     let [a, b, c, d, _, f] = served.span.stamps;
     let mut parts = vec![(Part::Queue, b - a), (Part::Codec, c - b)];
@@ -153,7 +153,7 @@ fn pieces(parts: impl IntoIterator<Item = (Part, u64)>, most: u64) -> Vec<RowPar
     kept
 }
 
-/// Leaves out the shortest rows that nothing hangs on, until no more than [`MOST_ROWS`] are left; says how many.
+/// Removes the shortest rows without children until at most [`MOST_ROWS`] are left; returns the number removed.
 fn shorten(rows: &mut Vec<WaterfallRow>) -> u64 {
     let mut left_out = 0;
     while rows.len() > MOST_ROWS {

@@ -1,10 +1,10 @@
 //! A result in the formats of other tools: tables as CSV or Parquet, metrics as OpenMetrics or OTLP.
 //!
-//! `result.json` stays the whole truth; what is written here is made from it for a spreadsheet, a data frame or a
-//! monitoring system. [`trials`] and [`windows`] are [`Table`]s with stable column names that end in their unit.
-//! [`Metrics`] are one trial's figures, of a trial that is over or of one that still runs.
+//! `result.json` stays the complete record; exports are derived from it for a spreadsheet, a data frame or a monitoring
+//! system. [`trials`] and [`windows`] are [`Table`]s with stable column names that end in their unit. [`Metrics`] are
+//! one trial's figures, finished or still running.
 //!
-//! What needs large libraries is behind features, all off: `parquet`, `push` (metrics to an HTTP address) and
+//! Formats that need large libraries are behind features, all off: `parquet`, `push` (metrics to an HTTP address) and
 //! `otlp` (to an OpenTelemetry collector).
 //!
 //! Try it: `cargo test -p export --all-features`.

@@ -20,13 +20,13 @@ pub struct Metric {
     pub help: &'static str,
     /// The unit that its name ends in; empty for none.
     pub unit: &'static str,
-    /// What kind of number it is.
+    /// Its metric type.
     pub kind: Kind,
-    /// Its values, each with labels of its own.
+    /// Its values, each with its own labels.
     pub points: Vec<Point>,
 }
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It only rises while a trial runs.
@@ -92,7 +92,7 @@ struct Figures {
     metrics: Metrics,
 }
 
-/// The point of a metric that has one, without a label of its own.
+/// The only point of a metric, without its own label.
 fn alone(value: f64) -> (&'static str, f64) {
     ("", value)
 }
@@ -159,7 +159,7 @@ impl Figures {
         figures
     }
 
-    /// What generator and host may have done to the response times; nothing in results of earlier versions.
+    /// Disturbance of response times by generator and host; no metrics for results of earlier versions.
     fn disturbance(&mut self, trial: &Trial) {
         if let Some(late) = &trial.lateness {
             let help = "Requests that the generator may have sent or read late.";

@@ -19,7 +19,7 @@ impl Metrics {
     /// Sends the metrics to the OpenTelemetry collector at `address`, such as `http://localhost:4318`, by OTLP over
     /// HTTP with Protobuf.
     ///
-    /// Units: both times in nanoseconds since the Unix epoch: when the trial started and what moment it is of.
+    /// Units: both times in nanoseconds since the Unix epoch: the trial's start, and the moment of the figures.
     /// Errors: an address that is not plain HTTP, a collector that cannot be reached within 10 s or refuses.
     pub fn push_otlp(&self, address: &str, started: u64, at: u64) -> Result<(), Error> {
         // The path that the specification gives to a base address.

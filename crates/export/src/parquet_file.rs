@@ -68,7 +68,7 @@ fn write<'a, T: DataType>(
     read: fn(&Cell) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let cells: Vec<Option<T::T>> = cells.map(read).collect();
-    // The definition level tells an absent value from one that is there.
+    // The definition level marks a value as absent or present.
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     let values: Vec<T::T> = cells.into_iter().flatten().collect();
     if let Some(mut column) = group.next_column()? {

@@ -12,7 +12,7 @@ pub struct Table {
 pub struct Column {
     /// Its name, which ends in its unit.
     pub name: &'static str,
-    /// What its cells hold.
+    /// The type of its cells.
     pub kind: Type,
 }
 
@@ -37,7 +37,7 @@ pub enum Cell {
     Empty,
 }
 
-/// How one column is read from a record.
+/// A column's name, type and reader from a record.
 pub(crate) type Reader<T> = (&'static str, Type, fn(&T) -> Cell);
 
 impl Table {

@@ -157,7 +157,7 @@ fn in_time(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     trial.lateness.as_ref().and_then(|late| read(&late.response_time)).into()
 }
 
-/// Those of undisturbed windows.
+/// A figure over undisturbed windows.
 fn undisturbed(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     trial.disturbance.as_ref().and_then(|host| host.undisturbed.as_ref()).and_then(read).into()
 }

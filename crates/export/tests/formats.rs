@@ -14,7 +14,7 @@ fn measured() -> Experiment {
     serde_json::from_str(include_str!("../../results/tests/fixtures/v1-sweep.json")).unwrap()
 }
 
-/// One trial with everything that metrics tell.
+/// A trial with every metric.
 fn trial() -> Trial {
     let times = LatencySummary {
         count: 1_000,
@@ -263,7 +263,7 @@ fn openmetrics_are_the_text_of_the_specification() {
     for old in &measured().trials {
         well_formed(&Metrics::of_trial("old", old).openmetrics());
     }
-    // No series stands twice where agents have one name, or one gate was given twice.
+    // No series appears twice, even if agents share a name or a gate was given twice.
     let agent = |address: &str| AgentRecord {
         name: "vm".into(),
         address: address.into(),

@@ -17,13 +17,13 @@ pub(crate) use isolation::bytes;
 pub struct Ability {
     /// Its name: `cache ways`.
     pub name: String,
-    /// What needs it, with its source: `Fig. 12`. The figures and tables without a name are IISWC'17's.
+    /// The experiment that needs it, with its source: `Fig. 12`. Figures and tables without a name are IISWC'17's.
     pub shows: String,
     /// Whether the machine has it.
     pub answer: Answer,
-    /// Which facts say so.
+    /// The facts behind the answer.
     pub why: String,
-    /// What would change the answer; `None` with [`Answer::Yes`].
+    /// How to change the answer; `None` with [`Answer::Yes`].
     pub hint: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Ability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// As a study needs it.
+    /// Sufficient for a study.
     Yes,
     /// Yes, with a limit that must be shown next to the result.
     Partly,
@@ -90,7 +90,7 @@ impl Judged {
         Ability { name: name.into(), shows: shows.into(), answer, why, hint }
     }
 
-    /// As found, if this process holds `capability`; otherwise not, since it could not use it.
+    /// The same answer if this process holds `capability`; otherwise no, since it could not use the ability.
     fn needing(self, host: &Host, capability: &str) -> Judged {
         if self.answer == Answer::No || host.privileges.can(capability) {
             return self;

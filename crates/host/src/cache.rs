@@ -17,7 +17,7 @@ pub struct Cache {
     pub size_bytes: u64,
     /// Ways of associativity.
     pub ways: Option<u32>,
-    /// How many there are.
+    /// The number of such caches.
     pub count: usize,
     /// The logical processors that share the first of them.
     pub shared_by: CpuList,

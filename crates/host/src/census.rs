@@ -16,7 +16,7 @@ pub struct Census(BTreeMap<u32, Process>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Process {
     name: String,
-    /// When it began, in ticks after the machine: tells a number that is used again.
+    /// Its start, in ticks after boot: distinguishes reused process ids.
     began: u64,
     ticks: u64,
     /// The processor on which it last ran; only for a process of one thread.
@@ -30,7 +30,7 @@ pub struct Taker {
     pub name: String,
     /// The process of them that used most.
     pub pid: u32,
-    /// How many there were that used anything.
+    /// How many processes used any time.
     pub processes: usize,
     /// Processor time. Units: ticks, see [`crate::cpu_time::ticks_per_second`].
     pub ticks: u64,
@@ -67,7 +67,7 @@ impl Process {
     }
 }
 
-/// What processes used, look by look.
+/// Processor time by process, summed look by look.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
     last: Option<Census>,
@@ -98,7 +98,7 @@ impl Used {
         }
     }
 
-    /// What these processes used. Units: ticks.
+    /// Processor time of these processes. Units: ticks.
     pub fn of(&self, pids: &[u32]) -> u64 {
         self.by_pid.values().filter(|taker| pids.contains(&taker.pid)).map(|taker| taker.ticks).sum()
     }
@@ -150,7 +150,7 @@ mod tests {
         let of = |text: &str| Process::parse(text);
         let plain = Process { name: "cc1".into(), began: 9, ticks: 50, cpu: Some(3) };
         assert_eq!(of(&stat(7, "cc1", 50, 9, 1, 3)), Some(plain.clone()));
-        // Which processor it is on is known of one thread only.
+        // The processor is only known for a process of one thread.
         assert_eq!(of(&stat(7, "cc1", 50, 9, 2, 3)), Some(Process { cpu: None, ..plain.clone() }));
         let odd = Process { name: "a) (b?[31m".into(), ..plain };
         assert_eq!(of(&stat(7, "a) (b\u{1b}[31m", 50, 9, 1, 3)), Some(odd));

@@ -21,9 +21,9 @@ pub struct Hierarchy {
     pub version: u32,
     /// Its mount point.
     pub mount: String,
-    /// What can be shared out in it: `cpuset`, `cpu`, `memory`.
+    /// Its controllers: `cpuset`, `cpu`, `memory`.
     pub controllers: Vec<String>,
-    /// Those of them that groups below the root have (version 2: `cgroup.subtree_control`; version 1: all).
+    /// Controllers that groups below the root have (version 2: `cgroup.subtree_control`; version 1: all).
     pub delegated: Vec<String>,
 }
 

@@ -14,11 +14,11 @@ pub struct Cpu {
     pub model: Option<String>,
     /// Logical processors that are switched on.
     pub online: CpuList,
-    /// Those of them that this process may use.
+    /// The processors that this process may use.
     pub allowed: CpuList,
     /// Logical processors that the kernel's scheduler leaves alone (`isolcpus`).
     pub isolated: CpuList,
-    /// The logical processors of each physical core; more than one where SMT is on.
+    /// The logical processors of each physical core; more than one if SMT is on.
     pub cores: Vec<CpuList>,
     /// Sockets.
     pub packages: usize,
@@ -48,7 +48,7 @@ const FEATURES: [&str; 13] = [
 ];
 
 impl Cpu {
-    /// Those of this machine. Cost: three files for each processor.
+    /// The processors of this machine. Cost: three files for each processor.
     pub fn here() -> Cpu {
         Cpu::read(&Tree::new(Path::new("/")))
     }
@@ -98,7 +98,7 @@ impl Cpu {
 
 fn features(tree: &Tree) -> Vec<String> {
     const CPUINFO: &str = "proc/cpuinfo";
-    // Arm's kernels write `Features` where x86's write `flags`.
+    // Arm kernels write `Features`, x86 kernels `flags`.
     let flags = tree.field(CPUINFO, "flags").or_else(|| tree.field(CPUINFO, "Features")).unwrap_or_default();
     flags.split_whitespace().filter(|flag| FEATURES.contains(flag)).map(str::to_owned).collect()
 }

@@ -16,7 +16,7 @@ use crate::tree::Tree;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ethtool {
-    /// How many queues there are and may be (`ethtool -l`).
+    /// The number of queues, and its maximum (`ethtool -l`).
     pub channels: Option<Channels>,
     /// Receive side scaling (RSS): the queue of each hash of a flow (`ethtool -x`).
     pub indirection: Vec<u32>,
@@ -24,9 +24,9 @@ pub struct Ethtool {
     pub features: BTreeMap<String, Feature>,
     /// Rules by which single flows are steered, also called flow director or ntuple filters (`ethtool -n`).
     pub rules: Option<Rules>,
-    /// How long the device waits before it interrupts (`ethtool -c`).
+    /// The delay before an interrupt (`ethtool -c`).
     pub coalescing: Option<Coalescing>,
-    /// How many packets a queue holds (`ethtool -g`).
+    /// The number of packets that a queue holds (`ethtool -g`).
     pub rings: Option<Rings>,
 }
 
@@ -48,7 +48,7 @@ pub struct Channels {
     pub combined_most: u32,
 }
 
-/// Whether the device does something by itself.
+/// The state of an offload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Feature {
@@ -64,7 +64,7 @@ pub struct Feature {
 pub struct Rules {
     /// Rules set.
     pub used: u32,
-    /// Rules that fit; 0 where the driver does not say.
+    /// The maximum number of rules; 0 if unknown.
     pub most: u32,
 }
 
@@ -86,11 +86,11 @@ pub struct Coalescing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rings {
-    /// For packets that arrive.
+    /// For received packets.
     pub receive: u32,
     /// The most there can be.
     pub receive_most: u32,
-    /// For packets that leave.
+    /// For sent packets.
     pub transmit: u32,
     /// The most there can be.
     pub transmit_most: u32,
@@ -107,7 +107,7 @@ impl Ethtool {
         self.features.get(feature).is_some_and(|f| f.on)
     }
 
-    /// How many queues the indirection table uses.
+    /// The number of queues that the indirection table uses.
     pub fn queues_used(&self) -> usize {
         let queues: std::collections::BTreeSet<u32> = self.indirection.iter().copied().collect();
         queues.len()

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::tree::Tree;
 use units::CpuList;
 
-/// How the processors' clock and sleep are governed; all `None` in most virtual machines, where the host decides.
+/// Frequency and idle control of the processors; all `None` in most virtual machines, which leave it to the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Frequency {
-    /// What sets the frequency: `intel_pstate`, `acpi-cpufreq`.
+    /// The driver that sets the frequency: `intel_pstate`, `acpi-cpufreq`.
     pub driver: Option<String>,
-    /// By which rule: `performance`, `powersave`; `a, b` where processors differ.
+    /// The governor: `performance`, `powersave`; `a, b` if processors differ.
     pub governor: Option<String>,
     /// Whether the processors may exceed their nominal frequency.
     pub turbo: Option<bool>,
@@ -19,7 +19,7 @@ pub struct Frequency {
     pub min_khz: Option<u64>,
     /// The highest frequency allowed.
     pub max_khz: Option<u64>,
-    /// What puts idle processors to sleep; waking from a deep sleep takes up to some 100 µs.
+    /// The driver of idle states; waking from a deep one takes up to some 100 µs.
     pub idle_driver: Option<String>,
     /// By which rule.
     pub idle_governor: Option<String>,
@@ -29,7 +29,7 @@ pub struct Frequency {
     pub hardware_min_khz: Option<u64>,
     /// The highest.
     pub hardware_max_khz: Option<u64>,
-    /// The frequencies that can be set, where the driver has a list; `intel_pstate` takes any between the two.
+    /// The frequencies that can be set, if the driver lists them; `intel_pstate` takes any between the two.
     pub frequencies_khz: Vec<u64>,
     /// The preference between energy and performance: `performance`, `balance_power`.
     pub preference: Option<String>,
@@ -47,7 +47,7 @@ pub struct PowerZone {
     pub name: Option<String>,
     /// The long-term limit.
     pub limit_uw: Option<u64>,
-    /// The highest limit that makes sense, as the processor says.
+    /// The highest useful limit, as the processor reports it.
     pub most_uw: Option<u64>,
 }
 

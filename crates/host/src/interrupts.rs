@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::tree::Tree;
 use units::CpuList;
 
-/// The interrupts of devices, and what distributes them.
+/// The interrupts of devices, and irqbalance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interrupts {
-    /// Each that a driver has asked for, by number.
+    /// All that a driver has requested, by number.
     pub all: Vec<Interrupt>,
-    /// Whether the daemon irqbalance runs, which moves them by itself. `None`: the processes cannot be seen.
+    /// Whether the daemon irqbalance runs, which moves interrupts. `None` if processes are not visible.
     pub irqbalance: Option<bool>,
     /// The default affinity of interrupts without one of their own.
     pub default_affinity: Option<CpuList>,
@@ -23,13 +23,13 @@ pub struct Interrupts {
 pub struct Interrupt {
     /// Its number, as in `/proc/irq/NUMBER`.
     pub number: u32,
-    /// What its driver calls it: `eth0-TxRx-3`, `virtio2-input.0`.
+    /// The driver's name for it: `eth0-TxRx-3`, `virtio2-input.0`.
     pub name: String,
-    /// How often it came since the start, on all processors.
+    /// Its count since boot, over all processors.
     pub count: u64,
     /// The processors that may take it (`smp_affinity_list`).
     pub affinity: CpuList,
-    /// Those that do: the controller often takes one only.
+    /// The processors that take it: many controllers use only one.
     pub effective: CpuList,
 }
 
@@ -54,7 +54,7 @@ impl Interrupts {
     }
 }
 
-/// The numbered rows of `/proc/interrupts`; those with letters (`NMI`, `LOC`) belong to no device.
+/// The numbered rows of `/proc/interrupts`; rows with letters (`NMI`, `LOC`) belong to no device.
 fn parse(text: &str) -> Vec<Interrupt> {
     let mut lines = text.lines();
     let processors = lines.next().unwrap_or_default().split_whitespace().count();
@@ -69,7 +69,7 @@ fn row(line: &str, processors: usize) -> Option<Interrupt> {
     let (counts, described) = words.split_at_checked(processors)?;
     let count =
         counts.iter().try_fold(0_u64, |sum, word| Some(sum.saturating_add(word.parse::<u64>().ok()?)))?;
-    // Arm writes the trigger as a word of its own, x86 behind the line's number.
+    // Arm writes the trigger as a separate word, x86 after the line's number.
     let trigger = described.iter().position(|word| {
         let last = word.rsplit('-').next().unwrap_or(word);
         ["edge", "level", "fasteoi"].iter().any(|name| last.eq_ignore_ascii_case(name))

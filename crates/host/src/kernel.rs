@@ -13,7 +13,7 @@ pub struct Kernel {
     pub release: Option<String>,
     /// The distribution: `Debian GNU/Linux 12 (bookworm)`.
     pub distribution: Option<String>,
-    /// The clock that the kernel reads the time from; with `hpet` or `acpi_pm` each reading takes over 1 µs.
+    /// The kernel's clock source; with `hpet` or `acpi_pm` each reading takes over 1 µs.
     pub clock_source: Option<String>,
     /// The clocks that it could read.
     pub clock_sources: Vec<String>,

@@ -39,7 +39,7 @@ const OF_INTEREST: [&str; 29] = [
     "XPS",
 ];
 
-/// A configuration is some 250 KiB of text; one beyond this is none.
+/// A configuration is some 250 KiB of text; a longer file is not one.
 const LONGEST: u64 = 8 << 20;
 
 /// The kernel's build options of interest: `y`, `m` (a module), a number, or `n`. Empty if neither `/proc/config.gz`

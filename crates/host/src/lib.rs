@@ -1,13 +1,13 @@
 //! Read-only facts about the machine, recorded with every result.
 //!
-//! [`Host::read`] takes the root of the tree that it reads, `/` for this machine, so that a test can show it a
-//! machine that we do not have: the kernel describes itself in files (`/proc`, `/sys`). A file that is missing
-//! leaves its fact out (`None`), since no two kernels offer the same ones; reading never fails. What stands in no
-//! file is planted in a test's tree, too: see [`ethtool`] and [`Software`].
-//! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
-//! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
-//! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run; [`listening`],
-//! which processes listen at an address; [`census`], which processes use the processors.
+//! [`Host::read`] takes the root of the tree that it reads, `/` for this machine, so that a test can show it a machine
+//! that we lack: the kernel describes itself in files (`/proc`, `/sys`). A missing file leaves its fact out (`None`),
+//! since no two kernels offer the same ones; reading never fails. Facts that are in no file are planted in a test's
+//! tree, too: see [`ethtool`] and [`Software`]. [`Host::abilities`] lists the experiments that the machine supports,
+//! those that it does not, and how to change that. [`cpu_time`] computes, from two readings of the kernel's counters,
+//! the shares of the processors' time that went to the hypervisor's other guests (steal) and to other processes;
+//! [`threads`] reads scheduling counters of a process's threads; [`listening`] finds the processes that listen at an
+//! address; [`census`] finds the processes that use the processors.
 //!
 //! Try it: `cargo run -p host --example facts`.
 

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::Tree;
 
-/// What this process may take.
+/// Resource limits of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {

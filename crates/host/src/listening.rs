@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::threads;
 
-/// Where a server is reached.
+/// The address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint<'a> {
     /// A TCP port.
@@ -24,10 +24,10 @@ pub enum Endpoint<'a> {
     Unix(&'a Path),
 }
 
-/// What listens at an address.
+/// The sockets and processes that listen at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listening {
-    /// The inodes of the sockets, each with the account that opened it, which Unix sockets do not tell.
+    /// The inodes of the sockets, each with the account that opened it; unknown for Unix sockets.
     pub sockets: BTreeMap<u64, Option<u32>>,
     /// The processes that hold any of them, ascending.
     pub processes: Vec<Holder>,
@@ -53,8 +53,9 @@ const FORWARD: [&str; 7] =
 const OPENS: &str = "systemd";
 
 impl Listening {
-    /// What listens at `endpoint`, by `proc` below `root`. Of several sockets there it is those that the kernel gives connections to:
-    /// of the address itself before those of all addresses, and all that share a port (`SO_REUSEPORT`).
+    /// The listeners at `endpoint`, by `proc` below `root`. If several sockets match, those to which the kernel gives
+    /// connections: sockets on the address itself before sockets on all addresses, and all that share a port
+    /// (`SO_REUSEPORT`).
     ///
     /// Cost: a directory and a link for each open file of each process: some 10 ms with 200 processes.
     pub fn at(root: &Path, endpoint: Endpoint<'_>) -> Listening {
@@ -94,7 +95,7 @@ pub fn is_local(ip: IpAddr) -> bool {
     UdpSocket::bind((ip, 0)).is_ok()
 }
 
-/// Where a connection to `ip` goes: one to no address goes to this machine. Source: `ip(7)`, `INADDR_ANY`.
+/// The destination of a connection to `ip`: the unspecified address means this machine. Source: `ip(7)`, `INADDR_ANY`.
 fn reached(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -103,7 +104,7 @@ fn reached(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The inodes of a process's open sockets; none where its files may not be read.
+/// The inodes of a process's open sockets; empty if its files may not be read.
 fn open_sockets(proc: &Path, pid: u32) -> impl Iterator<Item = u64> {
     let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
     files.filter_map(|file| {

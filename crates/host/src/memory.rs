@@ -16,9 +16,9 @@ pub struct Memory {
     pub huge_page_bytes: Option<u64>,
     /// Huge pages set apart.
     pub huge_pages: Option<u64>,
-    /// Those of them that are free.
+    /// Free huge pages.
     pub huge_pages_free: Option<u64>,
-    /// When the kernel makes huge pages by itself: `always`, `madvise`, `never`.
+    /// Transparent huge pages: `always`, `madvise`, `never`.
     pub transparent_huge_pages: Option<String>,
     /// The pools of huge pages, one for each size that the processor offers.
     pub huge_page_pools: Vec<HugePagePool>,
@@ -32,9 +32,9 @@ pub struct Memory {
 pub struct HugePagePool {
     /// The size of each.
     pub page_bytes: u64,
-    /// How many are set apart.
+    /// The number reserved.
     pub pages: u64,
-    /// Those of them that are free.
+    /// The number free.
     pub free: u64,
 }
 
@@ -72,7 +72,7 @@ fn pools(tree: &Tree) -> Vec<HugePagePool> {
     pools
 }
 
-/// Reads `24684092 kB`, where the kernel's kB is 1024 bytes. Source: `proc_meminfo(5)`.
+/// Reads `24684092 kB`; the kernel's kB is 1024 bytes. Source: `proc_meminfo(5)`.
 pub(crate) fn kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

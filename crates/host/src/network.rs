@@ -2,13 +2,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::Tree;
 
-/// How the network stack is set.
+/// Parameters of the network stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Network {
     /// TCP's congestion control. BBR paces by timers, which costs some per cent against `cubic` and `reno`.
     pub congestion_control: Option<String>,
-    /// Those that the kernel offers.
+    /// Available congestion control algorithms.
     pub congestion_controls: Vec<String>,
     /// The longest queue of connections that a server has not accepted yet.
     pub listen_backlog: Option<u64>,
@@ -16,9 +16,9 @@ pub struct Network {
     pub local_ports: Option<(u16, u16)>,
     /// The default queueing discipline of new network devices: `fq_codel`, `fq`.
     pub default_qdisc: Option<String>,
-    /// How long `poll` and the like look at the device's queue before they sleep (`net.core.busy_poll`).
+    /// How long `poll` and the like poll the device's queue before they sleep (`net.core.busy_poll`).
     pub busy_poll_us: Option<u64>,
-    /// How long a blocking `read` does (`net.core.busy_read`).
+    /// The same for a blocking `read` (`net.core.busy_read`).
     pub busy_read_us: Option<u64>,
     /// Flows that receive flow steering (RFS) remembers; 0 is off.
     pub flow_entries: Option<u64>,

@@ -11,7 +11,7 @@ use units::CpuList;
 pub struct Nic {
     /// Its name: `eth0`.
     pub name: String,
-    /// What drives it; `None` for a device without hardware.
+    /// Its driver; `None` for a device without hardware.
     pub driver: Option<String>,
     /// Whether it is `up`, `down` or `unknown` (`lo` is always unknown).
     pub state: Option<String>,
@@ -27,7 +27,7 @@ pub struct Nic {
     pub transmit: Vec<TransmitQueue>,
     /// Its interrupts.
     pub interrupts: Vec<NicInterrupt>,
-    /// What its driver says about channels and steering.
+    /// The driver's facts about channels and steering.
     pub ethtool: Ethtool,
 }
 
@@ -49,7 +49,7 @@ pub struct ReceiveQueue {
 pub struct TransmitQueue {
     /// 0 is the first.
     pub queue: usize,
-    /// Transmit packet steering (XPS): the processors that send by it; none where the kernel hashes flows.
+    /// Transmit packet steering (XPS): the processors that send by it; empty if the kernel hashes flows.
     pub xps: CpuList,
 }
 
@@ -95,7 +95,7 @@ impl Nic {
         self.driver.is_some()
     }
 
-    /// The interrupts that tell of received packets, by queue.
+    /// The interrupts for received packets, by queue.
     pub fn receive_interrupts(&self) -> Vec<(usize, u32)> {
         let mut found: Vec<(usize, u32)> = self
             .interrupts
@@ -114,10 +114,10 @@ fn read_one(tree: &Tree, name: String, interrupts: &Interrupts) -> Nic {
     Nic {
         driver: tree.field(format!("{at}/device/uevent"), "DRIVER"),
         state: tree.text(format!("{at}/operstate")),
-        // A link without a speed says -1.
+        // The kernel reports -1 for a link without a speed.
         speed_mbps: tree.value(format!("{at}/speed")),
         mtu: tree.value(format!("{at}/mtu")),
-        // A machine with one node says -1.
+        // The kernel reports -1 on a machine with one node.
         numa_node: tree.value(format!("{at}/device/numa_node")),
         receive: queue("rx-").map(|queue| receive_queue(tree, &at, queue)).collect(),
         transmit: queue("tx-").map(|queue| transmit_queue(tree, &at, queue)).collect(),

@@ -17,7 +17,7 @@ pub struct NumaNode {
 }
 
 impl NumaNode {
-    /// All nodes; none where the kernel was built without NUMA.
+    /// All nodes; empty for a kernel without NUMA.
     pub(crate) fn read(tree: &Tree) -> Vec<NumaNode> {
         const NODES: &str = "sys/devices/system/node";
         let read_one = |node| NumaNode {

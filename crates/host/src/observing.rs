@@ -54,7 +54,7 @@ impl Observing {
 }
 
 /// Whether an event source is a processor's core. Source: the names that the kernel's drivers register: `cpu` on x86,
-/// `cpu_core` and `cpu_atom` where cores differ, `armv8_pmuv3_0` and the like on Arm.
+/// `cpu_core` and `cpu_atom` for hybrid cores, `armv8_pmuv3_0` and the like on Arm.
 fn counts_cycles(name: &str) -> bool {
     name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv8_")
 }

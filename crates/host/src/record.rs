@@ -12,7 +12,7 @@ use crate::{
 
 /// Facts about a machine, as a result records them.
 ///
-/// Units: in the names of the fields. A fact that could not be found out is `None` or empty.
+/// Units: in the names of the fields. An unknown fact is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -46,9 +46,9 @@ pub struct Host {
     pub cgroups: Cgroups,
     /// Allocation of caches and memory bandwidth.
     pub resctrl: Resctrl,
-    /// What can be counted and traced.
+    /// Available counters and tracing.
     pub observing: Observing,
-    /// What this process may do.
+    /// The privileges of this process.
     pub privileges: Privileges,
     /// Container engines, servers and tools that are installed.
     pub software: Vec<Software>,
@@ -57,8 +57,8 @@ pub struct Host {
 impl Host {
     /// The machine whose file tree starts at `root`: `/`, or a test's.
     ///
-    /// Cost: some 40 files for each processor, one for each process, a run of each program of
-    /// [`Host::software`] for its version: 0.2 s on a machine of two processors, nearly all of it those runs.
+    /// Cost: some 40 files for each processor, one for each process, and a run of each program of [`Host::software`]
+    /// for its version: 0.2 s on a machine of two processors, nearly all of it for those runs.
     pub fn read(root: &Path) -> Host {
         let tree = Tree::new(root);
         let cpu = Cpu::read(&tree);
@@ -140,7 +140,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// What this machine calls itself.
+/// The machine's host name.
 pub fn name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -3,13 +3,13 @@ use serde::{Deserialize, Serialize};
 use crate::mounts::mounts;
 use crate::tree::Tree;
 
-/// Resource control: which ways of a cache, and how much memory bandwidth, a group of processes may use.
+/// Resource control: the ways of a cache and the memory bandwidth that a group of processes may use.
 ///
 /// Source: the kernel's `filesystems/resctrl.rst`; Intel calls it RDT, Arm MPAM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resctrl {
-    /// Whether the kernel has the file system; it offers it only where the processor does.
+    /// Whether the kernel has the file system, which also needs support in the processor.
     pub offered: bool,
     /// Its mount point.
     pub mount: Option<String>,
@@ -19,23 +19,23 @@ pub struct Resctrl {
     pub l2: Option<CacheAllocation>,
     /// Allocation of memory bandwidth.
     pub bandwidth: Option<BandwidthAllocation>,
-    /// What can be counted for a group: `llc_occupancy`, `mbm_total_bytes`.
+    /// Counters of a group: `llc_occupancy`, `mbm_total_bytes`.
     pub monitoring: Vec<String>,
-    /// How many groups can be counted at once.
+    /// The number of groups that can be counted at once.
     pub monitored_groups: Option<u32>,
     /// Whether a model-specific register can be written (`/dev/cpu/0/msr`), a way around a kernel without resctrl.
     pub msr: bool,
 }
 
-/// How the ways of a cache can be shared out.
+/// Allocation of a cache's ways.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheAllocation {
-    /// How many ways there are: the bits of `cbm_mask`.
+    /// The number of ways: the bits of `cbm_mask`.
     pub ways: u32,
     /// The fewest that a group can have.
     pub min_bits: u32,
-    /// How many groups there can be, including the default group.
+    /// The maximum number of groups, including the default group.
     pub closids: u32,
     /// Ways that devices write to as well, as a mask.
     pub shareable_bits: u64,
@@ -47,7 +47,7 @@ pub struct CacheAllocation {
     pub code_and_data: bool,
 }
 
-/// How memory bandwidth can be shared out.
+/// Allocation of memory bandwidth.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BandwidthAllocation {
@@ -55,7 +55,7 @@ pub struct BandwidthAllocation {
     pub min_percent: u32,
     /// The step between shares.
     pub step_percent: u32,
-    /// How many groups there can be.
+    /// The maximum number of groups.
     pub closids: u32,
 }
 

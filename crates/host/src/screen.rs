@@ -56,7 +56,7 @@ fn line(f: &mut fmt::Formatter<'_>, ability: &Ability) -> fmt::Result {
     }
 }
 
-/// `text` in lines that end before [`WIDTH`] where the first begins at column `indent`, as the others do.
+/// Wraps `text` at [`WIDTH`]; all lines begin at column `indent`.
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;

@@ -20,7 +20,7 @@ pub struct Software {
     pub path: PathBuf,
     /// The version that it prints.
     pub version: Option<String>,
-    /// Whether a process of it runs that is not ours to count on: a server on its usual port, an engine's daemon.
+    /// Whether a process of it runs already: a server on its usual port, an engine's daemon.
     pub running: Option<bool>,
 }
 
@@ -37,7 +37,7 @@ pub enum Role {
     Tool,
 }
 
-/// A program to look for: its name here, its file, the argument that has it tell its version, its process.
+/// A program to look for: its name here, its file, its version argument, its process.
 struct Known {
     name: &'static str,
     program: &'static str,
@@ -56,7 +56,7 @@ const KNOWN: [Known; 14] = [
     Known { process: Some("dockerd"), ..known("docker", "docker", "--version", Role::Engine) },
     known("runc", "runc", "--version", Role::Engine),
     known("crun", "crun", "--version", Role::Engine),
-    // 1.4, which the papers ran, tells its version in its help only.
+    // Version 1.4, which the papers ran, prints its version only in its help.
     Known { process: Some("memcached"), ..known("memcached", "memcached", "-h", Role::Server) },
     Known { process: Some("nginx"), ..known("nginx", "nginx", "-v", Role::Server) },
     Known { process: Some("redis-server"), ..known("redis", "redis-server", "--version", Role::Server) },
@@ -68,7 +68,7 @@ const KNOWN: [Known; 14] = [
     known("qemu", "qemu-system-x86_64", "--version", Role::Tool),
 ];
 
-/// Where programs lie, although a user's `PATH` may leave some of these out.
+/// Folders of programs; a user's `PATH` may lack some of these.
 const FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin", "/bin", "/sbin"];
 
 impl Software {

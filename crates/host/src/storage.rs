@@ -16,7 +16,7 @@ impl Storage {
             let found = rustix::fs::statvfs(std::env::temp_dir().as_path()).ok()?;
             Some(found.f_bavail.saturating_mul(found.f_frsize))
         };
-        // A tree that was planted lies on the disk of the test that planted it.
+        // A planted tree is on the disk of the test that planted it.
         Storage { free_bytes: if tree.is_here() { free() } else { None } }
     }
 }

@@ -12,16 +12,16 @@ pub struct Thread {
     pub running_ns: u64,
     /// Time ready to run, without a processor. Units: ns.
     pub waiting_ns: u64,
-    /// How often it was given a processor.
+    /// How often it was scheduled.
     pub given: u64,
-    /// How often it gave one up by itself: for a request, for a lock, for a disk.
+    /// How often it gave up its processor voluntarily: for a request, for a lock, for a disk.
     pub voluntary: u64,
-    /// How often it was made to.
+    /// How often it was preempted.
     pub involuntary: u64,
 }
 
 impl Thread {
-    /// Reads `proc/PID/task/TID` below `root`; `None` where the thread has ended, or may not be read.
+    /// Reads `proc/PID/task/TID` below `root`; `None` if the thread has ended, or may not be read.
     ///
     /// Cost: about 15 µs. Source: `Documentation/scheduler/sched-stats.rst` of the kernel, `proc_pid_status(5)`.
     pub fn read(root: &Path, pid: u32, tid: u32) -> Option<Thread> {

@@ -14,18 +14,18 @@ impl Tree {
         Tree { root: root.into() }
     }
 
-    /// Whether this is the machine that we run on, so that the kernel and programs can be asked, too.
+    /// Whether this is the machine that we run on, so that system calls and programs can be used, too.
     pub(crate) fn is_here(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// Where `path` lies; a leading `/`, as the kernel writes mount points, is the tree's root.
+    /// The absolute path of `path` in the tree; a leading `/`, as in the kernel's mount points, is the tree's root.
     pub(crate) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Whether anything lies at `path`.
+    /// Whether `path` exists.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.at(path).exists()
     }

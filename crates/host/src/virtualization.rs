@@ -4,13 +4,13 @@ use crate::cpu_time::{Sample, ticks_per_second};
 use crate::mounts::mounts;
 use crate::tree::Tree;
 
-/// Whether the machine is virtual, and what that has cost so far.
+/// Whether the machine is virtual, and its steal so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Virtualization {
-    /// Whether the processor says that a hypervisor is present.
+    /// Whether the processor reports a hypervisor.
     pub hypervisor: bool,
-    /// Which one, as far as the kernel's clocks or the firmware give it away: `KVM`, `Xen`, `Hyper-V`, …
+    /// Its name, if the kernel's clocks or the firmware reveal it: `KVM`, `Xen`, `Hyper-V`, …
     pub kind: Option<String>,
     /// Processor time that the hypervisor gave to others since the start, summed over processors.
     pub steal_s: Option<f64>,
@@ -65,7 +65,7 @@ fn kind(tree: &Tree) -> Option<String> {
     let clocks = tree.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
     let vendor = tree.text("sys/class/dmi/id/sys_vendor");
     let product = tree.text("sys/class/dmi/id/product_name").unwrap_or_default();
-    // EC2 sells whole machines too; only their product name tells.
+    // EC2 also rents whole machines; only the product name distinguishes them.
     let metal = product.ends_with(".metal");
     let texts = [clocks, vendor, Some(product)].map(Option::unwrap_or_default);
     let found = TRACES.iter().find(|(trace, _)| texts.iter().any(|text| text.contains(trace)))?;

@@ -18,7 +18,7 @@ fn read(plant: fn(&Path) -> std::io::Result<()>) -> Host {
     Host::read(dir.path())
 }
 
-/// With INSTA_UPDATE=always they are written.
+/// INSTA_UPDATE=always writes the records.
 #[test]
 fn the_records_that_come_with_the_program_are_those_of_the_fixtures() {
     for ((name, text), host) in host::records::ALL.iter().zip([&*XEON, &*THUNDERX]) {
@@ -58,7 +58,7 @@ fn the_xeon_has_what_the_paper_changes() {
     assert_eq!((nic.driver.as_deref(), nic.receive.len(), nic.transmit.len()), (Some("ixgbe"), 8, 8));
     let queues: Vec<(usize, u32)> = (0..8).map(|queue| (queue, 64 + queue as u32)).collect();
     assert_eq!(nic.receive_interrupts(), queues);
-    // The ninth tells of the link.
+    // The ninth interrupt is for the link.
     assert_eq!(nic.interrupts.last().map(|i| (i.interrupt, i.direction)), Some((72, Direction::Other)));
     let third = host.interrupts.number(66).unwrap();
     assert_eq!((third.affinity.to_string(), third.effective.to_string()), ("0-21,44-65".into(), "2".into()));

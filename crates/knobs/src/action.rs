@@ -13,7 +13,7 @@ pub struct Action {
     pub knob: String,
     /// The change.
     pub step: Step,
-    /// Whether it goes with a folder that an earlier action made, so that it need not be reverted by itself.
+    /// Whether it goes with a folder that an earlier action made, so that it needs no revert of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scratch: bool,
 }
@@ -28,7 +28,7 @@ pub enum Step {
         file: PathBuf,
         /// The value.
         value: String,
-        /// How two readings of it are compared.
+        /// How to compare two readings of the file.
         #[serde(rename = "form")]
         syntax: Syntax,
         /// The network namespace that the file is seen from.
@@ -52,7 +52,7 @@ pub enum Step {
     Move {
         /// The processes.
         pids: Vec<u32>,
-        /// Where the hierarchy is mounted.
+        /// The mount point of the hierarchy.
         mount: PathBuf,
         /// The controller that names the hierarchy in `/proc/PID/cgroup`; empty in cgroup v2.
         controller: String,
@@ -72,7 +72,7 @@ pub enum Step {
         show: Vec<String>,
         /// Finds the value in the output of `show`.
         reading: Reading,
-        /// Sets the value that stands for `{}`.
+        /// Sets the value; `{}` is its placeholder.
         set: Vec<String>,
         /// Takes the thing away.
         unset: Vec<String>,
@@ -135,7 +135,7 @@ impl Action {
         }
     }
 
-    /// How it is read back.
+    /// The command that reads it back.
     pub fn read_back(&self) -> String {
         match &self.step {
             Step::Write { file, namespace, .. } => {
@@ -165,7 +165,7 @@ impl Action {
         }
     }
 
-    /// How it is undone, in words.
+    /// How to undo it, in words.
     pub fn undone(&self) -> String {
         if self.scratch {
             return "goes with the folder".into();
@@ -193,7 +193,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// `group` below `mount`, where a group begins with a slash.
+/// `group` below `mount`; a group begins with a slash.
 pub(crate) fn below(mount: &Path, group: &str) -> PathBuf {
     mount.join(group.trim_start_matches('/'))
 }
@@ -202,7 +202,7 @@ pub(crate) fn below(mount: &Path, group: &str) -> PathBuf {
 pub(crate) fn command(set: &[String], unset: &[String], value: Option<&str>) -> Vec<String> {
     let Some(value) = value else { return unset.to_vec() };
     let fill = |word: &String| match word.as_str() {
-        // The kernel's own priorities are negative, and cannot be asked for. Source: swapon(2).
+        // The kernel's own priorities are negative, and cannot be set. Source: swapon(2).
         "{priority}" => value.parse::<u32>().ok().map(|priority| format!("--priority={priority}")),
         _ => Some(word.replace("{}", value)),
     };

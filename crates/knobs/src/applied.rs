@@ -101,7 +101,7 @@ impl Applied {
         &*self.inner.kernel
     }
 
-    /// What programs that are run keep open.
+    /// The file that child programs keep open: the lock.
     pub(crate) fn held(&self) -> &File {
         &self.inner.lock
     }
@@ -208,7 +208,7 @@ fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
     }
 }
 
-/// Where the kernel counts the processes that it killed under this limit, and behind which word.
+/// The file in which the kernel counts its kills under this limit, and the word before the count.
 fn counter_of_kills(limit: &Path) -> Option<(std::path::PathBuf, &'static str)> {
     match limit.file_name()?.to_str()? {
         "memory.limit_in_bytes" => Some((limit.with_file_name("memory.oom_control"), "oom_kill ")),

@@ -5,7 +5,7 @@ use units::ParseError;
 
 use crate::{Error, Knob, Planned, Problem, Profile, Subject, plan, plan_what_can_be};
 
-/// Before the name of a profile where only `NAME=VALUE` can stand, as in a specification.
+/// Prefix of a profile's name in places that only take `NAME=VALUE`, such as a specification.
 const PROFILE: &str = "profile=";
 
 /// The requested knobs.

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a daemon may take to start or end. irqbalance ends after its sleep at the latest, 10 s.
+/// The time limit for a daemon to start or end. irqbalance ends after its sleep at the latest, 10 s.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How often its state is checked during that wait.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The processes of this name with their command lines; those that have ended and were not reaped have none.
+/// The processes of this name with their command lines, which are empty for zombies.
 pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
     let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -37,7 +37,7 @@ pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
     found
 }
 
-/// Has it run with these arguments, or not at all. Where systemd started it, systemd does so again.
+/// Starts the daemon with these arguments, or stops it. If systemd started it, systemd restarts it.
 pub(crate) fn set(root: &Path, name: &str, run: Option<&[String]>) -> io::Result<()> {
     let by_systemd = root.join("run/systemd/system").is_dir() && systemctl(&["cat", name]).is_ok();
     let variables =
@@ -52,7 +52,7 @@ pub(crate) fn set(root: &Path, name: &str, run: Option<&[String]>) -> io::Result
     wait_until(|| !find(root, name).is_empty(), &format!("{name} did not start"))
 }
 
-/// Whether two command lines start the same: `--foreground` is what systemd adds to its own.
+/// Whether two command lines are equivalent: systemd adds `--foreground` to its own.
 pub(crate) fn same(a: &[String], b: &[String]) -> bool {
     let plain = |line: &[String]| -> Vec<String> {
         let mut words: Vec<String> = line.iter().filter(|word| *word != "--foreground").cloned().collect();
@@ -102,7 +102,7 @@ fn start(run: &[String], variables: Vec<(OsString, OsString)>) -> io::Result<()>
     // It outlives this program on purpose, and must not hold its lock or its terminal.
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn()?;
-    // A daemon forks and its first process ends; one in the foreground goes on.
+    // A daemon's first process forks and ends; one in the foreground keeps running.
     thread::Builder::new().name("daemon".into()).spawn(move || child.wait()).map(|_| ())
 }
 

@@ -14,7 +14,7 @@ use crate::journal::{self, Story, state};
 use crate::kernel::{Kernel, LocalKernel};
 use crate::{Action, Applied, Error};
 
-/// How long to wait for another process's lock: a command that outlived its killed starter ends within some ms.
+/// The time limit for another process's lock: a command that outlived its killed parent ends within some ms.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -44,15 +44,15 @@ pub type Watcher = Box<dyn Fn(Moment) + Send + Sync>;
 pub enum Moment {
     /// It is in the journal and not yet made.
     Announced(usize),
-    /// It is made, and the journal does not say so yet.
+    /// It is made, but not yet noted in the journal.
     Made(usize),
-    /// The journal says that it is made.
+    /// It is noted in the journal as made.
     Noted(usize),
-    /// It is reverted, and the journal does not say so yet.
+    /// It is reverted, but not yet noted in the journal.
     PutBack(usize),
 }
 
-/// The folder of journals: `$TAILLIGHT_STATE`, else one that the next boot finds empty.
+/// The folder of journals: `$TAILLIGHT_STATE`, else one that is emptied at boot.
 pub fn state_folder() -> PathBuf {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = set("TAILLIGHT_STATE") {
@@ -92,7 +92,7 @@ impl Engine {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(state("create", folder))?;
         let lock = locked(&folder.join("lock"))?;
-        // Where the kernel does not name its boots, the journals of all count.
+        // Without boot ids, the journals of all boots count.
         let boot_id = kernel.read(Path::new("/proc/sys/kernel/random/boot_id"), None).unwrap_or_default();
         let inner = Inner {
             kernel: Box::new(kernel),
@@ -114,9 +114,9 @@ impl Engine {
         Applied::apply(&self.inner, plan)
     }
 
-    /// Looks whether an earlier run's knobs are still in force, other than those of `taillight tune apply`.
+    /// Checks that no earlier run's knobs are still in force, other than those of `taillight tune apply`.
     ///
-    /// Errors: they are ([`Error::Unfinished`]); a journal is damaged.
+    /// Errors: some are ([`Error::Unfinished`]); a journal is damaged.
     pub fn refuse_leftovers(&self) -> Result<(), Error> {
         let own = self.inner.own();
         for path in journal::all(&self.inner.folder)? {

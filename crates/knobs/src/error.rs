@@ -64,7 +64,7 @@ pub struct Problem {
     pub what: String,
     /// The limit that was hit.
     pub limit: String,
-    /// What to do instead.
+    /// The alternative.
     pub hint: String,
 }
 

@@ -25,7 +25,7 @@ enum Record {
     Kept,
 }
 
-/// Which process changed the host, and when.
+/// The process that changed the host, and its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     version: u32,
@@ -60,7 +60,7 @@ pub struct Entry {
     pub put_back: bool,
 }
 
-/// A journal as it was read.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Story {
     /// Its file.
@@ -147,7 +147,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins the next one in `folder`, which the caller has locked.
+    /// Creates the next journal in `folder`, which the caller has locked.
     pub(crate) fn begin(folder: &Path, boot_id: &str) -> Result<Journal, Error> {
         let last = all(folder)?.last().and_then(|path| number(path)).unwrap_or(0);
         let path = folder.join(format!("{:06}.{SUFFIX}", last + 1));
@@ -159,7 +159,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Goes on with one that another process began.
+    /// Continues the journal of another process.
     pub(crate) fn resume(path: &Path) -> Result<Journal, Error> {
         let text = fs::read(path).map_err(state("read", path))?;
         let file = OpenOptions::new().append(true).open(path).map_err(state("open", path))?;
@@ -196,7 +196,7 @@ impl Journal {
         let whole = self.file.metadata().map_err(state("write", &self.path))?.len();
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         if written.is_err() {
-            // On a full disk a part of the line may be there, into which the next would run.
+            // On a full disk part of the line may be written; remove it, so that the next does not run into it.
             let _ = self.file.set_len(whole);
         }
         written.map_err(state("write", &self.path))

@@ -40,7 +40,7 @@ pub trait Kernel: Send + Sync {
     fn set_pacing(&self, group: &Path, on: bool) -> io::Result<()>;
     /// The command line of the daemon called `name`, if it runs.
     fn daemon(&self, name: &str) -> io::Result<Option<Vec<String>>>;
-    /// Has the daemon run with these arguments, or not at all.
+    /// Starts the daemon with these arguments, or stops it.
     fn set_daemon(&self, name: &str, run: Option<&[String]>) -> io::Result<()>;
 }
 
@@ -56,7 +56,7 @@ impl LocalKernel {
         LocalKernel { root: root.into() }
     }
 
-    /// Where a reader's path lies.
+    /// The path below the root.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -73,7 +73,7 @@ impl LocalKernel {
     }
 }
 
-/// Runs `work` in the namespace, or here; with the namespace's `/sys` if `file` lies there.
+/// Runs `work` in the namespace, or here; with the namespace's `/sys` if `file` is below it.
 fn within<T: Send>(
     namespace: Option<&Namespace>,
     file: Option<&Path>,
@@ -96,7 +96,7 @@ impl Kernel for LocalKernel {
 
     fn write(&self, file: &Path, text: &str, namespace: Option<&Namespace>) -> io::Result<()> {
         within(namespace, Some(file), |sysfs| {
-            // One call: the kernel takes each for a value of its own.
+            // A single call: the kernel takes each write as a separate value.
             let written = self.open(file, true, sysfs)?.write(text.as_bytes())?;
             if written == text.len() { Ok(()) } else { Err(io::Error::other("only a part was taken")) }
         })

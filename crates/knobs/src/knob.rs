@@ -23,7 +23,7 @@ use quantity::{BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 pub enum Knob {
     /// `cpu.set=0-3`: the processors that the subject's processes may use.
     CpuSet(Cpus),
-    /// `cpu.quota=50%`: their processor time, where 100 % is one processor. Units: 1/100 %.
+    /// `cpu.quota=50%`: their processor time; 100 % is one processor. Units: 1/100 %.
     CpuQuota(u64),
     /// `memory.limit=512MiB`: their memory. Units: bytes.
     MemoryLimit(u64),
@@ -34,7 +34,7 @@ pub enum Knob {
         /// The folder; `None`: the subject's.
         at: Option<PathBuf>,
     },
-    /// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: how far the disk that holds a folder is read ahead.
+    /// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: the read-ahead of the disk that holds a folder.
     ReadAhead {
         /// Units: bytes.
         bytes: u64,
@@ -45,26 +45,27 @@ pub enum Knob {
     NetRate {
         /// Units: bits per second.
         bits: u64,
-        /// By which queueing discipline.
+        /// The queueing discipline.
         by: Shaper,
     },
-    /// `client.pace=on`: connections to clients whose address says a bandwidth are paced at it.
+    /// `client.pace=on`: paces connections to clients at the bandwidth that their address encodes.
     ClientPace,
-    /// `client.shape=25mbit`: a link for each client whose address is one of those of links, in equal ratios up to this bandwidth.
+    /// `client.shape=25mbit`: a link for each client address in the range of links, with bandwidths in equal ratios up
+    /// to this one.
     /// Units: bits per second.
     ClientShape(u64),
     /// `cache.ways=0-3`, `cache.ways=0-3@2`: the last-level cache's ways that may be filled.
     CacheWays {
         /// The ways.
         ways: CpuList,
-        /// For what runs on these processors; `None`: for the subject's processes.
+        /// For all processes on these processors; `None`: for the subject's processes.
         cpus: Option<Cpus>,
     },
     /// `irq.affinity=0-3`: the device's interrupts, spread over these processors queue by queue.
     IrqAffinity(Cpus),
     /// `irqbalance=off`, `=exclude`: the daemon that moves interrupts; `exclude` lets it have all but the device's.
     Irqbalance(Balancing),
-    /// `rps=0-3`, `rps=off`: which processors take packets from the interrupt's.
+    /// `rps=0-3`, `rps=off`: the processors that take over packets from the interrupt's processor.
     Rps(Option<Cpus>),
     /// `xps=0-3`, `xps=off`: outgoing queues matched to processors, one each.
     Xps(Option<Cpus>),
@@ -91,7 +92,7 @@ pub enum Knob {
     Frequency(Option<u64>),
     /// `turbo=off`: clock frequencies above the nominal one.
     Turbo(Switch),
-    /// `power.cap=90W`: of each package (RAPL). Units: µW.
+    /// `power.cap=90W`: the limit of each package (RAPL). Units: µW.
     PowerCap(u64),
     /// `huge-pages=64`: huge pages set apart.
     HugePages(u64),
@@ -103,7 +104,7 @@ pub enum Knob {
     Aslr(Switch),
     /// `congestion-control=cubic`.
     CongestionControl(String),
-    /// `busy-poll=50us`, `busy-poll=0`: how long a read or poll looks at the device's queue itself. Units: µs.
+    /// `busy-poll=50us`, `busy-poll=0`: how long a read or poll itself polls the device's queue. Units: µs.
     BusyPoll(u64),
     /// `sysctl.net.core.somaxconn=4096`: any other.
     Sysctl {
@@ -134,7 +135,7 @@ pub enum Switch {
     Off,
 }
 
-/// What irqbalance may do.
+/// The freedom of irqbalance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Balancing {
@@ -167,7 +168,7 @@ impl Knob {
     }
 }
 
-/// A folder as it stands behind a value.
+/// The folder suffix of a value.
 fn behind(at: &Option<PathBuf>) -> String {
     at.as_ref().map_or_else(String::new, |at| format!("@{}", at.display()))
 }

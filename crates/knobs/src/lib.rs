@@ -1,13 +1,13 @@
 //! Changes the host for a measurement, and reverts it.
 //!
-//! A knob is data. A [`Knob`] is what a person writes (`cpu.set=0-3`); [`plan`] makes of it a list of
-//! [`Action`]s, each of which can be printed as a reader would type it; an [`Engine`] applies them. It announces each
-//! action in a journal on disk before it makes it, reads it back, and reverts all of them in reverse order when the
-//! [`Applied`] is dropped. After a crash another process reads the journal and does the same ([`Engine::undo`]).
-//! What another process has changed meanwhile keeps its value and is reported as a [`Drift`].
+//! A knob is data. A [`Knob`] is the text that a user writes (`cpu.set=0-3`); [`plan`] turns it into a list of
+//! [`Action`]s, each of which can be printed as a shell command; an [`Engine`] applies them. It announces each action
+//! in a journal on disk before it makes it, reads it back, and reverts all of them in reverse order when the
+//! [`Applied`] is dropped. After a crash another process reads the journal and does the same ([`Engine::undo`]). A knob
+//! that another process has changed since keeps its value and is reported as a [`Drift`].
 //!
-//! Everything that touches the host goes through [`Kernel`], so that tests show the engine a machine that we do not
-//! have: cache ways, frequencies, cards with many queues.
+//! Everything that touches the host goes through [`Kernel`], so that tests can give the engine a machine that we lack:
+//! cache ways, frequencies, cards with many queues.
 //!
 //! Try it: `cargo run -p taillight -- tune plan cpu.quota=50% --pid 1`.
 

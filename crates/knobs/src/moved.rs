@@ -1,7 +1,7 @@
-//! Processes in control groups: where each is, and how it gets somewhere else.
+//! Processes in control groups: each one's group, and how to move it.
 //!
-//! A state has a line for each process that lives: `PID START GROUP`. The time at which it started tells it from a
-//! later process of the same id.
+//! A state has a line for each live process: `PID START GROUP`. The start time distinguishes it from a later process
+//! with the same id.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::action::below;
 use crate::kernel::Kernel;
 use crate::subject::field_of_stat;
 
-/// Stands for the start of a process that a plan names.
+/// Placeholder for the start time of a process that a plan names.
 const ANY: &str = "-";
 /// Rounds in which a group is emptied of processes that keep starting others.
 const ROUNDS: usize = 100;
@@ -21,7 +21,7 @@ pub(crate) fn wanted(pids: &[u32], group: &str) -> String {
     pids.iter().map(|pid| format!("{pid} {ANY} {group}\n")).collect()
 }
 
-/// Where the processes are in the hierarchy that `controller` names; those that have ended are left out.
+/// The groups of live processes in the hierarchy that `controller` names.
 pub(crate) fn groups_of(kernel: &dyn Kernel, pids: &[u32], controller: &str) -> String {
     let line = |pid: &u32| {
         let start = started(kernel, *pid)?;

@@ -39,12 +39,12 @@ impl Namespace {
         named.to_str()
     }
 
-    /// Runs `work` inside, in a thread of its own; with that namespace's `/sys` if asked for.
+    /// Runs `work` inside, in a separate thread; with that namespace's `/sys` if requested.
     ///
-    /// `/proc/sys/net` and programs that are started show the namespace by themselves; `/sys` belongs to the
-    /// namespace that mounted it, so it is mounted again, visible to this thread only until it ends.
+    /// `/proc/sys/net` and child programs see the namespace without help; `/sys` belongs to the namespace that mounted
+    /// it, so it is mounted again, visible only to this thread until it ends.
     ///
-    /// Errors: `NotFound` where the namespace was removed; those of `work`; no right to enter it.
+    /// Errors: `NotFound` if the namespace was removed; the errors of `work`; no right to enter it.
     pub(crate) fn within<T: Send>(
         &self,
         needs_sysfs: bool,

@@ -13,7 +13,7 @@ use crate::{Action, Engine, Error};
 /// Units: µs. The journal is written once for all, and putting back is not counted, as the paper counts applications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// How often it was applied.
+    /// The number of times it was applied.
     pub times: u64,
     /// The mean.
     pub mean_us: f64,
@@ -29,7 +29,7 @@ pub struct Overhead {
     pub most_us: f64,
 }
 
-/// Percentiles beyond which fewer than 10 samples lie are not told; for p99 these are 1000.
+/// The fewest samples for a p99: 10 beyond it.
 const FEWEST_FOR_P99: usize = 1000;
 
 /// Applies `plan` `times` times, and reverts it each time.

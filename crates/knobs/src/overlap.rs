@@ -26,7 +26,8 @@ fn of_both(made: &Entry, action: &Action) -> Option<String> {
     (is_changed || !action.step.same(&action.step.wanted(), after)).then_some(shared)
 }
 
-/// Whether a step writes to a group's file that is there as long as a controller is handed to the groups below.
+/// Whether a step writes to a controller's file that exists only while `enable` hands that controller to the groups
+/// below.
 fn needs(step: &Step, enable: &Step) -> bool {
     let (Step::Write { file, .. }, Step::Enable { file: control, word }) = (step, enable) else {
         return false;

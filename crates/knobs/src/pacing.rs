@@ -46,18 +46,19 @@ const fn load32(to: u8, from: u8, offset: i16) -> Instruction {
     Instruction::new(0x61, to, from, offset, 0)
 }
 
-/// Sets `SO_MAX_PACING_RATE` of an accepted connection to what its client's address says, as [`units::client_address::paced_rate`] reads it.
+/// Sets `SO_MAX_PACING_RATE` of an accepted connection to the rate in its client's address, as
+/// [`units::client_address::paced_rate`] decodes it.
 const PROGRAM: [Instruction; 27] = [
     copy(6, 1),
     load32(2, 6, OP),
-    // Another operation: to the end.
+    // Any other operation: jump to the end.
     Instruction::new(0x55, 2, 0, 22, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB),
     load32(2, 6, REMOTE_IP4),
-    // From the order on the wire.
+    // Network to host byte order.
     Instruction::new(0xdc, 2, 0, 0, 32),
     copy(3, 2),
     Instruction::new(0x77, 3, 0, 0, 16),
-    // Another client: to the end.
+    // Any other client: jump to the end.
     Instruction::new(0x55, 3, 0, 17, ((PACED[0] as i32) << 8) | PACED[1] as i32),
     Instruction::new(0x57, 2, 0, 0, 0xffff),
     copy(3, 2),
@@ -101,7 +102,7 @@ pub(crate) fn attach(group: &Path, on: bool) -> io::Result<()> {
     attached(&group)?.iter().try_for_each(|program| change(BPF_PROG_DETACH, &group, program))
 }
 
-/// Of `BPF_PROG_ATTACH` and `BPF_PROG_DETACH`.
+/// The argument of `BPF_PROG_ATTACH` and `BPF_PROG_DETACH`.
 #[repr(C)]
 #[derive(Default)]
 struct Attach {
@@ -122,7 +123,7 @@ fn change(command: c_long, group: &File, program: &OwnedFd) -> io::Result<()> {
     bpf(command, &mut attr).map(|_| ())
 }
 
-/// Of `BPF_PROG_QUERY`, `BPF_PROG_GET_FD_BY_ID` and `BPF_OBJ_GET_INFO_BY_FD`.
+/// The arguments of `BPF_PROG_QUERY`, `BPF_PROG_GET_FD_BY_ID` and `BPF_OBJ_GET_INFO_BY_FD`.
 #[repr(C)]
 #[derive(Default)]
 struct Query {

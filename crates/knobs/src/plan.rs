@@ -36,7 +36,7 @@ pub struct Planned {
 pub struct Skipped {
     /// The knob.
     pub knob: String,
-    /// Why, and what to do about it.
+    /// The reason, and a hint.
     pub reason: String,
 }
 
@@ -72,8 +72,8 @@ pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Resul
     Ok(Planned { actions: planner.finish(), skipped })
 }
 
-/// The order in which knobs are applied: as given, but a fixed clock before what lowers its bound. Without turbo a driver shows that
-/// bound for the user's own, which would be restored in its place.
+/// The order of application: as given, but a fixed clock before a knob that lowers its bound. With turbo off, a driver
+/// reports that bound as the user's setting, and the revert would restore it instead.
 fn in_order(knobs: &[Knob]) -> impl Iterator<Item = &Knob> {
     let has_clock = knobs.iter().any(|knob| matches!(knob, Knob::Frequency(_)));
     let is_last = move |knob: &&Knob| has_clock && matches!(knob, Knob::Turbo(_));
@@ -232,7 +232,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Errors: no process is named; `hint` says how one is.
+    /// Errors: no process is named; `hint` says how to name one.
     fn need_processes(&self, hint: &str) -> Result<(), Error> {
         match self.subject.pids.is_empty() {
             true => Err(self.usage("it acts on processes, and none is named", hint)),

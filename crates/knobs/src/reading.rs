@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Where a value is in the output of a command.
+/// How to find a value in the output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
@@ -14,7 +14,7 @@ pub enum Reading {
         /// Such as `7a11:1`.
         handle: String,
     },
-    /// `there` where a line of the output has these words, one after the other.
+    /// `there` if a line of the output has these words, one after the other.
     Line {
         /// Such as `local 198.18.0.0/22`.
         has: String,
@@ -33,14 +33,14 @@ pub enum Reading {
         /// The place.
         place: u32,
     },
-    /// `/proc/swaps`: the priority of this space, or `on` where the kernel chose it.
+    /// `/proc/swaps`: the priority of this space, or `on` if the kernel chose it.
     Swap {
         /// The space.
         device: String,
     },
 }
 
-/// What [`Reading::Spread`] finds in a table that was written by hand.
+/// The value of [`Reading::Spread`] for a table that was written by hand.
 pub(crate) const UNEVEN: &str = "uneven";
 
 impl Reading {

@@ -38,7 +38,7 @@ impl fmt::Display for Drift {
     }
 }
 
-/// What became of a change.
+/// The outcome of a revert.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PutBack {
     /// It is as before.
@@ -63,7 +63,7 @@ pub(crate) fn put_back(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::Gone),
         found => found?,
     };
-    // What processes in a group have started since is moved even when they themselves have ended.
+    // Processes started in a group since are moved, even if the original ones have ended.
     let moves = matches!(step, Step::Move { .. });
     if step.same(&found, before) && !moves {
         return Ok(PutBack::Done);

@@ -15,7 +15,7 @@ use crate::subject::is_running;
 /// A value as the journal keeps it.
 pub type State = Option<String>;
 
-/// How long a group may stay busy with processes that are about to end.
+/// The time limit for a group that is busy with ending processes.
 const BUSY: Duration = Duration::from_secs(5);
 /// How often its removal is retried.
 const RETRY: Duration = Duration::from_millis(5);
@@ -134,7 +134,7 @@ impl Step {
     /// Whether an interrupted change, or reversal, may have left this; `after` as for `restore::put_back`.
     pub(crate) fn is_between(&self, found: &State, before: &State, after: Option<&State>) -> bool {
         match (self, found, before, after) {
-            // It is stopped before it is started with other arguments, whichever way it goes.
+            // In either direction the daemon is stopped before it is started with other arguments.
             (Step::Daemon { .. }, None, Some(_), _) => true,
             (Step::Write { syntax, .. }, Some(found), Some(before), None) => {
                 self.wanted().is_some_and(|wanted| syntax.is_between(found, before, &wanted))
@@ -165,7 +165,7 @@ impl Step {
         }
     }
 
-    /// The file that must be writable for it, as far as one says so beforehand.
+    /// The file that must be writable for it, if known beforehand.
     pub(crate) fn writes_to(&self) -> Option<PathBuf> {
         match self {
             Step::Write { file, namespace: None, .. } | Step::Enable { file, .. } => Some(file.clone()),
@@ -194,7 +194,7 @@ fn remove(kernel: &dyn Kernel, path: &Path) -> io::Result<()> {
     }
 }
 
-/// The threads of those of `pids` that live.
+/// The threads of the live processes in `pids`.
 fn threads(kernel: &dyn Kernel, pids: &[u32]) -> Vec<String> {
     pids.iter()
         .flat_map(|pid| kernel.list(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default())

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
-/// What knobs act on: processes, a network device, processors.
+/// The object of knobs: processes, a network device, processors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
     /// The root of the file tree: `/`, or a test's.
     pub root: PathBuf,
-    /// What its control groups are called; two subjects at the same time need two names.
+    /// The name of its control groups; simultaneous subjects need different names.
     pub name: String,
     /// The processes that are confined.
     pub pids: Vec<u32>,
     /// The network device whose egress, interrupts and queues are set.
     pub net_device: Option<String>,
-    /// The network namespace that the device is in, as a file: `/run/netns/NAME`, `/proc/PID/ns/net`.
+    /// The network namespace of the device, as a file: `/run/netns/NAME`, `/proc/PID/ns/net`.
     ///
-    /// `None`: that of this process.
+    /// `None`: the namespace of this process.
     pub net_namespace: Option<PathBuf>,
     /// A folder on the disk that it reads from: a server's files.
     pub folder: Option<PathBuf>,

@@ -14,7 +14,7 @@ pub enum Syntax {
     Bytes,
     /// A number that the kernel works towards, and that may be met half-way.
     Count,
-    /// A line of `io.max`: the limits of a device, of which those that are written stand among others.
+    /// A line of `io.max`: a device's limits; those that were written, among others.
     Limits,
     /// A line of a resctrl `schemata`, `L3:0=f;1=f`, among lines for other resources.
     Schemata,

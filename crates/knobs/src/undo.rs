@@ -8,7 +8,7 @@ use crate::journal::{self, Entry, Journal, Story};
 use crate::restore::{PutBack, put_back};
 use crate::{Drift, Engine, Error};
 
-/// What `taillight tune undo` did.
+/// The result of `taillight tune undo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// Changes that are as they were before, by the knobs that they served.
@@ -31,9 +31,9 @@ pub struct Status {
 }
 
 impl Engine {
-    /// Reverts what earlier runs have left, the last change first.
+    /// Reverts changes left by earlier runs, the last change first.
     ///
-    /// Errors: something cannot be reverted, or a journal is damaged; the rest is reverted, and the journal stays.
+    /// Errors: a change cannot be reverted, or a journal is damaged; all others are reverted, and the journal stays.
     pub fn undo(&self) -> Result<Undone, Error> {
         let mut undone = Undone::default();
         let mut first_error = None;
@@ -90,7 +90,7 @@ pub(crate) fn put_all_back(
         }
         *over = true;
         inner.moment(Moment::PutBack(index));
-        // Without the mark `tune undo` looks at it once more, and finds it as before.
+        // If this mark fails, `tune undo` checks the change again, and finds it reverted.
         let _ = journal.put_back(index);
     }
     first_error.map_or(Ok(()), Err)

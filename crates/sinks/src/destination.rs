@@ -11,7 +11,7 @@ const CASSANDRA: u16 = 9042;
 /// The longest name of a keyspace. Source: Cassandra's `SchemaConstants.NAME_LENGTH`.
 const KEYSPACE: usize = 48;
 
-/// Where traces are sent.
+/// A destination of traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A new file, of lines of OTLP's JSON.
@@ -29,7 +29,7 @@ pub enum Destination {
     Cassandra {
         /// A node of the cluster.
         node: Host,
-        /// Where the tables are.
+        /// The keyspace of the tables.
         keyspace: String,
     },
 }

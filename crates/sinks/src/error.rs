@@ -30,7 +30,7 @@ pub enum Error {
         sink: String,
         /// The failure of the last try.
         problem: String,
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
     /// The answer is a refusal that another try would not change.
@@ -41,7 +41,7 @@ pub enum Error {
         /// What it said.
         problem: String,
     },
-    /// It answered that it had taken them, and does not hold as many.
+    /// The sink accepted the traces, but holds a different number of spans.
     #[error(
         "{sink} holds {held} of the {sent} spans that it took: of {traces} traces not all, of which the first is {first}; it may \
          keep only so many or for so long, or share its storage with others: look at its settings, then send all again"
@@ -53,7 +53,7 @@ pub enum Error {
         sent: u64,
         /// Spans of the same traces that it holds.
         held: u64,
-        /// Traces of which it holds another number than was sent.
+        /// The number of traces whose span counts differ.
         traces: u64,
         /// One of them.
         first: String,

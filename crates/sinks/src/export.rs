@@ -26,16 +26,16 @@ pub(crate) trait Sink {
         Ok(())
     }
 
-    /// How many spans it holds of each of these traces, each identity once; `None`: it does not tell.
+    /// The number of spans that it holds of each of these traces, each identity once; `None` if it cannot be queried.
     fn held(&mut self, traces: &[[u8; 16]]) -> Result<Option<Vec<u64>>, Error>;
 }
 
-/// How far an export is.
+/// The progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Requests that were sent.
     pub sent: usize,
-    /// Those that were counted at the sink since.
+    /// Requests counted at the sink since.
     pub counted: usize,
     /// All of them.
     pub of: usize,
@@ -48,7 +48,8 @@ pub struct Exported {
     pub traces: u64,
     /// Their spans, with one of the generator's for each.
     pub spans: u64,
-    /// Requests that never left the generator, or of which no span has a moment to place them by: they were not sent.
+    /// Requests that were not sent to the sink: they never left the generator, or no span has a moment to place them
+    /// by.
     pub without_moments: u64,
     /// Whether the sink was queried and holds all spans.
     pub is_counted: bool,

@@ -62,14 +62,14 @@ impl Sink for Lines {
     }
 }
 
-/// How many spans a file holds of each trace.
+/// The number of spans of each trace in a file.
 fn read(path: &Path) -> Result<HashMap<String, u64>, Error> {
     let file = File::open(path).map_err(|e| error(path, e))?;
     let mut found = HashMap::new();
     for line in BufReader::new(file).lines() {
         let line = line.map_err(|e| error(path, e))?;
         let request: Request = serde_json::from_str(&line).map_err(|e| error(path, e))?;
-        // A trace lies in one line.
+        // All spans of a trace are in one line.
         for (trace, spans) in request.identities() {
             *found.entry(trace.to_owned()).or_default() += spans.len() as u64;
         }

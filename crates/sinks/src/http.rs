@@ -7,9 +7,10 @@ use ureq::{Agent, Body, Error};
 
 use crate::patience::Failure;
 
-/// The longest answer that is read: Jaeger tells some 2 KB of a span, of at most [`results::KeptTraces::MOST_OF_ONE`].
+/// The longest answer that is read: Jaeger returns about 2 KB for a span, of at most
+/// [`results::KeptTraces::MOST_OF_ONE`].
 const LONGEST: u64 = 64 << 20;
-/// As much of an answer is quoted.
+/// The longest quotation of an answer. Units: bytes.
 const QUOTED: usize = 300;
 
 /// What sends them.
@@ -51,9 +52,9 @@ fn read(answer: Result<Response<Body>, Error>) -> Result<Answer, Failure> {
 }
 
 impl Answer {
-    /// The body of one that says that all is well.
+    /// The body of a successful answer.
     ///
-    /// Errors: another one. Source of those that may pass: the specification of OTLP, "Retryable Response Codes".
+    /// Errors: any other status. Source of those that may pass: the specification of OTLP, "Retryable Response Codes".
     pub(crate) fn ok(self, asked: &str) -> Result<Vec<u8>, Failure> {
         let Answer { status, body, after } = self;
         if (200..300).contains(&status) {

@@ -1,4 +1,4 @@
-//! What trials kept of their traced requests, read request by request.
+//! The traced requests that trials kept, read request by request.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -12,7 +12,7 @@ use crate::Error;
 /// The traced requests that one trial kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// What tells this result from others: when it was begun, and its name.
+    /// The identity of the result: its start, and its name.
     pub(crate) result: String,
     /// The trial.
     pub(crate) trial: String,
@@ -46,7 +46,7 @@ impl Kept {
         &self.trial
     }
 
-    /// How many requests were traced, and how many of them are not kept, as there were too many spans.
+    /// The number of traced requests, and how many of them were not kept because there were too many spans.
     pub fn requests(&self) -> (usize, u64) {
         (self.traces.requests.len(), self.traces.left_out)
     }
@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 }
 
-/// What 32 hexadecimal digits stand for.
+/// Parses 32 hexadecimal digits.
 pub(crate) fn identity(text: &str) -> Option<TraceId> {
     let is_whole = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u128::from_str_radix(text, 16).ok().filter(|_| is_whole)?;

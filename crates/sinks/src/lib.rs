@@ -1,7 +1,7 @@
-//! Traces of a result sent to what stores or shows them: Jaeger or another receiver of OTLP, Cassandra, a file.
+//! Sends the traces of a result to a store or viewer: Jaeger or another receiver of OTLP, Cassandra, a file.
 //!
-//! A trial keeps its traced requests and their spans beside its record; [`Kept`] reads them, [`export`] sends them to a
-//! [`Destination`] and then counts what that holds. It is done with results that are whole, so it costs no measurement anything.
+//! A trial keeps its traced requests and their spans next to its record; [`Kept`] reads them, [`export`] sends them to
+//! a [`Destination`] and then counts the spans there. It works on finished results, so it does not affect measurements.
 //! Memory is bounded by the largest request and one batch, waiting by a [`Patience`].
 //!
 //! Try it: `cargo test -p sinks`; with `-- --ignored` against Jaeger and Cassandra, which it builds and starts.

@@ -6,16 +6,16 @@ use crate::Error;
 /// The longest pause that a sink is granted which asks for one.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// How long and how often a sink is waited for.
+/// Time limits and retries for a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How often a batch is sent at most.
+    /// The most tries to send a batch.
     pub tries: u32,
     /// The pause before it is sent once more, which doubles each time.
     pub pause: Duration,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     pub answer: Duration,
-    /// How long it may take until all that was taken can be read.
+    /// The time limit until all spans sent can be read.
     pub settle: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Patience {
 /// Why a try failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Another may succeed, after this pause where the sink named one.
+    /// A retry may succeed, after this pause if the sink named one.
     Passing { problem: String, after: Option<Duration> },
     /// No other would.
     Final(String),

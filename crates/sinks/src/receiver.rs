@@ -26,7 +26,7 @@ pub(crate) struct Receiver {
     patience: Patience,
 }
 
-/// What Jaeger answers of a trace. Source: `structuredResponse` of Jaeger's cmd/query/app, and its `model/json`.
+/// Jaeger's answer for a trace. Source: `structuredResponse` of Jaeger's cmd/query/app, and its `model/json`.
 #[derive(Deserialize)]
 struct Found {
     #[serde(default)]
@@ -102,7 +102,7 @@ fn rejected(body: &[u8]) -> Option<String> {
     (count > 0).then(|| format!("it took some spans of a batch and rejected {count}: {said}"))
 }
 
-/// How many spans an answer tells of, each identity once: a batch that was sent again lies there twice.
+/// The number of spans in an answer, each identity once: a batch that was sent again is stored twice.
 fn counted(body: &[u8]) -> Option<u64> {
     let found: Found = serde_json::from_slice(body).ok()?;
     let spans = found.data.iter().flatten().flat_map(|trace| &trace.spans);

@@ -1,4 +1,4 @@
-//! A request as sinks are given it: by names instead of numbers, on the wall clock, under an identity that no other result has.
+//! A request in the form for sinks: names instead of numbers, the wall clock, and an identity unique among results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,7 +53,7 @@ pub(crate) struct End {
     pub(crate) span: u64,
     /// 0 for the root.
     pub(crate) parent: u64,
-    /// In their order; the first and the last are its beginning and its end.
+    /// In order; the first and the last are its beginning and its end.
     pub(crate) moments: Vec<(&'static str, u64)>,
     pub(crate) cpu_ns: u64,
     pub(crate) bytes_in: u64,
@@ -62,7 +62,7 @@ pub(crate) struct End {
     pub(crate) is_critical: bool,
 }
 
-/// Whose end it is.
+/// The party whose end it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Generator,
@@ -147,7 +147,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// The request with its spans; `None` of one that was never sent, or of which no moment is known on any clock of services.
+    /// The request with its spans; `None` if it was never sent, or no clock of a service places its moments.
     pub(crate) fn trace(&self, request: &KeptRequest, spans: Vec<Span>) -> Option<Trace> {
         let KeptTraces { entrance, from_elsewhere, .. } = self.kept.traces;
         let TracedRequest { span, intended_ns, sent_ns, first_byte_ns, done_ns, .. } = request.request;
@@ -204,7 +204,7 @@ impl<'a> Telling<'a> {
             is_critical: true,
         };
         let root = joined.as_ref().map(|request| request.root.span.span);
-        // A server's end is waited for where the call is that led to it.
+        // A server's end is critical if the call that led to it is.
         let is_critical = |span: &Span| match span.kind {
             Kind::Server => root == Some(span.span) || critical.contains(&span.parent),
             Kind::Client | Kind::Store => critical.contains(&span.span),
@@ -334,7 +334,7 @@ mod tests {
             (request.intended_ns, request.sent_ns, request.done_ns) = (7 * MS, Some(8 * MS), 23 * MS);
         })
         .unwrap();
-        // Of 15 ms the entrance has 10 from 100 on, so that 2.5 lie before.
+        // The entrance has 10 of 15 ms, from 100 on, so that 2.5 are before it.
         let wall = |us: u64| sample::WALL as u64 + us * 1_000;
         assert_eq!((trace.intended, trace.sent, trace.done), (wall(96_500), wall(97_500), wall(112_500)));
     }

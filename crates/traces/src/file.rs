@@ -6,14 +6,14 @@ use crate::span::{SPAN_BYTES, Span, word};
 const MAGIC: u32 = 0x3148_5053;
 const VERSION: u16 = 1;
 
-/// Which process wrote a file.
+/// The process that wrote a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The number of its service.
     pub service: u16,
-    /// Which instance of it.
+    /// Its instance number.
     pub instance: u16,
-    /// The identity of the machine's boot: moments of two processes are of one clock where this is the same.
+    /// The id of the machine's boot: two processes share a clock if it is equal.
     pub boot: String,
     /// Wall clock − CLOCK_MONOTONIC. Units: ns.
     pub wall_offset: i64,
@@ -26,7 +26,7 @@ pub struct Origin {
 pub struct SpanFile {
     /// Which one.
     pub origin: Origin,
-    /// In the order in which they were written.
+    /// In the order of writing.
     pub spans: Vec<Span>,
     /// Records that were not whole or made no sense, and why the first.
     pub broken: Option<(u64, String)>,

@@ -1,9 +1,10 @@
-//! Spans of requests that several services answer together: read from the files that each process leaves, joined into trees, and cut
-//! into parts along the critical path that sum to the whole, to the nanosecond.
+//! Spans of requests that several services answer together: read from the files of each process, joined into trees, and
+//! cut into parts along the critical path that sum to the whole, to the nanosecond.
 //!
-//! [`SpanFile::read`] takes the bytes of one file, [`join`] the spans of all, [`Request::parts`] says where the time of one went.
+//! [`SpanFile::read`] parses the bytes of one file, [`join`] joins the spans of all, [`Request::parts`] cuts one
+//! request into parts.
 //!
-//! Source: the layout of the records is that of `apps/movies/chassis`.
+//! Source: `apps/movies/chassis` defines the layout of the records.
 //!
 //! Try it: `cargo test -p traces`.
 

@@ -1,4 +1,4 @@
-//! Where the time of a request went: segments along its critical path that follow each other without a gap.
+//! The parts of a request's time: segments along its critical path that follow each other without a gap.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,8 @@ pub enum Part {
     Store,
     /// A call was under way whose other end is not known.
     Unexplained,
-    /// Between who asked and the service at which requests come in, in either direction: only of [`Request::parts_of`].
+    /// Between the client and the service at which requests come in, in either direction: only in
+    /// [`Request::parts_of`].
     Front,
 }
 
@@ -33,7 +34,7 @@ pub enum Part {
 pub struct Segment {
     /// The number of the service whose time it was: the called one's, but of [`Part::Pool`] and the codec of a call the caller's.
     pub service: u16,
-    /// The store or service that was called, where the segment is of a call; 0 else.
+    /// The called store or service if the segment is of a call; else 0.
     pub peer: u16,
     /// The part.
     pub part: Part,
@@ -113,7 +114,7 @@ fn of_served(served: &Served) -> Vec<Segment> {
     path.segments
 }
 
-/// From the moment at which the request was decoded to the one at which the handler returned.
+/// From the request decoded to the handler's return.
 fn of_handler(served: &Served) -> Vec<Segment> {
     let [_, _, begin, end, ..] = served.span.stamps;
     let mut path = Path { segments: Vec::new() };
@@ -136,7 +137,7 @@ fn waits(served: &Served) -> Vec<Wait<'_>> {
     let mut waits = Vec::new();
     let mut left: Vec<&Call> = served.calls.iter().collect();
     while at > begin {
-        // What begins only later cannot have been waited for.
+        // A call that begins only later cannot have been waited for.
         left.retain(|call| call.span.stamps[0] < at && call.span.stamps[5] > begin);
         let ends = |call: &Call| (call.span.stamps[5].min(at), call.span.stamps[0]);
         let Some(place) = (0..left.len()).max_by_key(|&place| ends(left[place])) else {
@@ -150,7 +151,7 @@ fn waits(served: &Served) -> Vec<Wait<'_>> {
     waits
 }
 
-/// From the moment at which it is called to the one at which the answer is decoded.
+/// From called to decoded.
 fn of_call(call: &Call) -> Vec<Segment> {
     let span = &call.span;
     let mut path = Path { segments: Vec::new() };
@@ -166,7 +167,7 @@ fn of_call(call: &Call) -> Vec<Segment> {
     path.segments
 }
 
-/// From the moment at which the request was written to the one at which the answer is readable.
+/// From the request written to the answer readable.
 fn of_wire(span: &Span, served: Option<&Served>) -> Vec<Segment> {
     let Span { service, peer, .. } = *span;
     let whole = span.between(3, 4);

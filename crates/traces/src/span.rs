@@ -10,14 +10,14 @@ pub(crate) const MAGIC: u32 = 0x314E_5053;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TraceId(pub [u8; 16]);
 
-/// Which end of a call a span is of.
+/// The end of a call that a span describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Of the service that is called.
+    /// The called service's end.
     Server,
-    /// Of the one that calls.
+    /// The caller's end.
     Client,
-    /// Of the one that asks a database or a cache, which has no spans of its own.
+    /// The caller's end of a call to a database or a cache, which has no spans of its own.
     Store,
 }
 
@@ -30,7 +30,7 @@ pub enum Outcome {
     Refused,
     /// With none.
     Failed,
-    /// With none in time.
+    /// With no answer in time.
     Deadline,
 }
 
@@ -41,7 +41,7 @@ pub enum Outcome {
 pub struct Span {
     /// The number of the service that wrote it.
     pub service: u16,
-    /// Which instance of it.
+    /// Its instance number.
     pub instance: u16,
     /// The number of the service or store that is called; 0 of a server's.
     pub peer: u16,
@@ -59,8 +59,8 @@ pub struct Span {
     pub span: u64,
     /// The id of the span that caused it: the caller's for a server's span, the server's for any other.
     pub parent: u64,
-    /// Of a server: the frame was complete, taken from the queue, decoded; the handler returned; the answer was encoded, written.
-    /// Of a client: called, connection had, encoded, written; the answer readable, decoded.
+    /// Of a server: frame complete, taken from the queue, decoded; handler returned; answer encoded, written. Of a
+    /// client: called, connection acquired, encoded, written; answer readable, decoded.
     pub stamps: [u64; 6],
     /// Processor time of the thread, of a server's.
     pub cpu: Nanos,
@@ -136,7 +136,7 @@ impl Span {
         })
     }
 
-    /// The record of it.
+    /// Its record in a span file.
     pub fn write(&self) -> [u8; SPAN_BYTES] {
         let mut bytes = [0; SPAN_BYTES];
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
@@ -162,7 +162,7 @@ impl Span {
         self.between(0, 5)
     }
 
-    /// From one of its moments to a later one, each from 0 to 5.
+    /// The time between two of its moments, each from 0 to 5.
     pub(crate) fn between(&self, from: usize, to: usize) -> Nanos {
         Nanos(self.stamps[to] - self.stamps[from])
     }
@@ -196,7 +196,7 @@ mod tests {
         let span = any([1, 2, 2, 3, 5, 8]);
         let bytes = span.write();
         assert_eq!(Span::read(&bytes), Ok(span));
-        // As other languages write them.
+        // The bytes that other languages write.
         assert_eq!(&bytes[..16], b"SPN1\x06\0\x01\0\0\0\x02\0\0\x01\x01\0");
         assert_eq!(bytes[32..40], [8, 7, 6, 5, 4, 3, 2, 1]);
         let broken = |at: usize, value: u8| {

@@ -7,7 +7,7 @@ use crate::span::{Kind, Span, TraceId};
 pub struct Request {
     /// Its identity.
     pub trace: TraceId,
-    /// The service at which it came in, and all that follows from it.
+    /// The service at which it came in, with all calls below.
     pub root: Served,
     /// Its spans whose parent was not written.
     pub orphans: Vec<Span>,
@@ -31,8 +31,8 @@ pub struct Call {
     pub served: Option<Box<Served>>,
 }
 
-/// Joins the spans of all processes into requests, in the order of the moments at which these came in. A request without the span
-/// of the service `entrance`, at which requests come in, is left out: the number of such traces is the second result.
+/// Joins the spans of all processes into requests, in order of arrival. A request without a span of the service
+/// `entrance`, at which requests come in, is left out; the number of such traces is the second result.
 ///
 /// Cost: linear in the spans, but for sorting.
 pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> (Vec<Request>, u64) {
@@ -68,7 +68,7 @@ fn request(trace: TraceId, spans: Vec<Span>, entrance: u16) -> Option<Request> {
     Some(Request { trace, root, orphans })
 }
 
-/// Takes what hangs on a service out of `left`. Each span is taken once, so that circles end.
+/// Takes a service's subtree out of `left`. Each span is taken once, so that cycles end.
 fn served(span: Span, left: &mut HashMap<u64, Vec<Span>>) -> Served {
     let mut below: Vec<Span> = left.remove(&span.span).unwrap_or_default();
     below.sort_by_key(|span| (span.stamps[0], span.span));
@@ -81,7 +81,7 @@ fn served(span: Span, left: &mut HashMap<u64, Vec<Span>>) -> Served {
     Served { span, calls }
 }
 
-/// The other end of a call; of one that was made once more the last, whose answer it is.
+/// The other end of a call; for a retried call the last one, which answered.
 fn answered(call: &Span, left: &mut HashMap<u64, Vec<Span>>) -> Option<Box<Served>> {
     if call.kind != Kind::Client {
         return None;
@@ -100,7 +100,7 @@ fn answered(call: &Span, left: &mut HashMap<u64, Vec<Span>>) -> Option<Box<Serve
 }
 
 impl Served {
-    /// It, and all services below it, each before those that it calls.
+    /// This service and all below it, each before those that it calls.
     pub fn all(&self) -> Vec<&Served> {
         let mut all = vec![self];
         for call in &self.calls {

@@ -11,7 +11,7 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
     ]
 }
 
-/// Which of `controllers` a mounted tree holds, and in which version.
+/// Splits `controllers` into mounted ones, with the version of their hierarchy, and missing ones.
 fn held(host: &Host, controllers: &[&str]) -> (Vec<String>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for controller in controllers {
@@ -112,7 +112,7 @@ fn huge_pages(host: &Host) -> Judged {
 }
 
 fn containers(host: &Host) -> Judged {
-    // What starts a container alone is of use below an engine only.
+    // A bare container runtime is only useful below an engine.
     let engines = host
         .software
         .iter()
@@ -130,7 +130,7 @@ fn containers(host: &Host) -> Judged {
     yes(named.join(", ")).needing(host, "sys_admin")
 }
 
-/// `2 MiB`, `1536 KiB`: in the largest unit of which it is a whole number.
+/// `2 MiB`, `1536 KiB`: in the largest unit that gives a whole number.
 pub(crate) fn bytes(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .iter()

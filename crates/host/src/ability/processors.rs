@@ -20,13 +20,13 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
 
 fn separate(host: &Host) -> Judged {
     const HINT: &str = "generate the load elsewhere: taillight agent on other machines";
-    // Of a container that has some of them only those.
+    // In a container, only the cores that it may use.
     let is_ours = |core: &&CpuList| core.as_slice().iter().any(|cpu| host.cpu.allowed.contains(*cpu));
     let cores = host.cpu.cores.iter().filter(is_ours).count();
     let processors = host.cpu.allowed.len();
     match (cores, processors) {
         (_, 0 | 1) => no("one processor, which server and generator take from each other", HINT),
-        // Where the kernel tells no cores, each processor counts for one.
+        // If the kernel reports no cores, each processor counts as one.
         (0, n) | (n, _) if n >= PAPER_CORES => {
             yes(format!("{}: 7 for the server, 8 for interrupts, as the paper has it", count(n, "core")))
         }
@@ -44,7 +44,7 @@ fn separate(host: &Host) -> Judged {
 fn undisturbed(host: &Host) -> Judged {
     let virtualization = &host.virtualization;
     if !virtualization.hypervisor {
-        // A machine that tells nothing about itself does not tell this either.
+        // A machine without any facts does not report a hypervisor either.
         return match host.cpu.online.is_empty() {
             true => partly("whether under a hypervisor is unknown", "mount /proc and /sys"),
             false => yes("no hypervisor"),

@@ -5,7 +5,7 @@ use std::path::Path;
 /// The processor time of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessTicks {
-    /// Its own, over all its threads, also those that have ended.
+    /// Its own time, over all its threads, including ended ones.
     pub own: u64,
     /// Time of its children that have ended and been waited for.
     pub waited_children: u64,

@@ -6,13 +6,13 @@ use std::path::Path;
 /// Processor time by use. Units: ticks, see [`super::ticks_per_second`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
-    /// In processes, in user mode and in system calls.
+    /// Time in processes, in user mode and in system calls.
     pub process: u64,
-    /// In interrupts, hard and soft.
+    /// Time in interrupts, hard and soft.
     pub interrupt: u64,
     /// Doing nothing, with or without waiting for a disk.
     pub idle: u64,
-    /// Of that: with something waiting for a disk.
+    /// The part of idle time with a process waiting for a disk.
     pub disk: u64,
     /// Ready to run while the hypervisor ran another guest.
     pub steal: u64,
@@ -62,7 +62,7 @@ impl Sample {
     pub(crate) fn parse(stat: &str) -> Sample {
         let cpu = |line: &str| {
             let mut words = line.strip_prefix("cpu")?.split(' ');
-            // The line of the sum has a space where the number would be.
+            // In the summary line a space follows `cpu` instead of a number.
             let cpu: usize = words.next()?.parse().ok()?;
             let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
             // In order: user, nice, system, idle, iowait, irq, softirq, steal; old kernels lack the last ones.

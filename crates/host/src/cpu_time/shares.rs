@@ -5,19 +5,19 @@ use super::Sample;
 pub struct Shares {
     /// Taken by the hypervisor for others.
     pub steal: f64,
-    /// In processes that are not ours.
+    /// Share in processes that are not ours.
     pub foreign: f64,
-    /// In interrupts, ours and others'.
+    /// Share in interrupts, ours and others'.
     pub interrupt: f64,
     /// Idle.
     pub idle: f64,
 }
 
 impl Shares {
-    /// How the time from `before` to `after` was used, of which our own processes took `own_ticks`.
+    /// Shares of the time from `before` to `after`, of which our own processes took `own_ticks`.
     ///
-    /// `None` when no tick has passed. Bounds: each counter is exact to one tick per processor or process, so
-    /// over 1 s on two processors a share is exact to about ±0.02.
+    /// `None` if no tick has passed. Bounds: each counter is exact to one tick per processor or process, so over 1 s on
+    /// two processors a share is exact to about ±0.02.
     pub fn between(before: &Sample, after: &Sample, own_ticks: u64) -> Option<Shares> {
         let used = after.since(before);
         let share = |ticks: u64| ticks as f64 / used.all() as f64;
@@ -53,7 +53,7 @@ mod tests {
         // 100 ticks on each processor; 60 of the 80 in processes are ours.
         let after = [ticks(150, 20, 1030, 15), ticks(30, 0, 70, 0)];
         check(&after, 60, Some([0.05, 0.1, 0.05, 0.5]));
-        // Our own time is exact where the processors' is counted in ticks: never a negative share.
+        // Our own time is exact, but the processors' is counted in ticks: a share must not become negative.
         check(&after, 81, Some([0.05, 0.0, 0.05, 0.5]));
         check(&[ticks(100, 10, 1000, 5), ticks(0, 0, 0, 0)], 0, None);
         // One processor went off, the other's idle time ran backwards.

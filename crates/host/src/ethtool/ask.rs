@@ -43,11 +43,10 @@ impl Device<'_> {
         // The last byte stays zero.
         name[..NAME - 1].get_mut(..self.name.len())?.copy_from_slice(self.name.as_bytes());
         let mut asked = InterfaceRequest { name, data: words.as_mut_ptr(), rest: [0; 2] };
-        // SAFETY: SIOCETHTOOL reads and writes the `ifreq` given, which is one with a name that ends in zero and
-        // lives until after the call, and the structure behind `data`. That structure is `words`: a `Request`
-        // is made only by `request.rs`, each at least as long as the kernel's structure of its command together
-        // with the room that the command is told of. A `u32` is aligned as the structures' fields are for the
-        // kernel, which copies them byte by byte.
+        // SAFETY: SIOCETHTOOL reads and writes the given `ifreq`, which has a name that ends in zero and lives until
+        // after the call, and the structure behind `data`. That structure is `words`: only `request.rs` makes a
+        // `Request`, at least as long as the kernel's structure of its command plus the room that the command names. A
+        // `u32` has the alignment of the structures' fields for the kernel, which copies them byte by byte.
         unsafe { ioctl(self.socket.as_fd(), Updater::<SIOCETHTOOL, _>::new(&mut asked)) }.ok()?;
         Some(words)
     }
@@ -60,7 +59,7 @@ mod tests {
     #[test]
     fn the_loopback_device_answers() {
         let lo = ethtool("lo").unwrap();
-        // Every kernel's loopback segments by itself, and none has queues to set.
+        // Every kernel segments loopback packets in software, and lets no queues be set.
         assert!(lo.has_on("tx-tcp-segmentation"), "{lo:?}");
         assert_eq!((lo.channels, lo.indirection.len()), (None, 0));
     }

@@ -17,13 +17,13 @@ const GET_CHANNELS: u32 = 0x3c;
 const FEATURE_NAMES: u32 = 4;
 /// The bytes of each string: `ETH_GSTRING_LEN`.
 const NAME: usize = 32;
-/// In the size of a table of rules: the driver chooses places itself. `RX_CLS_LOC_SPECIAL`.
+/// Flag in the size of a rule table: the driver chooses places itself. `RX_CLS_LOC_SPECIAL`.
 const DRIVER_CHOOSES: u32 = 0x8000_0000;
 
-/// No kernel has more features (64 today) or a longer indirection table (mlx5 has 8192); an answer beyond is damage.
+/// No kernel has more features (64 today) or a longer indirection table (mlx5 has 8192); a larger answer is damaged.
 const MOST: u32 = 1 << 16;
 
-/// The features that bear on where packets go and how they are bundled.
+/// Features that affect the steering and batching of packets.
 const OF_INTEREST: [&str; 8] = [
     "rx-ntuple-filter",
     "rx-hashing",
@@ -40,7 +40,7 @@ const OF_INTEREST: [&str; 8] = [
 pub(super) struct Request(Vec<u32>);
 
 impl Request {
-    /// A structure of `length` words of 32 bits, the first of which is the command.
+    /// A structure of `length` words of 32 bits; the first is the command.
     fn new(command: u32, length: usize) -> Request {
         let mut words = vec![0; length];
         words[0] = command;
@@ -102,7 +102,7 @@ fn rules(words: &[u32]) -> Rules {
 }
 
 fn indirection(ask: &impl Fn(Request) -> Option<Vec<u32>>) -> Option<Vec<u32>> {
-    // Asked with no room, the driver says how much it needs.
+    // Without room for an answer, the driver returns the length that it needs.
     let length = plausible(ask(Request::new(GET_INDIRECTION, 2))?[1])?;
     let mut words = ask(Request::new(GET_INDIRECTION, 2 + length as usize).with(1, length))?;
     Some(words.split_off(2))
@@ -148,7 +148,7 @@ fn name(words: &[u32]) -> String {
 mod tests {
     use super::*;
 
-    /// A driver with 8 of 63 pairs, 4 entries, 2 rules of 8192 and 33 features, of which the last hashes.
+    /// A driver with 8 of 63 pairs, 4 entries, 2 rules of 8192 and 33 features, the last of which is hashing.
     fn driver(request: Request) -> Option<Vec<u32>> {
         let mut words = request.into_words();
         match words[0] {

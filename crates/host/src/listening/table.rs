@@ -38,15 +38,15 @@ pub(super) struct Row {
 /// How well a socket fits an address, the worst first. Source: `compute_score` in the kernel's `net/ipv4/inet_hashtables.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// On all addresses of IPv6, and on those of IPv4 as well.
+    /// On all addresses of IPv6 and of IPv4.
     BothFamilies,
     /// On all addresses of its family.
     Family,
-    /// On the address alone.
+    /// On this address only.
     Itself,
 }
 
-/// Those that fit best, which alone get connections.
+/// The best matches, which alone get connections.
 fn best(rows: impl Iterator<Item = Row>) -> BTreeMap<u64, Option<u32>> {
     let rows: Vec<Row> = rows.collect();
     let best = rows.iter().map(|row| row.fit).max();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A program that has not told its version by then is not waited for: those known take 5 to 50 ms.
+/// The time limit for a program's version: known programs take 5 to 50 ms.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The version is in the first lines of the output. Units: bytes.
@@ -15,7 +15,7 @@ const ENOUGH: usize = 4096;
 pub(super) fn ask(program: &Path, argument: &str) -> Option<String> {
     let (mut reader, writer) = io::pipe().ok()?;
     let mut command = Command::new(program);
-    // nginx tells its version on its error output.
+    // nginx prints its version to standard error.
     command.arg(argument).stdin(Stdio::null()).stdout(writer.try_clone().ok()?).stderr(writer);
     let mut child = command.spawn().ok()?;
     // The command holds the pipe's write end; while that is open, the reader sees no end.
@@ -45,7 +45,7 @@ fn read_some(reader: &mut io::PipeReader, deadline: Instant) -> io::Result<Vec<u
     Ok(bytes)
 }
 
-/// The first thing in `said` that starts with a digit and has a dot in it: of `tc utility, iproute2-6.1.0, …`, `6.1.0`.
+/// The first word in `said` that starts with a digit and has a dot in it: of `tc utility, iproute2-6.1.0, …`, `6.1.0`.
 pub(super) fn parse(said: &str) -> Option<String> {
     let pieces = said.split(|c: char| c.is_whitespace() || "/=-,()".contains(c));
     let is_version = |piece: &&str| piece.starts_with(|c: char| c.is_ascii_digit()) && piece.contains('.');

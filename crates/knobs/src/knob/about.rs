@@ -3,7 +3,7 @@
 use super::Knob;
 use super::parse::NAMES;
 
-/// A knob as `taillight explain knobs` tells of it. docs/reference/knobs.md says by which interface of Linux it is set.
+/// A knob as `taillight explain knobs` prints it. docs/reference/knobs.md lists the Linux interface of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its name, before the equals sign; `sysctl.` takes any name behind the dot.
@@ -139,7 +139,7 @@ impl Knob {
 }
 
 impl About {
-    /// What to write behind its name.
+    /// The syntax of its value.
     pub fn syntax(&self) -> &'static str {
         NAMES.iter().find(|(name, _)| *name == self.name).map_or("", |(_, syntax)| syntax)
     }

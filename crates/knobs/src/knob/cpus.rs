@@ -11,11 +11,11 @@ use crate::{Error, Subject};
 pub enum Cpus {
     /// `0-3,8`.
     List(CpuList),
-    /// `all`: those that are online.
+    /// `all`: all online processors.
     All,
-    /// `subject`: those that the subject works on.
+    /// `subject`: the subject's processors.
     Subject,
-    /// `others`: those that are online and not the subject's.
+    /// `others`: the online processors that are not the subject's.
     Others,
     /// `cores:4`: one logical processor of each of the first 4 physical cores.
     Cores(usize),
@@ -38,7 +38,7 @@ impl Cpus {
         }
     }
 
-    /// Which processors of `host` these are.
+    /// The numbers of these processors on `host`.
     ///
     /// Errors: the host has too few, the list names one that is not online, or the subject's processors were not given.
     pub(crate) fn resolve(&self, what: &str, host: &Host, subject: &Subject) -> Result<CpuList, Error> {

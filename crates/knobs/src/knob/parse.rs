@@ -6,7 +6,7 @@ use units::{CpuList, ParseError};
 use super::quantity::{self, BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 use super::{Balancing, Cpus, Knob, Shaper, Switch};
 
-/// Every name with what to write behind it; `sysctl.` takes any name behind the dot.
+/// Every name with the syntax of its value; `sysctl.` takes any name after the dot.
 pub(super) const NAMES: &[(&str, &str)] = &[
     ("cpu.set", "processors, such as cpu.set=0-3 or cpu.set=cores:4"),
     ("cpu.quota", "a share of one processor, such as cpu.quota=50%"),

@@ -1,4 +1,4 @@
-//! Ways of the last-level cache, by resctrl, or by the processor's registers where the kernel has no resctrl.
+//! Ways of the last-level cache, by resctrl, or by the processor's registers on a kernel without resctrl.
 
 use std::path::{Path, PathBuf};
 

@@ -7,8 +7,8 @@ use crate::action::{Action, Step};
 use crate::knob::Cpus;
 use crate::{Error, Kernel, Syntax};
 
-/// Over which a quota counts. The kernel's own default; shorter costs more timer interrupts, longer lets a process that
-/// has used its quota stand still for longer. Units: µs.
+/// The period of a quota: the kernel's default. A shorter one costs more timer interrupts; with a longer one a process
+/// that has used its quota stops for longer. Units: µs.
 const PERIOD_US: u64 = 100_000;
 /// The least that the kernel takes. Units: µs.
 const LEAST_QUOTA_US: u64 = 1_000;

@@ -73,7 +73,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Packets to the clients go to the bridge, which has the first address of the device's range, as it has in every form here.
+    /// Routes packets to the clients to the bridge, which has the first address of the device's range in every form
+    /// here.
     fn route_back(&mut self, range: &str, device: &str, namespace: &Option<Namespace>) -> Result<(), Error> {
         let script = format!(
             "ip -4 -o addr show dev {device} | awk '{{split($4, a, \"[./]\"); s = 2 ^ (32 - a[5]); if (s > 256) s = 256; \
@@ -94,7 +95,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Adds a script whose effect goes with the discipline at the device's root.
+    /// Adds a script whose effect is removed with the discipline at the device's root.
     fn script(
         &mut self,
         show: &str,
@@ -126,8 +127,8 @@ fn classes(links: ClientLinks, device: &str) -> String {
     )
 }
 
-/// What leads packets to the class of their address: a table by its last byte, as a list of all would be looked through for
-/// each packet. Source: `tc-u32(8)`; 16 is where IPv4 has the destination.
+/// The command that sends packets to the class of their address: a hash table on the last byte, since a flat list would
+/// be searched for each packet. Source: `tc-u32(8)`; 16 is the offset of IPv4's destination.
 fn filters(device: &str) -> String {
     let (count, prefix, [a, b]) = (ClientLinks::COUNT, ClientLinks::PREFIX, LINKED);
     format!(

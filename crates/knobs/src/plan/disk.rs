@@ -1,4 +1,4 @@
-//! What processes read from a disk, and how far it is read ahead.
+//! Disk knobs: read limits and read-ahead.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,7 +14,7 @@ const DEPTH: usize = 4;
 struct Disk {
     /// `254:0`.
     number: String,
-    /// The kind of file system that lies on it by way of devices of its own, such as btrfs; `None`: it lies there itself.
+    /// The file system if it uses virtual devices of its own, such as btrfs; `None` if it is directly on the disk.
     by_way_of: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl Mount {
         Some(Mount { number, at: unescaped(at).into(), kind: next()?, source: next()?, options: next()? })
     }
 
-    /// Of a file system upon others, such as a container's: the folder that its own files lie in.
+    /// For an overlay file system, such as a container's: the folder on the underlying file system.
     fn upper(&self) -> Option<PathBuf> {
         let option = |name: &str| self.options.split(',').find_map(|option| option.strip_prefix(name));
         let lower = || option("lowerdir=").and_then(|all| all.split(':').next());
@@ -208,7 +208,7 @@ mod tests {
         check("/srv/my videos/set", "8:16", "xfs", None);
         check("/var/lib/box/x", "0:41", "overlay", Some("/srv/up"));
         check("/ro", "0:42", "overlay", Some("/srv/low"));
-        // Of two at one place the later lies on top.
+        // Of two mounts at one place the later is on top.
         check("/tmp/x", "8:32", "ext4", None);
         assert!(mount_of("", Path::new("/")).is_none());
     }

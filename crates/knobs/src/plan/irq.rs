@@ -15,7 +15,7 @@ impl Planner<'_> {
             let limit = "irqbalance runs, and would move the interrupts again within 10 s";
             return Err(self.usage(limit, "add irqbalance=off or irqbalance=exclude"));
         }
-        // A queue's interrupts for both directions go to one processor, which then finds the connection in its cache.
+        // A queue's interrupts for both directions go to one processor, whose cache then holds the connection.
         for (queue, number) in self.interrupts()? {
             let cpu = cpus.as_slice()[queue % cpus.len()];
             let file = format!("/proc/irq/{number}/smp_affinity_list").into();

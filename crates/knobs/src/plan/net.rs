@@ -7,12 +7,12 @@ use super::Planner;
 use crate::action::Step;
 use crate::{Error, Namespace, Reading, Shaper};
 
-/// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 stands for "tail".
+/// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 reads as "tail".
 pub(super) const HANDLE: &str = "7a11:";
 const CLASS: &str = "7a11:1";
 /// A packet that would wait for longer is dropped: some round trips of a data centre, and less than a time-out of TCP.
 const LATENCY: &str = "50ms";
-/// The slowest clock of a kernel that refills buckets, in Hz: a bucket must hold what flows between two ticks.
+/// The slowest kernel clock that refills buckets, in Hz: a bucket must hold the bytes of one tick.
 /// Source: `tc-tbf(8)`.
 const SLOWEST_TICK_HZ: u64 = 100;
 /// The largest packet, one that the card or `lo` splits, plus its headers. Units: bytes.
@@ -52,7 +52,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds a command: how the state is shown, set and taken away.
+    /// Adds an action by commands that show, set and remove the state.
     ///
     /// Errors: the program is not installed.
     pub(super) fn tool(
@@ -76,7 +76,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Looks a program up where commands are looked up; a test's machine has those that the test plays.
+    /// Checks that a program is installed; a test's machine has those that the test simulates.
     pub(super) fn need_program(&self, program: &str) -> Result<(), Error> {
         let paths = env::var_os("PATH").unwrap_or_default();
         if self.subject.root != Path::new("/")

@@ -7,7 +7,7 @@ use crate::knob::Cpus;
 use crate::{Error, Kernel, Namespace, Syntax};
 use units::CpuList;
 
-/// No card has more queues; a folder beyond is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
+/// No card has more queues; a folder with more is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
 const MOST_QUEUES: usize = 4096;
 
 impl Planner<'_> {
@@ -27,7 +27,7 @@ impl Planner<'_> {
         let cpus = cpus.map(|cpus| cpus.resolve(&self.knob, self.host, self.subject)).transpose()?;
         let namespace = self.namespace()?;
         let files = self.queues("tx", "xps_cpus", &namespace)?;
-        // Each processor sends by one queue, each queue takes as many processors as any other, or one fewer.
+        // Each processor sends by one queue; queues differ by at most one processor.
         for (queue, file) in files.iter().enumerate() {
             let own = cpus.iter().flat_map(CpuList::as_slice).enumerate();
             let own: CpuList = own.filter(|(i, _)| i % files.len() == queue).map(|(_, cpu)| *cpu).collect();

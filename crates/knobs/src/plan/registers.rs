@@ -1,7 +1,8 @@
-//! Cache ways by the processor's own registers, as the paper's tool set them, where the kernel has no resctrl.
+//! Cache ways by the processor's own registers, as the paper's tool set them, on a kernel without resctrl.
 //!
-//! Class n's mask is in `IA32_L3_QOS_MASK_n`, once for each last-level cache, of which a package may have several; a processor's class in the upper half of
-//! `IA32_PQR_ASSOC`. Source: Intel, Software Developer's Manual 3B, 17.19.4; IISWC'17 §V-A.
+//! Class n's mask is in `IA32_L3_QOS_MASK_n`, once for each last-level cache, of which a package may have several; a
+//! processor's class in the upper half of `IA32_PQR_ASSOC`. Source: Intel, Software Developer's Manual 3B, 17.19.4;
+//! IISWC'17 §V-A.
 
 use super::Planner;
 use super::cache::check_mask;

@@ -6,7 +6,7 @@ use super::Planner;
 use crate::action::Step;
 use crate::{Error, Reading, Syntax};
 
-/// Of the network's parameters, those that the first namespace has for all. Source: `net/core/sysctl_net_core.c`.
+/// Network parameters that only the first namespace has, for all namespaces. Source: `net/core/sysctl_net_core.c`.
 const OF_ALL_NAMESPACES: [&str; 3] =
     ["net.core.busy_poll", "net.core.busy_read", "net.core.rps_sock_flow_entries"];
 

@@ -1,6 +1,6 @@
 //! The program that applies a knob is killed with SIGKILL at each moment of it; another reverts the machine.
 //!
-//! The test program runs itself once more in the role of the one that is killed.
+//! The test program runs itself again as the program to be killed.
 
 use std::env;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) const ROLE: &str = "TAILLIGHT_TEST_KILLED";
 struct Orders {
     plan: Vec<Action>,
     folder: String,
-    /// 0 announced, 1 made, 2 noted, 3 reverted; and of which action.
+    /// The kind (0 announced, 1 made, 2 noted, 3 reverted) and the index of the action.
     moment: (usize, usize),
 }
 
@@ -31,7 +31,7 @@ fn moment((kind, index): (usize, usize)) -> Moment {
     [Moment::Announced, Moment::Made, Moment::Noted, Moment::PutBack][kind](index)
 }
 
-/// Not a test by itself: the program that [`killed_at_any_moment_the_knobs_are_reverted`] has killed.
+/// Not a test: the program that [`killed_at_any_moment_the_knobs_are_reverted`] kills.
 #[test]
 fn role_of_the_killed() {
     let Ok(orders) = env::var(ROLE) else { return };

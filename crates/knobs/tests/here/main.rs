@@ -52,7 +52,7 @@ pub(crate) fn knobs(words: &[&str]) -> Vec<Knob> {
     words.iter().map(|word| word.parse().unwrap()).collect()
 }
 
-/// The plan; `None`, and says why, where this machine lacks something.
+/// The plan; `None`, with a printed reason, if this machine lacks support.
 pub(crate) fn planned(words: &[&str], subject: &Subject) -> Option<Vec<Action>> {
     match plan(&knobs(words), &Host::here(), subject) {
         Ok(plan) => Some(plan),
@@ -64,7 +64,7 @@ pub(crate) fn planned(words: &[&str], subject: &Subject) -> Option<Vec<Action>> 
     }
 }
 
-/// Whether this process may change the machine; says so if not.
+/// Whether this process may change the machine; prints the reason if not.
 pub(crate) fn may_change() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {

@@ -152,7 +152,7 @@ fn a_value_that_the_kernel_refuses_leaves_nothing() {
     assert_eq!(snapshot(&victim), before);
 }
 
-/// This machine, if a test may run an irqbalance of its own on it.
+/// This machine, if a test may run its own irqbalance on it.
 fn without_irqbalance() -> Option<LocalKernel> {
     if !may_change() {
         return None;
@@ -206,7 +206,7 @@ fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let line = vec![program.display().to_string(), "-c".to_owned(), format!(": < {}", pipe.display())];
     here.set_daemon("irqbalance", Some(&line)).unwrap();
-    // With it, interrupts may be set; without, it would move them again.
+    // With the exclusion, interrupts may be set; without it, irqbalance would move them again.
     let words = ["irq.affinity=0", "irqbalance=exclude"];
     let alone = knobs::plan(&crate::knobs(&words[..1]), &host, &subject).unwrap_err();
     assert!(alone.to_string().contains("irqbalance=exclude"), "{alone}");

@@ -48,7 +48,7 @@ fn what_two_change_and_could_not_revert_in_any_order_is_known_before() {
     assert_eq!(overlap(&["aslr=on"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
     // It would go with the first who changed it, and be wrong for the other from then on.
     assert_eq!(overlap(&["aslr=off"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
-    // The second does not hand the controller down, as it is there, and would lose it with the first.
+    // The second plan need not enable the controller, as it is enabled, but would lose it with the first.
     assert_eq!(overlap(&["cpu.quota=20%"]).unwrap(), "cpu in /sys/fs/cgroup/cgroup.subtree_control");
     assert_eq!(overlap(&["rps=0"]), None);
     first.revert().unwrap();

@@ -1,6 +1,6 @@
-//! A state folder on a full disk: whichever line of the journal finds no room, nothing stays set.
+//! A state folder on a full disk: whichever line of the journal does not fit, no change stays in force.
 //!
-//! The test program runs itself once more, with files that may not grow beyond 1 KiB.
+//! The test program runs itself again, with a file size limit of 1 KiB.
 
 use std::env;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ struct Orders {
     plan: Vec<Action>,
 }
 
-/// Not a test by itself: the program that finds the disk full.
+/// Not a test: the program that finds the disk full.
 #[test]
 fn role_of_the_cramped() {
     let Ok(orders) = env::var(ROLE) else { return };
@@ -47,8 +47,8 @@ fn whichever_line_finds_the_disk_full_nothing_stays_set() {
     let orders = Orders { root: machine.root.path().into(), state: machine.state.path().into(), plan };
     let orders = serde_json::to_string(&orders).unwrap();
     let (mut applied, mut refused_after_a_change) = (0, 0);
-    // The first line of a journal has the command in it, so that a word there decides where the room ends. The shortest
-    // line has 25 bytes.
+    // The first line of a journal has the command in it, so that the length of a word there decides which line does not
+    // fit. The shortest line has 25 bytes.
     for length in (0..1000).step_by(20) {
         let (program, word) = (env::current_exe().unwrap(), "x".repeat(length));
         let mut command = Command::new("sh");

@@ -20,7 +20,7 @@ pub(crate) enum Fault {
     None,
     /// The change of this number is refused.
     Refuses(usize),
-    /// From the change of this number on nothing goes any more, as after a crash; that change is still made.
+    /// After the change of this number every operation fails, as after a crash.
     Dies(usize),
 }
 
@@ -147,7 +147,7 @@ impl Kernel for Played {
                 self.set(file, &marked.collect::<Vec<_>>().join(" "))
             }
             "rps_cpus" | "xps_cpus" => {
-                // The kernel prints as many words as it has bits for.
+                // The kernel prints as many 32-bit words as its mask has.
                 let words: Vec<&str> = text.trim().split(',').collect();
                 let count = now.trim().split(',').count();
                 let padded = (0..count).map(|at| {

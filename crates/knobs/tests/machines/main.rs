@@ -66,7 +66,7 @@ impl Machine {
         machine
     }
 
-    /// Two disks: one of which a partition is mounted, and one that is mounted as a whole.
+    /// Two disks: one with a mounted partition, and one mounted as a whole.
     fn plant_disks(&self) {
         let mounts = "27 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n28 27 8:16 / /srv rw - xfs /dev/sdb rw\n\
             29 27 0:25 / /dev/shm rw - tmpfs tmpfs rw\n30 27 0:40 / /data rw - btrfs /dev/sdb rw";

@@ -1,4 +1,4 @@
-//! What knobs come to on the two machines of the paper.
+//! Plans of all knobs on the two machines of the paper.
 
 use knobs::{Profile, plan, plan_what_can_be};
 

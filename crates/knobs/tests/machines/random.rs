@@ -69,7 +69,7 @@ proptest! {
                 Err(error) => prop_assert!(fault != Fault::None, "{error}"),
             }
             if fault == Fault::None {
-                // On the ThunderX no irqbalance runs that could be stopped, and it lacks some of the other knobs.
+                // The ThunderX runs no irqbalance to stop, and lacks some of the other knobs.
                 let as_wanted = |knob: &str| arm && knob == "irqbalance=off";
                 prop_assert!(kernel.changes() > 0 || planned.actions.iter().all(|action| as_wanted(&action.knob)));
             }

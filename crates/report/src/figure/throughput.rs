@@ -87,8 +87,8 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
-/// The highest load that is drawn at its own place: a little beyond the requested loads and the maximum; if neither is
-/// known, beyond the achieved throughput.
+/// The highest load that is drawn at its own place: a little beyond the requested loads and the maximum; if both are
+/// unknown, beyond the achieved throughput.
 pub(super) fn edge(subjects: &[Subject]) -> f64 {
     let asked = |trial: &Trial| trial.purpose != Purpose::MaxSearch;
     let trials = || subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);

@@ -82,7 +82,7 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
     costs
 }
 
-/// The probes that cost too much: each with the places of excess, and the number of places at which it was used.
+/// The probes that cost too much: each with the places at which it exceeded its limit, and the number of places in all.
 fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
     let mut probes: Vec<&str> = costs.iter().map(|cost| cost.overhead.probe.as_str()).collect();
     probes.sort_unstable();

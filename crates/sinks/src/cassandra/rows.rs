@@ -83,7 +83,7 @@ pub(super) fn request(trace: &Trace) -> [Vec<u8>; 12] {
     ]
 }
 
-/// How many rows a trace has.
+/// The statement that counts a trace's rows.
 pub(super) fn count(keyspace: &str) -> String {
     format!("SELECT COUNT(*) FROM {keyspace}.spans WHERE trace_id = ?")
 }

@@ -23,10 +23,10 @@ const WITH_PAYLOAD: u8 = 0x04;
 const WITH_WARNINGS: u8 = 0x08;
 /// A majority of the replicas of the nearest data center, of writes and of reads, which so see them. Source: §3.
 const LOCAL_QUORUM: u16 = 0x0006;
-/// That a statement has values, and that its answer needs no description of columns. Source: §4.1.4.
+/// Flags of a statement: it has values; its answer needs no description of columns. Source: §4.1.4.
 const VALUES: u8 = 0x01;
 const SKIP_METADATA: u8 = 0x02;
-/// That rows come without it; that there are further pages. Source: §4.2.5.2.
+/// Flags of rows: without a description of columns; more pages follow. Source: §4.2.5.2.
 const NO_METADATA: i32 = 0x04;
 const MORE_PAGES: i32 = 0x02;
 /// The length of a frame's header.

@@ -219,7 +219,7 @@ fn one_that_says_nothing_is_given_up_and_asked_again() {
     let kept = [sample::kept(folder.path(), 1)];
     let error = sent(&kept, &format!("cassandra://127.0.0.1:{port}/movies"), &hasty()).unwrap_err();
     assert!(matches!(error, Error::NoAnswer { tries: 3, .. }), "{error}");
-    // One that accepts and never says a word.
+    // A server that accepts and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let error =

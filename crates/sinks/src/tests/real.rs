@@ -61,7 +61,7 @@ fn jaeger_holds_what_was_sent() {
         let came = sent(&kept, &to, &Patience::default()).unwrap();
         assert_eq!((came.traces, came.spans, came.is_counted), (250, 1250, true));
     }
-    // As one asks who did not send it.
+    // Queries as another client would send them.
     let http = Http::new(Patience::default().answer);
     let json = |path: &str| -> serde_json::Value {
         let body = http.get(&format!("http://127.0.0.1:{query}{path}")).unwrap().ok(path).unwrap();

@@ -18,7 +18,7 @@ enum Does {
     Drops,
     /// Answers with less than it announces, and closes the connection.
     Cuts,
-    /// Reads the request and says nothing until the client has gone.
+    /// Reads the request and sends nothing until the client has gone.
     Stalls,
 }
 
@@ -141,7 +141,7 @@ fn what_jaeger_does_not_hold_is_an_error() {
     let error = check(2, vec![of_trace(5), of_trace(4)], hasty()).unwrap_err();
     let Error::Differs { sent: 10, held: 9, traces: 1, first, .. } = &error else { panic!("{error}") };
     assert!(first.ends_with(", 4 of 5 spans"), "{first}");
-    // It has not kept it yet, then a part of it.
+    // The sink has stored no span yet, then some of them.
     let none = || Does::Answer("404 Not Found", String::new());
     let patient = Patience { settle: LIMIT, ..hasty() };
     assert!(check(1, vec![none(), of_trace(3), of_trace(5)], patient).unwrap().is_counted);

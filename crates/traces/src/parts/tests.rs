@@ -202,7 +202,7 @@ proptest! {
                 (0, Kind::Client) => (Kind::Server, above.peer, 0),
                 (1, Kind::Server) => (Kind::Store, above.service, CACHE),
                 (_, Kind::Server) => (Kind::Client, above.service, PAGE + (i % 3) as u16),
-                // It hangs on what nothing can hang on.
+                // An invalid parent: no call may have children.
                 _ => (Kind::Store, above.service, CACHE),
             };
             spans.push(span(kind, service, peer, (number, above.span), stamps((*from).into(), gaps.map(|gap| gap / 8))));
