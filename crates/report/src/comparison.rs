@@ -23,7 +23,7 @@ use crate::tips::Tips;
 /// The two results behind a comparison, side a first.
 #[derive(Clone, Copy, Debug)]
 pub enum Sides<'a> {
-    /// Of single commands; one and the same where both ran interleaved.
+    /// Results of single commands; twice the same one if both targets ran interleaved.
     Results(&'a Experiment, &'a Experiment),
     /// Of one study.
     Studies(&'a Study, &'a Study),
@@ -160,7 +160,7 @@ fn claims(comparison: &Comparison) -> Markup {
     html! { @if !comparison.claims.is_empty() { (page::section("claims", "Claims", body)) } }
 }
 
-/// The drawings of a figure of a study: both sides in one; of a matrix one after the other.
+/// The drawings of a study's figure: both sides in one, except a matrix, which is drawn once for each side.
 fn beside(labels: [&String; 2], compared: &ComparedFigure, studies: [&Study; 2]) -> Vec<Figure> {
     let found = studies.map(|study| study.figures.iter().find(|figure| figure.id == compared.id));
     let [Some(a), Some(b)] = found else { return Vec::new() };

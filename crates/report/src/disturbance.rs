@@ -13,8 +13,8 @@ const WINDOWS: usize = 3;
 /// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;
 
-/// The targets of `experiment` of which nothing can be said, each in a sentence that names the cause; empty where the headline
-/// speaks of all of them.
+/// The targets of `experiment` without an answer, each in a sentence that names the cause; empty if every target has
+/// one.
 pub fn unanswered(experiment: &Experiment) -> Vec<String> {
     let unknown = answers(experiment).into_iter().filter(|answer| answer.unknown.is_some());
     unknown.map(|answer| answer.sentence.to_string()).collect()
@@ -37,7 +37,7 @@ pub(crate) fn cause(subject: &Subject) -> Option<String> {
     Some(format!("the host disturbed {disturbed} of {all}{taken}"))
 }
 
-/// What can still be told of targets that could not be measured, and what would help; empty where all could be.
+/// Remaining figures of targets that could not be measured, and remedies; empty if all could be measured.
 pub(crate) fn remains(experiment: &Experiment) -> Vec<Sentence> {
     let subjects = Subject::of_experiment(experiment);
     let unknown: Vec<String> = answers(experiment)
@@ -64,14 +64,14 @@ pub(crate) fn remains(experiment: &Experiment) -> Vec<Sentence> {
     sentences
 }
 
-/// The figures that a disturbance leaves: what quiet trials found, medians of undisturbed windows, processor time.
+/// The figures that survive a disturbance: results of quiet trials, medians of undisturbed windows, processor time.
 fn told(subject: &Subject) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(max) = subject.max_throughput() {
         let range = LoadUnit::of_subject(subject).range(max.low, max.high);
         told.push(format!("maximum throughput {range}"));
     }
-    // Of loads with as many such windows the lowest, where a median says most of the server.
+    // The load with the most such windows; of equals the lowest, whose median describes the server best.
     let medians = subject.points.iter().rev().filter_map(of_windows);
     told.extend(medians.max_by_key(|(windows, _)| *windows).map(|(_, p50)| p50));
     let of_cpu = |(_, trial): &(String, &Trial)| trial.counters.get("server_cpu_us_per_request").copied();

@@ -84,7 +84,7 @@ pub(crate) fn kind_words(kind: Kind) -> &'static str {
     }
 }
 
-/// What sessions felt; nothing where arrivals are none.
+/// The user experience of sessions; empty if arrivals are not sessions.
 pub(crate) fn felt(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let of_sessions = LoadUnit::of_subjects(subjects) == LoadUnit::Sessions;
     html! {

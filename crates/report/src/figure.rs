@@ -1,7 +1,7 @@
 //! Figures as SVG, drawn here from lines and text so that a report needs no library and no network.
 //!
-//! A figure is drawn for the widths it is shown at: text inside an SVG scales with it, so that one drawing
-//! cannot serve both a wide screen and a phone. The style sheet shows the fitting one.
+//! A figure is drawn once for each width: text inside an SVG scales with it, so that one drawing cannot serve both a
+//! wide screen and a phone. The style sheet shows the fitting one.
 
 mod breakdown;
 mod calls;
@@ -82,7 +82,7 @@ impl Size {
     }
 }
 
-/// A figure over the whole column; `closed` where a closed loop stands behind it: drawn wide, and again for a phone.
+/// A figure over the whole column, drawn wide, and again for a phone. `closed` marks figures of a closed loop.
 pub(crate) fn wide(title: &str, closed: bool, caption: Markup, draw: impl Fn(Size) -> Canvas) -> Markup {
     let title = &named(title, closed);
     html! {

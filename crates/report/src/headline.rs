@@ -50,7 +50,7 @@ pub(crate) struct Answer {
 /// Why a server got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// The host disturbed what would have told.
+    /// The host disturbed the deciding trials.
     Host,
     /// Generator, server or data: no trial is usable, or none judged the target.
     Trials,
@@ -109,7 +109,7 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
     let cause = cause(subject);
     if let Some(peak) = subject.peak() {
         return match cause {
-            // That every load was missed is only known where every load was measured.
+            // "Every load was missed" is only known if every load was measured.
             Some(cause) if peak.low_rps <= 0.0 => Err(cause),
             _ => Ok(of_peak(subject, peak, max, target)),
         };
@@ -221,7 +221,7 @@ fn of_one(point: &LoadPoint) -> String {
     }
 }
 
-/// Whether a load was one too many, and how much of it had no answer, as the end of a sentence.
+/// Whether a load overloaded the server, and the share without an answer, as the end of a sentence.
 fn overloaded(point: &LoadPoint) -> String {
     if !point.overloaded() {
         return String::new();
@@ -241,7 +241,7 @@ fn overloaded(point: &LoadPoint) -> String {
 enum Judged {
     Met,
     Missed,
-    /// The host disturbed every trial of it.
+    /// The host disturbed every trial of the load.
     Hidden,
 }
 

@@ -29,7 +29,7 @@ pub struct IndexEntry {
 pub enum Found {
     /// A study with its experiments.
     Study(Box<Study>),
-    /// An experiment by itself.
+    /// A single experiment.
     Experiment(Box<Experiment>),
     /// A result that cannot be read, and why.
     Damaged(String),
@@ -102,7 +102,7 @@ fn card(entry: &IndexEntry) -> Markup {
     }
 }
 
-/// How much of a study may not be believed; nothing where all may.
+/// The number of invalid measurements of a study; empty if all are valid.
 fn invalid(study: &Study) -> String {
     let invalid = study.cells.iter().filter(|cell| !cell.verdict.is_usable()).count();
     if invalid == 0 {

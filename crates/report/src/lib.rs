@@ -1,12 +1,12 @@
-//! Figures, tables and the self-contained page that answer what an experiment asked.
+//! Figures, tables and the self-contained page that answer an experiment's question.
 //!
-//! Everything here is a pure function of the records in [`results`]: a report can be rebuilt years later on
-//! another machine. A page is one HTML file that loads nothing; its figures are SVG drawn here; its script
-//! only adds tooltips. The terminal gets the same answer as a table.
+//! Everything here is a pure function of the records in [`results`]: a report can be rebuilt years later on another
+//! machine. A page is one HTML file that loads nothing; its figures are SVG drawn here; its script only adds tooltips.
+//! The terminal gets the same answer as a table.
 //!
 //! [`experiment_html`], [`comparison_html`] and [`study_html`] assemble the pages from `page` and `figure`;
-//! [`experiment_table`], [`comparison_table`] and [`study_table`] write the terminal's tables. A `subject::Subject`
-//! is one target with its trials gathered by load, which the first two draw; a study brings its figures along.
+//! [`experiment_table`], [`comparison_table`] and [`study_table`] write the terminal's tables. A `subject::Subject` is
+//! one target with its trials gathered by load, which the first two draw; a study has its own figures.
 //! [`experiment_tables`] and [`study_tables`] give the tables as words, for documents.
 //!
 //! Try it: `cargo run -p report --example sample`, then open `/tmp/taillight-sample/sweep.html`.

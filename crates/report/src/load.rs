@@ -25,7 +25,7 @@ impl LoadUnit {
         LoadUnit::of_all(point.trials.iter().copied())
     }
 
-    /// That of everything on a page.
+    /// The unit of a whole page.
     pub(crate) fn of_subjects(subjects: &[Subject]) -> LoadUnit {
         LoadUnit::of_all(subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial))
     }
@@ -56,7 +56,7 @@ impl LoadUnit {
         }
     }
 
-    /// The unit of an axis up to `max`, and how many a second it stands for.
+    /// The unit of an axis up to `max`: its factor and its name.
     pub(crate) fn axis(self, max: f64) -> (f64, &'static str) {
         match self {
             LoadUnit::Requests => number::rate_unit(max),

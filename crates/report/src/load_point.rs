@@ -5,7 +5,7 @@ use results::{LoadPoint, Metric, Trial};
 use crate::measure::Target;
 use crate::number;
 
-/// The median of `figure` in words, `≤ 780 µs` where only its upper bound is known. Units of `figure`: µs.
+/// The median of `figure` in words, `≤ 780 µs` if only its upper bound is known. Units of `figure`: µs.
 pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) -> String {
     match (point.spread(&figure), point.at_most(&figure)) {
         (None, Some(us)) => format!("≤ {}", number::micros(Some(us))),
@@ -13,7 +13,7 @@ pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) 
     }
 }
 
-/// A response time in words: one figure where its bounds are close, else both, `1.9–2.7 ms`.
+/// A response time in words: one figure if its bounds are close, else both, `1.9–2.7 ms`.
 pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
     // An overload's bounds grow with the window, so they are not shown.
     match point.bounds(metric).filter(|bounds| !bounds.is_usable() && !point.overloaded()) {

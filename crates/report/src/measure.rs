@@ -13,7 +13,8 @@ use crate::number;
 pub(crate) struct Measure {
     /// The name at the end of its line.
     pub label: String,
-    /// The style class: colour and dash. One percentile has one hue everywhere; dashes tell raw from windowed.
+    /// The style class: colour and dash. Each percentile has the same hue everywhere; dashes distinguish raw from
+    /// windowed.
     pub class: &'static str,
     /// The marker, so that colour is never alone.
     pub shape: Shape,
@@ -21,7 +22,7 @@ pub(crate) struct Measure {
     bounds: Read<Bounds>,
 }
 
-/// How a figure is read from a trial; shared, since a measure is drawn for several subjects.
+/// Reads a figure from a trial; shared, since a measure is drawn for several subjects.
 type Read<T> = Rc<dyn Fn(&Trial) -> Option<T>>;
 
 impl Measure {
@@ -81,7 +82,7 @@ impl Target {
         Target { qos: qos.clone(), basis: qos.basis_or(basis) }
     }
 
-    /// The limit of the response time; `None` where only sessions are judged. Units: µs.
+    /// The limit of the response time; `None` if only sessions are judged. Units: µs.
     pub(crate) fn limit_us(&self) -> Option<f64> {
         Some(self.qos.response_time()?.limit_ns.as_micros_f64())
     }
@@ -131,7 +132,7 @@ impl Target {
         }
     }
 
-    /// How much of its limits a trial used: it met the target up to 1.
+    /// The used share of its limits: a trial met the target up to 1.
     pub(crate) fn used(&self, trial: &Trial) -> Option<f64> {
         trial.qos_used(&self.qos, self.basis)
     }
@@ -141,7 +142,7 @@ impl Target {
         point.spread(|trial| self.used(trial)).is_some_and(|spread| spread.median <= 1.0)
     }
 
-    /// The limit on a ratio or a time of sessions, in µs or as a share, where the target has one.
+    /// The limit on a ratio or a time of sessions, in µs or as a share, if the target has one.
     pub(crate) fn limit_of(&self, figure: SessionFigure) -> Option<f64> {
         self.qos.conditions().iter().find_map(|condition| match condition {
             Condition::Times { name, percentile, limit_ns } => {

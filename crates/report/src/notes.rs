@@ -30,7 +30,7 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     notes
 }
 
-/// That a run ended early; `None` of a whole one.
+/// A note that the run ended early; `None` if it is complete.
 pub(crate) fn partial(experiment: &Experiment) -> Option<String> {
     let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
     (!experiment.complete)
@@ -125,7 +125,7 @@ fn rests_on(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// How much of the load was not offered while the generator had no processor; `None` where all was.
+/// The share of the load that was withheld while the generator had no processor; `None` if it is 0.
 fn withheld(experiment: &Experiment) -> Option<String> {
     let withheld = || experiment.trials.iter().filter_map(|trial| trial.generator.withheld);
     let arrivals: u64 = withheld().map(|withheld| withheld.arrivals).sum();
@@ -184,7 +184,7 @@ pub(crate) fn verdicts_in_all<'a>(
     if words.is_empty() { all } else { format!("{all}: {words}") }
 }
 
-/// How many trials had each verdict, the good first: `valid`, 47.
+/// The number of trials with each verdict, the good first: `valid`, 47.
 pub(crate) fn verdict_counts<'a>(
     verdicts: impl Iterator<Item = &'a results::Verdict>,
 ) -> Vec<(&'static str, usize)> {

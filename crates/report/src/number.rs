@@ -68,7 +68,7 @@ pub(crate) fn rate_range(low: f64, high: f64) -> String {
     range(low, high, &RATES)
 }
 
-/// The unit that an axis of rates up to `max` is drawn in, and how many rps it stands for.
+/// The unit of an axis of rates up to `max`: its factor in rps, and its name.
 pub(crate) fn rate_unit(max: f64) -> (f64, &'static str) {
     unit_of(max, &RATES)
 }
@@ -83,7 +83,7 @@ pub(crate) fn sessions_range(low: f64, high: f64) -> String {
     range(low, high, &SESSIONS)
 }
 
-/// As [`rate_unit`], of sessions.
+/// The same as [`rate_unit`] for sessions.
 pub(crate) fn sessions_unit(max: f64) -> (f64, &'static str) {
     unit_of(max, &SESSIONS)
 }

@@ -1,4 +1,4 @@
-//! What probes saw: where the time goes, who used the processors, and the probes' overhead.
+//! Results of probes: the time by stage, the users of the processors, and the probes' overhead.
 
 mod client;
 mod published;
@@ -16,7 +16,7 @@ use crate::figure::{self, STAGES, StageTimes};
 use crate::page;
 use crate::subject::Subject;
 
-/// A load at which probes looked: how it is called, and the trial in the middle of its repeats.
+/// A load with probes: its label, and the trial in the middle of its repeats.
 pub(crate) struct Looked<'a> {
     pub subject: &'a str,
     pub label: String,

@@ -16,7 +16,7 @@ use crate::subject::{CLOSED, Subject};
 pub(crate) const SHOWN: [Metric; 4] = [Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
 /// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;
-/// From this share of one processor on, a program is worth stopping.
+/// The least share of one processor from which a program is worth stopping.
 ///
 /// Source: foreign load that disturbs a window (`crates/trial/src/noise.rs`).
 const BUSY: f64 = 0.1;
@@ -31,7 +31,7 @@ pub(crate) struct OneLoad<'a> {
     target: &'a Target,
 }
 
-/// How far the figures can be believed.
+/// How far to trust the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confidence {
     /// Each figure is one number.
@@ -79,7 +79,7 @@ impl<'a> OneLoad<'a> {
         format!("{}{workload} at {rate}{closed}", self.subject.name)
     }
 
-    /// How it stands to the target: `met windowed p99 ≤ 1 ms`.
+    /// The judgement by the target: `met windowed p99 ≤ 1 ms`.
     pub(crate) fn judgement(&self) -> String {
         if self.confidence() == Confidence::None {
             return "no usable figures".into();
@@ -105,7 +105,7 @@ impl<'a> OneLoad<'a> {
         format!("{words} {}{overloaded}", self.target.words())
     }
 
-    /// Each response time with its name: one number where its bounds are close, else both.
+    /// Each response time with its name: one number if its bounds are close, else both.
     pub(crate) fn times(&self) -> impl Iterator<Item = (&'static str, String)> {
         SHOWN.into_iter().map(|metric| (metric.words(), response_time(self.point, metric)))
     }
@@ -118,7 +118,7 @@ impl<'a> OneLoad<'a> {
         format!("{hits}{}", self.errors())
     }
 
-    /// How many requests failed, and by what.
+    /// The number of failed requests, by kind.
     pub(crate) fn errors(&self) -> String {
         let trials = self.counted();
         let sum = |of: fn(&Trial) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
@@ -144,7 +144,7 @@ impl<'a> OneLoad<'a> {
         format!("{} errors ({share}) {of}{kinds}", number::count(failed))
     }
 
-    /// How far the figures can be believed.
+    /// How far to trust the figures.
     pub(crate) fn confidence(&self) -> Confidence {
         if self.point.usable().next().is_none() {
             return Confidence::None;
@@ -248,7 +248,7 @@ impl<'a> OneLoad<'a> {
         })
     }
 
-    /// What would make the answer better, or what to ask next.
+    /// How to improve the answer, or the next question to ask.
     pub(crate) fn advice(&self) -> String {
         match self.confidence() {
             Confidence::None => self.remedy(),
@@ -272,7 +272,7 @@ impl<'a> OneLoad<'a> {
         }
     }
 
-    /// What would make a load usable.
+    /// How to make a load usable.
     fn remedy(&self) -> String {
         let of_host = self.point.trials.iter().any(|trial| trial.verdict.is_of_host());
         let reason = typical(self.point).and_then(|trial| match &trial.verdict {
@@ -293,7 +293,7 @@ impl<'a> OneLoad<'a> {
         }
     }
 
-    /// What would disturb less.
+    /// How to reduce the disturbance.
     fn quieter(&self) -> String {
         let steal = self.point.trials.iter().filter_map(|trial| trial.noise.steal_share).fold(0.0, f64::max);
         let generator = self.point.trials.iter().flat_map(|trial| &trial.generator.cpus);

@@ -98,7 +98,7 @@ pub(crate) fn several_loads(subjects: &[Subject]) -> bool {
     subjects.iter().any(|subject| subject.points.len() > 1)
 }
 
-/// A headline: the answer large, what adds to it below.
+/// A headline: the answer large, additions below.
 pub(crate) fn answer(answer: &[Sentence], more: &[Sentence]) -> Markup {
     html! {
         h1 {

@@ -4,7 +4,7 @@ use results::study::{Axis, FigureKind, X};
 
 use crate::number;
 
-/// `value` in `unit`: `14.2 µs`, `112 krps`, `70 %`; an unknown unit stands behind the number.
+/// `value` in `unit`: `14.2 µs`, `112 krps`, `70 %`; an unknown unit follows the number.
 pub(crate) fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "us" | "µs" => number::micros(Some(value)),
@@ -21,7 +21,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// [`quantity`] without trailing zeros, where the unit is a time: `1 ms`.
+/// [`quantity`] without trailing zeros, for units of time: `1 ms`.
 pub(crate) fn short(value: f64, unit: &str) -> String {
     match unit {
         _ if is_time(unit) => tick(value, unit),
@@ -42,7 +42,7 @@ pub(crate) fn quantity_range(low: f64, high: f64, unit: &str) -> String {
     }
 }
 
-/// `value` as a tick of an axis in `unit`: as short as it can be.
+/// `value` as a tick of an axis in `unit`: as short as possible.
 pub(crate) fn tick(value: f64, unit: &str) -> String {
     match unit {
         "us" | "µs" => number::micros_short(value),
@@ -71,7 +71,7 @@ pub(crate) fn place(kind: FigureKind, unit: &str, x: &X) -> String {
     }
 }
 
-/// `found` once each, in the order of the axis: as it lists names, then by number or letters.
+/// `found` without duplicates, in the order of the axis: as it lists names, then by number or letters.
 pub(crate) fn places<'a>(axis: &Axis, found: impl Iterator<Item = &'a X>) -> Vec<&'a X> {
     let mut places: Vec<&X> = found.collect();
     places.sort_by(|a, b| {
@@ -82,7 +82,7 @@ pub(crate) fn places<'a>(axis: &Axis, found: impl Iterator<Item = &'a X>) -> Vec
     places
 }
 
-/// An axis' title: its label, and the unit where the ticks do not say it.
+/// An axis' title: its label, and the unit if the ticks lack it.
 pub(crate) fn axis_title(label: &str, unit: &str) -> String {
     match unit {
         "" | "us" | "µs" | "ms" | "s" | "B" | "bytes" | "x" | "×" => label.to_owned(),

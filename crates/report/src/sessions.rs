@@ -1,4 +1,4 @@
-//! What sessions felt, as columns and rows: of tables, of tooltips, of the answer.
+//! Session figures as columns and rows: of tables, of tooltips, of the answer.
 
 use results::{DistributionSummary, LoadPoint, Trial};
 use units::SESSION_PERCENTILE;
@@ -10,13 +10,13 @@ use crate::subject::Subject;
 pub(crate) struct Column {
     /// Its name at the head.
     pub head: &'static str,
-    /// How soon a narrow terminal leaves it out; 0 never.
+    /// The order in which columns are dropped on a narrow terminal, the highest first; 0 is never dropped.
     pub spare: u8,
     read: fn(&Trial) -> Option<f64>,
     show: fn(f64) -> String,
 }
 
-/// Every one, in the order in which a viewer would tell of them.
+/// All columns, in a viewer's order of interest.
 pub(crate) static COLUMNS: [Column; 9] = [
     Column {
         head: "live",
@@ -61,7 +61,7 @@ impl Column {
     }
 }
 
-/// Those that any trial has; none where arrivals are no sessions.
+/// The columns that any trial has; empty if arrivals are not sessions.
 pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
     let has = |column: &&Column| {
         let trials = subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);

@@ -2,7 +2,7 @@
 
 use results::{Experiment, LoadPoint, Peak, Target, Trial, spread};
 
-/// What every output of a closed loop says.
+/// The mark on every output of a closed loop.
 pub(crate) const CLOSED: &str = "closed loop";
 
 /// Whether any of `subjects` was loaded by a closed loop.
@@ -12,16 +12,16 @@ pub(crate) fn any_closed(subjects: &[Subject]) -> bool {
 
 /// One target and its trials.
 ///
-/// An experiment has one or several; a comparison has two, each from an experiment of its own or both from
-/// one. The figures draw subjects and do not care which.
+/// An experiment has one or several; a comparison has two, from two experiments or both from one. The figures draw
+/// subjects and do not care which.
 pub(crate) struct Subject<'a> {
-    /// How figures label it.
+    /// Its label in figures.
     pub name: &'a str,
     /// Its place among the subjects of the page, which fixes its colour, dash and marker.
     pub slot: usize,
     /// The target's record; `None` for trials that name a target the result does not describe.
     pub target: Option<&'a Target>,
-    /// Every trial with the key under which the tooltips know it.
+    /// Every trial with its key in the tooltips.
     pub trials: Vec<(String, &'a Trial)>,
     /// The trials gathered by load.
     pub points: Vec<LoadPoint<'a>>,

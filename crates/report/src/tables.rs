@@ -1,4 +1,4 @@
-//! The tables of a result as words, for `tables.json`: those that the terminal prints, with all their columns.
+//! The tables of a result as words, for `tables.json`: the terminal's tables, with all their columns.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn claims(study: &Study) -> TextTable {
     }
 }
 
-/// One row a target; `None` where neither maximum nor peak was searched for.
+/// One row a target; `None` if the experiment searched for neither maximum nor peak.
 fn peaks(experiment: &Experiment) -> Option<TextTable> {
     let row = |subject: &Subject| {
         let max = subject.max_throughput();

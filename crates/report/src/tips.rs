@@ -1,4 +1,4 @@
-//! The values behind every point of every figure, which the page's script shows near the pointer.
+//! The values of every point of every figure, which the page's script shows near the pointer.
 
 use std::collections::BTreeMap;
 
@@ -50,12 +50,12 @@ impl Tips {
         self.by_key.insert(key.into(), Tip { title, rows });
     }
 
-    /// How many there are, which makes a fresh key.
+    /// The number of tooltips, from which callers make a fresh key.
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// The model as JSON that may stand inside a `script` element.
+    /// The model as JSON that is safe inside a `script` element.
     pub(crate) fn json(&self) -> String {
         let tips: serde_json::Map<String, serde_json::Value> =
             self.by_key.iter().map(|(key, tip)| (key.clone(), json!([tip.title, tip.rows]))).collect();

@@ -1,4 +1,4 @@
-//! Where the time of traced requests went, service by service.
+//! The time of traced requests, service by service.
 
 mod advice;
 mod tables;
@@ -17,7 +17,7 @@ use crate::tips::Tips;
 /// Operations whose bars are drawn; the others are in the tables. Source: ours; the movie application has five.
 const DRAWN: usize = 6;
 
-/// A load whose requests were traced: how it is called, and the trial in the middle of its repeats.
+/// A load with traced requests: its label, and the trial in the middle of its repeats.
 pub(crate) struct Traced<'a> {
     pub label: String,
     pub trial: &'a Trial,
@@ -144,7 +144,7 @@ fn broken<'a>(loads: &[&Traced<'a>], groups: &[Among]) -> Vec<Broken<'a>> {
                 continue;
             };
             for among in groups {
-                // At one load the group tells bars apart, over several the load.
+                // At one load the label names the group, over several loads the load.
                 let label = match among {
                     Among::All => format!("{name} · {}", load.label),
                     Among::Middle => format!("{name} · p40 to p60"),

@@ -16,7 +16,7 @@ fn chromium() -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
 }
 
-/// The page at `file` as it stands after its script ran.
+/// The page at `file` after its script ran.
 fn opened(chromium: &Path, file: &Path, folder: &Path) -> String {
     let out = folder.join("dom.html");
     let mut browser = Command::new(chromium)

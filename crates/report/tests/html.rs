@@ -168,7 +168,7 @@ fn a_page_of_traced_requests_says_where_their_time_went() {
     assert!(!experiment_html(&crate::sample::sweep()).contains("id=\"traces\""));
 }
 
-/// The captions of tables of which a row has more or fewer cells than there are heads.
+/// The captions of tables in which a row has more or fewer cells than there are heads.
 fn ragged(page: &str) -> Vec<&str> {
     // Columns and rows that each cell of a row spans.
     let spans = |row: &str| -> Vec<(usize, usize)> {
@@ -557,7 +557,7 @@ fn two_machines_have_their_ratio_at_every_place() {
     }
     let comparison = crate::sample::compared(&a, &b);
     let page = comparison_html(&comparison, Sides::Studies(&a, &b));
-    // Of three figures both sides and the ratio; the matrix twice.
+    // For three figures both sides and the ratio; the matrix twice.
     assert_eq!(page.matches("<svg class=\"w\"").count(), 8);
     let ratios = comparison.figures.iter().flat_map(|f| &f.series).flat_map(|s| &s.points);
     let ratios = ratios.filter(|point| point.ratio.is_some()).count();

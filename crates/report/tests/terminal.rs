@@ -107,7 +107,7 @@ fn a_search_that_the_host_disturbed_is_no_finding_either() {
     let table = experiment_table(&experiment, 400, false);
     assert!(table.starts_with("sphinx: peak throughput under QoS") && unanswered(&experiment).is_empty());
     assert!(table.contains("The host disturbed 3 of 49 trials; what is said"), "{table}");
-    // That every load was missed is only known where every load was measured.
+    // "Every load was missed" is only known if every load was measured.
     experiment.targets[0].peak.as_mut().unwrap().low_rps = 0.0;
     assert_eq!(unanswered(&experiment).len(), 1);
     crate::sample::sweep().trials.iter().for_each(|trial| assert!(!trial.verdict.is_of_host()));
@@ -123,7 +123,7 @@ fn a_load_with_all_its_parts() {
     insta::assert_snapshot!(experiment_table(&crate::sample::load(), 100, false));
 }
 
-/// One load in each situation: at a glance, without lists.
+/// One load in each situation: a summary without lists.
 #[test]
 fn one_load_in_every_situation() {
     let situation = |change: &dyn Fn(&mut Experiment)| {
@@ -318,7 +318,7 @@ fn lines_fit_the_terminal() {
     }
 }
 
-/// What `taillight pack --figures-only` adds: the same tables with all their columns.
+/// The tables that `taillight pack --figures-only` adds: the same ones with all their columns.
 #[test]
 fn tables_as_words() {
     let live = crate::sample::live(8);

@@ -80,7 +80,7 @@ fn peaks(comparison: &Comparison) -> Option<String> {
     Some(format!("Peak throughput under QoS: {b} {}, {a} {}", words(&point.b)?, words(&point.a)?))
 }
 
-/// Loads of which the answer has a sentence each: the highest ones.
+/// The number of loads with a sentence each: the highest ones.
 const ANSWERED: usize = 3;
 
 /// The tail at the highest loads at which both sides have figures and neither is overloaded: in an overload a response

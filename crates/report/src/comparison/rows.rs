@@ -13,7 +13,7 @@ pub(crate) struct Column {
     pub head: String,
     /// Whether it holds words rather than numbers.
     pub words: bool,
-    /// How soon a narrow terminal leaves it out; 0 is never.
+    /// The order in which columns are dropped on a narrow terminal, the highest first; 0 is never dropped.
     pub spare: u8,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Place<'a> {
     pub left_out: Option<String>,
 }
 
-/// Which column holds the ratio.
+/// The index of the ratio's column.
 pub(crate) const RATIO: usize = 4;
 
 /// The columns of the table of `figure`, the place first.
@@ -87,7 +87,7 @@ pub(crate) fn cells(
     cells
 }
 
-/// A ratio's interval, of which one end may be open.
+/// A ratio's interval, which may be open at one end.
 pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> Option<String> {
     match (low, high) {
         (Some(low), Some(high)) => Some(number::ratio_range(low, high)),

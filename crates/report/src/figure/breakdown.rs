@@ -1,4 +1,4 @@
-//! Where the time of traced requests goes: bars cut by service and by part.
+//! The time of traced requests: bars cut by service and by part.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use results::{Among, Part, TracedOperation};
 
 use super::stacked::{self, Bar, Look, labelled};
 
-/// The looks of services; those that take least of the time are drawn together. Source: the colours of the style sheet.
+/// The looks of services; the services with the least time are drawn together. Source: the colours of the style sheet.
 const COLOURS: [&str; 14] =
     ["t0", "t1", "t2", "t3", "t4", "t6", "t7", "t8", "t9", "u0", "u1", "u2", "u3", "u4"];
 /// The name of the remaining services together.
 const OTHERS: &str = "others";
 
-/// The looks of parts: blue and grey between services, warm what waits, green what works.
+/// The looks of parts: blue and grey between services, warm for waiting, green for work.
 pub(super) const PARTS: [Look<'static>; 9] = [
     labelled("before_sending", "before sending", "t6"),
     labelled("front", "front", "t5"),
@@ -28,7 +28,7 @@ pub(super) const PARTS: [Look<'static>; 9] = [
 
 /// An operation at one load.
 pub(crate) struct Broken<'a> {
-    /// Whose load it is: `browse · 90 % · 270 rps`.
+    /// The bar's operation and load: `browse · 90 % · 270 rps`.
     pub label: String,
     pub operation: &'a TracedOperation,
     pub among: Among,
@@ -73,7 +73,7 @@ pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
     super::wide("Whose time it is", false, caption, |size| stacked::draw(&looks, &bars, size))
 }
 
-/// The services that take most of all bars together, the first of them first; at most as many as there are colours.
+/// The services with the most time over all bars, sorted by it; at most as many as there are colours.
 fn leading<'a>(broken: &[Broken<'a>]) -> Vec<&'a str> {
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for one in broken {
@@ -120,7 +120,7 @@ pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
 /// A bar whose parts are shares of a whole.
 pub(crate) struct Shares {
     pub label: String,
-    /// By the names of the figure. Units: per cent.
+    /// In the order of the figure's names. Units: per cent.
     pub percent: Vec<Option<f64>>,
     /// The whole. Units: µs.
     pub total_us: Option<f64>,

@@ -14,17 +14,17 @@ use crate::tips::Tips;
 
 /// Space between boxes. Units: pixels.
 const GAP: f64 = 16.0;
-/// Space between the levels of callers and called, in which the arrows are drawn. Units: pixels.
+/// Space between two levels, in which the arrows are drawn. Units: pixels.
 const LANE: f64 = 46.0;
 /// The narrowest box, which has room for two times, and the widest. Units: pixels.
 const WIDTHS: (f64, f64) = (124.0, 210.0);
 /// The most callers that a box lists.
 const LISTED: usize = 6;
 
-/// A service or store as it is drawn.
+/// A service or store to draw.
 struct Node<'a> {
     name: &'a str,
-    /// How many calls it is away from the entrance; stores are behind all services.
+    /// Its number of calls from the entrance; stores come after all services.
     level: usize,
     /// Its calls, the most frequent first.
     edges: Vec<&'a EdgeTimes>,
@@ -64,8 +64,8 @@ fn nodes(traces: &Traces) -> Vec<Node<'_>> {
     levels.into_iter().map(node).collect()
 }
 
-/// The longest way to each service from one that no other calls; of a store it says nothing. Where calls go in a circle, it ends
-/// after as many rounds as there are edges.
+/// The longest path to each service from one without callers; stores get no useful level. Cycles are cut after as many
+/// rounds as there are edges.
 fn levels(edges: &[EdgeTimes]) -> BTreeMap<&str, usize> {
     let names = edges.iter().flat_map(|edge| [edge.caller.as_str(), edge.callee.as_str()]);
     let mut levels: BTreeMap<&str, usize> = names.map(|name| (name, 0)).collect();
@@ -106,7 +106,7 @@ fn tip(node: &Node<'_>, tips: &mut Tips) -> String {
     key
 }
 
-/// The median and the 99th percentile of an edge's calls, or what there is of them.
+/// The median and the 99th percentile of an edge's calls, or the figures that exist.
 fn micros(edge: &EdgeTimes) -> String {
     match (edge.wall.p50_us, edge.wall.p99_us.or(edge.wall.p95_us)) {
         (Some(p50), Some(p99)) => number::micros_range(p50, p99),
@@ -150,7 +150,7 @@ struct Place {
     width: f64,
 }
 
-/// A level is a column; in each, boxes stand near to their callers.
+/// A level is a column; in each, boxes are near their callers.
 fn columns<'a>(
     canvas: &mut Canvas,
     nodes: &[Node<'a>],

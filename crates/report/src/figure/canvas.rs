@@ -19,7 +19,7 @@ pub(crate) struct Canvas {
 /// A rectangle: its upper left corner, its width and its height.
 pub(crate) type Cell = ((f64, f64), f64, f64);
 
-/// Where a text is anchored.
+/// The anchor of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -85,7 +85,7 @@ impl Canvas {
         }
     }
 
-    /// Says in its upper right corner that the load was a closed loop, so that no copy of it can lose that.
+    /// Marks a closed loop in the upper right corner, so that copies of the drawing keep the mark.
     pub(crate) fn stamped(mut self, closed: bool) -> Canvas {
         if closed {
             let at = (self.width - 2.0, self.size.font());
@@ -143,14 +143,14 @@ impl Canvas {
         }
     }
 
-    /// Lets the pointer find the tooltip `key` at `at`.
+    /// Shows the tooltip `key` near `at`.
     pub(crate) fn hover(&mut self, key: &str, at: (f64, f64)) {
         if finite(&[at]) {
             let _ = write!(self.hover, "{key} {} {};", n(at.0), n(at.1));
         }
     }
 
-    /// The finished element; `class` says at which width it is shown, `title` names it to a screen reader.
+    /// The finished element; `class` selects the widths at which it is shown, `title` names it to a screen reader.
     pub(crate) fn svg(&self, class: &str, title: &str) -> String {
         let tab = if self.hover.is_empty() { "" } else { r#" tabindex="0""# };
         format!(

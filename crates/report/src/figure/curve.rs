@@ -43,7 +43,7 @@ fn runs(series: &Series) -> Vec<Run> {
     runs
 }
 
-/// Draws the line, the trials and the medians of `series`, and lets the pointer find them.
+/// Draws the line, the trials and the medians of `series`, with tooltips.
 pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, series: &Series) {
     let class = &series.class;
     for run in runs(series) {
@@ -75,7 +75,7 @@ pub(super) fn draw(canvas: &mut Canvas, frame: &Frame, series: &Series) {
             canvas.hover(&median.key, at);
         }
     }
-    // In front, since a median that hid an invalid trial would drop it.
+    // Drawn last: a median must not hide an invalid trial.
     for dot in series.dots.iter().filter(|dot| dot.state == State::Invalid) {
         let at = frame.at(dot.x, dot.y);
         canvas.mark(&format!("invalid {class}"), Shape::Circle, at, 5.0);

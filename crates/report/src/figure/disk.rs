@@ -11,7 +11,7 @@ use crate::number;
 /// A line of a drawing: its class, its name and its value in a slot.
 type Line<'a> = (&'static str, &'static str, &'a dyn Fn(&InputOutputSlot) -> Option<f64>);
 
-/// What disks and page cache gave over time, where the probe `io` looked.
+/// Disk and page cache over time, from the probe `io`.
 pub(super) fn disk(panels: &[Panel]) -> Markup {
     let has = |panel: &&Panel| !slots(panel.trial).is_empty() && !panel.trial.windows.is_empty();
     let bytes = "Bytes that the server read by calls, which sendfile does as well, and those of them that disks gave, per second. \

@@ -65,7 +65,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
     }
 }
 
-/// `90 %` of the maximum where the load was chosen so, else the rate.
+/// `90 %` of the maximum if the load was chosen as a share, else the rate.
 pub(crate) fn load_label(point: &LoadPoint) -> String {
     let rate = LoadUnit::of_point(point).rate(Some(point.offered_rps));
     match point.share {
@@ -87,7 +87,7 @@ fn curve<'a>(
     Some(Curve { label, class, shape, trial, key: key.replace('t', "d") })
 }
 
-/// The points of `trial`'s curve that enough samples stand behind: at least 10 beyond each.
+/// The points of `trial`'s curve with at least 10 samples beyond each.
 fn supported(trial: &Trial) -> Vec<(f64, f64)> {
     let count = trial.all.response_time.count as f64;
     let beyond = |percentile: f64| count * (1.0 - percentile / 100.0);
@@ -138,7 +138,7 @@ fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
     canvas
 }
 
-/// Percentiles that the pointer finds; a curve has hundreds of points, of which these are the ones people name.
+/// Percentiles with a tooltip: a curve has hundreds of points, and these are the common ones.
 const NAMED: [f64; 14] =
     [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999];
 
@@ -153,7 +153,7 @@ fn hover(canvas: &mut Canvas, frame: &Frame, curve: &Curve, points: &[(f64, f64)
     }
 }
 
-/// `points` without those closer than half a pixel to the one before, which no screen shows.
+/// `points` without those closer than half a pixel to the previous one, which would be invisible.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let last = points.last().copied();
     let mut kept: Vec<(f64, f64)> = Vec::new();

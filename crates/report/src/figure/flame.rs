@@ -45,7 +45,7 @@ fn tree(stacks: &[Stack]) -> Node {
 }
 
 impl Node {
-    /// How many levels of it are wide enough to be seen.
+    /// The number of levels that are wide enough to be visible.
     fn depth(&self, pixels_per_sample: f64) -> usize {
         let seen = self.calls.values().filter(|node| node.count as f64 * pixels_per_sample >= NARROW);
         seen.map(|node| 1 + node.depth(pixels_per_sample)).max().unwrap_or(0)

@@ -60,7 +60,7 @@ impl Frame {
     }
 }
 
-/// How wide `text` is about: 0.56 em a character is a little over the average of the usual system fonts.
+/// The approximate width of `text`: 0.56 em a character is a little over the average of the usual system fonts.
 pub(crate) fn text_width(text: &str, font: f64) -> f64 {
     0.56 * font * text.chars().count() as f64
 }

@@ -52,7 +52,7 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
     super::half("The generator’s own lag", any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
-/// How much of its time the generator worked.
+/// The share of time that the generator was busy.
 pub(crate) fn busy(subjects: &[Subject]) -> Markup {
     let measure = Measure::new("busy", "ink", Shape::Circle, |trial| Some(trial.generator.busy_share));
     let series = subjects

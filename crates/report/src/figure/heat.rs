@@ -35,7 +35,7 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale) -> Canvas {
     let mut canvas = Canvas::new(size);
     let frame = over_time(&mut canvas, panel.trial, y, 30.0, decades);
     if let Some(heat) = map(panel) {
-        // A column of fewer than three pixels says no more, and makes the page larger.
+        // Columns narrower than three pixels only make the page larger.
         let each = heat.columns.len().div_ceil(((frame.right - frame.left) / 3.0) as usize).max(1);
         let column_s = heat.column_ms.min(1 << 40) as f64 / 1e3;
         let mut cells: [Vec<Cell>; LOOKS.len()] = Default::default();

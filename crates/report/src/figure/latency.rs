@@ -135,7 +135,7 @@ fn has_p99(subjects: &[Subject]) -> bool {
     trials.any(|trial| Metric::P99.of(trial).is_some())
 }
 
-/// Whether a load lies beyond the edge of the figure.
+/// Whether any load is beyond the edge of the figure.
 fn is_held(subjects: &[Subject]) -> bool {
     let edge = super::throughput::edge(subjects);
     subjects.iter().flat_map(|subject| &subject.points).any(|point| point.offered_rps > edge)
@@ -146,7 +146,7 @@ fn is_repeated(subjects: &[Subject]) -> bool {
     subjects.iter().flat_map(|subject| &subject.points).any(|point| point.trials.len() > 1)
 }
 
-/// The marks of bounds and of single trials, explained: those that are drawn.
+/// The key of the marks that are drawn: bounds and single trials.
 pub(super) fn keys(subjects: &[Subject]) -> Markup {
     let points = || subjects.iter().flat_map(|subject| &subject.points);
     let any = |state: State| {

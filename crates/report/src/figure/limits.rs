@@ -1,4 +1,4 @@
-//! Operations with limits of their own: how much of each keeps to its limit under load, and in which tier its time goes.
+//! Operations with limits of their own: the share within each limit under load, and the time by tier.
 
 use maud::{Markup, html};
 use results::Operation;
@@ -42,7 +42,7 @@ fn within(subjects: &[Subject], subject: &Subject) -> Markup {
     against_load(subjects, &measures, None, Vertical::Share, words)
 }
 
-/// Where the time of each operation goes, at the highest load that met the target.
+/// The time of each operation by tier, at the highest load that met the target.
 fn tiers(subject: &Subject, target: &Target) -> Markup {
     let highest = subject.points.iter().rfind(|point| target.is_met(point)).or(subject.points.last());
     let Some((point, trial)) = highest.and_then(|p| Some((p, p.representative(|t| target.used(t))?))) else {
@@ -61,7 +61,7 @@ fn tiers(subject: &Subject, target: &Target) -> Markup {
     super::wide(&title, subject.is_closed(), caption, |size| stacked::draw(&TIERS, &bars, size))
 }
 
-/// The parts of an operation's mean response time; `None` where its tiers are not known.
+/// The parts of an operation's mean response time; `None` if its tiers are unknown.
 fn bar(operation: &Operation) -> Option<Bar> {
     let total = operation.response_time.mean_us.filter(|_| !operation.tiers.is_empty())?;
     let of = |name: &str| operation.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.mean_us);

@@ -15,13 +15,13 @@ pub(crate) struct LoadChart<'a> {
     pub y_title: &'a str,
     pub y: Scale,
     pub y_tick: &'a dyn Fn(f64) -> String,
-    /// From the front to the back.
+    /// In front first.
     pub series: Vec<Series>,
     /// Limits, drawn across.
     pub levels: Vec<Level>,
     /// Intervals of the load, drawn from top to bottom and named above the plot.
     pub bands: Vec<Band>,
-    /// Draws the line where y equals the load, and says so along it.
+    /// Draws the line where y equals the load, with this text along it.
     pub diagonal: Option<&'a str>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct LoadChart<'a> {
 pub(crate) struct Level {
     pub y: f64,
     pub label: String,
-    /// What fits on a narrow drawing without running into the curves.
+    /// A label that fits on a narrow drawing without touching the curves.
     pub short: String,
 }
 
@@ -134,7 +134,7 @@ impl LoadChart<'_> {
         }
     }
 
-    /// In front of the curves, which may pass behind.
+    /// Drawn over the curves.
     fn level_labels(&self, canvas: &mut Canvas, frame: &Frame) {
         for level in &self.levels {
             let label = if canvas.size == Size::Wide { &level.label } else { &level.short };

@@ -12,15 +12,15 @@ use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;
 
-/// One trial that stands for a load where something is drawn over time.
+/// The trial that represents a load in drawings over time.
 pub(super) struct Panel<'a> {
     pub subject: &'a Subject<'a>,
-    /// Whose load it is: `sphinx · 90 % · 135 krps`.
+    /// The subject and load: `sphinx · 90 % · 135 krps`.
     pub label: String,
     pub trial: &'a Trial,
 }
 
-/// The trials that stand for some loads of `subjects`: both ends, and the highest that meets the target.
+/// The representative trials of some loads of `subjects`: both ends, and the highest that meets the target.
 pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Panel<'a>> {
     let meets = |point: &LoadPoint| target.is_met(point);
     let each = if subjects.len() > 1 { 3 } else { 6 };
@@ -108,7 +108,7 @@ pub(super) fn over_time(
     frame
 }
 
-/// How long the windows of a trial are: 100 ms, and longer in one of more than 100 s.
+/// The length of a trial's windows: 100 ms, and longer in a trial of more than 100 s.
 pub(super) fn window_ms(trial: &Trial) -> f64 {
     let starts = trial.windows.first().zip(trial.windows.get(1));
     starts.map_or(100.0, |(first, second)| second.start_ms.saturating_sub(first.start_ms).max(1) as f64)

@@ -4,7 +4,7 @@
 pub(crate) fn place(centres: &[f64], sizes: &[f64], low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..centres.len()).collect();
     order.sort_by(|&a, &b| centres[a].total_cmp(&centres[b]));
-    // Groups of touching labels, each centred on the mean of what its members want (pool adjacent violators).
+    // Groups of touching labels, each centred on the mean of its members' wanted positions (pool adjacent violators).
     let mut groups: Vec<(Vec<usize>, f64)> = Vec::new();
     for i in order {
         groups.push((vec![i], centres[i]));
@@ -37,7 +37,7 @@ pub(crate) fn place(centres: &[f64], sizes: &[f64], low: f64, high: f64) -> Vec<
             sequence.push(i);
         }
     }
-    // What ran over the far end is pushed back, neighbour by neighbour.
+    // Labels beyond the far end are pushed back, neighbour by neighbour.
     let mut edge = high;
     for i in sequence.into_iter().rev() {
         if placed[i] + sizes[i] / 2.0 > edge {

@@ -5,7 +5,7 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     kind: Kind,
-    /// In the axis' own terms: the logarithm on a logarithmic axis.
+    /// In axis units: the logarithm on a logarithmic axis.
     from: f64,
     to: f64,
     start: f64,
@@ -77,7 +77,7 @@ impl Scale {
         self.start + share * (self.end - self.start)
     }
 
-    /// Whether `value` lies on the axis.
+    /// Whether `value` is on the axis.
     pub(crate) fn holds(&self, value: f64) -> bool {
         let own = match self.kind {
             Kind::Linear => value,

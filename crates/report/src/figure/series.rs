@@ -37,7 +37,7 @@ pub(crate) struct Dot {
     pub key: String,
 }
 
-/// How a trial is marked.
+/// The mark of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Valid,

@@ -1,4 +1,4 @@
-//! What sessions felt: against the load, as distributions, and over the time of a trial.
+//! Session figures: against the load, as distributions, and over the time of a trial.
 
 use maud::{Markup, html};
 use results::{DistributionPoint, LoadPoint, Operation, Purpose, Trial};
@@ -21,14 +21,14 @@ use crate::number;
 use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
-/// Percentiles of a distribution that the pointer finds.
+/// Percentiles of a distribution with a tooltip.
 const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
 /// The percentiles that are kept of an operation.
 const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// The looks of operations; if there are more, shapes tell them apart.
 const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
 
-/// How the vertical axis of a figure against the load is drawn.
+/// The kind of vertical axis of a figure against the load.
 #[derive(Clone, Copy)]
 pub(super) enum Vertical {
     /// Shares of 1, from 0.
@@ -39,7 +39,7 @@ pub(super) enum Vertical {
     Count,
 }
 
-/// Every figure of sessions but those over the time of a trial.
+/// Every session figure, except those over the time of a trial.
 pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let ratio = |name: &'static str| {
         let read = move |trial: &Trial| trial.ratio(name).filter(|_| trial.sessions.is_some());
@@ -184,7 +184,7 @@ fn distributions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Mark
     }
 }
 
-/// Of one subject its loads, of several the highest load of each that met the target.
+/// For one subject a curve for each of some loads; for several the highest load of each that met the target.
 fn curves<'a>(subjects: &[Subject<'a>], target: &Target, figure: SessionFigure) -> Vec<Curve<'a>> {
     let meets = |point: &LoadPoint| target.is_met(point);
     let curve = |point: &LoadPoint<'a>, label: String, class: String, shape: Shape| {
@@ -260,7 +260,7 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
     canvas
 }
 
-/// The names of the subject's operations of which this `has` something to draw, in their order.
+/// The names of the subject's operations for which `has` is true, in order.
 pub(super) fn named(subject: &Subject, has: impl Fn(&Operation) -> bool) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let operations = subject.trials.iter().flat_map(|(_, trial)| &trial.operations);
@@ -272,7 +272,7 @@ pub(super) fn named(subject: &Subject, has: impl Fn(&Operation) -> bool) -> Vec<
     names
 }
 
-/// A figure of each of these operations, each in looks of its own.
+/// A measure for each of these operations, each with its own look.
 pub(super) fn of_each(
     names: Vec<String>,
     read: impl Fn(&Operation) -> Option<f64> + Copy + 'static,
@@ -294,7 +294,7 @@ fn operations_against_load(subjects: &[Subject]) -> Markup {
     let told = |percentile: f64| named(subject, |operation| of(operation, percentile).is_some());
     let names = told(50.0);
     if names.len() < 2 || !subject.trials.iter().any(|(_, trial)| trial.sessions.is_some()) {
-        // Of one it is the response time of all, which has a figure.
+        // A single operation has the response times of all, which have a figure already.
         return html! {};
     }
     let of_all = OF_OPERATION.into_iter().rev().find(|percentile| told(*percentile).len() == names.len());
@@ -359,7 +359,7 @@ fn operations(subjects: &[Subject], target: &Target) -> Markup {
     super::half(&title, subject.is_closed(), caption, canvas)
 }
 
-/// How much media lay in the buffers over the time of a trial: the median, and from p5 to p95.
+/// Media in the buffers over the time of a trial: the median, and from p5 to p95.
 pub(super) fn buffers(panels: &[Panel]) -> Markup {
     let has = |panel: &&Panel| !buffer(panel.trial).is_empty() && !panel.trial.windows.is_empty();
     let caption = "What a session has received and not yet played, whenever a chunk arrives: the median, and from p5 to p95 \
@@ -396,7 +396,7 @@ fn buffer(trial: &Trial) -> &[DistributionPoint] {
     trial.distribution("buffer").map_or(&[][..], |of| of.over_time.as_slice())
 }
 
-/// How many sessions were under way over the time of a trial.
+/// Live sessions over the time of a trial.
 pub(super) fn live(panels: &[Panel]) -> Markup {
     let of = |trial: &Trial| -> Vec<(f64, u64)> {
         trial.sessions.as_ref().map_or_else(Vec::new, |sessions| sessions.live.clone())

@@ -1,4 +1,4 @@
-/// A marker. Shapes differ so that colour never tells two curves apart alone.
+/// A marker. Shapes differ so that two curves never differ by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Circle,

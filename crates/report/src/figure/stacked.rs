@@ -1,16 +1,16 @@
-//! Bars cut into parts: what share of a whole each part takes.
+//! Bars cut into parts: the share of each part in the whole.
 
 use super::canvas::Anchor;
 use super::frame::text_width;
 use super::{Canvas, Size};
 use crate::number;
 
-/// A part as it is drawn.
+/// The look of a part.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
-    /// As records name it.
+    /// Its name in records.
     pub name: &'a str,
-    /// As it is written.
+    /// Its label.
     pub label: &'a str,
     pub(super) class: &'a str,
     /// Whether its label is also written in its bars, if it fits.
@@ -22,7 +22,7 @@ pub(super) const fn look<'a>(name: &'a str, label: &'a str, class: &'a str) -> L
     Look { name, label, class, inside: false }
 }
 
-/// The same with its label in its bars, of colours on which it can be read.
+/// The same with its label in its bars; for colours on which text is readable.
 pub(super) const fn labelled<'a>(name: &'a str, label: &'a str, class: &'a str) -> Look<'a> {
     Look { name, label, class, inside: true }
 }
@@ -32,7 +32,7 @@ pub(super) struct Bar {
     pub name: String,
     /// In the order of the looks; `None` if the bar lacks that part. Units: µs.
     pub us: Vec<Option<f64>>,
-    /// Which need not be the sum. Units: µs.
+    /// May differ from the sum. Units: µs.
     pub total: Option<f64>,
 }
 
@@ -44,13 +44,13 @@ fn beside(names: &[String], size: Size, width: f64) -> Option<f64> {
     (size == Size::Wide && needed <= 0.4 * width).then_some(needed)
 }
 
-/// The bars one below the other, each as long as the others, with its whole behind it.
+/// The bars one below the other, all of the same length, each followed by its total.
 pub(super) fn draw(looks: &[Look<'_>], bars: &[Bar], size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
     let names: Vec<String> = bars.iter().map(|bar| bar.name.clone()).collect();
     let beside = beside(&names, size, canvas.width);
-    // Room for two lines of keys, and for as many as there are.
+    // Room for the key, at least two lines.
     let top = (keys(&mut canvas, looks, font) + font).max(3.4 * font);
     let row = 2.6 * font;
     let left = beside.unwrap_or(4.0);

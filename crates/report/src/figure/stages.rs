@@ -2,7 +2,7 @@ use maud::{Markup, html};
 
 use super::stacked::{self, Bar, Look, look};
 
-/// In the order in which a request passes them. Waiting in the warm colours, work in the cold ones.
+/// In the order in which a request passes them. Warm colours for waiting, cold ones for work.
 pub(crate) const STAGES: [Look<'static>; 7] = [
     look("network", "network", "l0"),
     look("epoll", "epoll", "s1"),
@@ -19,7 +19,7 @@ pub(crate) struct StageTimes {
     pub label: String,
     /// By [`STAGES`]; `None` for a missing stage. Units: µs.
     pub us: [Option<f64>; STAGES.len()],
-    /// Which need not be the sum. Units: µs.
+    /// May differ from the sum. Units: µs.
     pub total: Option<f64>,
 }
 
@@ -30,7 +30,7 @@ impl StageTimes {
     }
 }
 
-/// A bar for each load, cut into stages: what part of a request's time in the server each takes.
+/// A bar for each load, cut into stages: the share of each in a request's time in the server.
 pub(crate) fn stages(staged: &[StageTimes]) -> Markup {
     let caption = html! {
         "The parts of the mean time that a request spends in the server, by load; the whole is written behind each bar. "

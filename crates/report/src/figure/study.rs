@@ -19,7 +19,7 @@ use crate::number;
 use crate::quantity::{self, quantity, quantity_range};
 use crate::tips::Tips;
 
-/// Draws `figure`, whose `index` no other of its page has; `closed` where a closed loop stands behind it.
+/// Draws `figure`; its `index` must be unique on its page. `closed` marks figures of a closed loop.
 pub(crate) fn study_figure(figure: &Figure, index: usize, closed: bool, tips: &mut Tips) -> Markup {
     for (i, series) in figure.series.iter().enumerate() {
         for (j, point) in series.points.iter().enumerate() {

@@ -75,7 +75,7 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale, tips: &mut Tips) 
     canvas
 }
 
-/// Names lines at their ends: class, name, and the height at which it ends.
+/// Names lines at their ends: class, name, and the height of the end.
 pub(super) fn name_ends(canvas: &mut Canvas, frame: &Frame, ends: Vec<(&str, &str, Option<f64>)>) {
     let font = canvas.size.font();
     let ends: Vec<(&str, &str, f64)> =
@@ -91,7 +91,7 @@ fn middle_s(window: &WindowPoint) -> f64 {
     (window.start_ms as f64 + 50.0) / 1e3
 }
 
-/// Draws one figure over the windows, broken where a window has none, and says at which height it ends.
+/// Draws one figure over the windows, with a gap at windows without it; returns the height of the line's end.
 pub(super) fn curve(
     canvas: &mut Canvas,
     frame: &Frame,

@@ -9,7 +9,7 @@ use crate::number;
 
 /// Space between boxes. Units: pixels.
 const GAP: f64 = 14.0;
-/// Space between the levels of callers and called, in which the arrows are drawn. Units: pixels.
+/// Space between two levels, in which the arrows are drawn. Units: pixels.
 const LANE: f64 = 44.0;
 /// The widest box. Units: pixels.
 const WIDEST: f64 = 230.0;
@@ -18,16 +18,16 @@ const NARROWEST: f64 = 120.0;
 /// Boxes in a row on a phone.
 const ON_A_PHONE: usize = 2;
 
-/// A service as it is drawn.
+/// A service to draw.
 struct Node<'a> {
     service: &'a Service,
     /// Its share of the processor time of all services.
     share: Option<f64>,
-    /// How many calls it is away from the load.
+    /// Its number of calls from the load.
     level: usize,
 }
 
-/// Which service calls which, and how much of the processor time each used.
+/// The calls between services, and each one's share of the processor time.
 pub(crate) fn topology(target: &str, services: &[Service], shares: &BTreeMap<&str, f64>) -> Markup {
     let nodes: Vec<Node<'_>> = services
         .iter()
@@ -44,8 +44,8 @@ pub(crate) fn topology(target: &str, services: &[Service], shares: &BTreeMap<&st
     super::wide("Topology", false, caption, |size| draw(&nodes, size))
 }
 
-/// The longest way to `service` from one that no other calls. `limit` ends it where descriptions of two runs were mixed
-/// into a circle.
+/// The longest path to `service` from one without callers. `limit` cuts the cycles that a mixture of two runs'
+/// descriptions may have.
 fn level(service: &Service, all: &[Service], limit: usize) -> usize {
     let callers = all.iter().filter(|one| one.calls.contains(&service.name));
     callers.filter(|_| limit > 0).map(|caller| 1 + level(caller, all, limit - 1)).max().unwrap_or(0)

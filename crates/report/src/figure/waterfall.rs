@@ -53,7 +53,7 @@ fn draw(waterfall: &Waterfall, keys: &[String], size: Size) -> Canvas {
     };
     let looks: Vec<Look<'_>> = PARTS.iter().filter(is_there).copied().collect();
     let top = stacked::keys(&mut canvas, &looks, font) + 2.4 * font;
-    // On a phone a name stands above its bar.
+    // On a phone a name is above its bar.
     let (left, row) = if size == Size::Wide { (NAMES, 1.75 * font) } else { (2.0, 2.7 * font) };
     let right = canvas.width - 4.6 * font;
     let bottom = top + row * waterfall.rows.len() as f64;

@@ -23,7 +23,7 @@ pub(super) fn client(looked: &[Looked]) -> Markup {
             FIGURES.into_iter().enumerate().map(move |(i, (name, of))| {
                 let us = |times: &LatencySummary| number::micros(of(times));
                 vec![
-                    // A load stands once, at its first row.
+                    // A load is named in its first row only.
                     if i == 0 { tables::name(load) } else { String::new() },
                     name.to_owned(),
                     us(&all.connection_wait),

@@ -21,7 +21,7 @@ const fn nginx(name: &'static str, us: [f64; 7], total: f64) -> Published {
     Published { server: "nginx", name, total, stages }
 }
 
-/// Source: IISWC'17 Tables II and III, in this order of rows. Table III says milliseconds; its magnitudes are those of
+/// Source: IISWC'17 Tables II and III, in this order of rows. Table III gives milliseconds; its magnitudes are
 /// microseconds.
 pub(super) const PUBLISHED: [Published; 8] = [
     memcached("Xeon, 10 %", [6.0, 3.0, 1.0, 1.0, 1.0, 5.0], 20.0),

@@ -5,14 +5,14 @@ use super::{Looked, tables};
 use crate::number;
 use crate::page;
 
-/// A figure as it is shown.
+/// A counter's presentation.
 struct Shown {
-    /// As records name it.
+    /// Its name in records.
     name: &'static str,
     label: &'static str,
     as_words: fn(f64) -> String,
     meaning: &'static str,
-    /// Whether it counts what should not be: no row of its own while it is 0.
+    /// Whether it counts failures: it has no row while it is 0.
     event: bool,
 }
 

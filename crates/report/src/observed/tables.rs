@@ -33,7 +33,7 @@ pub(super) fn name(load: &Looked) -> String {
     format!("{} · {}", load.subject, load.label)
 }
 
-/// In the paper's form: a row for each stage, a column for each load, the published ones behind.
+/// In the paper's form: a row for each stage, a column for each load, followed by the published ones.
 pub(super) fn stages(staged: &[&Looked]) -> Markup {
     let published: Vec<&Published> = PUBLISHED
         .iter()
@@ -112,7 +112,7 @@ pub(super) fn independent(staged: &[&Looked]) -> Markup {
     table(caption, &heads, 1, staged.iter().filter_map(row).collect())
 }
 
-/// What needs no privilege: the client's times and the server's own accounts.
+/// Figures that need no privilege: the client's times and the server's own counters.
 pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
     let row = |load: &Looked| {
         let trial: &Trial = load.trial;
@@ -151,7 +151,7 @@ pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
     )
 }
 
-/// What TCP knows of the connections.
+/// TCP's figures of the connections.
 pub(super) fn sockets(looked: &[Looked]) -> Markup {
     let row = |load: &Looked| {
         let sockets = load.trial.probes.as_ref()?.sockets.as_ref()?;

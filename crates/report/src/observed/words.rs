@@ -2,11 +2,11 @@ use super::Looked;
 use crate::figure::{STAGES, StageTimes};
 use crate::number;
 
-/// How the probes observed.
+/// The method of the probes.
 pub(super) const HOW: &str = "Probes look in some slots of the window and not in the others; the figures are those of the slots \
                               in which they looked, and their overhead is the difference.";
 
-/// For each server, which stage grew from its lowest to its highest load.
+/// For each server, the stage that grew most from its lowest to its highest load.
 pub(crate) fn grown(staged: &[StageTimes]) -> Vec<String> {
     let mut subjects: Vec<&str> = staged.iter().map(|load| load.subject.as_str()).collect();
     subjects.dedup();

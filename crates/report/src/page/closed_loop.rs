@@ -16,7 +16,7 @@ pub(crate) const FIGURES: [(&str, Figure); 5] = [
     ("max", |times| times.max_us),
 ];
 
-/// The figures of closed loops, uncorrected and corrected side by side; nothing where all loads were open.
+/// The figures of closed loops, uncorrected and corrected side by side; empty if all loads were open.
 pub(crate) fn closed_loops(subjects: &[Subject]) -> Markup {
     let rows: Vec<(&Subject, &LoadPoint, &ClosedLoop)> = subjects
         .iter()

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::number;
 
-/// The resolved configuration: what all trials share, and what differs between them.
+/// The resolved configuration: values that all trials share, and values that differ.
 pub(crate) fn configuration(experiment: &Experiment) -> Markup {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for trial in &experiment.trials {
@@ -102,7 +102,7 @@ fn folded(rows: Rows) -> (Rows, Vec<(String, Vec<String>)>) {
     (kept, long)
 }
 
-/// `caches.0.level` as `caches`, 0, `level`: of a list in a list the outer one.
+/// `caches.0.level` as `caches`, 0, `level`: for nested lists the outer one.
 fn in_a_list(path: &str) -> Option<(&str, usize, &str)> {
     let mut start = 0;
     for word in path.split('.') {
@@ -188,7 +188,7 @@ fn flatten(value: &Value, path: &str, rows: &mut Vec<(String, String)>) {
             items.iter().enumerate().for_each(|(i, item)| flatten(item, &below(&i.to_string()), rows));
         }
         Value::Array(items) => rows.push((path.into(), list(items.iter().map(plain)))),
-        // Nothing recorded at all gives no row; a field that could not be found out gives one.
+        // A missing record has no row; a missing field has one.
         Value::Null if path.is_empty() => {}
         leaf => rows.push((path.into(), plain(leaf))),
     }

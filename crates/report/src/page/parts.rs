@@ -67,7 +67,7 @@ pub(crate) fn table(title: &str, heads: &[&str], words: usize, rows: Vec<Vec<Str
                             tr {
                                 @for (j, cell) in row.iter().enumerate() {
                                     @if j == 0 {
-                                        // A load stands once, at its first row.
+                                        // A load is named in its first row only.
                                         th.text scope="row" { @if i == 0 || rows[i - 1][0] != *cell { (cell) } }
                                     } @else { td class=[class(j)] { (cell) } }
                                 }

@@ -3,7 +3,7 @@ use results::Experiment;
 
 use crate::number;
 
-/// How the figures came about and what their words mean.
+/// How the figures are measured, and the meaning of their words.
 pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
     let trial = experiments.iter().flat_map(|experiment| &experiment.trials).next_back();
     let closed = trial.is_some_and(results::Trial::is_closed_loop);

@@ -4,14 +4,14 @@ use results::study::{Entry, Row, Table};
 use crate::figure::{self, Shares};
 use crate::page;
 
-/// How the ids of tables begin whose rows are shares of a request's time.
+/// The prefix of the ids of tables whose rows are shares of a request's time.
 const BREAKDOWN: &str = "breakdown";
 /// The column that has the whole.
 const TOTAL: &str = "total";
 /// Columns before the shares: the series and the place.
 const WORDS: usize = 2;
 
-/// Where the time of traced requests goes, of a study that has tables of it: their rows as bars.
+/// The time of traced requests, for a study with tables of it: their rows as bars.
 pub(super) fn breakdowns(tables: &[Table]) -> Markup {
     let drawn: Vec<Markup> =
         tables.iter().filter(|table| table.id.starts_with(BREAKDOWN)).filter_map(drawn).collect();

@@ -47,7 +47,7 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
             places.push((&cell.series, &cell.x));
         }
     }
-    // Cells stand in the order of running, which is drawn.
+    // Cells are in the random order of running.
     let series: Vec<&str> = places.iter().map(|(series, _)| *series).collect();
     let rank = |name: &str| series.iter().position(|series| *series == name);
     places.sort_by(|(a, at), (b, bt)| rank(a).cmp(&rank(b)).then_with(|| at.total_cmp(bt)));
@@ -107,7 +107,7 @@ pub(super) fn notes(costs: &[Cost]) -> Vec<String> {
     flagged(costs).into_iter().map(note).collect()
 }
 
-/// Of each probe that cost too much: at how many places, and where the most.
+/// For each probe that cost too much: the number of places, and the worst one.
 fn sentences(costs: &[Cost]) -> Vec<String> {
     let sentence = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
         let worst = flagged.iter().max_by(|a, b| a.worst().total_cmp(&b.worst()))?;

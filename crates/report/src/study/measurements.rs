@@ -9,7 +9,7 @@ use crate::number;
 use crate::page;
 use crate::quantity::quantity;
 
-/// Columns beyond this make no table that can be read; the record has them all.
+/// The most columns of a readable table; the record has them all.
 const MOST: usize = 10;
 
 /// Metrics that are listed first, if measured.
@@ -74,7 +74,7 @@ pub(super) fn place(x: &X) -> String {
     )
 }
 
-/// The metrics that the cells have, what matters most first.
+/// The metrics of the cells, the most important first.
 fn columns(cells: &[Cell]) -> Vec<&str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in cells.iter().flat_map(|cell| cell.metrics.keys()) {
@@ -87,7 +87,7 @@ fn columns(cells: &[Cell]) -> Vec<&str> {
     columns
 }
 
-/// `latency_us_p99` as `latency p99`: the unit stands with each value.
+/// `latency_us_p99` as `latency p99`: each value has its unit.
 fn words(metric: &str) -> String {
     let unit = unit(metric);
     metric.split('_').filter(|word| *word != unit).collect::<Vec<_>>().join(" ")

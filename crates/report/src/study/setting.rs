@@ -33,7 +33,7 @@ pub(super) fn method(study: &Study) -> Markup {
     page::section("method", "Method", body)
 }
 
-/// How to repeat it, and the whole definition that was run.
+/// How to repeat it, and the complete definition that was run.
 pub(super) fn how(study: &Study) -> Markup {
     let mut rows = vec![
         ("taillight", study.version.clone()),

@@ -5,7 +5,7 @@ use crate::figure::{self, STAGES, StageTimes};
 use crate::observed::grown;
 use crate::page;
 
-/// Where the time goes, of a study that has a table of stages: the table's rows as bars, and which stage grew.
+/// The time by stage, for a study with a table of stages: the table's rows as bars, and the stage that grew.
 pub(super) fn stages(tables: &[Table]) -> Markup {
     let staged: Vec<StageTimes> =
         tables.iter().filter(|table| table.id == "stages").flat_map(times).collect();

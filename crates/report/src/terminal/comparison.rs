@@ -46,7 +46,7 @@ fn grid(comparison: &Comparison, figure: &ComparedFigure) -> Grid {
             grid.gap();
         }
         let mut name = place.name;
-        // The check without disturbed trials stands in the answer, and in the report for every figure.
+        // The check without disturbed trials is in the answer, and in the report for every figure.
         for (series, point) in place.points.into_iter().filter(|(_, point)| point.a.y.is_some()) {
             let valid = point.a.valid && point.b.valid;
             let row =

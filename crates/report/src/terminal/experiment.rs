@@ -14,9 +14,9 @@ use crate::page::{closed_loop, targets, verdicts, within};
 use crate::sessions::{Column, columns};
 use crate::subject::{Subject, any_closed};
 
-/// The answer of `experiment`, its loads and what to know of them, for a terminal of `width` columns.
+/// The answer of `experiment`, its loads and notes, for a terminal of `width` columns.
 ///
-/// One row a load, medians over its repeats. Less important columns are left out where the terminal is narrow.
+/// One row a load, medians over its repeats. Less important columns are left out on a narrow terminal.
 pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> String {
     let ink = Ink { color };
     let subjects = Subject::of_experiment(experiment);
@@ -58,7 +58,7 @@ pub(super) fn loads(subjects: &[Subject], target: &Target) -> Grid {
     for column in &felt {
         grid = grid.number(column.head, column.spare);
     }
-    // Of the two p99 the judged one stays longest. What sessions felt stays longer than their requests.
+    // The judged p99 is dropped last of the two. Session figures are dropped after response times.
     let (raw, windowed) = if target.figure() == "windowed p99" { (2, 0) } else { (0, 2) };
     for metric in metrics(&felt) {
         let spare = match metric {

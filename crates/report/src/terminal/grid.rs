@@ -21,7 +21,7 @@ struct Row {
     tone: Tone,
 }
 
-/// How a row is tinted.
+/// The tint of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -53,7 +53,7 @@ impl Grid {
         grid
     }
 
-    /// All of it as words; lines between rows are left out.
+    /// The whole table as words; lines between rows are left out.
     pub(crate) fn into_text(self, id: &str, title: &str) -> TextTable {
         let width = self.columns.len();
         let rows = self.rows.into_iter().map(|row| row.cells).filter(|cells| !cells.is_empty());

@@ -6,7 +6,7 @@ use crate::number;
 use crate::subject::Subject;
 use crate::traces::{advice, ends, of_subject};
 
-/// Where the time of traced requests went, of the lowest and the highest load: short, since the report has it all.
+/// The time of traced requests at the lowest and the highest load: short, since the report has it all.
 pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<String> {
     let mut parts = Vec::new();
     for subject in subjects {
@@ -28,7 +28,7 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
         parts.push(String::new());
         parts.push(grid.render(width, ink));
         let Some(high) = ends(&loads).last().copied() else { continue };
-        // A single load says more of itself.
+        // A single load has its coverage elsewhere.
         let found = (loads.len() > 1).then(|| coverage(high.traces));
         let lines = found.into_iter().chain(advice(subjects, high.trial).map(|advice| advice.to_string()));
         parts.extend(lines.map(|line| wrapped(&harmless(&line), width, 2)));

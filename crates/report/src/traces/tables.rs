@@ -107,8 +107,8 @@ fn each(ns: u64, of: u64) -> String {
     number::micros((of > 0 && ns > 0).then(|| ns as f64 / of as f64 / 1e3))
 }
 
-/// The share of a service in the processor time of all in the window, traced or not; of results that do not tell, over the whole
-/// trial.
+/// The share of a service in the processor time of all services in the window, traced or not; for results without
+/// window times, over the whole trial.
 fn cpu_share(trial: &Trial, name: &str) -> Option<f64> {
     let windows = trial.services.iter().all(|service| service.window_cpu_s.is_some());
     let time = |service: &ServiceUsage| if windows { service.window_cpu_s } else { service.cpu_s };

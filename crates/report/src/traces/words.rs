@@ -42,7 +42,7 @@ fn stands(name: &str, label: &str, operation: &TracedOperation) -> Option<String
     ))
 }
 
-/// Which service and which part grew from a load to a higher one.
+/// The service and the part that grew most from a load to a higher one.
 fn grown(
     name: &str,
     (from, before): (&str, &TracedOperation),
@@ -219,7 +219,7 @@ mod tests {
             lost: vec![LostSpans { service: "plot".into(), expected: 50, found: 40 }],
             ..Coverage::default()
         };
-        // As `lab` writes them of services without counters.
+        // As `lab` writes them for services without counters.
         let note = "Counters are published by none of these, of whose calls only the traced ones are known: ads, php.";
         traces.notes.push(note.into());
         let said = warnings(&[&load("90 %", &one)]);

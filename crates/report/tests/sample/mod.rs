@@ -1,6 +1,5 @@
-//! Experiments as a run would write them, made up but shaped like real ones: a server whose response time
-//! rises as in a queue, a host that stalls now and then, overload beyond the maximum, and trials that the
-//! generator invalidated. The same every time.
+//! Synthetic experiments, shaped like real ones: a server whose response time rises as in a queue, a host that stalls
+//! now and then, overload beyond the maximum, and trials that the generator invalidated. The same every time.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
@@ -29,7 +28,7 @@ pub struct Server {
     pub max_rps: f64,
     /// The response time of an idle server. Units: µs.
     pub base_us: f64,
-    /// How much burstier than M/M/1 its tail is.
+    /// The burstiness of its tail, relative to M/M/1.
     pub burst: f64,
 }
 
@@ -556,7 +555,7 @@ pub fn comparison(experiment: &Experiment) -> Comparison {
         let (one, two) = (of(a[0]), of(b[0]));
         let wide = 0.04 + 0.3 * noise(step.into(), metric as u64);
         let value = one.y.zip(two.y).map(|(a, b)| b / a);
-        // No load at which the other one is faster.
+        // Widened so that no load shows the other side as faster.
         let wide = if value > Some(1.0) { wide + 0.25 } else { wide };
         let ratio = value.map(|value| Ratio {
             value,

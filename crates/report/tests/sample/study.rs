@@ -224,7 +224,7 @@ pub fn study() -> Study {
     }
 }
 
-/// Two results of [`study`] side by side: what their figures have at the same places of the same series.
+/// The comparison of two results of [`study`]: their figures at common places of common series.
 pub fn compared(a: &Study, b: &Study) -> Comparison {
     let side = |study: &Study, label: &str| Side {
         label: study.host["name"].as_str().unwrap_or(label).into(),

@@ -17,7 +17,7 @@ const PHP: u16 = 3;
 const ONE_IN: u64 = 5;
 const WINDOW_S: f64 = 10.0;
 
-/// The services: number, name, method, and how long one works by itself. Units: µs.
+/// The services: number, name, method, and own work. Units: µs.
 const SERVICES: [(u16, &str, &str, f64); 30] = [
     (PHP, "php", "page", 1_900.0),
     (4, "compose-page", "compose", 420.0),
@@ -81,7 +81,7 @@ fn stores(service: u16) -> &'static [(u16, f64)] {
     }
 }
 
-/// What services write under a load.
+/// The span files of services under a load.
 struct Site {
     spans: Vec<Span>,
     calls: BTreeMap<Edge, CallCount>,

@@ -1,4 +1,4 @@
-//! A server of videos whose arrivals are sessions: more viewers wait longer and see more pictures stand still.
+//! A server of videos whose arrivals are sessions: with more viewers, each waits longer and sees more stalls.
 
 use results::*;
 use units::Qos;
@@ -10,7 +10,7 @@ const VIDEOS: Server = Server { name: "nginx", max_rps: 8.0, base_us: 400_000.0,
 const CHUNKS: f64 = 16.0;
 const LASTS_S: f64 = 154.3;
 const WINDOW_S: f64 = 60.0;
-/// The rungs, with the share of the chunks and how many times as long one takes.
+/// The rungs, with the share of the chunks and the relative time of one.
 const RUNGS: [(&str, f64, f64); 4] =
     [("240p", 0.1, 0.3), ("360p", 0.3, 0.6), ("480p", 0.4, 1.0), ("720p", 0.2, 1.8)];
 
@@ -37,7 +37,7 @@ fn viewers(number: u64, purpose: Purpose, block: u32, share: Option<f64>, rate: 
     let plan =
         Plan { server: &VIDEOS, number, purpose, block, share, rps: rate, window_s: WINDOW_S, lag_us: 20.0 };
     let mut trial = trial(&plan);
-    // From 70 % of the maximum on, chunks come late.
+    // Above 70 % of the maximum, chunks come late.
     let strain = (rate / VIDEOS.max_rps - 0.7).max(0.0) * (0.9 + 0.2 * noise(number, 11));
     let missed = 0.002 + 0.1 * strain;
     let steps = (rate * CHUNKS * WINDOW_S) as u64;

@@ -35,7 +35,7 @@ pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
                 canvas.hover(&super::key(index, i, j), (middle, top));
                 continue;
             }
-            // On a logarithmic axis a bar has no natural foot; it starts at the axis' lower end, which the ticks name.
+            // A bar on a logarithmic axis has no natural base; it starts at the axis' lower end, which the ticks name.
             let foot = if figure.y.scale == Scale::Log { frame.bottom } else { frame.y.at(0.0) };
             let gap = if width > 6.0 { 1.0 } else { 0.0 };
             let bar = ((left + gap, top), width - 2.0 * gap, (foot - top).max(0.8));

@@ -3,14 +3,14 @@ use results::study::{Axis, Figure, Scale as Kind, Series, X};
 use crate::figure::scale::Scale;
 use crate::quantity::tick;
 
-/// Where the points of a figure lie along its horizontal axis.
+/// The places of a figure's points along its horizontal axis.
 pub(super) struct Places {
-    /// The names, where the axis has names; each takes a slot of width 1.
+    /// The names, for an axis of names; each takes a slot of width 1.
     names: Vec<String>,
 }
 
 impl Places {
-    /// By name where the axis lists names or any point has one, or where `each` place takes a slot of its own.
+    /// By name if the axis lists names or any point has one, or if `each` place needs a slot.
     pub(super) fn of(figure: &Figure, each: bool) -> Places {
         let mut names = figure.x.categories.clone();
         let points = || figure.series.iter().flat_map(|series| &series.points);

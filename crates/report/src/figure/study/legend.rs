@@ -7,7 +7,7 @@ use crate::figure::{Canvas, Size};
 
 /// The names of the series above a drawing, each next to its marker.
 pub(super) struct Legend {
-    /// Of each series: its text, its left end, its row.
+    /// Text, left end and row of each series.
     places: Vec<(String, f64, usize)>,
     rows: usize,
 }

@@ -137,7 +137,7 @@ fn curve(
     }
 }
 
-/// The class that says whether a point is published, invalid or neither.
+/// The style class of a point: published, invalid or neither.
 pub(super) fn mark(series: &Series, point: &Point) -> &'static str {
     if series.published {
         "hollow "

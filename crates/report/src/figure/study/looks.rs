@@ -4,7 +4,7 @@ use results::study::{Figure, Series};
 use crate::figure::Shape;
 use crate::measure::Measure;
 
-/// How a series is drawn: its colour and dash, and its marker.
+/// The look of a series: its colour and dash, and its marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Looks {
     pub(super) class: String,

@@ -93,7 +93,7 @@ fn cell(
     }
 }
 
-/// The look of a label: how many services meet their target there. One letter stands for one service.
+/// The look of a label: how many services meet their target there. Each letter is one service.
 fn class_of(label: &str) -> &'static str {
     match label.trim() {
         Point::UNKNOWN => "cell unknown",

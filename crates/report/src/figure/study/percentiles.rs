@@ -10,7 +10,7 @@ use crate::figure::{Canvas, Size};
 use crate::number;
 use crate::quantity::{axis_title, tick};
 
-/// Marks of a measured curve get in each other's way beyond this many points: a line alone is drawn.
+/// The most points of a measured curve that get markers; more would overlap, and only the line is drawn.
 const MARKED: usize = 16;
 
 /// The distribution of each series: the percentile by its number of nines, so that the tail has room.
@@ -64,7 +64,7 @@ pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     canvas
 }
 
-/// The maximum, at 100, lies beyond any number of nines.
+/// Without the maximum, at 100: on an axis of nines it would be at infinity.
 fn shown(point: &Point) -> Option<(f64, f64)> {
     Some((point.x.number().filter(|x| *x < 100.0)?, point.y?))
 }
