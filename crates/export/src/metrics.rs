@@ -14,7 +14,7 @@ pub struct Metrics {
 /// All points of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Without the suffix of its kind.
+    /// Without the suffix of its type.
     pub name: String,
     /// Description, in a sentence.
     pub help: &'static str,
@@ -51,7 +51,7 @@ pub struct Point {
 pub enum Value {
     /// A number.
     Number(f64),
-    /// A distribution; quantiles from 0 to 1 that too few samples support are left out.
+    /// A distribution; quantiles from 0 to 1, without those that have too few samples.
     Summary {
         /// Samples.
         count: u64,
@@ -66,7 +66,7 @@ pub enum Value {
 const MICROS: f64 = 1e6;
 
 impl Metrics {
-    /// The figures of a trial that is over, with its verdict and gates; `result` is the name of its result.
+    /// The figures of a finished trial, with its verdict and gates; `result` is the name of its result.
     pub fn of_trial(result: &str, trial: &Trial) -> Metrics {
         let mut figures = Figures::of(result, trial);
         let usable = (trial.verdict.label(), f64::from(trial.verdict.is_usable()));
@@ -85,7 +85,7 @@ impl Metrics {
     }
 }
 
-/// Metrics in the making.
+/// Metrics under construction.
 struct Figures {
     /// The labels of every point.
     common: Vec<(String, String)>,

@@ -152,7 +152,7 @@ fn corrected(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     times.and_then(read).into()
 }
 
-/// The response times had the generator never been late.
+/// The response times without the generator's lag.
 fn in_time(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     trial.lateness.as_ref().and_then(|late| read(&late.response_time)).into()
 }

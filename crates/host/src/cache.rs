@@ -21,7 +21,7 @@ pub struct Cache {
     pub count: usize,
     /// The logical processors that share the first of them.
     pub shared_by: CpuList,
-    /// The bytes that move together.
+    /// The size of a cache line.
     pub line_bytes: Option<u32>,
 }
 

@@ -82,7 +82,7 @@ pub struct Coalescing {
     pub adaptive_receive: bool,
 }
 
-/// The places of each queue.
+/// The capacities of each queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rings {

@@ -6,7 +6,7 @@ use crate::tree::Tree;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// All that the kernel has.
+    /// All memory that the kernel manages.
     pub total_bytes: Option<u64>,
     /// Memory available without swapping.
     pub available_bytes: Option<u64>,

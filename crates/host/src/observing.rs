@@ -22,7 +22,7 @@ pub struct Observing {
     pub bpf_jit: Option<bool>,
     /// Whether any function of the kernel can be probed at its entry.
     pub kprobes: bool,
-    /// Whether functions of programs can.
+    /// Whether functions of programs can be probed.
     pub uprobes: bool,
     /// Whether the kernel's own trace points can be listened to.
     pub tracepoints: bool,

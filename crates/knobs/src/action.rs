@@ -31,7 +31,7 @@ pub enum Step {
         /// How to compare two readings of the file.
         #[serde(rename = "form")]
         syntax: Syntax,
-        /// The network namespace that the file is seen from.
+        /// The network namespace in which the file is opened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<Namespace>,
     },
@@ -74,7 +74,7 @@ pub enum Step {
         reading: Reading,
         /// Sets the value; `{}` is its placeholder.
         set: Vec<String>,
-        /// Takes the thing away.
+        /// Removes the thing.
         unset: Vec<String>,
         /// The value; `None`: the thing must not exist.
         want: Option<String>,
@@ -91,17 +91,17 @@ pub enum Step {
         /// Its value.
         value: u64,
     },
-    /// Has connections that are accepted below a control group paced by their clients' addresses. Undone by detaching the
+    /// Paces connections that are accepted below a control group, each by its client's address. Undone by detaching the
     /// program that does it.
     Pace {
         /// The group's folder.
         group: PathBuf,
     },
-    /// Runs a daemon with these arguments, or sees to it that none runs.
+    /// Runs a daemon with these arguments, or stops it.
     Daemon {
         /// The program's name.
         name: String,
-        /// Its command line; `None`: it is not to run.
+        /// Its command line; `None`: it must not run.
         run: Option<Vec<String>>,
     },
 }
@@ -198,7 +198,7 @@ pub(crate) fn below(mount: &Path, group: &str) -> PathBuf {
     mount.join(group.trim_start_matches('/'))
 }
 
-/// The command that brings a value about.
+/// The command that sets a value.
 pub(crate) fn command(set: &[String], unset: &[String], value: Option<&str>) -> Vec<String> {
     let Some(value) = value else { return unset.to_vec() };
     let fill = |word: &String| match word.as_str() {

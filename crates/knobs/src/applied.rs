@@ -173,7 +173,7 @@ impl Drop for Applied {
             Ok(drifts) => drifts.iter().for_each(|drift| eprintln!("taillight: {drift}")),
             Err(error) => {
                 eprintln!("taillight: {error}; `taillight tune undo` tries again");
-                // Nothing reverts it from here on: the next run has to refuse to start with it, also in this process.
+                // From here on only an undo reverts it: the next run must refuse to start, also in this process.
                 if let Some(journal) = &self.journal {
                     self.inner.own().remove(journal.path());
                 }

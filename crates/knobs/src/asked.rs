@@ -39,7 +39,7 @@ impl Asked {
         Ok(Asked { knobs, named })
     }
 
-    /// The profiles among words.
+    /// The profiles among `words`.
     pub fn profiles<S: AsRef<str>>(words: &[S]) -> Vec<&str> {
         words.iter().filter_map(|word| profile_of(word.as_ref())).collect()
     }
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-/// The name of the profile that a word asks for.
+/// The name of the profile in a word.
 fn profile_of(word: &str) -> Option<&str> {
     match word.strip_prefix(PROFILE) {
         None if word.contains('=') => None,

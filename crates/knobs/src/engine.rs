@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Applies actions and reverts them. Only one engine holds the lock of a state folder at a time.
 ///
-/// Shape: clones share the lock, which the last clone or the last [`Applied`] releases.
+/// Shape: clones share the lock, which is released once all of them and all [`Applied`]s are dropped.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,

@@ -22,7 +22,7 @@ pub enum Error {
     /// An invalid knob, or one that lacks its object.
     #[error("{0}")]
     Usage(Problem),
-    /// An earlier run ended without putting the host back.
+    /// An earlier run ended without reverting the host.
     #[error(
         "the knobs of process {pid} were not reverted ({}); `taillight tune undo` does",
         journal.display()

@@ -163,7 +163,7 @@ impl Journal {
     pub(crate) fn resume(path: &Path) -> Result<Journal, Error> {
         let text = fs::read(path).map_err(state("read", path))?;
         let file = OpenOptions::new().append(true).open(path).map_err(state("open", path))?;
-        // A line that a crash cut would else run into the next.
+        // Drops a line that a crash cut, or the next would run into it.
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end as u64 + 1);
         file.set_len(whole).map_err(state("mend", path))?;
         Ok(Journal { path: path.into(), file })

@@ -36,7 +36,7 @@ pub trait Kernel: Send + Sync {
     fn set_register(&self, cpu: usize, register: u32, value: u64) -> io::Result<()>;
     /// Whether connections that are accepted below a control group are paced by their clients' addresses.
     fn paces(&self, group: &Path) -> io::Result<bool>;
-    /// Has them paced, or not.
+    /// Turns that pacing on or off.
     fn set_pacing(&self, group: &Path, on: bool) -> io::Result<()>;
     /// The command line of the daemon called `name`, if it runs.
     fn daemon(&self, name: &str) -> io::Result<Option<Vec<String>>>;

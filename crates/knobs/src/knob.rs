@@ -110,7 +110,7 @@ pub enum Knob {
     Sysctl {
         /// Its name with dots.
         name: String,
-        /// Its value, words parted by one space.
+        /// Its value, words separated by one space.
         value: String,
     },
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::applied::Applied;
 use crate::{Action, Engine, Error};
 
-/// The time that one application of a knob takes, over many.
+/// The time to apply a knob once, over many applications.
 ///
-/// Units: µs. The journal is written once for all, and putting back is not counted, as the paper counts applications.
+/// Units: µs. The journal is written once for all, and reverts are not counted: the paper counts applications only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
     /// The number of times it was applied.

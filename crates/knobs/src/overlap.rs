@@ -54,7 +54,7 @@ fn objects(step: &Step) -> Vec<String> {
         Step::Tool { show, reading, namespace, .. } => {
             let show = show.join(" ");
             let place = within(namespace);
-            // One command shows many of them, which are independent; disciplines and classes of a device are not.
+            // One command shows many features, which are independent; disciplines and classes of a device are not.
             vec![match reading {
                 Reading::Feature { name } => format!("{name} of `{show}`{place}"),
                 _ => format!("what `{show}` shows{place}"),

@@ -15,8 +15,8 @@ use units::client_address::PACED;
 
 /// The program's name in the kernel, by which it is found again. Bounds: 15 bytes.
 const NAME: &[u8] = b"taillight_pace";
-/// The most that a connection is paced at. Units: bytes per second. Source: the option is 32 bits wide, and an immediate operand is
-/// signed; 17 Gbit/s, which no client of a study has.
+/// The highest pacing rate. Units: bytes per second. Source: the option is 32 bits wide, and an immediate operand is
+/// signed; 17 Gbit/s, more than any client of a study has.
 const MOST: i32 = i32::MAX;
 
 // Commands, types and helpers. Source: include/uapi/linux/bpf.h.
@@ -33,7 +33,7 @@ const BPF_FUNC_SETSOCKOPT: i32 = 49;
 /// Offsets in `struct bpf_sock_ops`: the operation, and the client's address in network byte order.
 const OP: i16 = 0;
 const REMOTE_IP4: i16 = 24;
-/// The most programs of a control group that are looked through.
+/// The most programs of a control group that are read.
 const PROGRAMS: usize = 64;
 
 const fn set(to: u8, value: i32) -> Instruction {
@@ -203,7 +203,7 @@ fn attached(group: &File) -> io::Result<Vec<OwnedFd>> {
     Ok(found)
 }
 
-/// `bpf(2)`, by a structure of this file.
+/// `bpf(2)` with one of this file's structures.
 fn bpf<T>(command: c_long, attr: &mut T) -> io::Result<c_long> {
     // SAFETY: `attr` is the beginning of the kernel's union for this command, and all pointers in it lead to memory
     // that outlives the call and has the length given in the same structure.

@@ -26,7 +26,7 @@ pub enum Reading {
         /// Such as `ntuple-filters`.
         name: String,
     },
-    /// `ethtool -x`: over how many queues the table spreads evenly.
+    /// `ethtool -x`: the number of queues over which the table spreads evenly.
     Spread,
     /// `ethtool -n`: port and queue of the rule at this place.
     Rule {
@@ -85,7 +85,7 @@ impl Reading {
         }
     }
 
-    /// Why a value that was found could not be reverted.
+    /// Why a value that was found could not be restored.
     pub(crate) fn cannot_restore(&self, before: Option<&str>) -> Option<&'static str> {
         match (self, before) {
             (Reading::Spread, Some(UNEVEN)) => {

@@ -20,9 +20,9 @@ const BUSY: Duration = Duration::from_secs(5);
 /// How often its removal is retried.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The state of a folder that is there.
+/// The state of an existing folder.
 const THERE: &str = "there";
-/// The state of a controller that the groups below have.
+/// The state of a controller that is enabled for the groups below.
 const ENABLED: &str = "enabled";
 
 impl Step {
@@ -77,7 +77,7 @@ impl Step {
         }
     }
 
-    /// Brings a state about.
+    /// Sets a state.
     pub(crate) fn put(&self, kernel: &dyn Kernel, state: &State, held: &File) -> io::Result<()> {
         match self {
             Step::Write { file, namespace, .. } => {
@@ -201,7 +201,7 @@ fn threads(kernel: &dyn Kernel, pids: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// A thread may start another while they are moved, so it is done until all are inside.
+/// A thread may start another while they are moved, so this repeats until all are inside.
 fn put_tasks(kernel: &dyn Kernel, pids: &[u32], group: &Path) -> io::Result<()> {
     let file = group.join("tasks");
     // Twice suffices unless threads are started faster than they are moved.

@@ -23,7 +23,7 @@ pub struct Subject {
     pub net_namespace: Option<PathBuf>,
     /// A folder on the disk that it reads from: a server's files.
     pub folder: Option<PathBuf>,
-    /// The processors that it works on, which `subject` and `others` in a knob mean.
+    /// Its processors: `subject` in a knob means these, `others` the rest.
     pub cpus: CpuList,
 }
 
@@ -67,7 +67,7 @@ impl Subject {
     }
 }
 
-/// Whether a process that has this `/proc/PID/stat` runs, rather than only waits for its parent to hear of its end.
+/// Whether a process with this `/proc/PID/stat` runs, rather than being a zombie.
 pub(crate) fn is_running(stat: &str) -> bool {
     field_of_stat(stat, 3).is_some_and(|state| !["Z", "X", "x"].contains(&state))
 }

@@ -12,7 +12,7 @@ pub enum Syntax {
     Choice,
     /// A size, which the kernel rounds to pages.
     Bytes,
-    /// A number that the kernel works towards, and that may be met half-way.
+    /// A number that the kernel approaches, and may reach only in part.
     Count,
     /// A line of `io.max`: a device's limits; those that were written, among others.
     Limits,

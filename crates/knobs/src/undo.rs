@@ -11,7 +11,7 @@ use crate::{Drift, Engine, Error};
 /// The result of `taillight tune undo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
-    /// Changes that are as they were before, by the knobs that they served.
+    /// Changes that were reverted, by their knobs.
     pub put_back: Vec<String>,
     /// Changes of things that no longer exist: processes, devices, namespaces.
     pub gone: Vec<String>,

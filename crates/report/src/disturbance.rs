@@ -8,7 +8,7 @@ use crate::load::LoadUnit;
 use crate::number;
 use crate::subject::Subject;
 
-/// Undisturbed windows that a median of their medians takes.
+/// The fewest undisturbed windows for a median of their medians.
 const WINDOWS: usize = 3;
 /// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;

@@ -1,4 +1,4 @@
-//! The figures of a trial that curves are drawn of, each with one look on every page.
+//! The figures of a trial that are drawn as curves, each with one look on every page.
 
 use std::rc::Rc;
 
@@ -93,7 +93,7 @@ impl Target {
         self.qos.response_time().unwrap_or(p99)
     }
 
-    /// The percentile of the response time that is judged.
+    /// The percentile of the judged response time.
     pub(crate) fn percentile(&self) -> f64 {
         self.response_time().percentile
     }
@@ -155,7 +155,7 @@ impl Target {
         })
     }
 
-    /// The response time that is judged, as a measure, drawn like the metric that it is.
+    /// The judged response time as a measure, drawn like its metric.
     pub(crate) fn measure(&self) -> Measure {
         let (target, basis) = (self.response_time(), self.basis);
         let like = match (target.basis.unwrap_or(basis), target.percentile) {

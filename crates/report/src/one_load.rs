@@ -64,7 +64,7 @@ impl<'a> OneLoad<'a> {
         (experiment.kind == Kind::Load).then_some(OneLoad { experiment, subject, point, target })
     }
 
-    /// The trials that the figures are of.
+    /// The trials behind the figures.
     fn counted(&self) -> Vec<&'a Trial> {
         let usable: Vec<&Trial> = self.point.usable().collect();
         if usable.is_empty() { self.point.trials.clone() } else { usable }

@@ -1,4 +1,4 @@
-//! The parts that pages are made of, and the shell around them: one file, nothing loaded from anywhere.
+//! The parts of pages, and the shell around them: one file that loads nothing.
 
 pub(crate) mod closed_loop;
 mod facts;

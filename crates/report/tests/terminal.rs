@@ -101,7 +101,7 @@ fn a_search_that_the_host_disturbed_is_no_finding_either() {
         "{table}"
     );
     assert_eq!(unanswered(&experiment).len(), 1);
-    // A peak that was found in the trials that were left is one.
+    // A peak from the remaining trials counts.
     let mut experiment = crate::sample::sweep();
     crate::sample::disturb(&mut experiment, |trial| trial.load_share == Some(1.0));
     let table = experiment_table(&experiment, 400, false);

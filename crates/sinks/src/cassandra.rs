@@ -115,7 +115,7 @@ impl Sink for Cassandra {
     }
 }
 
-/// The rows that a statement without values gives.
+/// The rows of a statement without values.
 #[cfg(test)]
 pub(crate) fn rows_of(
     node: &Host,

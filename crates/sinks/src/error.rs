@@ -21,7 +21,7 @@ pub enum Error {
         /// What went wrong.
         problem: String,
     },
-    /// Nothing answers, or not in time.
+    /// No answer, or none in time.
     #[error(
         "{sink}: {problem} ({tries} tries); see that it runs and that --to names its address, then send all again"
     )]
@@ -33,7 +33,7 @@ pub enum Error {
         /// The number of tries.
         tries: u32,
     },
-    /// The answer is a refusal that another try would not change.
+    /// A refusal that another try would not change.
     #[error("{sink}: {problem}")]
     Refused {
         /// The destination.
@@ -58,7 +58,7 @@ pub enum Error {
         /// One of them.
         first: String,
     },
-    /// The caller wanted no more.
+    /// The caller stopped the export.
     #[error("stopped before all was sent; what was sent stays, and sending again adds nothing twice")]
     Stopped,
 }

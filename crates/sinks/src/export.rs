@@ -9,7 +9,8 @@ use crate::receiver::Receiver;
 use crate::trace::{Telling, Trace, hex};
 use crate::{Destination, Error, Kept, Patience};
 
-/// Spans from which on a batch is sent. Source: OpenTelemetry's own exporters send 512 at once; here whole requests.
+/// The number of spans that completes a batch. Source: OpenTelemetry's own exporters send 512 at once; here whole
+/// requests.
 const BATCH: u64 = 512;
 /// Traces per query to a sink.
 const ASKED: usize = 256;
@@ -18,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What takes traces.
 pub(crate) trait Sink {
-    /// Takes these; taken once more, they are the same.
+    /// Takes these; sending them again changes nothing.
     fn send(&mut self, traces: &[Trace]) -> Result<(), Error>;
 
     /// Ends the export: no more traces follow.

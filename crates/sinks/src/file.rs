@@ -12,10 +12,10 @@ use crate::export::Sink;
 use crate::otlp::Request;
 use crate::trace::{Trace, hex};
 
-/// A new file, which has its name once it is whole.
+/// A new file, which gets its name once it is complete.
 pub(crate) struct Lines {
     path: PathBuf,
-    /// Until it is whole.
+    /// `None` once it is complete.
     written: Option<BufWriter<NamedTempFile>>,
     /// Spans by trace, counted once the file has been read.
     read: Option<HashMap<String, u64>>,

@@ -1,7 +1,7 @@
-//! Traces as OpenTelemetry's protocol has them in JSON, which receivers take over HTTP and files hold line by line.
+//! Traces in the JSON form of OpenTelemetry's protocol, which receivers take over HTTP and files hold line by line.
 //!
-//! Source: opentelemetry-proto 1.x, `trace/v1/trace.proto`, and the specification of OTLP, "JSON Protobuf Encoding": names in
-//! camelCase, identities in hexadecimal digits, 64-bit numbers as text.
+//! Source: opentelemetry-proto 1.x, `trace/v1/trace.proto`, and the specification of OTLP, "JSON Protobuf Encoding":
+//! names in camelCase, identities in hexadecimal digits, 64-bit numbers as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 

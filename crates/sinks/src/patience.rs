@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// The longest pause that a sink is granted which asks for one.
+/// The longest pause that a sink may ask for.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Time limits and retries for a sink.
@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub struct Patience {
     /// The most tries to send a batch.
     pub tries: u32,
-    /// The pause before it is sent once more, which doubles each time.
+    /// The pause before a retry, which doubles each time.
     pub pause: Duration,
     /// The time limit of an answer.
     pub answer: Duration,
@@ -48,7 +48,7 @@ impl Failure {
 }
 
 impl Patience {
-    /// Tries until it succeeds, cannot, or was tried often enough.
+    /// Tries until success, a final failure or the last try.
     pub(crate) fn tried<T>(
         &self,
         sink: &str,

@@ -15,13 +15,13 @@ const GENERATOR: &str = "generator";
 /// Names of the six moments of a server's span, and of a client's.
 const SERVER: [&str; 6] = ["received", "dequeued", "decoded", "handled", "encoded", "written"];
 const CLIENT: [&str; 6] = ["called", "connected", "encoded", "written", "readable", "decoded"];
-/// The latest moment that all sinks have a number for. Units: ns of Unix time.
+/// The latest moment that every sink can represent. Units: ns of Unix time.
 const LATEST: i128 = i64::MAX as i128;
 
 /// A traced request. Units: moments in ns of Unix time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trace {
-    /// Another one in each result: the same seed draws the same identities in every run.
+    /// Unique in each result: the same seed draws the same identities in every run.
     pub(crate) id: [u8; 16],
     /// The identity in the record of the trial.
     pub(crate) recorded: String,

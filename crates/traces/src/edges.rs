@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use crate::span::Kind;
 use crate::tree::{Call, Request, Served};
 
-/// Who calls whom, and by which method.
+/// Caller, callee and method of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
-    /// The number of the service that calls.
+    /// The number of the calling service.
     pub caller: u16,
     /// The number of the called service.
     pub callee: u16,
@@ -14,7 +14,7 @@ pub struct Edge {
     pub method: u16,
 }
 
-/// The calls between services that requests made, and how often; stores are none.
+/// The calls between services in these requests, with their counts; calls to stores are left out.
 pub fn edges<'a>(requests: impl IntoIterator<Item = &'a Request>) -> BTreeMap<Edge, u64> {
     let mut found = BTreeMap::new();
     let of = |served: &Served| {

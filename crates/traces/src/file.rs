@@ -28,28 +28,29 @@ pub struct SpanFile {
     pub origin: Origin,
     /// In the order of writing.
     pub spans: Vec<Span>,
-    /// Records that were not whole or made no sense, and why the first.
+    /// The number of records that were incomplete or invalid, and the defect of the first.
     pub broken: Option<(u64, String)>,
 }
 
 /// Why a file is not a span file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
-    /// Not even the first record is whole.
+    /// Even the first record is incomplete.
     #[error("it has {0} bytes, and the first record alone takes {SPAN_BYTES}")]
     Short(usize),
-    /// It begins with something else.
+    /// The first bytes are different.
     #[error("it does not begin with SPH1")]
     Magic,
-    /// A version that is not known.
+    /// An unknown version.
     #[error("it is of version {0}; known is {VERSION}")]
     Version(u16),
 }
 
 impl SpanFile {
-    /// Reads the bytes of a file. Broken records are counted and left out, since a process may be killed while it writes.
+    /// Reads the bytes of a file. Broken records are counted and left out, since a process may be killed while it
+    /// writes.
     ///
-    /// Errors: it is not one.
+    /// Errors: it is not a span file.
     pub fn read(bytes: &[u8]) -> Result<SpanFile, FileError> {
         let Some((head, rest)) = bytes.split_first_chunk::<SPAN_BYTES>() else {
             return Err(FileError::Short(bytes.len()));

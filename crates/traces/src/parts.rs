@@ -10,19 +10,19 @@ use crate::tree::{Call, Request, Served};
 /// Where a moment of the critical path was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// A connection was waited for.
+    /// Waiting for a connection.
     Pool,
-    /// A message was encoded or decoded, or handed to the kernel.
+    /// Encoding or decoding a message, or handing it to the kernel.
     Codec,
-    /// The request waited for a thread of its service.
+    /// The request waiting for a thread of its service.
     Queue,
-    /// It was under way between two services, in either direction: kernels, the network, a socket that was not read yet.
+    /// On the way between two services, in either direction: kernels, the network, a socket that was not read yet.
     Transit,
-    /// The service itself worked, or waited for something that no span is of.
+    /// The service itself working, or waiting for something without a span.
     Application,
     /// In a database or a cache.
     Store,
-    /// A call was under way whose other end is not known.
+    /// A call under way whose other end is unknown.
     Unexplained,
     /// Between the client and the service at which requests come in, in either direction: only in
     /// [`Request::parts_of`].
@@ -32,7 +32,8 @@ pub enum Part {
 /// A piece of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of the service whose time it was: the called one's, but of [`Part::Pool`] and the codec of a call the caller's.
+    /// The number of the service that the time belongs to: the called one, except for [`Part::Pool`] and the codec of a
+    /// call, which belong to the caller.
     pub service: u16,
     /// The called store or service if the segment is of a call; else 0.
     pub peer: u16,
@@ -82,7 +83,7 @@ impl Request {
     }
 }
 
-/// A call that a handler waited for, and from when to when.
+/// A call that a handler waited for, and the interval of the wait.
 struct Wait<'a> {
     call: &'a Call,
     from: u64,
@@ -175,7 +176,7 @@ fn of_wire(span: &Span, served: Option<&Served>) -> Vec<Segment> {
     let Some(served) = served else {
         return if whole > Nanos::ZERO { vec![segment(Part::Unexplained, whole)] } else { Vec::new() };
     };
-    // The last thing that a server does, to hand its answer to the kernel, may end after the answer is readable.
+    // A server's last step, handing its answer to the kernel, may end after the answer is readable.
     let inside = cut(of_served(served), 0, whole.0);
     let rest = whole.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
     around(|time| segment(Part::Transit, Nanos(time)), rest, inside)

@@ -43,7 +43,7 @@ pub struct Span {
     pub service: u16,
     /// Its instance number.
     pub instance: u16,
-    /// The number of the service or store that is called; 0 of a server's.
+    /// The number of the called service or store; 0 in a server's span.
     pub peer: u16,
     /// The method's index in the called service's list; for a store, the operation.
     pub method: u16,
@@ -51,7 +51,7 @@ pub struct Span {
     pub kind: Kind,
     /// How it ended.
     pub outcome: Outcome,
-    /// Whether the call was made once more after its connection had failed.
+    /// Whether the call was retried after its connection had failed.
     pub is_retried: bool,
     /// Of which request.
     pub trace: TraceId,
@@ -62,7 +62,7 @@ pub struct Span {
     /// Of a server: frame complete, taken from the queue, decoded; handler returned; answer encoded, written. Of a
     /// client: called, connection acquired, encoded, written; answer readable, decoded.
     pub stamps: [u64; 6],
-    /// Processor time of the thread, of a server's.
+    /// Processor time of the thread; only in a server's span.
     pub cpu: Nanos,
     /// Bytes of the request.
     pub bytes_in: u32,
@@ -70,16 +70,16 @@ pub struct Span {
     pub bytes_out: u32,
 }
 
-/// Why a record is not one.
+/// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SpanError {
-    /// It begins with something else.
+    /// The first bytes are different.
     #[error("it does not begin with SPN1")]
     Magic,
-    /// A kind that there is not.
+    /// An unknown kind.
     #[error("its kind is {0}; there are 0 to 2")]
     Kind(u8),
-    /// An outcome that there is not.
+    /// An unknown outcome.
     #[error("its outcome is {0}; there are 0 to 3")]
     Outcome(u8),
     /// Its moments go backwards.
@@ -94,7 +94,7 @@ pub(crate) fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 impl Span {
     /// Reads a record.
     ///
-    /// Errors: it is another one, or makes no sense.
+    /// Errors: it is another record, or invalid.
     pub fn read(bytes: &[u8; SPAN_BYTES]) -> Result<Span, SpanError> {
         if u32::from_le_bytes(word(bytes, 0)) != MAGIC {
             return Err(SpanError::Magic);

@@ -1,4 +1,4 @@
-//! The questions as the kernel wants them, and how its answers read. Source: `linux/ethtool.h`.
+//! Requests in the kernel's layout, and how to read its answers. Source: `linux/ethtool.h`.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Request {
     }
 }
 
-/// All that `ask` gets out of a driver.
+/// All facts that `ask` gets from a driver.
 pub(super) fn answers(ask: impl Fn(Request) -> Option<Vec<u32>>) -> Ethtool {
     Ethtool {
         // `struct ethtool_channels` has 9 words, `ethtool_ringparam` 9, `ethtool_coalesce` 23.

@@ -50,7 +50,8 @@ impl Planner<'_> {
             let limit = format!("the cache has {} classes, and all are in use", l3.closids);
             return Err(self.unsupported(limit, "remove a group of resctrl, or use fewer knobs"));
         }
-        // A processor belongs to one group; removing ours would give it to the root's, not to the one before.
+        // A processor belongs to one group; removing our group would put it into the root's, not back into the one
+        // before.
         if let Some(cpus) = &cpus {
             for (group, own) in &groups {
                 if let Some(cpu) = cpus.as_slice().iter().find(|cpu| own.contains(**cpu)) {

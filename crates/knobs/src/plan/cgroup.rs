@@ -59,9 +59,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The subject's group in the tree that holds `controller`; it is made once, and the processes move into it last.
+    /// The subject's group in the hierarchy that holds `controller`; it is made once, and the processes move into it
+    /// last.
     ///
-    /// Errors: no process is named; the host lacks the controller; the group cannot be called so.
+    /// Errors: no process is named; the host lacks the controller; the name is not valid for a group.
     pub(super) fn group(&mut self, controller: &str) -> Result<Group, Error> {
         self.need_processes("name them: --pid PID, or a command")?;
         let Some(tree) = self.host.cgroups.holding(controller) else {

@@ -1,4 +1,4 @@
-//! The bandwidth of each client, by the address that it comes from.
+//! The bandwidth of each client, by its source address.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::{Error, Kernel, Syntax};
 
 /// The smallest page: the kernel reads ahead in whole pages. Units: bytes.
 const PAGE: u64 = 4 << 10;
-/// File systems upon file systems that are followed: a container's upon the host's, and one to spare.
+/// Stacked file systems that are followed: a container's on the host's, and one to spare.
 const DEPTH: usize = 4;
 
 /// A disk as the kernel numbers it.

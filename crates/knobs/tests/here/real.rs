@@ -49,7 +49,7 @@ fn every_setting_of_this_machine_is_applied_and_reverted() {
     assert!(!done.is_empty(), "nothing was changed");
 }
 
-/// The bandwidth that the kernel keeps a connection to. Units: bytes per second.
+/// The connection's pacing rate. Units: bytes per second.
 fn pacing_of(stream: &TcpStream) -> u64 {
     let mut value = 0u64;
     let mut length = size_of::<u64>() as nix::libc::socklen_t;
@@ -169,7 +169,7 @@ fn without_irqbalance() -> Option<LocalKernel> {
 fn a_daemon_is_stopped_and_runs_again_as_before() {
     let _alone = alone();
     let Some(here) = without_irqbalance() else { return };
-    // Any program is a daemon that runs under this name.
+    // Any program with this name counts as the daemon.
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("irqbalance");
     fs::copy("/bin/sleep", &program).unwrap();

@@ -46,7 +46,7 @@ fn what_two_change_and_could_not_revert_in_any_order_is_known_before() {
     let first = engine.apply(&plan_of("a", &["aslr=off", "cpu.quota=50%"])).unwrap();
     let overlap = |words: &[&str]| first.overlap(&plan_of("b", words));
     assert_eq!(overlap(&["aslr=on"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
-    // It would go with the first who changed it, and be wrong for the other from then on.
+    // The first to change it would revert it, and the other would lose it.
     assert_eq!(overlap(&["aslr=off"]).unwrap(), "/proc/sys/kernel/randomize_va_space");
     // The second plan need not enable the controller, as it is enabled, but would lose it with the first.
     assert_eq!(overlap(&["cpu.quota=20%"]).unwrap(), "cpu in /sys/fs/cgroup/cgroup.subtree_control");
@@ -79,7 +79,7 @@ fn a_panic_puts_everything_back() {
 fn what_reads_back_otherwise_fails_and_is_reverted() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
-    // This kernel takes any number of huge pages; a plan with a value that does not come back as written shows it.
+    // This kernel accepts any number of huge pages; a value that reads back differently shows the check.
     let mut plan = planned(&machine, &["aslr=off", "rps=0"]);
     for action in &mut plan {
         if let knobs::Step::Write { value, syntax, .. } = &mut action.step

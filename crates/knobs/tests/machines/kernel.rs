@@ -13,7 +13,7 @@ use crate::tools;
 /// The errno of an input/output error. Source: `errno(3)`.
 const EIO: i32 = 5;
 
-/// When its kernel fails.
+/// When the simulated kernel fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Never.
@@ -156,7 +156,7 @@ impl Kernel for Played {
                 });
                 self.set(file, &padded.collect::<Vec<_>>().join(","))
             }
-            // The limits that are not written are named, too.
+            // The kernel also lists limits that were not written.
             "io.max" => self.set(file, &format!("{} wbps=max riops=max wiops=max", text.trim())),
             "tasks" => {
                 let mut inside: Vec<String> = now.lines().map(str::to_owned).collect();

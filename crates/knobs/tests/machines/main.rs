@@ -1,4 +1,4 @@
-//! The knobs on machines that we do not have, whose kernels are played.
+//! The knobs on machines that we lack, with simulated kernels.
 //!
 //! Run them: `cargo test -p knobs --test machines`.
 

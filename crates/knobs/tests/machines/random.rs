@@ -1,4 +1,4 @@
-//! Random plans, whole or broken off anywhere: the machine is as before, byte for byte.
+//! Random plans, complete or interrupted anywhere: the machine is as before, byte for byte.
 
 use knobs::{Engine, Knob, plan_what_can_be};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::sample::subsequence;
 use crate::Machine;
 use crate::kernel::Fault;
 
-/// Knobs that differ in name, so that any of them go together.
+/// Knobs with different names, so that any of them combine.
 const SETTINGS: &[&str] = &[
     "cpu.set=1-6",
     "cpu.quota=150%",

@@ -19,7 +19,7 @@ pub(crate) struct Column {
 
 /// The rows of one place.
 pub(crate) struct Place<'a> {
-    /// Side a's, behind the share of the maximum.
+    /// Side a's, after the share of the maximum.
     pub name: String,
     /// Side b's, if different.
     pub of_b: Option<String>,

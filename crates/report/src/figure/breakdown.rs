@@ -35,7 +35,7 @@ pub(crate) struct Broken<'a> {
 }
 
 impl Broken<'_> {
-    /// Its mean time that went on some parts of some services. Units: µs.
+    /// Its mean time in the parts and services for which `is_meant` is true. Units: µs.
     fn mean_us(&self, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
         self.operation.mean_us(self.among, is_meant)
     }

@@ -1,4 +1,4 @@
-//! Who calls whom, and how long calls take: the edges of an application as its spans have them.
+//! The call graph of an application: callers, callees and the times of calls, from spans.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,7 @@ fn columns<'a>(
     places
 }
 
-/// One below the other by their levels, without arrows: each box names its callers.
+/// Levels one below the other, without arrows: each box names its callers.
 fn below_each_other<'a>(
     canvas: &mut Canvas,
     nodes: &[Node<'a>],

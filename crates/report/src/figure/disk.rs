@@ -21,7 +21,7 @@ pub(super) fn disk(panels: &[Panel]) -> Markup {
     let read: Line = ("p50", "read", &|slot| slot.read_bytes_per_s);
     let disk: Line = ("p99", "disk", &|slot| slot.disk_read_bytes_per_s);
     let hits: Line = ("p50", "hits", &|slot| match slot.disk_read_bytes_per_s {
-        // Nothing came from a disk: all that was read was there.
+        // The page cache served all reads: the disk read nothing.
         Some(0.0) => slot.read_bytes_per_s.filter(|read| *read > 0.0).map(|_| 1.0),
         _ => slot.page_cache_hit_ratio,
     });

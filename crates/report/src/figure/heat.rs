@@ -7,9 +7,10 @@ use super::scale::Scale;
 use super::{Canvas, Size};
 use crate::measure::Target;
 
-/// The share of a column's requests from which a cell has each look, the strongest first; fewer have the weakest.
+/// The least share of a column's requests for each look of a cell, the strongest first; smaller shares have the
+/// weakest.
 ///
-/// Logarithmic, since the tail that the map is drawn for is one request in a hundred and in a thousand.
+/// Logarithmic, since the map is for the tail: one request in a hundred and in a thousand.
 const LOOKS: [(f64, &str); 5] =
     [(0.1, "heat5"), (0.03, "heat4"), (0.01, "heat3"), (0.001, "heat2"), (0.0, "heat1")];
 

@@ -137,7 +137,7 @@ impl Series {
         median.or_else(|| self.dots.iter().max_by(|a, b| a.x.total_cmp(&b.x)).map(|dot| dot.y))
     }
 
-    /// The offered loads that it has something at.
+    /// The offered loads of its medians and dots.
     pub(crate) fn loads(&self) -> impl Iterator<Item = f64> {
         self.medians.iter().map(|median| median.x).chain(self.dots.iter().map(|dot| dot.x))
     }

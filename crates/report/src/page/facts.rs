@@ -24,7 +24,7 @@ pub(crate) fn configuration(experiment: &Experiment) -> Markup {
     }
 }
 
-/// One value, or how many different ones and between which.
+/// Up to four values; of more, their number and range.
 fn words(seen: &[String]) -> String {
     if seen.len() <= 4 {
         return seen.join(" · ");

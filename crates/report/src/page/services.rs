@@ -99,7 +99,7 @@ fn table(target: &Target, sums: &BTreeMap<&str, Sum>, shares: &BTreeMap<&str, f6
     }
 }
 
-/// `0, 2, 3`, or that it was not pinned.
+/// The processors, `0, 2, 3`, or a note that it was not pinned.
 fn processors(service: &Service) -> String {
     let list: Vec<String> = service.cpus.iter().map(ToString::to_string).collect();
     if list.is_empty() { "any".into() } else { list.join(", ") }

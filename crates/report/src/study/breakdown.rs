@@ -6,7 +6,7 @@ use crate::page;
 
 /// The prefix of the ids of tables whose rows are shares of a request's time.
 const BREAKDOWN: &str = "breakdown";
-/// The column that has the whole.
+/// The column of the total.
 const TOTAL: &str = "total";
 /// Columns before the shares: the series and the place.
 const WORDS: usize = 2;

@@ -16,7 +16,7 @@ pub(super) fn stages(tables: &[Table]) -> Markup {
     html! { @if !staged.is_empty() { (page::section("stages", "Where the time goes", body)) } }
 }
 
-/// The rows that have stages: first the series, then the load, then the times in columns that are named after them.
+/// The rows that have stages: first the series, then the load, then the times in columns named after the stages.
 fn times(table: &Table) -> Vec<StageTimes> {
     let of = |row: &Row| {
         let column = |name: &str| {

@@ -12,7 +12,7 @@ pub(crate) struct Grid {
 struct Column {
     head: String,
     left: bool,
-    /// The higher, the sooner it is left out; 0 stays always.
+    /// The column with the highest value is dropped first; 0 is never dropped.
     spare: u8,
 }
 

@@ -114,7 +114,7 @@ fn notes_of_figure(figure: &Figure) -> Vec<String> {
     notes
 }
 
-/// The percentiles of a distribution that fit in a table.
+/// The places of a distribution that fit in a table. Units: percentiles.
 const SHOWN: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
 fn grid_of_figure(figure: &Figure, intervals: bool) -> Grid {

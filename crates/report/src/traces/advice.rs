@@ -7,7 +7,7 @@ use results::{Resource, ResourceKind, Service, Trial};
 use crate::number;
 use crate::subject::Subject;
 
-/// The resource that is used most of all that were seen.
+/// The busiest of the known resources.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Advice(Resource);
 

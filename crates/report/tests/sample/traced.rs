@@ -126,7 +126,7 @@ impl Site {
         number
     }
 
-    /// A service takes a request at `at`; when its answer is written.
+    /// Has a service take a request at `at`; returns when its answer is written.
     fn serve(&mut self, service: u16, operation: &str, parent: u64, at: u64) -> u64 {
         let work = SERVICES.iter().find(|one| one.0 == service).map_or(50.0, |one| one.3);
         let strain = self.ratio / (1.0 - self.ratio);

@@ -12,7 +12,7 @@ use crate::patience::Failure;
 /// the protocol's specification.
 const PASSING: [i32; 7] = [0x1000, 0x1001, 0x1002, 0x1100, 0x1200, 0x1500, 0x2500];
 
-/// A connection, of no use after a failure.
+/// A connection; unusable after a failure.
 pub(super) struct Connection {
     stream: TcpStream,
     within: Duration,

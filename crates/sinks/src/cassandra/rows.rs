@@ -34,7 +34,7 @@ pub(super) fn insert_span(keyspace: &str) -> String {
     )
 }
 
-/// The values of a span, in the order of [`insert_span`]. An identity has the bits that a number of the table has.
+/// The values of a span, in the order of [`insert_span`]. An identity keeps its bits in a signed number of the table.
 pub(super) fn span(trace: &Trace, end: &End) -> [Vec<u8>; 17] {
     [
         blob(&trace.id),
@@ -78,7 +78,7 @@ pub(super) fn request(trace: &Trace) -> [Vec<u8>; 12] {
         bigint(trace.done),
         bigint(trace.bytes),
         int(i32::try_from(trace.spans()).unwrap_or(i32::MAX)),
-        // All of them, so that a table of requests has a number in each place.
+        // All parts, so that a table of requests has a number in each column.
         map(Part::ALL.iter().map(|part| (part.name(), trace.parts.get(part.name()).copied().unwrap_or(0)))),
     ]
 }

@@ -21,7 +21,8 @@ const PREPARED: i32 = 4;
 const WITH_TRACE: u8 = 0x02;
 const WITH_PAYLOAD: u8 = 0x04;
 const WITH_WARNINGS: u8 = 0x08;
-/// A majority of the replicas of the nearest data center, of writes and of reads, which so see them. Source: §3.
+/// A majority of the replicas of the nearest data center, for writes and reads, so that reads see the writes. Source:
+/// §3.
 const LOCAL_QUORUM: u16 = 0x0006;
 /// Flags of a statement: it has values; its answer needs no description of columns. Source: §4.1.4.
 const VALUES: u8 = 0x01;
@@ -42,7 +43,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// The first of a connection.
+    /// The first request of a connection.
     pub(super) fn startup() -> Ask {
         let mut body = 1u16.to_be_bytes().to_vec();
         for word in ["CQL_VERSION", "3.0.0"] {
@@ -64,7 +65,7 @@ impl Ask {
         Ask { kind: PREPARE, body: long_string(statement) }
     }
 
-    /// A statement that was prepared, with the values of its places.
+    /// A prepared statement with its values.
     pub(super) fn execute(id: &[u8], values: &[Vec<u8>]) -> Ask {
         let mut body = (id.len() as u16).to_be_bytes().to_vec();
         body.extend(id);
@@ -157,7 +158,7 @@ impl Head {
 pub(super) enum Answer {
     /// The connection may be used.
     Ready,
-    /// It asks for a name and a password, by this class.
+    /// A login with this class is required.
     Authenticate(String),
     /// The identity of a prepared statement.
     Prepared(Vec<u8>),
@@ -167,7 +168,7 @@ pub(super) enum Answer {
     Done,
     /// It was not.
     Error {
-        /// Why, as a number.
+        /// The error's number.
         code: i32,
         /// In words.
         message: String,
@@ -175,7 +176,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Parses an answer; `None` if it is malformed.
+    /// Parses the answer in `head` and `body`; `None` if malformed.
     pub(super) fn read(head: Head, body: &[u8]) -> Option<Answer> {
         let mut rest = Rest(body);
         if head.flags & WITH_TRACE != 0 {
@@ -264,7 +265,7 @@ impl<'a> Rest<'a> {
             for _ in 0..columns {
                 row.push(self.bytes()?.map(<[u8]>::to_vec));
             }
-            // A row without columns takes no bytes, so that their number would not be bounded by the length.
+            // A row without columns takes no bytes, so that the length would not bound their number.
             if row.is_empty() {
                 return None;
             }

@@ -14,7 +14,7 @@ use crate::{Error, Exported};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
     Nothing,
-    /// This error is answered.
+    /// The answer is this error.
     Error(usize, i32),
     /// The connection is closed instead.
     Drops(usize),
@@ -28,7 +28,7 @@ enum Wrong {
     Loses(usize),
     /// The server requires a login.
     Login,
-    /// It is another protocol.
+    /// The server speaks another protocol.
     Http,
 }
 

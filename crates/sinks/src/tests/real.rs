@@ -1,4 +1,4 @@
-//! The real ones, made of packages and started by their descriptions in `apps/`.
+//! Real sinks, made of packages and started by their descriptions in `apps/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ pub(super) struct Legend {
 }
 
 impl Legend {
-    /// Lays the names of `series` out over `width`. A stamp has none.
+    /// Lays the names of `series` out over `width`. A stamp has no legend.
     pub(super) fn new(series: &[Series], size: Size, left: f64, width: f64) -> Legend {
         let font = size.font();
         let (mut x, mut row) = (left, 0);
