@@ -1,4 +1,4 @@
-//! From a specification to what is sent, and to the plan of the engine.
+//! Turns a specification into the workload to send and the plan of the engine.
 
 mod cache;
 mod movies;
@@ -28,7 +28,7 @@ pub use cache::read as read_data_set;
 pub(crate) use video::{catalog as catalog_of, most_of, most_sessions};
 pub use web::urls;
 
-/// What is sent, with every parameter.
+/// The workload to send, with every parameter filled in.
 #[derive(Clone, Debug)]
 pub enum Sent {
     /// Gets and sets.
@@ -45,15 +45,16 @@ pub enum Sent {
     Null,
 }
 
-/// How long those who have to log in before a load may take to; nothing of most workloads.
+/// Upper bound of the time for logins before a load; zero for workloads without logins.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     social::logins(spec) + movies::logins(spec)
 }
 
-/// What is sent to these servers, as caches or as web servers, where they are known yet; of a playlist with what it lists,
-/// where that is.
+/// The workload of these servers, as caches or as web servers; `servers` may still be unknown. For a playlist, includes
+/// its listing
+/// if it was fetched.
 ///
-/// Errors: parameters that do not go together; a file or folder that cannot be read.
+/// Errors: parameters that contradict each other; a file or folder that cannot be read.
 pub fn sent(
     spec: &Spec,
     servers: Option<Vec<Server>>,
@@ -122,7 +123,7 @@ fn check_sessions(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// The measurement with what it leaves to be found out: the keys of a data set, the files of a folder.
+/// The specification with values that are only known at run time: the keys of a data set, the files of a folder.
 pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
     match (sent, &mut spec.workload) {
         (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,

@@ -24,10 +24,10 @@ use crate::config::logins;
 use crate::live::{self, Gathered};
 use crate::task::Task;
 
-/// Beside what a load takes by itself: starting, connecting, writing and sending, on machines that are busy.
+/// Time for starting, connecting, writing and sending on busy machines, in addition to the load itself.
 const ALLOWANCE: Duration = Duration::from_secs(60);
 
-/// Open sessions with all agents of a load, and what came of it.
+/// Open sessions with all agents of a load, and its outcome.
 pub(crate) struct Agents {
     coordinator: Coordinator,
     records: Vec<AgentRecord>,
@@ -51,9 +51,9 @@ impl Agents {
         Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, drift: None, opened: None }))
     }
 
-    /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
+    /// Generates the load on all agents, with this file set if the workload has one, and merges their recordings.
     ///
-    /// Errors: nothing was recorded, or what cannot be merged; [`NotOffered`].
+    /// Errors: nothing was recorded, or the recordings cannot be merged; [`NotOffered`].
     pub(crate) fn gather(
         &mut self,
         task: &Task,
@@ -86,9 +86,9 @@ impl Agents {
         })
     }
 
-    /// Applies the knobs of the generators' machines on all of them; what each has done.
+    /// Applies the knobs on every generator machine; returns what each machine reported.
     ///
-    /// Errors: one does not allow them, or lacks what they take.
+    /// Errors: an agent does not allow them, or lacks a tool that they need.
     fn apply(&mut self, spec: &Spec) -> Result<Vec<String>> {
         if spec.client_knobs.is_empty() {
             return Ok(Vec::new());
@@ -102,7 +102,7 @@ impl Agents {
         done.collect()
     }
 
-    /// Reverts them, and keeps what another process has changed meanwhile.
+    /// Reverts the knobs, but keeps values that another process has changed since.
     fn undo(&mut self, spec: &Spec, outcome: &Outcome) {
         if spec.client_knobs.is_empty() {
             return;
@@ -113,7 +113,7 @@ impl Agents {
             match said {
                 Ok(none) if none.is_empty() => {}
                 Ok(drift) => drifts.push(format!("{} ({}): {drift}", part.name, part.address)),
-                // One that was lost has reverted them, and is told of already.
+                // A lost agent has reverted its knobs itself, and its loss is already reported.
                 Err(why) if part.recording.is_ok() => {
                     drifts.push(format!("{} ({}) did not revert its knobs: {why}", part.name, part.address));
                 }
@@ -145,12 +145,12 @@ impl Agents {
     }
 }
 
-/// The load cannot be offered, whatever the server does: a trial of it is invalid.
+/// This generator cannot offer the load, whatever the server does: the trial is invalid.
 #[derive(Debug)]
 pub(crate) struct NotOffered(pub(crate) Invalid);
 
 impl NotOffered {
-    /// What stands before the reason, as a generator says it to the agent that has started it.
+    /// Prefix of the reason, as a generator reports it to the agent that started it.
     const WORDS: &str = "this load cannot be offered: ";
 }
 
@@ -177,7 +177,7 @@ fn not_offered(error: agent::Error) -> Error {
 fn within(spec: &Spec) -> (Duration, Duration) {
     // Users of a site log in before the load.
     let ready = ALLOWANCE.saturating_add(logins(spec).into());
-    // What was due last is followed to its end.
+    // The drain follows the last chunks to their end.
     let last = match &spec.workload {
         Workload::Video(video) => video.longest_chunk(),
         Workload::Social(social) => social.limits.longest(),
@@ -187,7 +187,7 @@ fn within(spec: &Spec) -> (Duration, Duration) {
     (ready, parts.into_iter().fold(ready, |sum, part| sum.saturating_add(part.into())))
 }
 
-/// What is asked of the generators' machines.
+/// The knob request for the generator machines.
 fn tune(action: &str, spec: &Spec) -> Tune {
     let cpus = spec.generator.agents.agents_cpus.as_ref();
     Tune {

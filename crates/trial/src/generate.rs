@@ -43,9 +43,9 @@ use crate::sampled::sampled;
 use crate::task::Task;
 use crate::tls::{TlsClient, control};
 
-/// What came of it.
+/// Result of a trial.
 pub struct Done {
-    /// The record; the lab adds what it is part of.
+    /// The record; the lab adds the experiment that it belongs to.
     pub trial: Trial,
     /// All that was measured.
     pub recording: Recording,
@@ -53,7 +53,7 @@ pub struct Done {
     pub sampled: Option<TracedRequests>,
 }
 
-/// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
+/// Runs one trial to its end. Changes nothing on the machine and leaves only the data set in the server.
 pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     config::check(&task.spec)?;
     let tls = task.tls()?;
@@ -231,7 +231,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let (noise, used) = noise::enter(&mut recording, &here, &servers);
     counters.extend(used);
     if let Some(agents) = &agents {
-        // What was lost is the most severe, and the cause of the rest.
+        // A lost agent is the most severe fault and causes the others, so it comes first.
         others.splice(0..0, agents.lost().cloned());
         others.extend(agents.drift().cloned());
     }
@@ -269,9 +269,11 @@ fn watch(task: &Task, cpus: &[usize]) -> Watch {
     }
 }
 
-/// What was recorded; of a load that cannot be offered it is nothing, with the reason, so that a search goes on with a lower rate.
+/// The recording. For a load that cannot be offered, an empty one with the reason, so that a search continues with a
+/// lower rate.
 ///
-/// Errors: another one; likewise where an agent has started this, which waits for it to be ready.
+/// Errors: any other error; also a load that cannot be offered if an agent started this process and waits for it to be
+/// ready.
 fn or_nothing(
     recording: Result<Recording>,
     task: &Task,
@@ -289,10 +291,11 @@ fn or_nothing(
     }
 }
 
-/// The recording; of a run that was interrupted within its window it is that of a shorter one. Of several generators one is stopped
-/// when another is lost, and keeps what it has.
+/// The recording; an interrupted run yields the recording of a shorter window. With several generators, the others stop
+/// when one
+/// is lost, and keep their data.
 ///
-/// Errors: there is none, or the run was interrupted before anything was due in its window.
+/// Errors: nothing was recorded, or the run was interrupted before any request of its window was due.
 fn watched(
     watch: Watch,
     recording: Result<Recording>,
@@ -318,7 +321,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Fills the server where that is asked for; returns what it holds then, and the version that it says it has.
+/// Fills the server if requested; returns its item counts and the version that it reports.
 fn fill(
     task: &Task,
     config: &CacheConfig,
@@ -389,7 +392,7 @@ fn divide(plan: &mut Plan, generators: usize) {
     }
 }
 
-/// The UDP ports beside the TCP ports of the servers.
+/// The UDP ports that match the TCP ports of the servers.
 fn datagram_ports(servers: &[Address]) -> Result<Vec<Address>> {
     let udp = |server: &Address| match server {
         Address::Tcp(socket) => Ok(Address::Udp(*socket)),
@@ -411,7 +414,7 @@ fn transport(endpoints: &[Address], tls: bool) -> Result<Transport> {
     }
 }
 
-/// The items on all servers together, where they tell, and how many the data set has.
+/// Items on all servers together, if they report it, and items of the data set.
 fn items_held(data_set: &DataSet) -> impl Iterator<Item = (String, f64)> + use<> {
     let sum = |counts: &[Option<u64>]| counts.iter().copied().sum::<Option<u64>>();
     let figures = [
@@ -430,7 +433,7 @@ fn wrong_at_start(data_set: &DataSet) -> Invalid {
     Invalid { reason: Reason::VerifyFailed, detail }
 }
 
-/// Whether something came back that was not what it should be, in these words.
+/// Whether a response had wrong contents, described in these words.
 fn wrong_values(recording: &Recording, words: &str) -> Option<Invalid> {
     let (_, wrong, of) = recording.counters.iter().find(|(name, _, _)| name == "verify_failures")?;
     (*wrong > 0).then(|| Invalid { reason: Reason::VerifyFailed, detail: format!("{wrong} of {of} {words}") })
@@ -471,7 +474,8 @@ pub fn write_recording(recording: &Recording, file: &Path) -> Result<()> {
     write().with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Writes the trial to `file` and beside it its histograms, as `.hlog`, and the requests that were traced ([`TracedRequests::beside`]).
+/// Writes the trial to `file`, its histograms next to it as `.hlog`, and the traced requests
+/// ([`TracedRequests::beside`]).
 pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
     let context = |path: &Path| {
         format!("cannot write {}; choose a folder with room that you may write to", path.display())

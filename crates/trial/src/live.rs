@@ -10,9 +10,9 @@ use reactor::queue::Consumer;
 /// How often the threads' points are gathered: each covers 100 ms.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Prints what the threads show while they run: one line of JSON for each 100 ms, all threads together.
+/// Prints live figures of the threads: one line of JSON for each 100 ms, all threads together.
 ///
-/// It sleeps between, on no processor in particular; the threads that send never wait for it.
+/// It sleeps in between and is not pinned; the threads that send never wait for it.
 pub(crate) struct Show {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

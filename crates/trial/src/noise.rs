@@ -1,9 +1,10 @@
-//! What the host did besides the measurement: time stolen by the hypervisor, and time taken by others.
+//! Disturbance by the host: time stolen by the hypervisor, and time used by other programs.
 //!
 //! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second
 //! at a time. A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their
-//! own: at this pace they touch fewer than one request in two thousand. One of a server of many threads costs more, and they
-//! are taken less often.
+//! own: at this pace they touch fewer than one request in two thousand. A server with many threads makes a sample more
+//! expensive,
+//! so samples are taken less often.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,20 +27,23 @@ use crate::sides::{Lost, Point, Sides};
 
 /// Between two samples...
 const EVERY: Duration = Duration::from_millis(250);
-/// ...and at least so many times the processor time of one. Source: on a machine of few processors it runs on the generator's, where
-/// it is a stall; one of a site of 90 processes and a thousand threads takes 20 ms, and is taken at the ends of a short window only.
+/// ...and at least this multiple of the processor time of one sample. Source: on a machine with few processors,
+/// sampling runs on the
+/// generator's processor and causes a stall; a sample of a site of 90 processes and a thousand threads takes 20 ms, so
+/// a short window
+/// is sampled only at its ends.
 const REST: u32 = 2000;
 /// A span in which others took more than this share of the processors of server and generator is disturbed. Counters tick
 /// at 10 ms, so a span of 250 ms on two processors is exact to about 4 %.
 const FOREIGN: f64 = 0.10;
-/// Likewise for the hypervisor; any whole tick of steal counts on a few processors.
+/// The same for the hypervisor; with few processors, a single tick of steal exceeds it.
 const STEAL: f64 = 0.01;
 /// So is one in which a thread that works had no processor for more than this share of the time: less, all the time, holds
 /// up one request in five hundred, which moves a p99 by 4 % where the tail is exponential.
 const LOST: f64 = 0.001;
-/// A program is named from this share of one processor on, the smallest that can be told from what a whole tick is in a short trial...
+/// A program is named from this share of one processor on: the smallest share that exceeds one tick in a short trial...
 const NAMED: f64 = 0.02;
-/// ...and no more than so many, as many as a line has room for.
+/// ...and at most this number of programs, which is what fits on a line.
 const NAMES: usize = 3;
 
 /// Watches the machine's processors while a load runs.
@@ -63,7 +67,7 @@ impl Watch {
         Watch::begin(server_pids, cpus.into_iter().collect(), true)
     }
 
-    /// Begins to watch a server on whose machine nothing is generated.
+    /// Begins to watch a server on a machine without a generator.
     pub fn of_server(server_pids: &[u32]) -> Watch {
         Watch::begin(server_pids, CpuList::default(), false)
     }
@@ -90,14 +94,15 @@ impl Watch {
         Watch { stop, thread, knows_server: !server_pids.is_empty(), generates }
     }
 
-    /// Ends it, marks the windows that were disturbed, notes what was taken of server and generator, and sums up; with what
-    /// the server used, where its process is known.
+    /// Stops, marks the disturbed windows, records the time taken from server and generator, and summarizes; also
+    /// returns the
+    /// server's use of processors if its process is known.
     pub fn finish(self, recording: &mut Recording) -> (Noise, BTreeMap<String, f64>) {
         let here = self.seen(recording.window_start, recording.window);
         enter(recording, &here, &[])
     }
 
-    /// Ends it; what the machine did in the window that opened then.
+    /// Stops; returns what the machine did in the window that opened at this time.
     pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
         let (points, sides, programs) = self.thread.join().unwrap_or_default();
@@ -126,12 +131,12 @@ impl Watch {
     }
 }
 
-/// Processor time of this thread: what it waits for a processor, when others have it, is no reason to look less often.
+/// Processor time of this thread: waiting for a processor is no reason to sample less often.
 fn thread_time() -> Duration {
     rustix::time::clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// How long to wait after a sample that took so much processor time.
+/// Pause after a sample that used this much processor time.
 fn pause_after(took: Duration) -> Duration {
     EVERY.max(took * REST)
 }
@@ -143,8 +148,9 @@ fn around(points: &[Point], from: Time, to: Time) -> &[Point] {
     points.get(first..last).unwrap_or_default()
 }
 
-/// The first and the last point within: before `from` and after `to` the load is another. Where these are less than half of the
-/// time apart, those around it.
+/// The first and the last point inside the window: before `from` and after `to` the load differs. If these cover less
+/// than half of
+/// it, the points around it.
 fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
     let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
     let inside = inside.next().zip(inside.next_back());
@@ -153,15 +159,17 @@ fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
     inside.filter(most).or_else(|| around.first().zip(around.last()))
 }
 
-/// What a machine did in a window besides the measurement, and what the server used there. As JSON the agent of a server's
-/// machine tells it.
+/// Activity of a machine in a window besides the measurement, and the server's use of it. The agent of a server's
+/// machine
+/// sends it as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
     /// Whether the load was generated on it, too.
     generates: bool,
     spans: Vec<SpanSeen>,
-    /// Of all spans together. What others had of a short span is uncertain by more than it mostly is, and never less than
-    /// nothing, so that a sum over spans alone would grow with their number.
+    /// Over all spans together. The time lost in a short span is uncertain and clamped at 0, so a sum over spans would
+    /// grow with
+    /// their number.
     #[serde(default)]
     whole: Option<Lost>,
     steal_share: Option<f64>,
@@ -173,7 +181,7 @@ pub struct MachineSeen {
     programs: Vec<Program>,
 }
 
-/// A span between two samples, from the opening of the window on, and what others took in it.
+/// A span between two samples, from the opening of the window on, and the time lost in it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct SpanSeen {
     from: Nanos,
@@ -205,9 +213,11 @@ impl MachineSeen {
     }
 }
 
-/// Marks the windows that were disturbed on this machine or on one of the server's others, notes what was taken of server and
-/// generator, and sums up; with what the server used, where that is known of all of its machines. `None` stands for one of
-/// which nothing is known.
+/// Marks windows that were disturbed on this machine or on another machine of the server, records the time taken from
+/// server and
+/// generator, and summarizes; also returns the server's use of processors if it is known on all of its machines. `None`
+/// is a
+/// machine that reported nothing.
 pub(crate) fn enter(
     recording: &mut Recording,
     here: &MachineSeen,
@@ -220,7 +230,7 @@ pub(crate) fn enter(
     }
     let server = all.iter().filter_map(|machine| machine.taken(window)?.server).reduce(f64::max);
     let generator = here.taken(window).filter(|_| here.generates).and_then(|taken| taken.generator);
-    // Of agents' machines nothing is known here; what they saw was merged.
+    // This process knows nothing about agents' machines; their own records are already merged.
     recording.taken = Taken {
         server: server.or(recording.taken.server),
         generator: generator.or(recording.taken.generator),
@@ -256,7 +266,7 @@ fn is_disturbed(lost: Lost) -> bool {
     lost.alone > LOST || lost.foreign > FOREIGN || lost.steal > STEAL
 }
 
-/// What was lost in all spans of the window, each weighted by its part of it.
+/// Time lost in all spans of the window, each weighted by the part inside the window.
 #[derive(Default)]
 struct Sum {
     seconds: f64,
@@ -281,7 +291,7 @@ impl Sum {
     }
 }
 
-/// What the server's threads used between two samples, as much as it is in a whole window at that pace.
+/// Use by the server's threads between two samples, scaled to the length of the window.
 fn used(first: &Point, last: &Point, window: Nanos) -> Vec<Used> {
     let share = last.at.since(first.at).as_secs_f64() / window.as_secs_f64();
     let whole = |used: Used| Used { cpu_ns: used.cpu_ns / share, waits: used.waits / share };
@@ -293,7 +303,7 @@ fn shares(before: &Point, after: &Point) -> Option<Shares> {
     Shares::between(&before.all, &after.all, own(after).saturating_sub(own(before)))
 }
 
-/// The counters now. This process belongs to the measurement, as the generator or beside it, and so does what started it.
+/// The counters now. This process and its parent belong to the measurement, whether or not this process generates load.
 fn point(servers: &[u32], generates: bool) -> Option<Point> {
     let root = Path::new("/");
     let ticks = |pid: u32| ProcessTicks::read(root, pid).map_or(0, |ticks| ticks.own);
@@ -315,7 +325,7 @@ fn parent() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
 }
 
-/// What ran beside the measurement since all processes were looked at.
+/// Programs that ran besides the measurement since the last census of processes.
 fn programs(mut used: census::Used, since: Time, servers: &[u32]) -> Vec<Program> {
     used.look(Census::read(Path::new("/")));
     let elapsed = (monotonic_now().since(since).as_secs_f64() * ticks_per_second()).max(1.0);

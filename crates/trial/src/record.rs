@@ -1,4 +1,4 @@
-//! From what a generator measured to the record that is kept.
+//! Turns a recording into the record of a trial.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use spec::{Spec, Workload};
 use units::Nanos;
 use workloads::social::{TIERS, of_operation};
 
-/// What a trial is besides its recording.
+/// Facts of a trial that its recording does not hold.
 pub(crate) struct Circumstances {
     pub load: Load,
     /// The shares of requests answered within these are counted.
     pub within: Vec<Nanos>,
     pub started: String,
-    /// What was measured, with all defaults filled in.
+    /// The specification, with all defaults filled in.
     pub spec: Spec,
     pub found: Found,
     pub transport: Transport,
@@ -186,7 +186,7 @@ fn errors(recording: &Recording) -> Vec<ErrorCount> {
     kinds
 }
 
-/// Each server of a cluster; none where there is but one.
+/// Figures of each server of a cluster; empty for a single server.
 fn servers(recording: &Recording) -> Vec<ServerFigures> {
     if recording.endpoints.len() < 2 {
         return Vec::new();
@@ -211,7 +211,7 @@ fn connections(recording: &Recording) -> Option<ConnectionSpread> {
     ConnectionSpread::of(&answered)
 }
 
-/// What became of sessions, and what they were measured by.
+/// Outcomes of sessions, and the figures that their QoS target uses.
 fn sessions(recording: &Recording) -> Sessions {
     let SessionTally { underway, begun, refused, never_begun, faulty, ended, cut } = recording.sessions;
     let distributions = recording
@@ -263,7 +263,7 @@ fn operation(times: &OperationTimes) -> Operation {
     }
 }
 
-/// What an operation with a limit of its own is judged by, what the site's tiers did for it, and its distribution.
+/// Adds to an operation with its own limit: the share within it, the work of the site's tiers, and its distribution.
 fn limited(operation: &mut Operation, social: &workload::Social, recording: &Recording) {
     let name = operation.name.clone();
     let counted = |counter: &str| {
@@ -324,7 +324,7 @@ pub(crate) fn lateness(recording: &Recording, footing: &Footing) -> Lateness {
     }
 }
 
-/// Between what the response times lie without generator and host.
+/// Bounds of the response times without the effects of generator and host.
 pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
     let of = |bounds: Option<(Nanos, Nanos)>| {
         bounds.map(|(low, high)| Bounds { low_us: low.as_micros_f64(), high_us: high.as_micros_f64() })
@@ -359,7 +359,7 @@ pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturban
     }
 }
 
-/// What the generator's own loop saw of the host; the rest comes from `/proc`.
+/// Stalls that the generator's own loop saw; the rest of the noise comes from `/proc`.
 pub(crate) fn stalls(recording: &Recording) -> Noise {
     Noise {
         stalls: recording.stall_count + recording.withheld.absences,

@@ -44,7 +44,7 @@ fn by_lot(recording: &Recording) -> BTreeMap<String, ByLot> {
         let mut traced = Latency::new();
         let own = recording.traced.iter().filter(|one| one.operation == place);
         own.filter_map(Traced::service_time).for_each(|time| traced.record(time));
-        // What is measured of all holds what is measured of some.
+        // The service times of all requests include the traced ones.
         let untraced = times.service_time.without(&traced)?;
         (!traced.is_empty()).then(|| (times.name.clone(), ByLot { traced, untraced }))
     };

@@ -1,5 +1,6 @@
-//! What a side, mostly the server, used of the machine during the window: processor time of each thread, waits, and how far the
-//! busiest processor was taken by interrupts. The three are what keeps a cache from scaling (IISWC'17 §IV-B).
+//! Use of the machine by one side, mostly the server, during the window: processor time of each thread, waits, and the
+//! interrupt
+//! share of the processor that handles most interrupts. These three limit how a cache scales (IISWC'17 §IV-B).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ impl Served {
         Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }
     }
 
-    /// What each thread used since `earlier`, of those that were there at both moments.
+    /// Use by each thread since `earlier`; only threads present at both moments.
     pub(crate) fn since(&self, earlier: &Served) -> Vec<Used> {
         let since = |(id, now): (&u32, &Thread)| Some(now.since(*earlier.threads.get(id)?));
         let used = |thread: Thread| Used { cpu_ns: thread.running_ns as f64, waits: thread.voluntary as f64 };
@@ -34,7 +35,7 @@ impl Served {
     }
 }
 
-/// What a thread used.
+/// Resources that a thread used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Used {
     /// Time on a processor. Units: ns.
@@ -43,7 +44,7 @@ pub(crate) struct Used {
     pub(crate) waits: f64,
 }
 
-/// The figures of what the threads of a server used while `requests` were answered; none where no thread is known.
+/// Figures of the server's threads while `requests` were answered; empty if no thread is known.
 pub(crate) fn figures(used: &[Used], requests: f64) -> BTreeMap<String, f64> {
     let busiest = used.iter().map(|thread| thread.cpu_ns).fold(0.0, f64::max);
     if busiest <= 0.0 || requests <= 0.0 {
@@ -62,7 +63,7 @@ pub(crate) fn figures(used: &[Used], requests: f64) -> BTreeMap<String, f64> {
     figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The share of its time that the processor most taken by interrupts spent in them; `None` where no tick has passed.
+/// The largest share of time that any processor spent in interrupts; `None` if no tick has passed.
 pub(crate) fn busiest_in_interrupts(before: &Sample, after: &Sample) -> Option<f64> {
     let share = |(cpu, now): (&usize, &host::cpu_time::Ticks)| {
         let used = now.since(*before.cpus.get(cpu)?);

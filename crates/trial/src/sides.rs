@@ -45,30 +45,31 @@ pub(crate) struct Sides {
     processes: usize,
 }
 
-/// What others took between two points. Shares, 0 to 1.
+/// Processor time lost to others between two points. Shares, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lost {
     /// Of the time of a server's working thread; `None` where its processes are not known.
     pub(crate) server: Option<f64>,
     /// Of the time of a generator's.
     pub(crate) generator: f64,
-    /// The larger of both, of threads alone that share their processors with no other thread of the measurement. What the
-    /// others waited for is an estimate, and over a short span a bad one: the processors' counters are samples.
+    /// The larger of both, counting only threads that share their processors with no other thread of the measurement.
+    /// The wait of the
+    /// other threads is an estimate, and inaccurate over a short span: the processors' counters are samples.
     #[serde(default)]
     pub(crate) alone: f64,
     /// Of the time of the processors of both: in other programs, where the server is known.
     pub(crate) foreign: f64,
-    /// Likewise: by the hypervisor.
+    /// Share of the same time that the hypervisor took.
     pub(crate) steal: f64,
 }
 
 impl Sides {
-    /// A generator on these processors, none where it runs elsewhere, and a server of so many processes.
+    /// A generator on these processors (empty if it runs elsewhere), and a server with this number of processes.
     pub(crate) fn new(generator: CpuList, servers: usize) -> Sides {
         Sides { server: BTreeMap::new(), generator, processes: 1 + servers }
     }
 
-    /// Notes where those of the server's threads may run that were not there before. Cost: 20 µs for each of them.
+    /// Records the allowed processors of new threads of the server. Cost: 20 µs for each thread.
     pub(crate) fn note_threads(&mut self, root: &Path, pids: &[u32]) {
         for (pid, tid) in threads::of(root, pids) {
             if !self.server.contains_key(&tid)
@@ -79,9 +80,9 @@ impl Sides {
         }
     }
 
-    /// What others took in a short span from `before` to `after`; `None` where no time has passed.
+    /// Processor time lost to others in a short span from `before` to `after`; `None` if no time has passed.
     pub(crate) fn lost(&self, before: &Point, after: &Point) -> Option<Lost> {
-        // User and system time of each process are rounded to ticks, which must not hide what others had.
+        // User and system time of each process are rounded to ticks; this rounding must not hide foreign load.
         self.lost_but(before, after, ROUNDED * (self.processes as f64).sqrt())
     }
 
@@ -90,7 +91,7 @@ impl Sides {
         self.lost_but(before, after, 0.0)
     }
 
-    /// The same, where so many ticks of processes are not believed.
+    /// The same, with this number of process ticks treated as rounding.
     fn lost_but(&self, before: &Point, after: &Point, rounding: f64) -> Option<Lost> {
         let server = self.ran(&before.server, &after.server);
         let whole = |(_, thread): (u32, Thread)| (&self.generator, thread);
@@ -125,7 +126,7 @@ impl Sides {
         })
     }
 
-    /// What each of the server's threads did, and where it may run; one that was not seen there may run wherever the server
+    /// Each server thread's activity and allowed processors; a thread that was never noted may run wherever the server
     /// does.
     fn ran<'a>(&'a self, before: &Served, after: &Served) -> Vec<(&'a CpuList, Thread)> {
         let anywhere = self.server.values().max_by_key(|cpus| cpus.len());
@@ -135,8 +136,9 @@ impl Sides {
     }
 }
 
-/// Time of what belongs to the measurement and is not among the threads that are known: other processes, and threads that have
-/// begun or ended meanwhile, but for so many ticks. They may have run anywhere.
+/// Time of the measurement's own work outside the known threads: other processes, and threads that began or ended in
+/// between,
+/// minus `rounding` ticks. It may have run anywhere.
 fn unseen_ns(before: &Point, after: &Point, own: &[(&CpuList, Thread)], rounding: f64) -> f64 {
     let tick_ns = 1e9 / ticks_per_second();
     let ns = |after: u64, before: u64| after.saturating_sub(before) as f64 * tick_ns;
@@ -145,7 +147,7 @@ fn unseen_ns(before: &Point, after: &Point, own: &[(&CpuList, Thread)], rounding
     ended + ns(after.other_ticks, before.other_ticks)
 }
 
-/// What each thread did that was there at both moments.
+/// Activity of each thread that was present at both moments.
 fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)> {
     after.threads.iter().filter_map(move |(&tid, now)| Some((tid, now.since(*before.threads.get(&tid)?))))
 }
@@ -197,8 +199,9 @@ impl Span<'_> {
         self.after.since_on(self.before, |cpu| cpus.contains(cpu)).steal as f64 * self.tick_ns
     }
 
-    /// The share of its time that a working thread of a side had no processor: it waited for one, as far as other programs
-    /// explain it where they are known, or the hypervisor had it.
+    /// Share of time in which a working thread of a side had no processor: the hypervisor had it, or the thread waited
+    /// for one. If
+    /// other programs are known, only the wait that they explain counts.
     fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool, counted: Counted) -> f64 {
         let wanted = |thread: &Thread| (thread.running_ns + thread.waiting_ns) as f64;
         let most = side.iter().map(|(_, thread)| wanted(thread)).fold(0.0, f64::max);
@@ -222,7 +225,8 @@ impl Span<'_> {
         ((charged + self.steal_ns(&all)) / (workers * self.ns)).min(1.0)
     }
 
-    /// What these threads waited for other programs: of what ran where one of them may run, and is not itself, their part.
+    /// Time that these threads waited for other programs: their part of the foreign time on the processors where they
+    /// may run.
     fn charged_ns(&self, cpus: &CpuList, crew: &Crew, counted: Counted) -> f64 {
         let foreign = self.foreign_ns(cpus);
         let itself = crew.running_ns / crew.threads;
@@ -273,7 +277,7 @@ mod tests {
         }
     }
 
-    /// From nothing to what is given, within 250 ms; the processes of both sides had `own` ticks.
+    /// Lost time from zero counters to the given ones, over 250 ms; the processes of both sides had `own` ticks.
     fn lost(
         sides: &Sides,
         used: &[(u64, u64)],
@@ -333,7 +337,7 @@ mod tests {
     #[test]
     fn a_generator_beside_its_server_waits_for_it_mostly() {
         let shared = sides(&[(7, "0-1"), (8, "0-1")], "0-1");
-        // Of 500 ms the others had 20, and what is not the generator 420.
+        // Of 500 ms, others had 20 ms and the server 420 ms.
         let used = [(25, 0), (25, 0)];
         let found = lost(&shared, &used, 48, &[(7, 200, 50), (8, 200, 50)], &[(9, 80, 84)]);
         close(found.generator, 84.0 * 20.0 / 420.0 / 250.0);
@@ -344,7 +348,7 @@ mod tests {
     #[test]
     fn each_thread_is_judged_by_its_own_processors() {
         let pinned = sides(&[(7, "0"), (8, "1"), (6, "0-2")], "2");
-        // The third thread does next to nothing, and what it waits for is not a request.
+        // The third thread is almost idle, and its wait delays no request.
         let server = [(7, 125, 125), (8, 250, 0), (6, 1, 9)];
         let found = lost(&pinned, &[(25, 0), (25, 0), (25, 0)], 62, &server, &[(9, 250, 0)]);
         // Thread 6 may have had 1 ms of processor 0.
@@ -396,7 +400,7 @@ mod tests {
             (sample(0, nothing, 0, 0, 0), sample(200, cpus(&[(200, 0), (0, 0)]), 2500, 500, 900));
         let whole = site.lost_in_all(&before, &after).unwrap();
         assert_eq!((whole.server, whole.generator, whole.foreign), (Some(0.0), 0.0, 0.0));
-        // Of a span 143 ms of so many processes may be rounding.
+        // For this number of processes, 143 ms of a span may be rounding.
         close(site.lost(&before, &after).unwrap().foreign, 0.02 * 51.0_f64.sqrt() / 5.0);
     }
 

@@ -1,4 +1,4 @@
-//! What one trial is to be.
+//! Description of one trial.
 
 use anyhow::Result;
 use proto_http::Url;
@@ -11,16 +11,16 @@ use workloads::cache::{FillPolicy, Seat, Server};
 use crate::config::Sent;
 use crate::tls::{self, TlsClient};
 
-/// What one trial is to be.
+/// Description of one trial.
 #[derive(Clone)]
 pub struct Task {
     /// The measurement; its load is a rate, a trace or a closed loop.
     pub spec: Spec,
-    /// Where the servers are: one, or those of a cluster.
+    /// Addresses of the servers: one, or all of a cluster.
     pub addresses: Vec<Address>,
-    /// What they are called, where they are caches.
+    /// Names of the servers, for caches.
     pub names: Vec<Server>,
-    /// And where they are web servers.
+    /// URLs of the servers, for web servers.
     pub urls: Vec<Url>,
     /// Number I of N generators that offer one load together.
     pub share: (u32, u32),
@@ -30,15 +30,16 @@ pub struct Task {
     pub live: bool,
     /// Whether the kernel stamps some of the connections.
     pub stamps: bool,
-    /// The servers' processes, where they are known and on this machine: their processor time is not foreign.
+    /// Process ids of the servers, if known and on this machine: their processor time is not foreign load.
     pub server_pids: Vec<u32>,
-    /// Whether it has processes on other machines, too: what those did is asked for on standard output after the window, and
+    /// Whether the server also has processes on other machines: their activity is requested on standard output after
+    /// the window, and
     /// read from standard input.
     pub server_elsewhere: bool,
 }
 
 impl Task {
-    /// The offered load, where it is a rate.
+    /// The offered load, if it is a rate.
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }
@@ -53,7 +54,7 @@ impl Task {
         matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
     }
 
-    /// The servers as they are called, which decides where consistent hashing puts keys, and what a certificate must bear.
+    /// Names of the servers: consistent hashing places keys by them, and certificates must match them.
     pub(crate) fn servers(&self) -> Vec<String> {
         let called = |(address, name): (&Address, &Server)| match address {
             Address::Unix(_) => address.to_string(),
@@ -67,7 +68,7 @@ impl Task {
         }
     }
 
-    /// What is known beside the specification before anything is sent.
+    /// Facts known before anything is sent, besides the specification.
     pub(crate) fn found(&self, sent: &Sent, io_reason: String) -> Found {
         let web = if let Sent::Web(config) = sent { Some(config) } else { None };
         let body =

@@ -18,7 +18,7 @@ use workloads::cache::{Control, ControlError, PATIENCE, Stream};
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-/// What the connections need to be encrypted.
+/// TLS settings of the connections.
 #[derive(Clone)]
 pub(crate) struct TlsClient {
     pub(crate) config: Arc<ClientConfig>,
@@ -52,10 +52,11 @@ pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
     Ok(())
 }
 
-/// What was asked for; `None`: plain connections. `host` is what the target is called, `wanted` whether its URL says
-/// that it is encrypted: then the machine's own authorities are trusted unless others are given.
+/// TLS settings, or `None` for plain connections. `host` is the name of the target, `wanted` whether its URL asks for
+/// TLS:
+/// then the machine's own authorities are trusted unless others are given.
 ///
-/// Errors: a file that is not PEM of its kind, or a name that cannot be one.
+/// Errors: a file that is not PEM of its kind, or an invalid name.
 pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsClient>> {
     let trust = match (&tls.tls_ca, tls.tls_insecure) {
         (Some(file), _) => Trust::Authorities(file),
@@ -84,7 +85,7 @@ pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsCl
     Ok(Some(TlsClient { config, name }))
 }
 
-/// Connects for what is asked outside of the measurement.
+/// Connects for requests outside of the measurement.
 pub(crate) fn control(address: &Address, tls: Option<&TlsClient>) -> Result<(Control, String), ControlError> {
     let Some(tls) = tls else { return Control::connect(address) };
     let server = address.to_string();
@@ -114,7 +115,7 @@ fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stre
     }
 }
 
-/// `stream`, with TLS over it where it is wanted.
+/// `stream`, with TLS over it if requested.
 pub(crate) fn encrypted<S: Stream + 'static>(
     stream: S,
     tls: Option<&TlsClient>,

@@ -8,9 +8,9 @@ use spec::Spec;
 use spec::workload::{Cache, Verify};
 use workloads::cache::{CacheConfig, Cluster, Listed, Server};
 
-/// The workload of a specification on these servers, as they are called; `None` where they are not known yet.
+/// The workload of a specification on these servers, by name; `None` if they are not known yet.
 ///
-/// Errors: parameters that do not go together; a data set that cannot be read.
+/// Errors: parameters that contradict each other; a data set that cannot be read.
 pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
     let default = CacheConfig::default();
     let data_set = listed(cache)?;
@@ -44,7 +44,7 @@ fn listed(cache: &Cache) -> Result<Option<Listed>> {
 
 /// Reads a data set from a file.
 ///
-/// Errors: it cannot be read, is no data set, or has no items.
+/// Errors: the file cannot be read, is not a data set, or has no items.
 pub fn read(file: &str) -> Result<DataSet> {
     let open = File::open(file).with_context(|| format!("cannot open the data set {file}"))?;
     let set = DataSet::read(BufReader::new(open)).with_context(|| format!("data set {file}"))?;

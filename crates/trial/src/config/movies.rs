@@ -6,9 +6,9 @@ use workloads::movies::MoviesConfig;
 
 use crate::config::social::LOGIN;
 
-/// The workload of a specification on these servers; none where they are not known yet.
+/// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
-/// Errors: parameters that do not go together.
+/// Errors: parameters that contradict each other.
 pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>) -> Result<MoviesConfig> {
     if urls.len() > 1 {
         bail!("{} targets: visitors have one site, which sells its films; name one", urls.len());
@@ -44,7 +44,7 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
-/// How long those who write and rent may take to log in; nothing of other workloads.
+/// Upper bound of the time for logins of users who write or rent; zero for other workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     let workload::Workload::Movies(movies) = &spec.workload else { return Nanos::ZERO };
     Nanos(LOGIN.0 * u64::from(movies.logged_in))

@@ -9,9 +9,10 @@ use workloads::social::{Site, SocialConfig};
 
 use crate::generate::{AT_ONCE, LOGIN_MOST};
 
-/// The workload of a specification on these servers; none where they are not known yet.
+/// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
-/// Errors: a description of a site that is broken; parameters that do not go together; a closed loop of more users than there are.
+/// Errors: a broken description of a site; parameters that contradict each other; a closed loop of more users than the
+/// site has.
 pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>) -> Result<SocialConfig> {
     if urls.len() > 1 {
         bail!("{} targets: users have one site, whose cookies are for no other; name one", urls.len());
@@ -52,11 +53,12 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
-/// For each user that has to log in before a load. Source: what each may take at most, some at once. What a login takes is the
-/// site's doing, whose hashes may be costly: a site that does not answer is found by the bound of one.
+/// Time for each login before a load. Source: the limit of one login, divided by the logins that run at once. The site
+/// determines
+/// the cost of a login, and its hashes may be expensive; the limit of one login detects a site that does not answer.
 pub(super) const LOGIN: Nanos = Nanos(LOGIN_MOST.as_nanos() as u64 / AT_ONCE as u64);
 
-/// How long those who are there at the beginning of a load may take to log in; nothing of other workloads.
+/// Upper bound of the time for logins of users who are present when the load begins; zero for other workloads.
 pub(crate) fn logins(spec: &Spec) -> Nanos {
     let Workload::Social(social) = &spec.workload else { return Nanos::ZERO };
     let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn logins_may_take_as_long_as_each_of_them() {
-        // The greatest cost of bcrypt that the site has: 2 s each, so that four at once take 8 s where there is one core.
+        // The highest bcrypt cost of the site: 2 s each, so that four at once take 8 s on one core.
         let costliest = Nanos::from_secs(2);
         let social = Social { users: Users(300), ..Social::default() };
         let workload = Workload::Social(Box::new(social));

@@ -9,16 +9,17 @@ use workloads::sets;
 use workloads::video::playlist::Listing;
 use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
 
-/// Descriptors that are left for what else a generator opens: epoll, wake-ups, files, pipes, and those of its parent.
+/// Descriptors reserved for everything else that a generator opens: epoll, wake-ups, files, pipes, and inherited ones.
 const OTHER_DESCRIPTORS: u64 = 128;
 /// Ports of this machine towards one address of a server, where the kernel does not say.
 const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// The workload of a specification on these servers; none where they are not known yet. `None` where it is of a playlist and
-/// this was not asked for yet.
+/// The workload of a specification on these servers; `urls` is empty if they are not known yet. `None` if it plays a
+/// playlist
+/// that was not fetched yet.
 ///
-/// Errors: parameters that do not go together.
+/// Errors: parameters that contradict each other.
 pub(super) fn config(
     video: &workload::Video,
     spec: &Spec,
@@ -125,14 +126,14 @@ fn bandwidth(video: &workload::Video, spec: &Spec) -> Result<()> {
     }
 }
 
-/// The most sessions at once of this process with so many servers.
+/// Limit of concurrent sessions of this process with this number of servers.
 ///
-/// Errors: more were asked for than it may have descriptors.
+/// Errors: the requested limit exceeds the descriptors of the process.
 pub(crate) fn most_sessions(video: &workload::Video, servers: usize) -> Result<usize> {
     most_of(video.max_sessions, servers)
 }
 
-/// The same where so many were asked for.
+/// The same for this requested limit.
 pub(crate) fn most_of(asked: Option<u32>, servers: usize) -> Result<usize> {
     let descriptors = getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |limit| {
         usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX)

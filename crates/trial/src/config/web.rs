@@ -7,9 +7,9 @@ use proto_http::Url;
 use spec::workload;
 use workloads::web::{Body, FileSet, Listed, Pages, WebConfig};
 
-/// The workload of a specification on these servers; none where they are not known yet.
+/// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
-/// Errors: parameters that do not go together; a folder or list that cannot be read.
+/// Errors: parameters that contradict each other; a folder or list that cannot be read.
 pub(super) fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<WebConfig> {
     let config = WebConfig {
         urls,
@@ -66,9 +66,9 @@ fn list(file: &Path) -> Result<Listed> {
     Ok(Listed::read(&name, &std::fs::read_to_string(file).with_context(about)?)?)
 }
 
-/// Servers as URLs: what is not a URL is taken for HOST:PORT of one without TLS.
+/// Servers as URLs: anything else is read as HOST:PORT of a server without TLS.
 ///
-/// Errors: a URL that is none, a Unix socket, or some servers with TLS and others without.
+/// Errors: an invalid URL, a Unix socket, or a mix of servers with and without TLS.
 pub fn urls(servers: &[&str]) -> Result<Vec<Url>> {
     let url = |one: &str| -> Result<Url> {
         if one.starts_with("unix:") {

@@ -4,9 +4,9 @@ use openloop::{Interval, Recording};
 use results::{Invalid, Reason};
 use units::Nanos;
 
-/// What an agent recorded of this window, counted from its start; `None` where it was lost.
+/// An agent's recording of this window, with times from its start; `None` if the agent was lost.
 ///
-/// Errors: what it sent cannot be read, or is of another window.
+/// Errors: the recording cannot be read, or is of another window.
 pub(super) fn read(part: &Part, window: Nanos) -> Result<Option<Recording>> {
     let Ok(bytes) = &part.recording else { return Ok(None) };
     let mut recording: Recording = serde_json::from_slice(bytes)
@@ -20,9 +20,9 @@ pub(super) fn read(part: &Part, window: Nanos) -> Result<Option<Recording>> {
     Ok(Some(recording))
 }
 
-/// All that there are as one; `None` where there is none.
+/// All recordings merged; `None` if there are no recordings.
 ///
-/// Errors: they are not of the same operations on the same servers.
+/// Errors: they have different operations or servers.
 pub(super) fn all(parts: &[Part], recordings: Vec<Option<Recording>>) -> Result<Option<Recording>> {
     let mut whole: Option<Recording> = None;
     let window = recordings.iter().flatten().map(|recording| recording.window).max();
@@ -86,7 +86,7 @@ mod tests {
 
     const WINDOW: Nanos = Nanos::from_secs(1);
 
-    /// What is recorded of requests due at these offsets and answered after these times, by a clock that is `ahead`.
+    /// A recording of requests due at these offsets and answered after these times, by a clock that is `ahead`.
     fn recording(samples: &[(u64, u64)], ahead: u64) -> Recording {
         let mut get = OperationTimes::new("get", false);
         let mut windows = Windows::new(WINDOW);
@@ -235,7 +235,7 @@ mod tests {
             Some("b (h:1): it recorded a window of 5 ns"),
         );
         check(Ok(&Recording { operations: Vec::new(), ..recording(&[], 0) }), Some("another load"));
-        // A cache's thread leaves out what it never did.
+        // A cache's thread omits counters of operations that it never did.
         check(Ok(&Recording { counters: Vec::new(), ..recording(&[], 0) }), None);
         let damaged = Part { recording: Ok(b"{\"window\":".to_vec()), ..part(Err(""), None) };
         assert!(merged(&[damaged]).is_err_and(|e| e.to_string().contains("damaged")));

@@ -1,4 +1,4 @@
-//! What each agent's generator is to do.
+//! The task of each agent's generator.
 
 use spec::workload::{Fill, SiteCache};
 use spec::{Agents, ProbeSet, Spec, TargetName, Workload};
@@ -6,10 +6,12 @@ use workloads::web::FileSet;
 
 use crate::task::Task;
 
-/// The specification of generator number `share` of `shares`: its part of the connections and clients, without what is of
-/// this machine only. The rate is the whole: its arrivals are cut among all, so that together they are one process.
+/// The specification of generator number `share` of `shares`: its part of the connections and clients, without settings
+/// of
+/// this machine only. The rate stays whole: its arrivals are divided among all generators, so that together they are
+/// one process.
 ///
-/// `files` is the file set that is asked for, if it is one.
+/// `files` is the file set of the workload, if it has one.
 pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usize) -> Spec {
     let mut spec = task.spec.clone();
     let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
@@ -26,7 +28,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
         // The coordinator has stored the data set, once.
         Workload::Cache(cache) => cache.fill = Fill::Never,
         Workload::Web(web) => {
-            // The folder of a file set is here and not there; a number, sizes and a seed say what it holds.
+            // The folder of a file set exists only here; its number, sizes and seed describe its contents.
             if let Some(files) = files {
                 web.files = Some(files.description().clone());
                 web.files_seed = files.seed();

@@ -1,4 +1,4 @@
-//! What is asked of servers of HTTP before a load, over connections that take no longer than they may.
+//! Requests to HTTP servers before a load, over connections with a time limit.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -39,9 +39,9 @@ pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     Ok(answer?)
 }
 
-/// Connects to the server at `address` for what takes so long at most in all.
+/// Connects to the server at `address`; connecting and all requests together have this time limit.
 ///
-/// Errors: it cannot be reached; afterwards, its time is over or `stop` is set.
+/// Errors: the server cannot be reached; later, the time is over or `stop` is set.
 pub(super) fn connect(
     address: &Address,
     within: Duration,
@@ -59,11 +59,11 @@ pub(super) fn keep(address: &Address, tls: Option<&TlsClient>, stop: &Arc<Atomic
     Ok(Kept { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
 }
 
-/// A connection that is asked again and again.
+/// A connection that is kept for several requests.
 pub(super) struct Kept {
     stream: Box<dyn Stream>,
     deadline: Deadline,
-    /// Whether something was read since the last was written: what is written next is another request.
+    /// Whether a read followed the last write: then the next write begins a new request.
     has_read: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a load of visitors to a site of films takes besides the load.
+//! Preparation and evaluation of a load on the movie site.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! What a load of users takes besides the load.
+//! Preparation and evaluation of a load of social network users.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +29,7 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
         endpoint.connections = 0;
     }
     plan.depth = 1;
-    // So that of each operation it is known whether it is within its limit.
+    // Long enough to decide for each operation whether it is within its limit.
     plan.drain = plan.drain.max(config.limits.longest());
     match &mut plan.load {
         Load::Open { rate, .. } => {
@@ -51,7 +51,7 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
     Ok(())
 }
 
-/// Whether there are users enough for the threads of all generators: this one and those beside it, or those of agents.
+/// Whether there are enough users for the threads of all generators, both parallel ones and those of agents.
 fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseError>> {
     let asked = &task.spec.generator;
     let draw = config.draw()?;
@@ -65,8 +65,9 @@ fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseErr
     Ok(SocialConfig { population, ..config.clone() }.check_users(&draw, agents, threads))
 }
 
-/// Why this load cannot be offered to a site of so many users; such a trial is invalid without being run, so that a search goes
-/// on with a lower rate.
+/// Why this load cannot be offered to a site with this number of users. Such a trial is invalid without being run, so
+/// that a search
+/// continues with a lower rate.
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     Ok(check_users(task, config)?.err().map(|error| {
         // Of a rate that was computed, no more digits than say something.
@@ -76,9 +77,9 @@ pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Inva
     }))
 }
 
-/// What all threads know. Its run is told from others by the moment at which it begins.
+/// State shared by all threads. The start time of a run distinguishes it from others.
 ///
-/// Errors: parameters that do not go together.
+/// Errors: parameters that contradict each other.
 pub(super) fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
     let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Ok(Arc::new(Known::new(config, &format!("{ms:x}{:x}", task.share.0))?))
@@ -93,9 +94,9 @@ fn share(task: &Task, thread: u32) -> Share {
     Share { thread: seat.thread, threads: seat.threads, population }
 }
 
-/// Has the cache hold what the site keeps of each user, where that is asked for, some users at a time; what it took, as counters.
+/// Primes the cache with the site's data of each user if requested, some users at a time; returns the cost as counters.
 ///
-/// Errors: a user cannot be asked for, with what the site said; `stop` is set.
+/// Errors: a user's data cannot be fetched, with the site's message; `stop` is set.
 pub(super) fn primed(
     task: &Task,
     known: &Known,
@@ -128,9 +129,10 @@ pub(super) fn primed(
     Ok(counters.map(|(name, value)| (name.to_owned(), value)).to_vec())
 }
 
-/// Logs in those who are there when the load begins, some at a time: what they need for the rest of their sessions, by thread.
+/// Logs in the users who are present when the load begins, some at a time; returns the state of their sessions, by
+/// thread.
 ///
-/// Errors: one cannot be logged in, with what the site said; `stop` is set.
+/// Errors: a login fails, with the site's message; `stop` is set.
 pub(super) fn logged_in(
     task: &Task,
     known: &Known,
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
     use crate::config::{Sent, sent};
 
-    /// A task of so many sessions a second by one of so many generators, and what it sends.
+    /// A task of this many sessions per second by one of `generators`, and its workload.
     fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
         let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
@@ -241,8 +243,9 @@ mod tests {
         assert!(detail.contains("on each of 40 threads 25"), "{detail}");
     }
 
-    /// A site in this process, which keeps connections open for so many answers and takes so long for a login; its connections
-    /// are counted.
+    /// A site in this process that closes a connection after `answers` responses and takes `login` for a login; it
+    /// counts its
+    /// connections.
     fn site(answers: usize, login: Duration) -> (Address, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
@@ -251,7 +254,7 @@ mod tests {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::Relaxed);
-                // Without a word: who is asked must not take a closed connection for an answer.
+                // Closes without a message: a client must not treat a closed connection as a response.
                 std::thread::spawn(move || (0..answers).all(|_| answer(&stream, login).is_some()));
             }
         });
@@ -286,7 +289,7 @@ mod tests {
         stream.write_all(format!("{head}{text}").as_bytes()).ok()
     }
 
-    /// A task of so many users of that site, whose cache is primed, and what all threads know.
+    /// A task with this many users of that site, whose cache is primed, and the state shared by all threads.
     fn at(address: &Address, users: u32) -> (Task, Arc<Known>) {
         let (mut task, mut config) = task("0.01", 1);
         let Workload::Social(social) = &mut task.spec.workload else { panic!() };
@@ -309,7 +312,8 @@ mod tests {
         };
         // One for each of those who ask, and one for the login.
         check(usize::MAX, 4 + 1);
-        // The site closes them now and then: what it has answered fills at most eight, and each who asks has one that is not full.
+        // The site closes connections now and then: its responses fill at most eight, and each client has one more that
+        // is not full.
         check(6, 8 + 4 + 1);
     }
 

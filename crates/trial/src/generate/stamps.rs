@@ -7,9 +7,9 @@ use results::probes::{ClientTimes, Probes};
 use crate::clocks::Clocks;
 use crate::task::Task;
 
-/// One connection in so many is stamped: what a stamp costs must not become the queue that is measured.
+/// One connection in this many is stamped: the cost of stamps must not become the queue that is measured.
 const ONE_IN: usize = 8;
-/// Exchanges that are kept where it is unknown how many come, and at most: 56 MiB, or 224.
+/// Exchanges that are kept if the number of requests is unknown, and the maximum: 56 MiB, or 224.
 const UNKNOWN: f64 = 1e6;
 const MOST: f64 = 4e6;
 
@@ -23,13 +23,13 @@ impl Stamped {
     pub(super) fn begin(generator: &mut Generator, task: &Task) -> Stamped {
         let seconds = (task.spec.time.warmup + task.spec.time.window).as_secs_f64();
         let watched = |rps: f64| rps * seconds / ONE_IN as f64 / f64::from(generator.threads);
-        // Twice what is expected, so that none is left out.
+        // Twice the expected number, so that none is dropped.
         let room = task.rate().map_or(UNKNOWN, |rate| 2.0 * watched(rate.rps()) + 1_000.0);
         generator.stamps = Some(Stamps { one_in: ONE_IN, room: room.min(MOST) as usize });
         Stamped { before: WallClock::sample() }
     }
 
-    /// What was stamped in the window; `None` where nothing was.
+    /// The stamps of the window; `None` if there are no stamps.
     pub(super) fn record(self, generator: &Generator, recording: &Recording) -> Option<Probes> {
         let clocks = Clocks { before: self.before, after: WallClock::sample() };
         let (from, to) = (recording.window_start, recording.window_start + recording.window);

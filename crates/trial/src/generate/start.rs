@@ -5,10 +5,11 @@ use units::{Nanos, Time};
 
 use crate::noise::MachineSeen;
 
-/// Says on standard output that all connections are established, and waits on standard input for `start NS`, the moment on
+/// Reports on standard output that all connections are established, and waits on standard input for `start NS`, the
+/// moment on
 /// CLOCK_MONOTONIC at which the warm-up begins.
 ///
-/// Errors: anything else was said, or standard input ended.
+/// Errors: another line was read, or standard input ended.
 pub(super) fn on_stdin() -> Result<Time, String> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "ready").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
@@ -21,10 +22,11 @@ pub(super) fn on_stdin() -> Result<Time, String> {
     }
 }
 
-/// Asks on standard output, by a line `{"window": …}`, what the other machines of the server did in the window that opened
-/// then on CLOCK_MONOTONIC, and reads it from standard input: a list, with `null` for one of which nothing is known.
+/// Requests on standard output, by a line `{"window": …}`, the activity of the server's other machines in the window
+/// that opened
+/// then on CLOCK_MONOTONIC, and reads it from standard input: a list, with `null` for a machine without data.
 ///
-/// Errors: something else was said, or standard input ended.
+/// Errors: another line was read, or standard input ended.
 pub(super) fn of_servers(opened: Time, window: Nanos) -> Result<Vec<Option<MachineSeen>>, String> {
     let asked = json!({ "window": { "opened_ns": opened.0, "length_ns": window.0 } });
     let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! What a load of viewers takes besides the load.
+//! Preparation and evaluation of a load of video viewers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::generate::ask::ask;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
-/// What the playlist lists that is to be played; `None` where none is.
+/// The listing of the playlist to play; `None` if the workload has no playlist.
 ///
 /// Errors: it is on another server than the target; the server does not have it; it cannot be played; `stop` is set.
 pub(super) fn listing(
@@ -67,7 +67,7 @@ pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Re
     }
     // A viewer's chunks come one after the other.
     (plan.depth, plan.clients) = (1, None);
-    // So that of each chunk it is known what became of it, and how long a stall was that it ended.
+    // Long enough to know the outcome of each chunk, and the length of a stall that it ended.
     plan.drain = plan.drain.max(config.drain());
     if let Load::Open { rate, .. } = &plan.load {
         config.viewers_per_s = rate.rps();
@@ -80,10 +80,11 @@ fn is_loopback(address: &Address) -> bool {
     matches!(address, Address::Tcp(SocketAddr::V4(at)) if at.ip().is_loopback())
 }
 
-/// Asks each server for the beginning of a video; what the first says that it is.
+/// Requests the beginning of a video from each server; returns the name that the first server reports.
 ///
-/// Errors: one cannot be reached, does not answer within 5 s in all, speaks no HTTP or knows no ranges, or has not the videos
-/// that are asked for; `stop` is set.
+/// Errors: a server cannot be reached, does not answer within 5 s in all, does not speak HTTP, does not support ranges,
+/// or lacks
+/// the requested videos; `stop` is set.
 pub(super) fn probe(
     task: &Task,
     config: &VideoConfig,
@@ -109,8 +110,9 @@ pub(super) fn known(config: &VideoConfig) -> Result<Arc<Known>> {
     Ok(Arc::new(Known::new(config)?))
 }
 
-/// Why this process cannot generate the load, whatever the server does; such a trial is invalid without being run, so that a
-/// search goes on with a lower rate.
+/// Why this process cannot generate the load, whatever the server does. Such a trial is invalid without being run, so
+/// that a
+/// search continues with a lower rate.
 pub(super) fn too_many(
     task: &Task,
     config: &VideoConfig,
@@ -125,8 +127,8 @@ pub(super) fn too_many(
     Some(Invalid { reason: Reason::RateMissed, detail })
 }
 
-/// What is said of so many sessions at a time, if they are too many where there is room for `most`; `asked`: those beyond are to
-/// be refused.
+/// Message for this number of concurrent sessions if it exceeds `most`; `asked`: the user chose to refuse those
+/// beyond.
 fn refusal(here: f64, most: usize, asked: bool) -> Option<String> {
     let drawn = MOST_DRAWN.max(2 * most);
     if !asked && here > most as f64 {

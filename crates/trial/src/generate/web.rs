@@ -1,4 +1,4 @@
-//! What a load on web servers takes besides the load.
+//! Preparation and evaluation of a load on web servers.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,11 +11,13 @@ use crate::generate::ask::ask;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
-/// Asks each server for a page, so that what is not a web server is reported before the load; what the first says
-/// that it is.
+/// Requests a page from each server, so that a target that is not a web server is reported before the load; returns the
+/// name that
+/// the first server reports.
 ///
-/// Errors: one cannot be reached, does not answer within 5 s in all, or speaks no HTTP; `stop` is set. A page that is not
-/// there is no error: the load counts them.
+/// Errors: a server cannot be reached, does not answer within 5 s in all, or does not speak HTTP; `stop` is set. A
+/// missing page
+/// is not an error: the load counts it.
 pub(super) fn probe(
     task: &Task,
     config: &WebConfig,
@@ -40,7 +42,7 @@ pub(super) fn generate(task: &Task, config: &WebConfig, generator: &Generator) -
     Ok(generator.run(workload)?)
 }
 
-/// The file set that agents are told of.
+/// The file set that agents use.
 pub(super) fn files(config: &WebConfig) -> Option<&workloads::web::FileSet> {
     if let Pages::Files(files) = &config.pages { Some(files) } else { None }
 }
