@@ -1,5 +1,6 @@
-//! What a target may run out of, how much of it one load used, and what one more of it should bring: an estimate from the busy times of
-//! that load alone.
+//! Resources that may limit a target, their use under one load, and the gain from one more of each: an estimate from
+//! the busy times
+//! of that load alone.
 
 use crate::{Among, Part, Service, Trial};
 
@@ -21,10 +22,10 @@ pub struct Resource {
     pub mean_us: f64,
 }
 
-/// What a target may run out of.
+/// A resource that may limit a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceKind {
-    /// The threads of a service, of so many instances.
+    /// The threads of a service with this number of instances.
     Threads {
         /// Its name.
         service: String,
@@ -96,9 +97,11 @@ fn mean_us(trial: &Trial, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> 
     (all > 0.0).then(|| sum / all)
 }
 
-/// How many threads of a service were occupied, of those that it has: a service that writes spans has no more requests at work than
-/// threads, and is full where a sample finds more. What a store has of spans is how long its callers waited, which occupies nothing of
-/// it: it is told by its processor time, and where that is more than its threads could take, those are not what it runs out of.
+/// Busy threads of a service. A service that writes spans never works on more requests than it has threads, so it is
+/// full if a
+/// sample finds more. The spans of a store only show how long its callers waited, so a store is judged by its processor
+/// time; if that
+/// exceeds its number of threads, its threads are not its limit.
 fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
     let count = f64::from(service.threads).max(1.0);
     let busy = if is_store(trial, &service.name) {
@@ -131,9 +134,11 @@ fn is_store(trial: &Trial, name: &str) -> bool {
     called.peek().is_some() && called.all(|edge| edge.is_store)
 }
 
-/// How long a request waited for one of its threads. Of the service at the entrance, where its spans begin only once a thread is there,
-/// that lies in what is between the generator and the span: all of it is taken for the wait, which is too much by what the network and
-/// what stands before it take. Units: µs.
+/// Wait of a request for a thread of the service. If the spans of the entrance service begin only once a thread has the
+/// request,
+/// the wait is part of the time between the generator and the span. All of that time counts as wait, which
+/// overestimates it by the time
+/// in the network and in front of the service. Units: µs.
 fn wait_us(service: &Service, trial: &Trial) -> Option<f64> {
     let queue = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
     let mut edges = trial.traces.iter().flat_map(|traces| &traces.edges);
@@ -212,7 +217,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// What of one request a service is occupied, with its parts, and its processor time of the window. Units: µs, s.
+    /// Busy time of a service for one request, by part, and its processor time of the window. Units: µs, s.
     struct Of {
         name: &'static str,
         busy_us: u64,

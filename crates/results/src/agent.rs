@@ -8,7 +8,7 @@ use crate::{LatencySummary, Verdict};
 pub struct AgentRecord {
     /// The name of its machine.
     pub name: String,
-    /// Where it was reached.
+    /// Address at which it was reached.
     pub address: String,
     /// The version of its program.
     pub version: String,
@@ -30,10 +30,10 @@ pub struct AgentRecord {
     pub generator_lag: LatencySummary,
     /// Share of its time that it spent working, 0 to 1.
     pub busy_share: Option<f64>,
-    /// What was changed on its machine while it generated, as one would type it, and what of a profile was left out, as
+    /// Changes made to its machine for the load, as command-line options, with the skipped parts of a profile as
     /// comments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<String>,
-    /// What it says of its own part.
+    /// Verdict of its own part of the load.
     pub verdict: Verdict,
 }

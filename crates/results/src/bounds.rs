@@ -4,7 +4,7 @@ use units::{QosBasis, ResponseTarget};
 
 use crate::{Invalid, Trial};
 
-/// Between what a figure lies without generator and host, which only ever make a response time longer. Units: µs.
+/// The range of a figure without the effects of generator and host, which only lengthen response times. Units: µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// The least.
@@ -32,7 +32,7 @@ pub struct TimeBounds {
     pub percentiles: Vec<PercentileBounds>,
     /// Of the windowed p99.
     pub windowed_p99: Option<Bounds>,
-    /// What makes them wider than a figure may be uncertain, in words; `None` where they are not at the percentile that is judged.
+    /// Why the bounds are too wide for a usable figure, in words; `None` if they are usable at the judged percentile.
     pub slowed: Option<Invalid>,
 }
 
@@ -41,7 +41,7 @@ pub struct TimeBounds {
 pub struct PercentileBounds {
     /// 0 to 100.
     pub percentile: f64,
-    /// Between what it lies.
+    /// Bounds of the percentile.
     #[serde(flatten)]
     pub bounds: Bounds,
 }
@@ -52,14 +52,15 @@ impl TimeBounds {
 }
 
 impl Trial {
-    /// Between what a percentile of the response times lies; `None` where that is not known, as in results of earlier versions.
+    /// Bounds of a percentile of the response times; `None` if unknown, as in results of earlier versions.
     pub fn percentile_bounds(&self, percentile: f64) -> Option<Bounds> {
         let known = &self.bounds.as_ref()?.percentiles;
         known.iter().find(|known| (known.percentile - percentile).abs() < 1e-9).map(|known| known.bounds)
     }
 
-    /// Between what the response time lies that `target` judges. `basis` is what the experiment chose where the target leaves it
-    /// open.
+    /// Bounds of the response time that `target` judges. `basis` is the choice of the experiment for targets without
+    /// one of their
+    /// own.
     pub fn qos_bounds(&self, target: &ResponseTarget, basis: QosBasis) -> Option<Bounds> {
         match target.basis.unwrap_or(basis) {
             QosBasis::Windowed if self.windowed_p99_us.is_some() => self.bounds.as_ref()?.windowed_p99,
@@ -73,7 +74,7 @@ impl Trial {
         self.verdict.is_disturbed() || self.slowed().is_some()
     }
 
-    /// Why its response times, and the shares of them within limits, are only upper bounds; `None` where they are figures.
+    /// Why the response times, and the shares within limits, are only upper bounds; `None` if they are usable figures.
     pub fn slowed(&self) -> Option<&Invalid> {
         self.bounds.as_ref()?.slowed.as_ref()
     }

@@ -9,16 +9,16 @@ use crate::LatencySummary;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
-    /// At a time drawn beforehand, whatever the server does.
+    /// At a time drawn in advance, independent of the server.
     #[default]
     Open,
     /// When an earlier one was answered: a slow server slows the load down, and its tail is seen too rarely.
     Closed,
 }
 
-/// What a closed loop measured: fixed clients, each waiting for its answer before it asks again.
+/// Results of a closed loop: a fixed number of clients, each of which waits for a response before its next request.
 ///
-/// Both columns stand side by side, since neither is a response time under a load: the first leaves out the
+/// Both columns are given, since neither is a response time under a load: the first leaves out the
 /// requests that a waiting client never sent, the second makes them up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedLoop {
@@ -27,7 +27,7 @@ pub struct ClosedLoop {
     /// The mean pause of a client between an answer and its next request.
     pub think_time_us: f64,
     /// The time between two requests of one client that the correction for coordinated omission expected;
-    /// `None` where none was made.
+    /// `None` without a correction.
     pub expected_interval_us: Option<f64>,
     /// The times as they were measured.
     pub uncorrected: LatencySummary,
@@ -38,7 +38,7 @@ pub struct ClosedLoop {
 impl ClosedLoop {
     /// Both columns from the times that `clients` measured.
     ///
-    /// `expected_interval` is what one client's requests are apart while nothing is amiss; zero makes no
+    /// `expected_interval` is the undisturbed time between two requests of one client; zero makes no
     /// correction. Source: HdrHistogram's correction for coordinated omission.
     pub fn new(clients: u32, think_time: Nanos, measured: &Latency, expected_interval: Nanos) -> ClosedLoop {
         let correct = expected_interval > Nanos::ZERO;

@@ -20,13 +20,13 @@ pub struct Comparison {
     pub study: Option<String>,
     /// Whether the trials alternated within one run, so that the machine's drift cancels.
     pub paired: bool,
-    /// What differs between the two besides the target or the machine, in words; reasons for doubt.
+    /// Differences between the sides other than the target or the machine, in words; reasons for doubt.
     pub differences: Vec<String>,
     /// The figures that both have.
     pub figures: Vec<ComparedFigure>,
     /// The claims of a study that either side judged.
     pub claims: Vec<ComparedClaim>,
-    /// What the reader must know, such as that trials were invalid.
+    /// Remarks for the reader, such as invalid trials.
     pub notes: Vec<String>,
 }
 
@@ -86,9 +86,9 @@ pub struct ComparedSeries {
 /// A point of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedPoint {
-    /// Side a; its place is that of the point.
+    /// Side a; its position is the position of the point.
     pub a: Point,
-    /// Side b; its place differs from that of a where loads were matched by their share of the maximum.
+    /// Side b; its position differs from a's if loads were matched by their share of the maximum.
     pub b: Point,
     /// b over a; `None` where either is absent or not over 0.
     pub ratio: Option<Ratio>,
@@ -102,7 +102,8 @@ pub struct ComparedPoint {
     /// The ratio without the pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
     #[serde(default)]
     pub undisturbed: Option<Ratio>,
-    /// Whether a quarter or more of a side's trials found its server overloaded: response times are those of the trial's length.
+    /// Whether at least a quarter of a side's trials were overloaded: their response times depend on the length of the
+    /// trial.
     pub overloaded: bool,
 }
 
@@ -111,7 +112,8 @@ pub struct ComparedPoint {
 pub struct Ratio {
     /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
-    /// Lower end: of the interval where `judged` (95 %, or of a run until settled that of its last look), else the smallest ratio seen; `None` where nothing bounds it.
+    /// Lower end: of the interval if `judged` (95 %, or the level of the last look in a run until settled), otherwise
+    /// the smallest ratio of any pair; `None` without a bound.
     pub low: Option<f64>,
     /// Upper end, likewise.
     pub high: Option<f64>,
@@ -132,7 +134,7 @@ pub struct ComparedClaim {
     pub text: String,
     /// Who claims it, and where.
     pub source: String,
-    /// The verdict of side a and what was measured there; `None` where that side did not judge it.
+    /// The verdict of side a and its measured figures; `None` if that side did not judge the claim.
     pub a: Option<(ClaimVerdict, String)>,
     /// The same of side b.
     pub b: Option<(ClaimVerdict, String)>,
@@ -145,7 +147,7 @@ pub struct Agreement {
     pub agreeing: usize,
     /// Those that side a has an interval for.
     pub all: usize,
-    /// The widest half of an interval, as a share of its figure: any figure agrees with what is wide enough.
+    /// The widest half of an interval, as a share of its figure: a wide interval agrees with any figure.
     pub widest: f64,
 }
 
@@ -211,7 +213,7 @@ impl ComparedPoint {
         Some((low..=high).contains(&self.b.y?))
     }
 
-    /// Half the width of side a's interval, as a share of its figure; `None` where it has none.
+    /// Half the width of side a's interval, as a share of its figure; `None` without an interval.
     pub fn half_width(&self) -> Option<f64> {
         self.agrees()?;
         Some((self.a.high? - self.a.low?) / 2.0 / self.a.y?)

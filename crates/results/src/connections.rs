@@ -28,7 +28,7 @@ pub struct ConnectionSpread {
 }
 
 impl ConnectionSpread {
-    /// The spread over connections, each with its requests and, where it had enough of them, its p99.
+    /// The spread over connections, each given by its requests and its p99, if it had enough requests.
     ///
     /// `None` without connections.
     pub fn of(connections: &[(u64, Option<Nanos>)]) -> Option<ConnectionSpread> {

@@ -16,12 +16,12 @@ pub enum Basis {
     Nothing,
 }
 
-/// What the host may have done to a trial's response times, and what they rest on.
+/// Effects of the host on a trial's response times, and the requests that the figures rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
     /// Windows of the windowed p99.
     pub windows: u64,
-    /// Their length; 0 in results of earlier versions, whose windows are those of the trial over time.
+    /// Length of these windows; 0 in results of earlier versions, which used the windows of the time series.
     #[serde(default)]
     pub window_ms: f64,
     /// Those that neither a stall nor steal nor foreign load hit, and in which the generator was not late.
@@ -31,25 +31,25 @@ pub struct Disturbance {
     pub touched_share: f64,
     /// Share of its time in which a working thread of the server waited for a processor that others had, 0 to 1.
     pub server_taken_share: Option<f64>,
-    /// Likewise of the generator's threads.
+    /// The same for the generator's threads.
     pub generator_taken_share: Option<f64>,
     /// The least p99 of all requests that `touched_share` allows, had the host held up none and the generator not been late.
     pub p99_at_least_us: Option<f64>,
-    /// The response times of the requests due in undisturbed windows; `None` where there is no such window.
+    /// The response times of the requests due in undisturbed windows; `None` if every window was disturbed.
     pub undisturbed: Option<LatencySummary>,
-    /// What the trial's response times rest on.
+    /// The requests that the trial's response times rest on.
     pub basis: Basis,
 }
 
-/// How far the generator alone may have delayed the answers that it measured: by sending late, and by reading late what had
-/// come in.
+/// Delay that the generator alone may have added to responses: by sending late, and by reading received data
+/// late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lateness {
     /// Requests that it may have delayed by more than this are counted, and corrected in `response_time`.
     pub over_us: f64,
     /// How many there are.
     pub requests: u64,
-    /// Windows whose p99 it may have moved by more than it may: nothing rests on them where that of all was moved.
+    /// Windows whose p99 it may have moved beyond the limit; they are ignored if the p99 of all requests was moved.
     #[serde(default)]
     pub windows: u64,
     /// The most that the p99 may be moved so.

@@ -5,7 +5,7 @@ pub(crate) struct Due<'a> {
     pub outcomes: Option<&'a Arrivals>,
     /// Of those that have a response time: all but errors.
     pub times: &'a LatencySummary,
-    /// Their distribution; empty where it was not kept.
+    /// Their distribution; empty if not kept.
     pub curve: &'a [(f64, f64)],
 }
 
@@ -44,7 +44,7 @@ impl Trial {
     /// Its requests, with the response times that its claims rest on.
     pub(crate) fn due(&self) -> Due<'_> {
         let times = self.claimed();
-        // There is no curve of the undisturbed windows alone.
+        // No curve is kept for the undisturbed windows alone.
         let curve = if std::ptr::eq(times, &self.all.response_time) { &self.curve[..] } else { &[] };
         Due { outcomes: Some(&self.arrivals), times, curve }
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::{Gate, Verdict};
 
-    /// 100 000 home pages: so many per cent answer 502 at once, so many take 900 ms, the others 1 to 100 ms.
+    /// 100 000 home pages: `failed` per cent return 502 at once, `slow` per cent take 900 ms, the others 1 to 100 ms.
     fn trial(failed: u64, slow: u64, with_curve: bool) -> Trial {
         let (errors, slow) = (1_000 * failed, 1_000 * slow);
         let quick = 100_000 - errors - slow;

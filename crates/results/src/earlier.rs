@@ -1,4 +1,4 @@
-//! The reader of earlier schemas: what they called otherwise.
+//! Reads earlier schemas, which used other names.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::Study;
 use crate::study::PlanRecord;
 
-/// Where schema 1 and 2 had parts of a trial's configuration that a specification has as well, and where it has them.
+/// Names of schema 1 and 2 for parts of a trial's configuration, and the corresponding names in a specification.
 /// Times were numbers of seconds and have no counterpart.
 const NAMES: [(&str, &str); 33] = [
     ("workload", "workload.kind"),
@@ -44,7 +44,7 @@ const NAMES: [(&str, &str); 33] = [
     ("io_reason", "found.io_reason"),
 ];
 
-/// The configuration of a trial of schema 1 or 2, with the names of a specification where they mean the same.
+/// The configuration of a trial of schema 1 or 2, under the names of a specification if the meaning is the same.
 pub(crate) fn renamed(earlier: &Value) -> Value {
     let mut rest = earlier.clone();
     let moved: Vec<(&str, Value)> =
@@ -55,7 +55,7 @@ pub(crate) fn renamed(earlier: &Value) -> Value {
     rest
 }
 
-/// Takes the value at `path` out of `tree`; nothing where it is a branch of which parts are meant.
+/// Removes the value at `path` from `tree`; `None` for a branch, since the path then names only a part of it.
 fn take(tree: &mut Value, path: &str) -> Option<Value> {
     let fields = tree.as_object_mut()?;
     match path.split_once('.') {
@@ -73,7 +73,8 @@ fn put(tree: &mut Value, path: &str, value: Value) {
     }
 }
 
-/// A study of schema 1 with its configuration in the fields that it has today; what has none, or other names, stays.
+/// A study of schema 1, with its configuration in today's fields; parts without a field, or under other names, stay in
+/// `earlier`.
 pub(crate) fn study(mut study: Study) -> Study {
     let Value::Object(mut config) = study.earlier.take() else { return study };
     study.claims_not_measurable = field(&mut config, "claims_not_measurable").unwrap_or_default();
@@ -86,7 +87,7 @@ pub(crate) fn study(mut study: Study) -> Study {
     study
 }
 
-/// Takes a field out, where it is what it is today.
+/// Removes a field if it has today's type.
 fn field<T: DeserializeOwned>(config: &mut Map<String, Value>, name: &str) -> Option<T> {
     let value = serde_json::from_value(config.get(name)?.clone()).ok()?;
     config.remove(name);

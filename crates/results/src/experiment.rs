@@ -37,7 +37,7 @@ pub struct Experiment {
     /// The target that the search judged.
     #[schemars(with = "crate::schema::Qos")]
     pub qos: Qos,
-    /// What `qos` was taken to judge where it left that open.
+    /// The basis used to judge `qos` if the target does not name one.
     #[schemars(with = "crate::schema::QosBasis")]
     pub qos_basis: QosBasis,
     /// Why that basis was taken, in words.
@@ -50,7 +50,7 @@ pub struct Experiment {
     /// Whether its blocks went on until its comparisons were settled: intervals then have the level of the last look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_settled: bool,
-    /// What a reader must know, such as that server and generator shared cores.
+    /// Remarks for the reader, such as cores shared by server and generator.
     pub notes: Vec<String>,
     /// What was measured.
     pub targets: Vec<Target>,
@@ -58,7 +58,7 @@ pub struct Experiment {
     pub trials: Vec<Trial>,
 }
 
-/// What an experiment asked.
+/// The question of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -74,26 +74,26 @@ pub enum Kind {
     CompareLive,
 }
 
-/// A server under test and what was found about it.
+/// A server under test and the findings about it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// `sphinx`, `memcached`, or the address of a foreign server.
     pub name: String,
-    /// What the server says of itself.
+    /// The version that the server reports.
     pub version: String,
     /// Where it listened.
     pub address: String,
     /// How it was started; empty for a server that already ran.
     pub command: Vec<String>,
-    /// The configuration file that it was started with, the first instance's; `None` where it has none.
+    /// The configuration file of the first instance; `None` without one.
     #[serde(default)]
     pub configuration: Option<String>,
-    /// The processors that it was pinned to; empty where it was not.
+    /// The processors that it was pinned to; empty if not pinned.
     pub cpus: Vec<usize>,
-    /// What stood around it: `bare`, `bridged`, `lxc`, `podman`, `docker`; empty for a server that already ran.
+    /// The isolation form: `bare`, `bridged`, `lxc`, `podman`, `docker`; empty for a server that was already running.
     #[serde(default)]
     pub form: String,
-    /// Servers that shared the load, with processors, threads and memory divided among them; 0 where that is not known.
+    /// Servers that shared the load, with processors, threads and memory divided among them; 0 if unknown.
     #[serde(default)]
     pub instances: u32,
     /// The program that was started, a file of the machine or of the image; empty for a server that already ran.
@@ -105,7 +105,7 @@ pub struct Target {
     /// The version of LXC, podman or docker.
     #[serde(default)]
     pub engine: Option<String>,
-    /// What the containers were called, or the ids that the engine gave them.
+    /// Names of the containers, or ids given by the engine.
     #[serde(default)]
     pub containers: Vec<String>,
     /// TCP's congestion control in the network namespace of the first instance, as the kernel said; `None` for a server
@@ -119,7 +119,7 @@ pub struct Target {
     /// The agent that ran it on another machine.
     #[serde(default)]
     pub agent: Option<String>,
-    /// Facts about the machine that it ran on, where that was another one: as `taillight host --json` prints them.
+    /// Facts about the machine that it ran on if remote, as `taillight host --json` prints them.
     #[serde(default)]
     pub host: Option<Value>,
     /// The maximum throughput, once per block.
@@ -153,15 +153,15 @@ impl MaxThroughput {
 /// Units: requests a second, or where arrivals are sessions, sessions a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// The highest offered load that met the target; 0 where none did.
+    /// The highest offered load that met the target; 0 if every load missed it.
     pub low_rps: f64,
-    /// The lowest offered load that missed it; `None` where none did up to the maximum.
+    /// The lowest offered load that missed it; `None` if all loads up to the maximum met it.
     pub high_rps: Option<f64>,
     /// `low_rps` over the maximum throughput of the same run.
     pub share_of_max: Option<f64>,
     /// How many trials stand behind it.
     pub trials: u32,
-    /// What the reader must know of it, such as that invalid trials were left out.
+    /// Remark for the reader, such as that invalid trials were left out.
     pub note: Option<String>,
 }
 

@@ -11,6 +11,6 @@ pub struct ErrorCount {
     pub kind: String,
     /// Requests of the window that failed so.
     pub count: u64,
-    /// What the first of them was told.
+    /// Detail of the first of these failures.
     pub first_detail: Option<String>,
 }

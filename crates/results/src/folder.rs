@@ -17,9 +17,9 @@ pub enum Error {
     /// The folder or a file in it could not be written.
     #[error("cannot write {}: {source}; {hint}", path.display())]
     Write {
-        /// What was to be written.
+        /// The path to write.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
         /// What to do.
         hint: &'static str,
@@ -27,17 +27,17 @@ pub enum Error {
     /// A file could not be read.
     #[error("cannot read {}: {source}; give the folder that a run printed, such as results/…-demo", path.display())]
     Read {
-        /// What was to be read.
+        /// The path to read.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file has invalid contents.
     #[error("{} is not a result of this program: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: String,
     },
     /// The result was written by a later version.
@@ -76,9 +76,9 @@ pub struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Makes a new folder `root/name`, or `root/name-2` and so on where that is taken.
+    /// Makes a new folder `root/name`, or `root/name-2` and so on if the name is taken.
     ///
-    /// Errors: the folder cannot be made or written to, found out now rather than after the measurement.
+    /// Errors: the folder cannot be made or written to, checked now rather than after the measurement.
     pub fn create(root: &Path, name: &str) -> Result<ResultFolder, Error> {
         fs::create_dir_all(root).map_err(|e| Error::write(root, e))?;
         let mut path = root.join(name);
@@ -162,7 +162,7 @@ pub(crate) fn load<R: DeserializeOwned>(path: &Path, known: u32) -> Result<R, Er
     serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
 }
 
-/// Writes `bytes` to `path` by way of a file beside it, whole or not at all; returns `path`.
+/// Writes `bytes` to `path` atomically, by renaming a temporary file in the same folder; returns `path`.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<PathBuf, Error> {
     let beside = path.with_extension("partial");
     let written = fs::File::create(&beside)

@@ -3,16 +3,16 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a trial found out beside what was asked for.
+/// Facts found during a trial, in addition to its specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Found {
-    /// What the server says of itself.
+    /// The version that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
     /// Where the servers were reached, in the order in which keys are placed on them.
     pub servers: Vec<String>,
-    /// Pages that a web server was asked for; `None` for another.
+    /// Distinct pages requested from a web server; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u64>,
     /// What every request carried.

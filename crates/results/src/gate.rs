@@ -23,7 +23,7 @@ pub struct Gate {
     limit: Limit,
 }
 
-/// What of a trial a gate judges.
+/// The figure of a trial that a gate judges.
 #[derive(Clone, Debug, PartialEq)]
 enum Figure {
     /// A percentile of the response time, over 0 and below 100.
@@ -36,7 +36,7 @@ enum Figure {
     Mean,
     /// Requests answered within a target over all that were due.
     Within(Nanos),
-    /// Throughput: of what was offered, or absolute.
+    /// Throughput: relative to the offered load, or absolute.
     Rate,
     /// Requests that failed or timed out over all that were due.
     Errors,

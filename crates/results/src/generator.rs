@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct Generator {
     /// Threads that sent.
     pub threads: u32,
-    /// The processors that they were pinned to; empty where they were not.
+    /// The processors that they were pinned to; empty if not pinned.
     pub cpus: Vec<usize>,
     /// Connections in all, to all endpoints.
     pub connections: u32,
@@ -19,7 +19,7 @@ pub struct Generator {
     /// By which clock answers were timed; not in results of earlier versions, which timed them by their reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_times: Option<ReceiveTimes>,
-    /// What was not sent because a thread had no processor; `None` where all was.
+    /// Arrivals withheld because a thread had no processor; `None` if all were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
     /// Share of its time that it spent working rather than waiting for the next arrival, 0 to 1.
@@ -31,7 +31,7 @@ pub struct Generator {
     pub lag_limit_us: Option<f64>,
     /// Arrivals due and not sent when the window ended.
     pub backlog_at_end: u64,
-    /// At most so many requests were in flight at once: the sum of each generator thread's most.
+    /// Upper bound of concurrent requests in flight: the sum of each generator thread's maximum.
     pub max_in_flight: u64,
 }
 
@@ -47,8 +47,10 @@ pub struct ReceiveTimes {
     pub clock_steps: u32,
 }
 
-/// Arrivals that were due while a thread of the generator had no processor for over 100 µs. They were not sent, and no other
-/// figure counts them: had the server been slow in just these times, so many more would have waited.
+/// Arrivals that were due while a thread of the generator had no processor for over 100 µs. They were not sent, and no
+/// other
+/// figure counts them: if the server was slow at exactly these times, this number of further requests would have
+/// waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Withheld {
     /// How many were due in the window.
@@ -61,7 +63,7 @@ pub struct Withheld {
     pub absent_s: f64,
 }
 
-/// What the host did besides the measurement, during the window.
+/// Disturbance by the host during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
     /// Gaps in the generator's own pacing loop over the threshold.
@@ -76,16 +78,16 @@ pub struct Noise {
     pub foreign_cpu_share: Option<f64>,
     /// Windows that a stall, steal or foreign load hit, on any of the machines.
     pub disturbed_windows: u64,
-    /// Programs besides the measurement that used most of this machine's processors from the warm-up to the drain, the busiest
-    /// first; not in results of earlier versions.
+    /// Other programs that used most of this machine's processors from the warm-up to the drain, the busiest
+    /// first; missing in results of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// The other machines of the server, as their agents tell; none where it runs on this one.
+    /// The server's other machines, as reported by their agents; empty for a local server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_machines: Vec<MachineNoise>,
 }
 
-/// A program that ran beside a measurement.
+/// A program that ran during a measurement without being part of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
     /// The name of its processes.
@@ -94,7 +96,7 @@ pub struct Program {
     pub processors: f64,
 }
 
-/// What another machine did besides the measurement, during the window.
+/// Disturbance on another machine during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineNoise {
     /// Share of all processors' time that the hypervisor took, 0 to 1.

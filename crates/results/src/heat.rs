@@ -38,7 +38,7 @@ pub struct HeatColumn {
 }
 
 impl Heat {
-    /// The heat of `windows`; neighbouring ones share a column where there are more than 600.
+    /// The heat map of `windows`; neighbouring windows share a column if there are more than 600.
     pub fn of(windows: &Windows) -> Heat {
         let cells = windows.heat();
         let each = cells.len().div_ceil(COLUMNS).max(1);

@@ -4,16 +4,17 @@ use units::{Condition, Qos, QosBasis, ResponseTarget, SessionFigure};
 
 use crate::{DistributionSummary, Trial};
 
-/// What one condition of a target found in a trial.
+/// Result of one condition of a target in a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged<'a> {
     /// The condition.
     pub condition: &'a Condition,
-    /// The figure; `None` where it was not measured, or rests on too few samples; infinite where so many requests failed that the
-    /// one at the percentile has no response time. Units: µs, or per cent of a ratio.
+    /// The figure; `None` if it was not measured or rests on too few samples; infinite if the request at the percentile
+    /// failed and has no response time. Units: µs, or per cent of a ratio.
     pub measured: Option<f64>,
-    /// The least that it would be without generator and host, which only make times longer and misses more; `None` where they
-    /// changed nothing that matters, or it is not known how much.
+    /// Lower bound of the figure without generator and host, which only make times longer and misses more; `None` if
+    /// their
+    /// effect is insignificant or unknown.
     pub least: Option<f64>,
     /// Whether it is the worst that the server can have done.
     slowed: bool,
@@ -30,7 +31,7 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether it holds; `None` where that is not known, or the server may be better than what was measured.
+    /// Whether it holds; `None` if that is unknown, or if the server may be better than measured.
     pub fn met(&self) -> Option<bool> {
         let (measured, limit) = (self.measured?, self.limit());
         let holds = |figure: f64| if self.is_at_most() { figure <= limit } else { figure >= limit };
@@ -41,9 +42,9 @@ impl Judged<'_> {
         }
     }
 
-    /// How much of what the limit allows was used: 1 is the limit itself, more misses it.
+    /// The used share of the limit: 1 is the limit itself, more misses it.
     ///
-    /// Of a ratio that must be reached, it is what is missing to all over what may be.
+    /// For a ratio with a minimum, the shortfall from 1 over the permitted shortfall.
     pub fn used(&self) -> Option<f64> {
         let (measured, limit) = (self.measured.filter(|measured| !measured.is_nan())?, self.limit());
         let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
@@ -59,9 +60,9 @@ impl Judged<'_> {
 }
 
 impl Trial {
-    /// How it stands to each condition of `qos`.
+    /// Results of each condition of `qos`.
     ///
-    /// `basis` is what the experiment chose where a plain p99 leaves it open.
+    /// `basis` is the experiment's choice for a plain p99.
     pub fn judged<'a>(&'a self, qos: &'a Qos, basis: QosBasis) -> impl Iterator<Item = Judged<'a>> + use<'a> {
         let measured = move |condition: &Condition| match condition {
             Condition::ResponseTime(target) => {
@@ -81,7 +82,7 @@ impl Trial {
             }
         };
         let least = move |condition: &Condition, measured: Option<f64>| match condition {
-            // One that so many failed has no response time, whatever the host did.
+            // If the request at the percentile failed, it has no response time, whatever the host did.
             Condition::ResponseTime(target) if measured.is_some_and(f64::is_finite) => {
                 self.qos_bounds(target, basis).map(|bounds| bounds.low_us)
             }
@@ -94,7 +95,7 @@ impl Trial {
         })
     }
 
-    /// Whether all conditions of `qos` hold: one that is missed decides; `None` where none is and one is not known.
+    /// Whether all conditions of `qos` hold: a single missed one decides; `None` if none is missed and one is unknown.
     pub fn meets(&self, qos: &Qos, basis: QosBasis) -> Option<bool> {
         let each: Vec<Option<bool>> = self.judged(qos, basis).map(|judged| judged.met()).collect();
         if each.contains(&Some(false)) {
@@ -111,7 +112,7 @@ impl Trial {
 
     /// The response time that `target` judges.
     ///
-    /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
+    /// `basis` is the choice of the experiment for targets without one of their own. `None` with too few samples.
     pub fn qos_figure_us(&self, target: &ResponseTarget, basis: QosBasis) -> Option<f64> {
         match target.basis.unwrap_or(basis) {
             QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
@@ -124,11 +125,13 @@ impl Trial {
         self.sessions.as_ref()?.distributions.get(SessionFigure::named(name).map_or(name, |of| of.record))
     }
 
-    /// A percentile of times with a name: of the response times of an operation, or of a distribution.
+    /// A percentile of named times: the response times of an operation, or a distribution.
     ///
-    /// `None` where there are none of this name, where fewer than 10 samples lie beyond it (of a distribution, none), and where
-    /// it is one that is not kept of an operation. Of what need not happen, such as stalls, few are judged by the longest, and none
-    /// are 0 where anything was completed.
+    /// `None` if the name is unknown, if fewer than 10 samples lie beyond the percentile (for a distribution: no
+    /// sample), or if
+    /// it is not kept for an operation. Events that need not happen, such as stalls, are judged by the longest if they
+    /// are few, and are
+    /// 0 without an event if any step was completed.
     pub fn times_us(&self, name: &str, percentile: f64) -> Option<f64> {
         if let Some(operation) = self.operations.iter().find(|operation| operation.name == name) {
             return operation.response_time.percentile_us(percentile).flatten();
@@ -137,15 +140,15 @@ impl Trial {
         self.or_of_events(name, of, of.judged_us(percentile))
     }
 
-    /// A figure of a distribution, and where it has none and is one of events: the longest, or 0 where there was none although
-    /// something was completed.
+    /// A figure of a distribution. Without one, events have the longest, or 0 if none happened although requests were
+    /// completed.
     pub(crate) fn or_of_events(&self, name: &str, of: &DistributionSummary, us: Option<f64>) -> Option<f64> {
         let is_event = SessionFigure::named(name).is_some_and(|figure| figure.is_event);
         us.or_else(|| (is_event && self.arrivals.completed > 0).then(|| of.max_us.unwrap_or(0.0)))
     }
 
-    /// What a ratio is judged as: where nothing was completed no count makes a target hold, and a share that must be reached is no
-    /// more than all.
+    /// The ratio to judge: if no request was completed, no count can meet a target; a share with a minimum is capped at
+    /// 1.
     fn believable(&self, ratio: f64, at_most: bool) -> f64 {
         let nothing = self.arrivals.intended > 0 && self.arrivals.completed == 0;
         match (at_most, nothing) {
@@ -231,7 +234,7 @@ mod tests {
         check("met>100%", Some(false), Some(f64::MAX));
         check("240p.p99<4s", Some(true), Some(0.75));
         check("p99<8s", Some(true), Some(0.5));
-        // The most severe decides, and one that is missed does so beside one that is not known.
+        // The most severe condition decides; a missed condition outweighs an unknown one.
         check("startup<2s,misses<2%", Some(true), Some(0.75));
         check("startup<2s,rebuffer<1%", Some(false), Some(2.0));
         check("abandoned<1%,rebuffer<1%", Some(false), Some(2.0));
@@ -280,7 +283,7 @@ mod tests {
         };
         check(&[], "stall<2s", Some(true));
         check(&[1.0], "stall<2s", Some(true));
-        // Of so few the longest is the 95th percentile.
+        // With few samples, the longest is the 95th percentile.
         check(&[0.5, 1.0, 5.0], "stall<2s", Some(false));
     }
 

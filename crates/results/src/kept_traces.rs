@@ -1,5 +1,5 @@
-//! What a trial keeps of its traced requests beside its record, for programs that show traces: `trials/ID.traces.json`, and their
-//! spans in `trials/ID.spans`.
+//! Traced requests of a trial, kept for trace viewers next to its record: `trials/ID.traces.json`, and their spans in
+//! `trials/ID.spans`.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::TracedRequest;
 
-/// The traced requests of a trial's window, and what their spans need to be understood.
+/// The traced requests of a trial's window, and the names needed to interpret their spans.
 ///
-/// The file of spans has those of the first request, then those of the second and so on, each in 128 bytes as its service wrote it.
+/// The file of spans holds the spans of the first request, then of the second and so on, each in 128 bytes as its
+/// service wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptTraces {
-    /// One request in so many was traced.
+    /// One request in `one_in` was traced.
     pub one_in: u64,
     /// The number of the service at which requests come in.
     pub entrance: u16,
-    /// What the numbers of services and stores in spans stand for.
+    /// The services and stores behind the numbers in spans.
     pub services: Vec<KeptService>,
     /// The processes that wrote them.
     pub processes: Vec<KeptProcess>,
@@ -48,7 +49,7 @@ pub struct KeptProcess {
     pub instance: u16,
     /// The identity of its machine's boot: moments of two processes are of one clock where this is the same.
     pub boot: String,
-    /// What the wall clock showed more than CLOCK_MONOTONIC.
+    /// Wall clock minus CLOCK_MONOTONIC.
     pub wall_offset_ns: i64,
 }
 
@@ -78,9 +79,10 @@ impl KeptTraces {
         format!("trials/{id}.spans")
     }
 
-    /// Reads what the trial `id` of the result in `folder` kept, and says where its spans are; `None` where it kept nothing.
+    /// Reads the kept traces of trial `id` of the result in `folder`, and the path of their spans; `None` if the trial
+    /// kept no traces.
     ///
-    /// Errors: it cannot be read, or is damaged.
+    /// Errors: the file cannot be read, or is damaged.
     pub fn read(folder: &Path, id: &str) -> io::Result<Option<(KeptTraces, PathBuf)>> {
         let bytes = match fs::read(folder.join(KeptTraces::name(id))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

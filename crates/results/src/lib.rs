@@ -1,10 +1,11 @@
-//! What is kept of a measurement: plain records, written as JSON, that a program can read years later.
+//! Records of measurements: plain JSON that a program can still read years later.
 //!
-//! A result is a folder. `result.json` holds the [`Experiment`]: what was asked, on which host, with which
-//! targets, the summary of every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's
-//! histograms in full. `report.html` is made from these two alone. Where requests were traced, [`KeptTraces`] and their
-//! spans lie beside. Field names end in their unit; a field that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
-//! [`pack`] makes one file of either, to be sent to another machine, or with [`Tables`] alone to be kept in a repository.
+//! A result is a folder. `result.json` holds the [`Experiment`]: the question, the host, the targets, the summary of
+//! every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's histograms in full. `report.html` is made
+//! from these two alone. Results with traced requests also have [`KeptTraces`] and their spans. Field names end in
+//! their unit; a field that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a
+//! `study.json`. [`pack`] makes one file of either, to be sent to another machine, or with [`Tables`] alone to be kept
+//! in a repository.
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 

@@ -3,7 +3,7 @@ use crate::{Bounds, Metric, Purpose, Trial, Verdict};
 /// The trials of one target at one load.
 #[derive(Clone, Debug)]
 pub struct LoadPoint<'a> {
-    /// The load as a share of the maximum throughput, where it was run so.
+    /// The load as a share of the maximum throughput, if specified that way.
     pub share: Option<f64>,
     /// The offered load, median over the trials. Units: rps.
     pub offered_rps: f64,
@@ -25,7 +25,7 @@ pub struct Spread {
 impl<'a> LoadPoint<'a> {
     /// Gathers `trials` by load, rising.
     ///
-    /// The points of a sweep are taken where there are any; otherwise the steps of a search.
+    /// Uses the points of a sweep if present; otherwise the steps of a search.
     pub fn gather(trials: &[&'a Trial]) -> Vec<LoadPoint<'a>> {
         let of = |wanted: &[Purpose]| -> Vec<&'a Trial> {
             trials.iter().copied().filter(|trial| wanted.contains(&trial.purpose)).collect()
@@ -71,13 +71,13 @@ impl<'a> LoadPoint<'a> {
         self.usable().next().is_none() && self.trials.iter().any(|trial| trial.verdict.is_of_host())
     }
 
-    /// The trials whose figures are upper bounds, where none is usable.
+    /// The trials whose figures are upper bounds; empty if any trial is usable.
     fn slowed(&self) -> impl Iterator<Item = &'a Trial> {
         let none_usable = self.usable().next().is_none();
         self.trials.iter().copied().filter(move |trial| none_usable && trial.is_only_slowed())
     }
 
-    /// The medians of both bounds of a figure over the usable trials; `None` where no trial knows them.
+    /// The medians of both bounds of a figure over the usable trials; `None` if no trial has bounds.
     pub fn bounds(&self, metric: Metric) -> Option<Bounds> {
         let of = |end: fn(Bounds) -> f64| self.spread(|trial| metric.bounds(trial).map(end));
         let (low, high) = (of(|bounds| bounds.low_us)?, of(|bounds| bounds.high_us)?);
@@ -95,13 +95,14 @@ impl<'a> LoadPoint<'a> {
         self.is_hidden() || self.slowed().next().is_some()
     }
 
-    /// The median of `figure` over the trials that generator or host only slowed, an upper bound of what it is without them;
-    /// `None` where a trial is usable, or no such trial has the figure.
+    /// The median of `figure` over the trials that generator or host only slowed, an upper bound of the undisturbed
+    /// figure;
+    /// `None` if any trial is usable, or no slowed trial has the figure.
     pub fn at_most(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         spread(self.slowed().filter_map(figure)).map(|spread| spread.median)
     }
 
-    /// The median of `figure`, one that trials which were only slowed tell as well, such as what was achieved.
+    /// The median of `figure`, for figures that slowed trials also have, such as achieved throughput.
     pub fn told(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         self.spread(&figure).map(|spread| spread.median).or_else(|| self.at_most(figure))
     }
@@ -116,7 +117,7 @@ impl<'a> LoadPoint<'a> {
         2 * self.overloads() > self.usable().count()
     }
 
-    /// The median and range of `figure` over the usable trials; `None` where no trial has it.
+    /// The median and range of `figure` over the usable trials; `None` if no trial has it.
     pub fn spread(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
         spread(self.usable().filter_map(figure))
     }

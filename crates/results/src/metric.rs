@@ -26,7 +26,7 @@ impl Metric {
         }
     }
 
-    /// The figure of `trial`, of the requests on which its claims rest; `None` where it was not measured. Units: µs.
+    /// The figure of `trial`, of the requests that its claims rest on; `None` if it was not measured. Units: µs.
     pub fn of(self, trial: &Trial) -> Option<f64> {
         let response_time = trial.claimed();
         match self {
@@ -38,7 +38,7 @@ impl Metric {
         }
     }
 
-    /// Between what the figure lies without generator and host; `None` of a mean, and where that is not known.
+    /// Bounds of the figure without generator and host; `None` for a mean, and if unknown.
     pub fn bounds(self, trial: &Trial) -> Option<Bounds> {
         match self {
             Metric::Mean => None,

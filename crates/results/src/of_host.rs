@@ -1,15 +1,15 @@
-//! What the host did to a measurement, as opposed to server and generator.
+//! Classifies the host's effects on a measurement, as opposed to the server's and the generator's.
 
 use crate::{Noise, Reason, Trial, Verdict};
 
 impl Verdict {
-    /// Whether the host kept the trial from saying anything about the server: another trial on a quieter host may.
+    /// Whether the host made the trial useless for judging the server: another trial on a quieter host may succeed.
     ///
-    /// Not where something is wrong besides that no disturbance explains, such as a wrong value.
+    /// False if there is also a defect that no disturbance explains, such as a wrong value.
     pub fn is_of_host(&self) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
         let explained = |reason: Reason| match reason {
-            // Time-outs and lost connections are what a host that stalls leads to.
+            // A stalled host causes time-outs and lost connections.
             Reason::HostDisturbed
             | Reason::ReceiveLag
             | Reason::GeneratorLag
@@ -32,10 +32,10 @@ impl Verdict {
 }
 
 impl Trial {
-    /// Whether it is invalid by nothing but what makes requests slower: late sending, late reading, a host that disturbs. Its
-    /// figures are upper bounds, and what was met or sustained all the same was.
+    /// Whether it is invalid only because requests were made slower: late sending, late reading, a disturbed host. Its
+    /// figures are upper bounds, so a met target or a sustained load stands.
     ///
-    /// Not of a closed loop, whose clients ask for less the later they are.
+    /// False for a closed loop, whose late clients send fewer requests.
     pub fn is_only_slowed(&self) -> bool {
         let slows = |reason: Reason| {
             matches!(reason, Reason::HostDisturbed | Reason::ReceiveLag | Reason::GeneratorLag)
@@ -45,8 +45,8 @@ impl Trial {
 }
 
 impl Noise {
-    /// The share of all processors' time that others took, other guests and other processes, 0 to 1, on the machine where it
-    /// is largest; `None` where neither is known.
+    /// The share of all processors' time that other guests and other processes took, 0 to 1, on the machine with the
+    /// largest share; `None` if unknown.
     pub fn taken_share(&self) -> Option<f64> {
         let there = self.server_machines.iter().map(|there| (there.steal_share, there.foreign_cpu_share));
         let all = std::iter::once((self.steal_share, self.foreign_cpu_share)).chain(there);
@@ -75,10 +75,10 @@ mod tests {
         check(&[Reason::ReceiveLag, Reason::HostDisturbed], true);
         check(&[Reason::GeneratorLag, Reason::HostDisturbed, Reason::ErrorRate], true);
         check(&[Reason::HostDisturbed, Reason::GeneratorSaturated], true);
-        // What the generator does to itself is not the host's.
+        // The generator's own faults are not the host's.
         check(&[Reason::GeneratorLag], false);
         check(&[Reason::ReceiveLag], false);
-        // Nor is what no disturbance explains.
+        // Nor are defects that no disturbance explains.
         check(&[Reason::HostDisturbed, Reason::VerifyFailed], false);
         check(&[Reason::ServiceEnded, Reason::HostDisturbed], false);
         assert!(!Verdict::Valid.is_of_host());

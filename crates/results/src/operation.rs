@@ -23,10 +23,10 @@ pub struct Operation {
     /// offered load nor in `all`, and their intended time is the end of the request that they follow.
     #[serde(default)]
     pub follow_up: bool,
-    /// How much of it was within a limit of its own, where it has one.
+    /// The part of it that met its own limit, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<OperationLimit>,
-    /// What the server's tiers did for one of it on average, as far as its answers said so.
+    /// Mean work of the server's tiers for this operation, as far as its responses report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierWork>,
     /// The distribution of its response times, where each operation has one: pairs of percentile (0 to 100) and µs, rising.
@@ -34,8 +34,9 @@ pub struct Operation {
     pub curve: Vec<(f64, f64)>,
 }
 
-/// What was due of an operation, and how much of it ended well within its limit: errors, time-outs and what was never sent did
-/// not.
+/// Arrivals of an operation, and the number that ended well within its limit: errors, time-outs and requests that were
+/// never
+/// sent do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct OperationLimit {
@@ -45,13 +46,13 @@ pub struct OperationLimit {
 }
 
 impl OperationLimit {
-    /// The share of what was due, 0 to 1; `None` where nothing was.
+    /// The share of the due arrivals, 0 to 1; `None` without arrivals.
     pub fn share(&self) -> Option<f64> {
         (self.due > 0).then(|| self.within as f64 / self.due as f64)
     }
 }
 
-/// What one tier of a server, such as its database, did for an operation on average.
+/// Mean work of one tier of a server, such as its database, for an operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TierWork {
     /// `php`, `db` or `cache`.

@@ -23,7 +23,7 @@ const FORMAT: u32 = 1;
 /// The list of all files.
 const LIST: &str = "pack.json";
 
-/// What a packed file's name ends in.
+/// Extension of a packed file.
 pub const EXTENSION: &str = "taillight.tgz";
 
 /// A result that was packed or unpacked.
@@ -53,7 +53,7 @@ struct Listed {
     xxh3: String,
 }
 
-/// `path` where it is a plain relative one that stays below where it starts.
+/// `path` if it is a plain relative path that stays inside its root.
 fn plain(path: &str) -> Option<&Path> {
     let path = Path::new(path);
     let mut parts = path.components().peekable();

@@ -26,16 +26,16 @@ pub use service::ServiceCode;
 pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
-/// Everything that was asked of probes in one trial, and what came of it.
+/// All probes requested in one trial, and their results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
-    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `client`, `counters`, `io`.
+    /// Requested probes: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `client`, `counters`, `io`.
     pub asked: Vec<String>,
     /// The slots of the window.
     pub slots: u32,
     /// The length of one.
     pub slot_s: f64,
-    /// What was unavailable here, and what it leaves out.
+    /// Unavailable probe features, and the figures that are missing because of it.
     pub missing: Vec<Missing>,
     /// The stages of a request in the server.
     pub stages: Option<Stages>,
@@ -44,17 +44,17 @@ pub struct Probes {
     /// What TCP knows of the server's connections.
     #[serde(default)]
     pub sockets: Option<Sockets>,
-    /// What the server itself counted.
+    /// The server's own counters.
     #[serde(default)]
     pub server: Option<ServerCounters>,
-    /// What the kernel stamped in the client.
+    /// The kernel's time stamps in the client.
     #[serde(default)]
     pub client: Option<ClientTimes>,
     /// Which code used the processors.
     pub processor: Option<Processor>,
     /// Counters of the processor and of the kernel, those that are there.
     pub counters: Vec<Counter>,
-    /// What was sampled and counted of each service, where the target has several; empty in results of earlier versions.
+    /// Profile and counters of each service, if the target has several; empty in results of earlier versions.
     #[serde(default)]
     pub services: Vec<ServiceCode>,
     /// Disks and page cache.
@@ -64,7 +64,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// What is known of one service, with nothing where nothing is known yet.
+    /// The record of one service; a new empty one if there is no record yet.
     pub fn service(&mut self, name: &str) -> &mut ServiceCode {
         let place = self.services.iter().position(|service| service.name == name).unwrap_or_else(|| {
             self.services.push(ServiceCode { name: name.into(), ..ServiceCode::default() });
@@ -79,8 +79,8 @@ impl Probes {
 pub struct Missing {
     /// The probe that wanted it.
     pub probe: String,
-    /// What is missing, and how to get it.
+    /// The missing feature, and how to get it.
     pub what: String,
-    /// What is unknown without it.
+    /// The figures that are unknown without it.
     pub disables: String,
 }

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A service of a target that was started for the run, and where it was placed.
+/// A service of a target that was started for the run, and its placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Service {
     /// Its name within the application.
     pub name: String,
-    /// Its program and the version of that; empty where that is not known.
+    /// Its program and version; empty if unknown.
     pub version: String,
     /// The program that was started, a file of the machine or of the image.
     pub binary: String,
@@ -17,21 +17,21 @@ pub struct Service {
     pub calls: Vec<String>,
     /// The workloads whose requests are sent to it: `web`.
     pub entrances: Vec<String>,
-    /// What it ran in: `bare`, `bridged`, `lxc`, `podman`, `docker`.
+    /// Isolation form: `bare`, `bridged`, `lxc`, `podman`, `docker`.
     pub form: String,
     /// Processes among which threads, memory and processors were divided.
     pub instances: u32,
     /// Threads or worker processes, of all instances together.
     pub threads: u32,
-    /// Memory for what it keeps, of all instances together.
+    /// Memory for its data, of all instances together.
     pub memory_bytes: u64,
-    /// The processors that it was pinned to; empty where it was not.
+    /// The processors that it was pinned to; empty if not pinned.
     pub cpus: Vec<usize>,
     /// The agent that ran it on another machine.
     #[serde(default)]
     pub agent: Option<String>,
-    /// Facts about that machine, where it is not the one that the target's entrance ran on: as `taillight host --json`
-    /// prints them.
+    /// Facts about that machine, as `taillight host --json` prints them; `None` on the machine of the target's
+    /// entrance.
     #[serde(default)]
     pub host: Option<Value>,
     /// Where its instances listened.
@@ -40,19 +40,22 @@ pub struct Service {
     pub restarts: u32,
 }
 
-/// What a service used during a trial, from the start of its generator to its end: filling, warm-up and drain included.
+/// Resources that a service used during a trial, from the start of its generator to its end: filling, warm-up and drain
+/// included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceUsage {
     /// Its name, as in [`Service::name`].
     pub name: String,
-    /// Processor time of all its processes, in user mode and in the kernel; `None` where one of them ended meanwhile.
+    /// Processor time of all its processes, in user mode and in the kernel; `None` if one of them ended during the
+    /// trial.
     pub cpu_s: Option<f64>,
-    /// The same of the window alone: without what was done before the load, such as filling a cache or logging users in. `None` where
-    /// it is not known, and in results of versions that did not look.
+    /// The same for the window alone: excludes work before the load, such as filling a cache or logging users in.
+    /// `None` if
+    /// unknown, and in results of earlier versions.
     #[serde(default)]
     pub window_cpu_s: Option<f64>,
     /// Resident memory of all its processes at the end; pages that they share count for each.
     pub resident_bytes: Option<u64>,
-    /// By how much its own counters grew; empty where it has none, or did not answer.
+    /// Increase of its own counters; empty if it has no counters, or did not respond.
     pub counters: BTreeMap<String, f64>,
 }

@@ -7,17 +7,20 @@ use units::Nanos;
 
 /// The most points of [`Sessions::live`]: as many as a wide figure has pixels to show.
 const LIVE_POINTS: usize = 600;
-/// The samples of one point over time, where there are many: the fewest with [`MIN_BEYOND`] of them beyond p5 and p95.
+/// Samples in one point of the time series if samples are plentiful: the fewest with [`MIN_BEYOND`] of them beyond p5
+/// and p95.
 const FULL_POINT: u64 = 20 * MIN_BEYOND;
-/// The same where there are few: the fewest with [`MIN_BEYOND`] of them beyond the median, the only figure that it has then.
+/// The same if samples are scarce: the fewest with [`MIN_BEYOND`] of them beyond the median, the only figure of such a
+/// point.
 const LEAST_POINT: u64 = 2 * MIN_BEYOND;
 /// Points over time that are wanted before each gets more samples than it must: a second each in a window of 30 s.
 const WANTED_POINTS: u64 = 30;
 
-/// What became of sessions, where arrivals are such: viewers of videos, users of a social network.
+/// Outcomes of sessions, if arrivals are sessions: viewers of videos, users of a social network.
 ///
-/// Offered load and arrivals of such a trial count steps (chunks, pages) where they are in requests; what is in sessions
-/// stands here.
+/// The offered load and the arrivals of such a trial count steps (chunks, pages), as they count requests elsewhere;
+/// figures in
+/// sessions are here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
     /// That arrived during the load, warm-up included, and were given a connection.
@@ -42,7 +45,7 @@ pub struct Sessions {
     pub live_max: u64,
     /// How many were under way: pairs of seconds after the start of the window and their number.
     pub live: Vec<(f64, u64)>,
-    /// What the workload measured of its sessions by itself, by name, such as `startup`.
+    /// Distributions that the workload measured of its sessions, by name, such as `startup`.
     pub distributions: BTreeMap<String, DistributionSummary>,
 }
 
@@ -71,8 +74,8 @@ const STALLS_PER_HOUR: &str = "stalls_per_hour";
 /// Units: ms.
 const HOUR: f64 = 3_600_000.0;
 
-/// What a workload's counter says, with the name that has its unit: a ratio, or of `stalls` how many in an hour that was
-/// watched. `None` of nothing.
+/// A workload's counter as a figure with its name and unit: a ratio, or for `stalls` the number per hour
+/// watched. `None` if `of` is 0.
 pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
     let (name, factor) = if name == STALLS { (STALLS_PER_HOUR, HOUR) } else { (name, 1.0) };
     (of > 0).then(|| (name.into(), factor * count as f64 / of as f64))
@@ -97,12 +100,12 @@ pub struct DistributionSummary {
     /// The distribution: pairs of percentile (0 to 100) and µs, rising.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
-    /// In consecutive stretches of the window; empty where it is not known over time, or of too few samples.
+    /// In consecutive stretches of the window; empty if there is no time series or too few samples.
     #[serde(default)]
     pub over_time: Vec<DistributionPoint>,
 }
 
-/// One stretch of the window: as long as it takes to gather samples enough.
+/// One stretch of the window, long enough to gather the required samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionPoint {
@@ -117,7 +120,7 @@ pub struct DistributionPoint {
 }
 
 impl DistributionSummary {
-    /// The figures of `values`, and of the same values `over_time` where that is known.
+    /// The figures of `values`, and of the same values `over_time` if known.
     pub fn of(values: &Latency, over_time: Option<&Windows>) -> DistributionSummary {
         let us = |value: Option<Nanos>| value.map(Nanos::as_micros_f64);
         DistributionSummary {
@@ -159,7 +162,7 @@ impl DistributionSummary {
         self.percentile_us(percentile).or_else(|| self.of_curve(percentile, 1))
     }
 
-    /// Read from the curve, at its next point, if so many samples lie beyond.
+    /// Read from the curve, at its next point, if at least `least` samples lie beyond.
     fn of_curve(&self, percentile: f64, least: u64) -> Option<f64> {
         let beyond = self.count as f64 * percentile.min(100.0 - percentile) / 100.0;
         let at = self.curve.iter().find(|(p, _)| *p >= percentile);
@@ -173,7 +176,7 @@ fn low(values: &Latency, percentile: f64) -> Option<Nanos> {
     values.value_at(percentile).filter(|_| below >= MIN_BEYOND as f64)
 }
 
-/// The windows, merged until each has samples enough; what is left over joins the last.
+/// The windows, merged until each has enough samples; the remainder joins the last point.
 fn points(windows: &Windows) -> Vec<DistributionPoint> {
     let counts: Vec<u64> = windows.beyond(Kept::All, Nanos::ZERO).iter().map(|(count, _)| *count).collect();
     let least = (counts.iter().sum::<u64>() / WANTED_POINTS).clamp(LEAST_POINT, FULL_POINT);
@@ -245,7 +248,7 @@ mod tests {
         about(summary.p1_us, 10.0);
         about(summary.p95_us, 950.0);
         about(summary.percentile_us(5.0), 50.0);
-        // Between what is kept, the curve's next point.
+        // Between kept percentiles, the curve's next point.
         assert!((700.0e3..740.0e3).contains(&summary.percentile_us(70.0).unwrap()));
         assert_eq!((summary.percentile_us(99.5), summary.percentile_us(0.5)), (None, None));
         assert_eq!(DistributionSummary::default().percentile_us(70.0), None);

@@ -1,7 +1,8 @@
-//! What is kept of a study: a published figure measured again, with its claims judged.
+//! Record of a study: a published figure measured again, with its claims judged.
 //!
-//! A study's folder holds `study.json`, this record, beside the folders of the experiments that it ran. Everything
-//! that a page shows is in it: the report draws and computes nothing, so that a study can be read years later.
+//! A study's folder holds `study.json`, this record, next to the folders of its experiments. The record holds
+//! everything
+//! that a page shows: the report draws and computes nothing, so that a study can be read years later.
 
 mod cell;
 mod claim;
@@ -31,18 +32,18 @@ pub use table::{Entry, Row, Table};
 /// 2 has the configuration in fields: the plan, the claims that are not measurable, the remote host, the agents.
 pub const STUDY_SCHEMA: u32 = 2;
 
-/// A grid of experiments, the claims that it was made to judge, and the published values beside it.
+/// A grid of experiments, the claims that it judges, and the published values for comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
     /// [`STUDY_SCHEMA`] when it was written.
     pub schema: u32,
     /// The study's name, `latency-vs-load`; the folder's name has the time as well.
     pub name: String,
-    /// What it is called on a page.
+    /// Title on a page.
     pub title: String,
-    /// What is asked, as a sentence.
+    /// The question, as a sentence.
     pub question: String,
-    /// What is reproduced, such as `IISWC'17 Fig. 1`.
+    /// The reproduced publication, such as `IISWC'17 Fig. 1`.
     pub source: String,
     /// How it was measured, a paragraph.
     pub method: String,
@@ -69,30 +70,30 @@ pub struct Study {
     /// The number of blocks that were measured whole: each holds every point once, and the reference points.
     #[serde(default)]
     pub blocks: u32,
-    /// What the study derived from the machine, or was set by hand.
+    /// Parameters that the study derived from the machine, or that were set by hand.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// What was to be measured, each point with its whole specification; `None` for a study of schema 1 that had
-    /// specifications with names of their own.
+    /// The plan, each point with its whole specification; `None` for a study of schema 1 whose
+    /// specifications used other names.
     #[serde(default)]
     pub plan: Option<PlanRecord>,
     /// The claims that this host cannot tell, with the reason.
     #[serde(default)]
     pub claims_not_measurable: BTreeMap<String, String>,
-    /// What a reader must know of the machine that the servers ran on, where it was another one.
+    /// Remarks about the machine that the servers ran on, if it was a remote one.
     #[serde(default)]
     pub remote_host: Option<String>,
     /// Which machines generated the load.
     #[serde(default)]
     pub agents: Agents,
-    /// What of the configuration that schema 1 wrote has no field; null since.
+    /// The parts of schema 1's configuration that have no field today; null in later schemas.
     #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
     pub earlier: Value,
     /// Facts about the machine that the servers ran on, as `taillight host --json` prints them.
     pub host: Value,
     /// The knobs that were applied, as they are written: `cpu.set=0`.
     pub knobs: Vec<String>,
-    /// What a reader must know, such as that server and generator shared cores.
+    /// Remarks for the reader, such as cores shared by server and generator.
     pub notes: Vec<String>,
     /// What this machine cannot show, or shows otherwise than the published one.
     pub limits: Vec<String>,
@@ -102,7 +103,7 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// Every claim with its verdict.
     pub claims: Vec<ClaimResult>,
-    /// What was not measured, with the reason.
+    /// Skipped measurements, with the reason.
     pub skipped: Vec<Skipped>,
     /// Every measurement, in the order of running; invalid ones too.
     pub cells: Vec<Cell>,
@@ -117,7 +118,7 @@ pub enum Effort {
     /// Minutes: few repeats and points.
     #[default]
     Quick,
-    /// As long as it takes: 7 repeats or more.
+    /// As long as necessary: 7 repeats or more.
     Full,
 }
 
@@ -151,7 +152,7 @@ impl Study {
             && self.earlier == other.earlier
     }
 
-    /// What was to be measured as names and values, to be printed as a whole.
+    /// The plan as names and values, to be printed as a whole.
     pub fn configuration(&self) -> Value {
         let Some(plan) = &self.plan else { return self.earlier.clone() };
         let mut whole = serde_json::to_value(plan).unwrap_or_default();

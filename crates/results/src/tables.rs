@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The version of the schema of `tables.json` that this program writes.
 pub const TABLES_SCHEMA: u32 = 1;
 
-/// The file's name, in a result's folder and in what was packed of it.
+/// The file's name, in a result's folder and in an archive packed from it.
 pub const TABLES_FILE: &str = "tables.json";
 
 /// Tables with how they were obtained. Made from a result's record, or by a bench, which has no other.
@@ -23,12 +23,12 @@ pub struct Tables {
     pub command: String,
     /// The version of Taillight.
     pub version: String,
-    /// The commit that it was built from, where it was built in a repository: [`commit_at`].
+    /// The commit that it was built from, if built in a repository: [`commit_at`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The machine, in a line.
     pub machine: String,
-    /// What was measured, such as `sphinx` and `memcached`.
+    /// The measured targets, such as `sphinx` and `memcached`.
     pub targets: Vec<String>,
     /// How much was measured, and how much of it is valid, as sentences.
     pub validity: Vec<String>,
@@ -36,8 +36,8 @@ pub struct Tables {
     pub tables: Vec<TextTable>,
 }
 
-/// The last commit before `time` (RFC 3339) of the repository that this program was built in, which is what was measured
-/// then if it was built from what was committed; `None` where that repository is gone, or git.
+/// The last commit before `time` (RFC 3339) of the repository that this program was built in, which is the measured one
+/// if it was built from committed files; `None` if that repository or git is missing.
 pub fn commit_at(time: &str) -> Option<String> {
     commit_of(Path::new(env!("CARGO_MANIFEST_DIR")), time)
 }
@@ -61,7 +61,7 @@ pub struct TextTable {
     pub columns: Vec<String>,
     /// Each with as many cells as there are columns.
     pub rows: Vec<Vec<String>>,
-    /// What the reader must know of it.
+    /// Remarks for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

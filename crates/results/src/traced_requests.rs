@@ -1,5 +1,6 @@
-//! What the generator of a trial knows of the requests that were traced: it lies beside the trial until it is joined with what the
-//! services have written.
+//! The generator's records of a trial's traced requests: stored next to the trial until they are joined with the spans
+//! of the
+//! services.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,11 @@ use serde::{Deserialize, Serialize};
 /// The traced requests of a trial's window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TracedRequests {
-    /// One request in so many was traced.
+    /// One request in `one_in` was traced.
     pub one_in: u64,
     /// Each of them.
     pub requests: Vec<TracedRequest>,
-    /// The service times of all that were answered with what was asked for, by operation.
+    /// The service times of all requests that were answered correctly, by operation.
     pub by_lot: BTreeMap<String, ByLot>,
 }
 
@@ -33,12 +34,12 @@ pub struct ByLot {
 pub struct TracedRequest {
     /// Its identity, in 32 hexadecimal digits.
     pub trace: String,
-    /// What the span of the service at the entrance has as its parent.
+    /// Parent of the entrance service's span.
     pub span: u64,
     /// Its operation.
     pub operation: String,
     pub intended_ns: u64,
-    /// `None` where it was never sent.
+    /// `None` if it was never sent.
     pub sent_ns: Option<u64>,
     pub first_byte_ns: Option<u64>,
     pub done_ns: u64,
@@ -51,7 +52,7 @@ pub struct TracedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// Answered, and the answer is what was asked for.
+    /// The response was correct.
     Completed,
     /// Refused, answered wrongly, or lost with its connection.
     Error,
@@ -62,12 +63,12 @@ pub enum RequestOutcome {
 }
 
 impl TracedRequests {
-    /// Where they lie beside the file of a trial.
+    /// Path of the file, next to the file of a trial.
     pub fn beside(trial: &Path) -> PathBuf {
         trial.with_extension("traced")
     }
 
-    /// Reads what lies beside the file of a trial, and removes it; `None` where there is nothing.
+    /// Reads the file next to the file of a trial, and removes it; `None` if it does not exist.
     ///
     /// Errors: it cannot be read, or is damaged.
     pub fn take(trial: &Path) -> io::Result<Option<TracedRequests>> {

@@ -8,9 +8,9 @@ use crate::LatencySummary;
 /// What spans of a sample of the requests say: parts of each operation that sum to the generator's time, edges, cost of tracing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traces {
-    /// One request in so many was traced.
+    /// One request in `one_in` was traced.
     pub one_in: u64,
-    /// How much of what was traced was found.
+    /// The share of traced requests that was found.
     pub coverage: Coverage,
     /// Each operation apart, those first that were traced most often.
     pub operations: Vec<TracedOperation>,
@@ -19,12 +19,12 @@ pub struct Traces {
     /// What tracing cost, by operation; empty where the generator did not tell traced requests from the others.
     #[serde(default)]
     pub cost: Vec<TracingCost>,
-    /// What a reader must know.
+    /// Remarks for the reader.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// How much of what was traced was found.
+/// The share of traced requests that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Requests due in the window that the generator had traced and that were answered.
@@ -55,7 +55,7 @@ pub struct LostSpans {
 }
 
 impl Coverage {
-    /// The share of the sampled requests that were joined, 0 to 1; `None` where none was sampled.
+    /// The share of the sampled requests that were joined, 0 to 1; `None` if no request was sampled.
     pub fn joined_share(&self) -> Option<f64> {
         (self.sampled > 0).then(|| self.joined as f64 / self.sampled as f64)
     }
@@ -105,10 +105,11 @@ pub struct Group {
     pub tracer_ns: u64,
 }
 
-/// What a service, or a store, was to the requests of one operation.
+/// Time of a service, or a store, in the requests of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceTime {
-    /// Its name; `client` of the wait before a request was sent, `front` of what lies between the generator and the entrance.
+    /// Its name; `client` for the wait before a request was sent, `front` for the time between the generator and the
+    /// entrance.
     pub name: String,
     /// How often it was called, off the critical path too.
     pub calls: u64,
@@ -125,14 +126,14 @@ pub struct ServiceTime {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are the groups")]
 pub struct PartTime {
-    /// What it was spent on.
+    /// The use of this time.
     pub part: Part,
     pub all_ns: u64,
     pub middle_ns: u64,
     pub tail_ns: u64,
 }
 
-/// What a moment of a request was spent on.
+/// The use of a moment of a request.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -153,7 +154,7 @@ pub enum Part {
     /// The service worked, or waited for something that no span is of.
     #[default]
     Application,
-    /// A database or a cache was asked. Counts for the store.
+    /// A call to a database or a cache. Counts for the store.
     Store,
     /// A call whose other end is not known. Counts for the called service.
     Unexplained,
@@ -219,7 +220,7 @@ pub enum Among {
 }
 
 impl PartTime {
-    /// That of one group.
+    /// The time in one group.
     pub fn ns(&self, among: Among) -> u64 {
         match among {
             Among::All => self.all_ns,
@@ -246,8 +247,8 @@ impl TracedOperation {
         }
     }
 
-    /// The mean time of a request of the group that went on some parts of some services. Units: µs. `None` where there is no
-    /// request.
+    /// The mean time that a request of the group spent in some parts of some services. Units: µs. `None` without
+    /// requests.
     pub fn mean_us(&self, among: Among, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
         let Group { requests, .. } = self.group(among);
         let of = |service: &ServiceTime| service.ns(among, |part| is_meant(&service.name, part));
@@ -255,7 +256,7 @@ impl TracedOperation {
         (requests > 0).then(|| sum as f64 / requests as f64 / 1e3)
     }
 
-    /// The share of the generator's time that went on some parts of some services, 0 to 1; `None` where there is no request.
+    /// The share of the generator's time spent in some parts of some services, 0 to 1; `None` without requests.
     pub fn share(&self, among: Among, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
         let Group { requests, root_ns, .. } = self.group(among);
         let mean = self.mean_us(among, is_meant)?;
@@ -276,12 +277,12 @@ pub struct Waterfall {
     pub left_out: u64,
 }
 
-/// A request, a call with both of its ends, or what was asked of a store.
+/// A request, a call with both of its ends, or a call to a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallRow {
     /// What was called.
     pub service: String,
-    /// Which method; of a store what was done.
+    /// Method; for a store, the kind of access.
     pub method: String,
     /// What it is.
     pub kind: RowKind,
@@ -308,7 +309,7 @@ pub struct RowPart {
     pub ns: u64,
 }
 
-/// What a row of a waterfall is.
+/// Kind of a row of a waterfall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
@@ -317,7 +318,7 @@ pub enum RowKind {
     Request,
     /// A call between services.
     Call,
-    /// A database or a cache is asked.
+    /// A call to a database or a cache.
     Store,
 }
 
@@ -328,7 +329,7 @@ pub struct EdgeTimes {
     pub caller: String,
     /// What it calls.
     pub callee: String,
-    /// Which method; of a store what is done.
+    /// Method; for a store, the kind of access.
     pub method: String,
     /// Whether the callee is a store, which has no end of its own.
     #[serde(default)]
@@ -343,7 +344,7 @@ pub struct EdgeTimes {
     pub wall: LatencySummary,
     /// Waiting for a thread, at the callee; empty of a store.
     pub queue: LatencySummary,
-    /// The callee's handler without what it called; empty of a store.
+    /// The callee's handler without its own calls; empty for a store.
     pub application: LatencySummary,
     /// Under way, both ways; empty of a store.
     pub transit: LatencySummary,
@@ -352,18 +353,18 @@ pub struct EdgeTimes {
     pub all_calls: Option<AllCalls>,
 }
 
-/// What a caller counted of all calls of an edge, traced or not, warm-up and drain included.
+/// A caller's counts of all calls of an edge, traced or not, warm-up and drain included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are their names")]
 pub struct AllCalls {
     pub calls: u64,
     pub errors: u64,
-    /// From called to decoded; the mean alone where no histogram is published.
+    /// From called to decoded; only the mean if the service publishes no histogram.
     pub wall: LatencySummary,
-    /// Likewise of the callee's queue, as answers tell it; empty where they do not.
+    /// The same for the callee's queue, as reported in responses; empty if not reported.
     #[serde(default)]
     pub queue: LatencySummary,
-    /// Likewise of its handler, what it called included.
+    /// The same for its handler, its own calls included.
     #[serde(default)]
     pub application: LatencySummary,
 }
@@ -381,7 +382,7 @@ pub struct TracingCost {
     pub mean: Option<Difference>,
     /// Likewise the median.
     pub p50: Option<Difference>,
-    /// Likewise the 99th percentile.
+    /// The same for the 99th percentile.
     pub p99: Option<Difference>,
 }
 

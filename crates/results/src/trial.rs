@@ -13,8 +13,8 @@ use crate::{
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
 ///
-/// What an earlier schema did not have is read as absent. The default is a trial in which nothing was measured yet, and
-/// which is therefore not valid.
+/// Fields that an earlier schema lacked are read as absent. The default is a trial without any measurement, and
+/// therefore not valid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Unique within its result, and the name of its files: `0007`.
@@ -32,7 +32,7 @@ pub struct Trial {
     pub instead_of: Option<String>,
     /// When it started: RFC 3339, UTC.
     pub started: String,
-    /// The rate that was asked for: requests a second, or where arrivals are sessions, sessions a second.
+    /// The requested rate: requests per second, or if arrivals are sessions, sessions per second.
     pub offered_rps: f64,
     /// Requests answered in the window over its length; of sessions, their steps.
     pub achieved_rps: f64,
@@ -55,11 +55,11 @@ pub struct Trial {
     pub arrivals: Arrivals,
     /// All operations together.
     pub all: Operation,
-    /// Each operation apart; one entry where there is only one.
+    /// Each operation separately; one entry for a single operation.
     pub operations: Vec<Operation>,
     /// The median over 100 ms windows of each window's p99 response time.
     pub windowed_p99_us: Option<f64>,
-    /// The share of requests answered within each target that was asked for.
+    /// The share of requests answered within each requested target.
     #[serde(default)]
     pub within: Vec<Within>,
     /// The response time in consecutive 100 ms windows, by intended time.
@@ -75,7 +75,7 @@ pub struct Trial {
     /// The failed requests by the way in which they failed, the commonest first.
     #[serde(default)]
     pub errors: Vec<ErrorCount>,
-    /// Each server of a cluster apart; empty where there is only one.
+    /// Each server of a cluster separately; empty for a single server.
     #[serde(default)]
     pub servers: Vec<ServerFigures>,
     /// How evenly the connections were used and served.
@@ -84,7 +84,7 @@ pub struct Trial {
     /// What became of the sessions, where arrivals are such.
     #[serde(default)]
     pub sessions: Option<Sessions>,
-    /// What became of the datagrams, where there were any.
+    /// Outcomes of datagrams, if any were sent.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
     /// Each machine that generated; empty where this one did.
@@ -95,34 +95,35 @@ pub struct Trial {
     /// How far the generator alone may have moved the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// What the host did besides.
+    /// Disturbance by the host.
     pub noise: Noise,
     /// How far that may have moved the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
-    /// Between what the response times lie without generator and host; `None` in results of earlier versions.
+    /// Bounds of the response times without the effects of generator and host; `None` in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<TimeBounds>,
-    /// When the window opened by the monotonic clock of the machine that the program was started on, by which probes are laid
-    /// beside it.
+    /// When the window opened, by the monotonic clock of the machine that the program was started on; aligns the
+    /// records of probes
+    /// with the trial.
     #[serde(default)]
     pub window_opened_monotonic_ns: Option<u64>,
-    /// What probes saw; `None` where none was asked for.
+    /// Records of probes; `None` if none were requested.
     #[serde(default)]
     pub probes: Option<Probes>,
-    /// What each service of the target used; empty where none was started on this machine.
+    /// Resources that each service of the target used; empty if no service was started on this machine.
     #[serde(default)]
     pub services: Vec<ServiceUsage>,
-    /// Where the time of traced requests went; `None` where none was traced.
+    /// Time of traced requests by service and part; `None` if no request was traced.
     #[serde(default)]
     pub traces: Option<Traces>,
     /// Figures of the workload, named with their unit, such as `hit_ratio`.
     pub counters: BTreeMap<String, f64>,
-    /// What was asked for, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.
+    /// The specification, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.
     #[serde(default, serialize_with = "written")]
     #[schemars(with = "Option<Spec>")]
     pub spec: Option<Spec>,
-    /// What the trial found out beside that.
+    /// Facts found during the trial, in addition to the specification.
     #[serde(default)]
     pub found: Found,
     /// The configuration as schema 1 and 2 wrote it, with names of their own; null since.
@@ -130,7 +131,7 @@ pub struct Trial {
     pub earlier: Value,
     /// Whether the figures may be believed.
     pub verdict: Verdict,
-    /// The gates that it was held to.
+    /// The gates that judged it.
     #[serde(default)]
     pub gates: Vec<GateResult>,
     /// The trial's histograms, relative to the result's folder.
@@ -150,13 +151,14 @@ impl Trial {
         !self.is_closed_loop() && matches!(workload, Some(Workload::Video(video)) if video.pacing.is_closed())
     }
 
-    /// Whether its offered load is one of sessions: a closed loop offers nothing, and what it achieved is told in steps.
+    /// Whether its offered load is in sessions: a closed loop has no offered load, and its achieved throughput counts
+    /// steps.
     pub fn offers_sessions(&self) -> bool {
         self.sessions.is_some() && !self.is_closed_loop()
     }
 
-    /// Its configuration as names and values, to be printed or compared as a whole: of schema 1 and 2 with the names of
-    /// today where they mean the same.
+    /// Its configuration as names and values, to be printed or compared as a whole. Schema 1 and 2 get today's names
+    /// if the meaning is the same.
     pub fn configuration(&self) -> Value {
         match &self.spec {
             Some(spec) => {
@@ -168,7 +170,7 @@ impl Trial {
         }
     }
 
-    /// The share of requests answered within `target_us`; `None` where it was not asked for.
+    /// The share of requests answered within `target_us`; `None` if this target was not requested.
     pub fn within_share(&self, target_us: f64) -> Option<f64> {
         // A nanosecond is the finest target that can be written.
         self.within
@@ -177,8 +179,9 @@ impl Trial {
             .map(|within| within.share)
     }
 
-    /// The response times that the trial's claims rest on: of all requests, or of those due in windows that the host did not
-    /// disturb, where it moved the p99 of the rest.
+    /// The response times that the trial's claims rest on: of all requests, or of those due in undisturbed windows, if
+    /// the host
+    /// moved the p99 of the rest.
     pub fn claimed(&self) -> &LatencySummary {
         self.undisturbed().unwrap_or(&self.all.response_time)
     }
@@ -251,10 +254,10 @@ impl Arrivals {
         self.errors.saturating_add(self.timeouts)
     }
 
-    /// Whether so many failed that the request at this percentile of all is one of them: no response time is its figure. Units: 0 to
+    /// Whether the request at this percentile is among the failed ones, and therefore has no response time. Units: 0 to
     /// 100.
     pub fn fail_beyond(&self, percentile: f64) -> bool {
-        // A count that is exactly the share may be one, whatever the rounding.
+        // Tolerates rounding: a count that is exactly the share does not exceed it.
         self.failed() as f64 > (100.0 - percentile) / 100.0 * self.intended as f64 + 1e-6
     }
 }

@@ -39,7 +39,7 @@ pub struct Invalid {
     pub detail: String,
 }
 
-/// What makes a trial invalid.
+/// Reason for which a trial is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -127,7 +127,7 @@ impl Reason {
 }
 
 impl Default for Verdict {
-    /// What was not judged is not valid.
+    /// A trial that was not judged is not valid.
     fn default() -> Verdict {
         Verdict::Invalid { reasons: Vec::new() }
     }
@@ -154,7 +154,7 @@ impl Verdict {
         self.is_invalid_only_by(|reason| reason.is_of_time() || reason == Reason::ProbeLoss)
     }
 
-    /// Whether it is invalid, and by nothing but reasons of which this `holds`.
+    /// Whether it is invalid, and every reason satisfies `holds`.
     pub fn is_invalid_only_by(&self, holds: impl Fn(Reason) -> bool) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
         !reasons.is_empty() && reasons.iter().all(|invalid| holds(invalid.reason))

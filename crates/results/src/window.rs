@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// One window of 100 ms, or longer in a trial of more than 100 s.
 ///
-/// A series over time of the load, of what was outstanding, and of the response times.
+/// A time series of the load, the outstanding requests, and the response times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowPoint {
     /// From the start of the trial's window.

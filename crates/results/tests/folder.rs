@@ -56,7 +56,7 @@ fn a_write_replaces_whole_files_and_leaves_no_others() {
 fn a_write_that_fails_keeps_the_old_file() {
     let (_root, folder) = folder();
     folder.write("result.json", b"old").unwrap();
-    // What is beside the file while it is written cannot be opened as a file.
+    // The temporary file cannot be opened, because a folder has its name.
     fs::create_dir(folder.path().join("result.partial")).unwrap();
     let error = folder.write("result.json", b"new").unwrap_err();
     assert!(error.to_string().contains("--out"), "{error}");

@@ -1,4 +1,4 @@
-//! The published JSON schema is that of the types, and real results of every version keep to it.
+//! The published JSON schema matches the types, and real results of every version satisfy it.
 
 use crate::validator::problems;
 use results::*;

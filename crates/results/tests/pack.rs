@@ -1,4 +1,4 @@
-//! A result goes through one file and comes out the same; what an attacker may have put into such a file does nothing.
+//! A result survives packing into one file; malicious contents of such a file have no effect.
 
 use std::fs;
 use std::io::Write;
@@ -26,7 +26,7 @@ fn study(root: &Path) -> PathBuf {
     folder.path().to_owned()
 }
 
-/// Every file below `folder` with what it holds.
+/// Every file below `folder` with its contents.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -59,7 +59,7 @@ fn a_study_comes_out_as_it_went_in() {
     let again = root.path().join("again");
     pack(&unpacked.path, &again, Contents::All).unwrap();
     assert_eq!(fs::read(&again).unwrap(), fs::read(&file).unwrap());
-    // Nothing but the folder was left.
+    // Only the folder is left.
     assert_eq!(fs::read_dir(root.path().join("elsewhere/results")).unwrap().count(), 1);
 }
 
@@ -114,7 +114,7 @@ fn what_is_no_plain_file_is_not_packed() {
     assert!(!root.path().join("packed").exists());
 }
 
-/// An archive of entries, each a path, a kind and what it holds, written without looking at them.
+/// An archive of entries, each a path, a kind and its contents, written without checks.
 fn archive(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (path, kind, bytes) in entries {

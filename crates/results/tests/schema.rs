@@ -1,4 +1,4 @@
-//! What was written once stays readable: files of the earlier schemas, kept as they were.
+//! Earlier results stay readable: files of the earlier schemas, kept unchanged.
 
 use results::{
     Basis, Comparison, Disturbance, Experiment, Kind, LatencySummary, LoopKind, Peak, Purpose, Reason,
@@ -79,7 +79,7 @@ fn an_old_configuration_has_the_names_of_today() {
     check(3, "/found/io_reason", "it costs no more than io_uring".into());
     check(4, "/workload/kind", "web".into());
     check(4, "/workload/files", "50x100".into());
-    // What has another form today keeps its name.
+    // Values whose form has changed keep their name.
     check(4, "/timeout_s", 2.0.into());
     // No name is one that a specification does not have.
     let spec = |workload: &str| {
@@ -182,10 +182,10 @@ fn the_judged_figure_follows_target_and_basis() {
     check(0, "p50<1ms", QosBasis::Windowed, Some(39.1));
     check(0, "p95<1ms", QosBasis::Raw, Some(104.0));
     check(0, "p99.9<1ms", QosBasis::Raw, Some(434.0));
-    // Read from the curve, and only as far as it goes.
+    // Read from the curve, and only as far as it extends.
     check(0, "p98<1ms", QosBasis::Raw, Some(181.0));
     check(0, "p99.5<1ms", QosBasis::Raw, None);
-    // Nothing measured: no figure, whatever is asked.
+    // Nothing measured: no figure for any target.
     check(1, "p99<1ms", QosBasis::Windowed, None);
     check(1, "p75<1ms", QosBasis::Raw, None);
     // No window held enough samples: the raw figure stands in.

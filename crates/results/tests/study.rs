@@ -1,4 +1,4 @@
-//! A study survives the disk, keeps to its published schema, and what was written once stays readable.
+//! A study survives writing and reading, matches its published schema, and earlier studies stay readable.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn an_old_configuration_is_read_into_its_fields() {
     assert_eq!((&run.earlier, run.claims_not_measurable.len()), (&Value::Null, 0));
     folder.save(&run).unwrap();
     assert_eq!(folder.load().unwrap(), run);
-    // That of a plan with other names stays as it is.
+    // The configuration of a plan with other names is kept unchanged.
     let old = load(OLD);
     assert_eq!((old.plan, &old.earlier), (None, &serde_json::from_str::<Value>(OLD).unwrap()["config"]));
 }
@@ -103,7 +103,7 @@ fn a_folder_is_partial_until_it_is_whole() {
         !whole.is_partial() && whole.path().ends_with("one") && !root.path().join("one.partial").exists()
     );
     assert_eq!(whole.load().unwrap(), study());
-    // What is whole is never written over.
+    // A complete study is never overwritten.
     let taken = StudyFolder::create(root.path(), "one").unwrap_err().to_string();
     assert!(taken.contains("one"), "{taken}");
     let again = StudyFolder::open(whole.path()).unwrap().complete().unwrap();

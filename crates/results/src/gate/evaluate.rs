@@ -11,12 +11,12 @@ use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Ver
 /// Source: over 0.1 % of errors make a trial of requests invalid; one of sessions stays valid with more.
 const MEAN_ANSWERED: f64 = 99.9;
 
-/// What a gate found in a trial.
+/// Result of a gate for a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
-    /// The gate as it was asked.
+    /// The gate as specified.
     pub gate: String,
-    /// The figure in `unit`; `None` where it does not exist.
+    /// The figure in `unit`; `None` if it does not exist.
     pub measured: Option<f64>,
     /// The limit in `unit`.
     pub limit: f64,
@@ -27,16 +27,16 @@ pub struct GateResult {
     /// Whether the server may have met it all the same: generator or host made the figure worse by an unknown part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
-    /// The same in words, and why where that is not the figure alone.
+    /// The result in words, with a reason if the figure alone does not explain it.
     pub words: String,
 }
 
-/// A figure that was looked for: what was found, or why there is none.
+/// A figure: its value, or the reason why it is missing.
 struct Found {
     value: Result<f64, String>,
     /// Whether the true figure is that or better.
     at_least: bool,
-    /// How many errors of how many requests count as slower than all others, where that moved it.
+    /// Errors and requests, if errors (which count as slower than all others) moved the figure.
     errors: Option<(u64, u64)>,
 }
 
@@ -100,8 +100,9 @@ impl Gate {
         }
     }
 
-    /// The least that the figure would be without generator and host, where that is known: a percentile without bounds, and the
-    /// longest time, is no less than the percentile below it that has some.
+    /// Lower bound of the figure without generator and host, if known. A percentile without bounds, and the longest
+    /// time, are at
+    /// least the lower bound of the next lower percentile that has bounds.
     fn least_us(&self, trial: &Trial) -> Option<f64> {
         let below = |percentile: f64| {
             let known = &trial.bounds.as_ref()?.percentiles;
@@ -260,7 +261,7 @@ fn operation<'a>(trial: &'a Trial, name: &str) -> Result<&'a Operation, String> 
     })
 }
 
-/// Errors: so many requests failed that the one at the percentile has no response time. At 100, the longest, it is any.
+/// Errors: the request at the percentile failed and has no response time. At 100, the longest, any failure counts.
 fn answered(of: Option<&Arrivals>, percentile: f64) -> Result<(), String> {
     match of.filter(|arrivals| arrivals.fail_beyond(percentile)) {
         Some(arrivals) => Err(format!(
@@ -289,14 +290,14 @@ fn within(trial: &Trial, target: Nanos) -> Found {
         _ if trial.curve.is_empty() => Err("it was not counted, and the trial kept no distribution".into()),
         least => {
             let within = least.unwrap_or(0.0) * trial.all.response_time.count as f64 / 100.0;
-            // The curve counts time-outs at their age; what was not answered is within nothing.
+            // The curve counts time-outs at their age; an unanswered request is not within the limit.
             Ok(100.0 * within.min(arrivals.completed as f64) / arrivals.intended as f64)
         }
     };
     Found { value, at_least: true, errors: None }
 }
 
-/// Of what was due in the window rather than of the rate that was asked for: Poisson arrivals vary, and at few
+/// Relative to the arrivals due in the window rather than to the specified rate: Poisson arrivals vary, and with few
 /// requests by more than a gate allows.
 fn throughput(trial: &Trial, limit: Limit) -> Result<f64, String> {
     match limit {

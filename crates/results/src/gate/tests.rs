@@ -156,7 +156,7 @@ fn a_server_that_never_stalls_meets_a_target_on_stalls() {
     check(&[], 10, "stall.max<2s", true, "stall.max<2s met: 0 ns");
     check(&[], 10, "stall.mean<2s", true, "stall.mean<2s met: 0 ns");
     check(&[], 0, "stall<2s", false, "stall.p95<2s missed: too few samples for it (0)");
-    // Of so few the longest is the 95th percentile.
+    // With few samples, the longest is the 95th percentile.
     check(&[1.0], 10, "stall<2s", true, "stall.p95<2s met: 1 s");
     check(&[0.5, 1.0, 5.0], 10, "stall<2s", false, "stall.p95<2s missed: 5 s");
     check(&[0.5, 1.0, 5.0], 10, "stall.mean<3s", true, "stall.mean<3s met: 2.17 s");
@@ -175,7 +175,7 @@ fn what_was_not_answered_meets_no_response_time() {
         assert_eq!(words(gate, &trial), format!("{gate} missed: {few}"));
     }
     assert_eq!(words("errors<1%", &trial), "errors<1% missed: 80.21%");
-    // Those that were answered are not what was asked about.
+    // The answered requests do not represent all.
     trial.verdict =
         Verdict::Overloaded { achieved_share: 0.2, backlog_growth_rps: 0.0, timed_out_share: 154.0 / 192.0 };
     for gate in ["mean<50us", "max<10ms", "p99<1ms"] {
@@ -223,7 +223,7 @@ fn a_spoiled_trial_meets_nothing() {
         let words = gate("p99<1ms", &invalidated).words;
         assert!(words.starts_with("p99<1ms undecided: 400 µs, but"), "{words}");
     }
-    // An overload is a finding: what does not depend on the window's length may be asked.
+    // An overload is a finding: figures that do not depend on the window's length can be judged.
     invalidated.verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);
@@ -248,7 +248,7 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     check("p99<300us", false, true, "undecided: 400 µs, at least 250 µs without generator and host");
     check("p99<200us", false, false, "missed");
     check("get.p99<1us", false, true, "which generator or host may have made worse");
-    // A host takes from what comes out, and makes no errors.
+    // A disturbed host lowers throughput, but causes no errors.
     check("errors<1%", true, false, "met");
     check("rate>=99.99k", false, false, "missed");
     // Too few requests are the host's doing where arrivals were withheld.

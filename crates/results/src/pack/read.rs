@@ -16,15 +16,16 @@ const LONGEST_LIST: u64 = 64 << 20;
 /// What may follow the last entry.
 const LONGEST_END: u64 = 64 << 10;
 
-/// What is copied at a time.
+/// Bytes copied at a time.
 const PIECE: usize = 64 << 10;
 
 type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 
 /// Unpacks `file` into a new folder of its old name in the folder `into`.
 ///
-/// Errors: `file` is not what [`pack`](super::pack) wrote, is damaged, or names what does not belong into a result; or
-/// the folder exists. Nothing is left of it then.
+/// Errors: `file` was not written by [`pack`](super::pack), is damaged, or names a file that does not belong into a
+/// result; or
+/// the folder exists. Nothing is left behind then.
 pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
     let opened = File::open(file).map_err(|source| Error::Read { path: file.into(), source })?;
     let mut archive: Archive = tar::Archive::new(GzDecoder::new(io::BufReader::new(opened)));
@@ -39,7 +40,7 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
         return Err(Error::write(&folder, io::Error::from(io::ErrorKind::AlreadyExists)));
     }
     fs::create_dir_all(into).map_err(|e| Error::write(into, e))?;
-    // Beside its place, so that it can be renamed, and removed if anything fails.
+    // In the target folder, so that it can be renamed, and removed if anything fails.
     let beside = tempfile::Builder::new().prefix(".unpacking-").tempdir_in(into);
     let beside = beside.map_err(|e| Error::write(into, e))?;
     let mut wanted: BTreeMap<&str, &Listed> = BTreeMap::new();
@@ -108,7 +109,7 @@ fn take<R: Read>(
     let path = root.join(&listed.path);
     let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| File::create_new(&path));
     let mut file = made.map_err(|source| Failure::Write(path.clone(), source))?;
-    // One byte more than listed shows that there are more, whatever the header says.
+    // Reading one byte more than listed detects extra data, whatever size the header states.
     let entry = entry.take(listed.bytes.saturating_add(1));
     let (bytes, hash) = copied(entry, &mut file).map_err(|failed| match failed {
         Copying::Read(e) => damaged(&format!("cannot be read: {e}")),
@@ -160,7 +161,7 @@ fn check(folder: &Path) -> Result<(), Error> {
 
 /// Gives the folder its name.
 fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
-    // A rename would replace an empty folder that was made meanwhile, which loses no data.
+    // The rename replaces an empty folder created in between, which loses no data.
     fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;
     // It is no longer there to be removed.
     let _ = beside.keep();

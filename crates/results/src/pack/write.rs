@@ -12,7 +12,7 @@ use crate::{Error, ResultFolder, TABLES_FILE};
 /// The files of [`Contents::Figures`]; a result has one of the first two.
 const FIGURES: [&str; 3] = ["result.json", "study.json", TABLES_FILE];
 
-/// What of a result is packed.
+/// The parts of a result to pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Every file.
@@ -23,8 +23,8 @@ pub enum Contents {
 
 /// Packs the result in `folder`, an experiment or a study with its experiments, into the new file `file`.
 ///
-/// Errors: there is no result in `folder`, it has anything in it but files and folders, or `file` exists or cannot be
-/// written. Nothing is left of it then.
+/// Errors: `folder` has no result, it contains anything but files and folders, or `file` exists or cannot be
+/// written. Nothing is left behind then.
 pub fn pack(folder: &Path, file: &Path, contents: Contents) -> Result<Packed, Error> {
     if !StudyFolder::is_one(folder) {
         ResultFolder::open(folder)?;
@@ -34,7 +34,7 @@ pub fn pack(folder: &Path, file: &Path, contents: Contents) -> Result<Packed, Er
         let path = path.to_owned();
         move |source| Error::Read { path, source }
     };
-    // The name that the folder has where it lies, also for `.`.
+    // The folder's real name, also for `.`.
     let whole = fs::canonicalize(folder).map_err(unread(folder))?;
     let name = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut paths = Vec::new();
@@ -45,7 +45,7 @@ pub fn pack(folder: &Path, file: &Path, contents: Contents) -> Result<Packed, Er
     paths.sort();
     let mut files = Vec::new();
     for path in &paths {
-        // One at a time: a study's logs are many, none of them large.
+        // One at a time: a study has many logs, all of them small.
         let bytes = fs::read(whole.join(path)).map_err(unread(path))?;
         let path = path.to_str().ok_or_else(|| damaged(path, "its name is not UTF-8"))?;
         files.push(Listed { path: path.into(), bytes: bytes.len() as u64, xxh3: hash(&bytes) });

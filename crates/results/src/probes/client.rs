@@ -6,7 +6,7 @@ use crate::LatencySummary;
 /// Where requests spent their time by the kernel's stamps in the client (`SO_TIMESTAMPING`), on some of the connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientTimes {
-    /// One connection in so many was stamped.
+    /// One connection in `one_in` was stamped.
     pub one_in: u32,
     /// Requests sent in the window of which all four moments are known: those that left after the answer to the one
     /// before had come.
@@ -19,7 +19,8 @@ pub struct ClientTimes {
     pub to_reader: LatencySummary,
     /// All three: the service time of these requests.
     pub service_time: LatencySummary,
-    /// By so much the border between the first two may be off, and that between the last two: how far the stamps' clock
-    /// is known against the client's. Units: µs.
+    /// Uncertainty of the border between the first two moments, and between the last two: the error of the offset
+    /// between the stamps'
+    /// clock and the client's. Units: µs.
     pub clocks_us: f64,
 }

@@ -1,14 +1,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was read from disks and found in the page cache.
+/// Reads of the server from disks and from the page cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputOutput {
     /// How long the probe looked.
     pub observed_s: f64,
     /// Share of all processors' time that was idle with something waiting for a disk, 0 to 1.
     pub wait_share: f64,
-    /// Bytes that the server had read from disks, per second; `None` where that may not be read.
+    /// Bytes that the server had read from disks, per second; `None` without permission to read it.
     pub disk_read_bytes_per_s: Option<f64>,
     /// Bytes that the server read by system calls, files and sockets, per second.
     pub read_bytes_per_s: Option<f64>,
@@ -31,11 +31,11 @@ pub enum Phase {
     WarmUp,
     /// What is measured.
     Window,
-    /// After the window: what is still waited for.
+    /// After the window: outstanding requests are waited for.
     Drain,
 }
 
-/// What was seen in a slot. Fields that [`InputOutput`] has mean the same here.
+/// Observations in one slot. Fields have the same meaning as in [`InputOutput`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "InputOutput says it")]
 pub struct InputOutputSlot {
@@ -55,7 +55,7 @@ impl InputOutput {
     /// The most slots that are kept. Source: ours; a figure has some hundred columns.
     pub const SLOTS: usize = 600;
 
-    /// The mean over the slots of a phase; `None` where there is none.
+    /// The mean over the slots of a phase; `None` without slots.
     pub fn in_phase(&self, phase: Phase) -> Option<InputOutputSlot> {
         let slots: Vec<&InputOutputSlot> = self.over_time.iter().filter(|slot| slot.phase == phase).collect();
         let observed_s: f64 = slots.iter().map(|slot| slot.observed_s).sum();

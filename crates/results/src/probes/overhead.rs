@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a probe cost: the windows of 100 ms in which it looked against those in which it did not.
+/// Cost of a probe: the windows of 100 ms with the probe against those without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// The probe.
@@ -14,8 +14,9 @@ pub struct Overhead {
     pub p99_ratio: Option<f64>,
     /// Requests answered per second with over those without.
     pub throughput_ratio: Option<f64>,
-    /// The server's processor time per request with over that without. Below the maximum this, not the throughput, shows
-    /// what the maximum would lose.
+    /// The server's processor time per request with the probe over that without. Below the maximum this ratio, not the
+    /// throughput, shows
+    /// the loss of maximum throughput.
     pub cpu_per_request_ratio: Option<f64>,
 }
 
@@ -25,7 +26,7 @@ impl Overhead {
     /// A probe that adds more to the 99th percentile is flagged.
     pub const P99_LIMIT: f64 = 0.05;
 
-    /// In words, what it costs more than it may; empty where it does not.
+    /// Costs that exceed their limit, in words; empty if all are within it.
     pub fn flags(&self) -> Vec<String> {
         let mut flags = Vec::new();
         let mut flag = |ratio: Option<f64>, limit: f64, what: &str| {

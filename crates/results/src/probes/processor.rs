@@ -18,9 +18,9 @@ pub struct Processor {
     /// versions.
     #[serde(default)]
     pub instruction_shares: Vec<CodeShare>,
-    /// The commonest stacks, with what is beyond them under `(other)`; a flame graph is drawn from these.
+    /// The most frequent stacks, with the remainder under `(other)`; a flame graph is drawn from these.
     pub stacks: Vec<Stack>,
-    /// What a reader must know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
@@ -40,12 +40,12 @@ pub struct CodeSplit {
     pub kernel: f64,
     /// That of libraries: of files called `….so…`.
     pub library: f64,
-    /// That of the program itself.
+    /// Share of the program itself.
     pub own: f64,
 }
 
 impl CodeSplit {
-    /// Of `shares`; `None` where nothing was sampled.
+    /// The split of `shares`; `None` without samples.
     pub fn of(shares: &[CodeShare]) -> Option<CodeSplit> {
         let mut split = CodeSplit::default();
         for CodeShare { code, share } in shares {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Span;
 
-/// How the server's threads came to run, and what interrupted the processors meanwhile.
+/// How the server's threads were scheduled, and the interrupts of the processors during that time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduling {
     /// How long the probe looked.
@@ -12,8 +12,8 @@ pub struct Scheduling {
     pub run_queue: Option<Span>,
     /// Each thread of the server that ran.
     pub threads: Vec<ThreadScheduling>,
-    /// Waits for a futex: for locks that others hold, and of threads without work for some; `None` where they cannot be
-    /// seen.
+    /// Waits for a futex: for locks held by other threads, and idle threads waiting for work; `None` if they cannot be
+    /// observed.
     pub futex_waits: Option<u64>,
     /// How long they took.
     pub futex_wait: Option<Span>,

@@ -3,14 +3,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Counter;
 
-/// What the server itself counted, asked at the beginning and the end of each slot.
+/// The server's own counters, read at the beginning and the end of each slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCounters {
     /// From the first answer of a slot to its last, all slots together.
     pub observed_s: f64,
     /// What answered: `memcached 1.6.18`, `nginx`; one of several alike.
     pub program: String,
-    /// Servers that were asked.
+    /// Servers whose counters were read.
     pub servers: u32,
     /// Answers, of all of them together.
     pub answers: u64,
@@ -19,7 +19,7 @@ pub struct ServerCounters {
     /// `requests_per_s`, `requests_per_wait`, `cpu_us_per_request` and the like; those that this server tells. In a cache a
     /// get of several keys counts once for each, as the server counts it.
     pub figures: Vec<Counter>,
-    /// How long requests took by the server's own clock, where it says so.
+    /// Time of requests by the server's own clock, if it reports it.
     pub service: Option<ServerTime>,
 }
 

@@ -10,7 +10,7 @@ pub struct ServiceCode {
     pub name: String,
     /// Samples that were taken of it by the clock.
     pub samples: u64,
-    /// By where the code belongs: `kernel`, the program itself, each library. They sum up to 1; empty where nothing was sampled.
+    /// By owner of the code: `kernel`, the program itself, each library. They sum up to 1; empty without samples.
     pub shares: Vec<CodeShare>,
     /// Samples that were taken of it by instructions.
     pub instruction_samples: u64,

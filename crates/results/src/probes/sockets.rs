@@ -8,9 +8,11 @@ pub struct Sockets {
     pub observed_s: f64,
     /// Connections that lasted throughout a slot, on average.
     pub connections: u64,
-    /// Mean time from the arrival of a request's bytes at the socket to the read that takes them: the bytes that stood
-    /// unread over those that arrived per second (Little's law). `None` where none arrived, and where it came out longer
-    /// than the mean service time, which contains it.
+    /// Mean time from the arrival of a request's bytes at the socket to the read that takes them: the unread bytes over
+    /// the bytes
+    /// that arrived per second (Little's law). `None` if no bytes arrived, or if the result exceeds the mean service
+    /// time, which
+    /// contains it.
     pub read_wait_us_mean: Option<f64>,
     /// Moments, at each of which one connection's queue was looked at.
     pub moments: u64,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct Stages {
     /// How long the probe looked.
     pub observed_s: f64,
-    /// Messages that reached a socket of the server meanwhile.
+    /// Messages that reached a socket of the server during the slots.
     pub messages: u64,
     /// Those that were followed through every stage.
     pub correlated: u64,
     /// Those that were under way when a slot began or ended: neither followed nor lost. Of 100 messages and more at most
     /// a tenth; those beyond are under `uncorrelated`.
     pub cut: u64,
-    /// Correlated over all that were not cut, 0 to 1; `None` where there were none.
+    /// Correlated messages over all that were not cut, 0 to 1; `None` without messages.
     pub correlated_share: Option<f64>,
     /// The others by the reason.
     pub uncorrelated: Vec<Uncorrelated>,
@@ -27,7 +27,7 @@ pub struct Stages {
     pub total: Span,
     /// The same time from an independent source.
     pub independent: Option<IndependentTime>,
-    /// What a reader must know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct IndependentTime {
     pub mean_us: f64,
     /// The mean sum of the stages of requests on the same connections.
     pub stages_us: f64,
-    /// `mean_us` − `stages_us`: what the stages do not explain.
+    /// `mean_us` − `stages_us`: the time that the stages do not explain.
     pub remainder_us: f64,
     /// The remainder over `mean_us`; negative where the stages sum up to more.
     pub remainder_share: f64,

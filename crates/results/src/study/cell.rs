@@ -16,10 +16,11 @@ pub struct Cell {
     pub x: X,
     /// The block, from 0; machines drift from block to block.
     pub block: u32,
-    /// What was measured, named with its unit: `latency_us_p99`, `achieved_rps`, `within_1ms_share`. What could not
+    /// Measured figures, named with their unit: `latency_us_p99`, `achieved_rps`, `within_1ms_share`. A figure that
+    /// could not
     /// be measured is absent, never 0.
     pub metrics: BTreeMap<String, f64>,
-    /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty where it was not requested.
+    /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty if not requested.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
     /// Whether the figures may be believed.
@@ -31,14 +32,14 @@ pub struct Cell {
     pub trial: Option<String>,
     /// The same metrics at the reference point of its block; a ratio to it outlives the drift of the machine.
     pub reference: BTreeMap<String, f64>,
-    /// What was wrong with a first trial of the same block, where this is a second one in its place; its verdict's
-    /// label.
+    /// If this trial replaces an earlier one of the same block: the label of the earlier trial's
+    /// verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
 }
 
 impl Cell {
-    /// The metric over the same at the block's reference point; `None` where one of them is absent or 0.
+    /// The metric divided by its value at the block's reference point; `None` if either is absent or 0.
     pub fn ratio(&self, metric: &str) -> Option<f64> {
         let (own, reference) = (self.metrics.get(metric)?, self.reference.get(metric)?);
         (*own > 0.0 && *reference > 0.0).then(|| own / reference)

@@ -1,20 +1,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came of a claim.
+/// Result of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimResult {
     /// Its name within the study.
     pub id: String,
-    /// What is claimed, in words.
+    /// The claim, in words.
     pub text: String,
     /// Who claims it, and where.
     pub source: String,
     /// Whether it holds here.
     pub verdict: ClaimVerdict,
-    /// What was measured, in words with figures.
+    /// The measured result, in words with figures.
     pub measured: String,
-    /// Why that is the verdict; what is missing where it could not be judged.
+    /// Reason for the verdict; for a claim that could not be judged, the missing data.
     pub reason: String,
     /// The two-sided p-value of the verdict after Holm's correction for the claims of the study; `None` if there were too
     /// few blocks for a test.

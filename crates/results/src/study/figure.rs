@@ -22,7 +22,7 @@ pub struct Figure {
     pub qos_us: Option<f64>,
     /// Its caption.
     pub caption: String,
-    /// At which of our points the server was overloaded in how many of the trials, in words; `None` where it never was.
+    /// The points and numbers of trials in which the server was overloaded, in words; `None` without overload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overloaded: Option<String>,
 }
@@ -45,9 +45,9 @@ pub enum FigureKind {
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
-    /// What it shows: `load`, `99th percentile`.
+    /// Quantity of the axis: `load`, `99th percentile`.
     pub label: String,
-    /// The unit; empty where it has none.
+    /// The unit; empty for a quantity without one.
     pub unit: String,
     /// How numbers are laid out.
     pub scale: Scale,
@@ -69,7 +69,7 @@ pub enum Scale {
 /// Points that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
     /// Whether it is taken from a publication rather than measured here.
     pub published: bool,
@@ -84,9 +84,10 @@ pub struct Series {
 pub struct Point {
     /// Where.
     pub x: X,
-    /// How much, in the unit of the vertical axis; `None` where there is only a label.
+    /// The value, in the unit of the vertical axis; `None` if there is only a label.
     pub y: Option<f64>,
-    /// The lower end of the 95 % interval of the median, or the least where there were too few repeats for one.
+    /// The lower end of the 95 % interval of the median, or the least value if there were too few repeats for an
+    /// interval.
     pub low: Option<f64>,
     /// Its upper end, or the most.
     pub high: Option<f64>,
@@ -94,12 +95,12 @@ pub struct Point {
     pub n: u32,
     /// Whether all its repeats were valid; drawn hatched otherwise.
     pub valid: bool,
-    /// What the reader must know of it.
+    /// Remark for the reader.
     pub note: Option<String>,
     /// Of a matrix: the text of the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
     #[serde(default)]
     pub label: Option<String>,
-    /// Of a matrix: what the publication has there.
+    /// For a matrix: the published value of the cell.
     #[serde(default)]
     pub published: Option<String>,
 }

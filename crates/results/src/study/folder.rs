@@ -6,15 +6,16 @@ use super::{STUDY_SCHEMA, Study};
 use crate::folder::{folder_of, load, save, write_whole};
 use crate::{Error, earlier};
 
-/// What the folder of a study that is not whole yet ends in.
+/// Suffix of the folder of an incomplete study.
 const PARTIAL: &str = ".partial";
 /// The record.
 const FILE: &str = "study.json";
 
 /// The folder of one study.
 ///
-/// While it is measured it is called `NAME.partial`; once it is whole it is renamed, and nothing in it changes any
-/// more but what is made from the record. Files appear whole or not at all.
+/// While the study is measured, the folder is called `NAME.partial`; when complete, it is renamed, and from then on
+/// only files made
+/// from the record change. Files are written atomically.
 #[derive(Clone, Debug)]
 pub struct StudyFolder {
     path: PathBuf,

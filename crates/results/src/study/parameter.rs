@@ -7,11 +7,11 @@ use serde_json::Value;
 pub struct Parameter {
     /// Its name in the study's files; a path such as `target.memory` is set in every specification.
     pub name: String,
-    /// What it is, in words.
+    /// Description, in words.
     pub about: String,
     /// Its value in this run.
     pub value: Value,
-    /// Its value in the publication, where that says one.
+    /// Its value in the publication, if stated there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Value>,
     /// Whether it was set by hand instead of derived.

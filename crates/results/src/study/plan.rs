@@ -4,7 +4,7 @@ use spec::Spec;
 
 use super::X;
 
-/// What a study was to measure, with everything filled in.
+/// The plan of a study, with everything filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// How often each point was to be measured.
@@ -13,13 +13,13 @@ pub struct PlanRecord {
     pub references_per_block: u32,
     /// The width of the interval of a maximum throughput, as a share of it.
     pub tolerance: f64,
-    /// The maximum that loads are shares of, where none is searched.
+    /// The maximum throughput that loads are shares of, if it is not searched.
     pub assumed_maximum_rps: Option<f64>,
     /// Every place of every series.
     pub points: Vec<PlannedPoint>,
     /// Two services at once, of a study of co-location.
     pub pairs: Vec<[PlannedPoint; 2]>,
-    /// What is measured again in each block.
+    /// Points that are measured again in each block.
     pub references: Vec<PlannedPoint>,
 }
 
@@ -30,12 +30,12 @@ pub struct PlannedPoint {
     pub series: String,
     /// Its place on the axis.
     pub x: X,
-    /// What is measured there.
+    /// The specification of the point.
     #[serde(rename = "experiment", serialize_with = "written")]
     pub spec: Spec,
 }
 
-/// As `--resolve` prints it: without what is absent.
+/// As `--resolve` prints it: without absent fields.
 fn written<S: Serializer>(spec: &Spec, serializer: S) -> Result<S::Ok, S::Error> {
     spec.to_json().serialize(serializer)
 }

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A table, with the published rows beside ours.
+/// A table, with the published rows next to ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
     /// Its name within the study.
@@ -12,9 +12,9 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Each with as many cells as there are columns.
     pub rows: Vec<Row>,
-    /// The publication of the published rows; empty where there are none.
+    /// The publication of the published rows; empty without such rows.
     pub source: String,
-    /// At which of our points the server was overloaded in how many of the trials, in words; `None` where it never was.
+    /// The points and numbers of trials in which the server was overloaded, in words; `None` without overload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overloaded: Option<String>,
 }
@@ -43,7 +43,7 @@ pub enum Entry {
         /// The upper end of its interval.
         high: Option<f64>,
     },
-    /// Words, or `–` where there is nothing.
+    /// Words, or `–` for an empty cell.
     Text(String),
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// What of `value` does not keep to `schema`.
+/// The parts of `value` that violate `schema`.
 pub(crate) fn problems(schema: &Value, value: &Value) -> Vec<String> {
     check(schema, schema, value, "")
 }
