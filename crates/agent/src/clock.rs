@@ -14,7 +14,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// `CLOCK_MONOTONIC` itself: what the generator's schedule runs by.
+    /// `CLOCK_MONOTONIC` itself: the clock of the generator's schedule.
     pub fn monotonic() -> Clock {
         Clock::default()
     }
@@ -24,12 +24,12 @@ impl Clock {
         Clock { offset_ns, drift: drift_ppm * 1e-6, from_ns: monotonic_ns() }
     }
 
-    /// What it reads now. Units: ns.
+    /// The clock's current time. Units: ns.
     pub fn now_ns(&self) -> u64 {
         self.of_monotonic(monotonic_ns())
     }
 
-    /// What it reads when `CLOCK_MONOTONIC` reads `ns`. Bounds: not below 0.
+    /// The clock's time when `CLOCK_MONOTONIC` reads `ns`. Bounds: not below 0.
     pub fn of_monotonic(&self, ns: u64) -> u64 {
         let since = ns.cast_signed() - self.from_ns.cast_signed();
         let gained = (since as f64 * self.drift).round() as i64;

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use crate::clock::monotonic_ns;
 use crate::message::Pong;
 
-/// Questions for the time in one comparison: of so many, one met no other packet on its way.
+/// Pings in one comparison: enough for at least one to meet no other packet on its way.
 const PINGS: u64 = 64;
-/// Over a slow network fewer are asked, after this time...
+/// A slow network gets fewer pings, limited by this time...
 const PING_TIME: Duration = Duration::from_millis(500);
-/// ...but at least so many.
+/// ...but at least this number.
 const FEWEST_PINGS: u64 = 8;
 
-/// The questions for the time of one comparison, asked one after the other, and what came back.
+/// The pings of one comparison, sent one after the other, and their replies.
 pub(crate) struct Pings {
     begun: Instant,
-    /// When the last one was asked.
+    /// When the last ping was sent.
     asked: u64,
     exchanges: Vec<Exchange>,
 }
@@ -31,7 +31,7 @@ impl Pings {
         Pings { begun: Instant::now(), asked: 0, exchanges: Vec::new() }
     }
 
-    /// The number of the next question, which is asked now; `None` where there are enough answers.
+    /// The number of the next ping, to be sent now; `None` once there are enough replies.
     pub(crate) fn ask(&mut self) -> Option<u64> {
         let number = self.exchanges.len() as u64;
         let enough = number >= PINGS || (number >= FEWEST_PINGS && self.begun.elapsed() > PING_TIME);
@@ -49,7 +49,7 @@ impl Pings {
         is_it
     }
 
-    /// The comparison by all of them; `None` where none was answered.
+    /// The comparison from all replies; `None` without replies.
     pub(crate) fn compared(&self) -> Option<Comparison> {
         Comparison::of(&self.exchanges)
     }
@@ -58,7 +58,7 @@ impl Pings {
 /// One question for the time, and its answer. Units: ns, each by the clock of the side that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Exchange {
-    /// When the question was asked.
+    /// When the ping was sent.
     asked: u64,
     /// When the other side read it.
     received: u64,
@@ -86,7 +86,7 @@ impl Exchange {
 pub struct Comparison {
     /// When, by this clock. Units: ns.
     pub at_ns: u64,
-    /// What the other clock reads more. Units: ns.
+    /// The other clock minus this one. Units: ns.
     pub offset_ns: i64,
     /// The true offset differs by at most this: half of the fastest exchange. Units: ns.
     pub error_ns: u64,
@@ -104,7 +104,7 @@ impl Comparison {
         })
     }
 
-    /// What the other clock reads when this one reads `ns`, if neither drifts meanwhile. Bounds: not below 0.
+    /// The other clock's time when this one reads `ns`, without drift in between. Bounds: not below 0.
     pub fn there(&self, ns: u64) -> u64 {
         ns.saturating_add_signed(self.offset_ns)
     }
@@ -125,7 +125,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// The drift from one comparison to a later one; `None` where no time lies between.
+    /// The drift from one comparison to a later one; `None` if no time lies between.
     pub fn between(before: &Comparison, after: &Comparison) -> Option<Drift> {
         let span = after.at_ns.checked_sub(before.at_ns).filter(|&span| span > 0)? as f64;
         let gained = (after.offset_ns - before.offset_ns) as f64;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the network does, the true offset lies within the stated error.
+        /// The true offset lies within the stated error on any network.
         #[test]
         fn the_error_is_a_bound(
             offset in -10_000_000_000i64..10_000_000_000,
@@ -217,7 +217,7 @@ mod tests {
                 Comparison::of(&exchanges).unwrap()
             };
             let drift = Drift::between(&at(10_000_000_000), &at((10 + span_s) * 1_000_000_000)).unwrap();
-            // Plus what the clock gains within an exchange of at most 1 ms.
+            // Plus the clock's drift within an exchange of at most 1 ms.
             prop_assert!((drift.ppm - ppm).abs() <= drift.error_ppm + 1.0, "{ppm}: {drift:?}");
         }
     }

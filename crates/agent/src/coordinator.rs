@@ -19,11 +19,11 @@ use run::Run;
 use crate::message::Tune;
 use crate::{Comparison, Credentials, Error};
 
-/// What was heard and not looked at yet.
+/// Capacity of the queue of received messages.
 const INCOMING: usize = 64;
 /// How long the agents may take at the end to say that they have ended, too.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-/// The lease of a session unless another is asked for: several times what a loaded machine keeps a thread waiting.
+/// The default lease of a session: several times as long as a loaded machine keeps a thread waiting.
 pub const LEASE: Duration = Duration::from_secs(5);
 
 /// Whom a coordinator speaks to, and how.
@@ -31,17 +31,17 @@ pub const LEASE: Duration = Duration::from_secs(5);
 pub struct AgentConfig {
     /// The agents: `HOST:PORT`.
     pub agents: Vec<String>,
-    /// What it proves itself by.
+    /// Credentials of the coordinator.
     pub credentials: Credentials,
     /// Whether a token may be sent in clear beyond this machine.
     pub insecure_token: bool,
-    /// What the agents call it: `user@host`.
+    /// Name of the coordinator on the agents: `user@host`.
     pub name: String,
     /// How long a side may be silent before the other takes it for gone.
     pub lease: Duration,
 }
 
-/// What each agent is to generate, and what the whole may take.
+/// The part of each agent, and the time limits of the whole load.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// For each agent what its generator is to do, as the JSON of a specification.
@@ -94,17 +94,19 @@ impl Coordinator {
         self.links.iter().map(Link::label).collect()
     }
 
-    /// Has every agent plan, apply or undo knobs of its machine; what each says, or why it does not. They are reverted when the
+    /// Plans, applies or undoes knobs on every agent's machine; returns each agent's reply or error. The knobs are
+    /// reverted when the
     /// sessions end.
     pub fn tune(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
         let Coordinator { links, heard, gone, runtime, .. } = self;
         runtime.block_on(Members { links, heard, gone }.tune_all(tune))
     }
 
-    /// Runs one load and returns what each agent recorded; `live` gets what they say meanwhile, with their number.
+    /// Runs one load and returns each agent's recording; `live` gets the agents' live lines, with the agent's number.
     ///
-    /// Where one is lost after the start, the others are stopped and keep what they have: see [`Outcome::lost`].
-    /// Errors: nothing was measured, as one could not begin or `stop` was set; all agents are idle or gone then.
+    /// If an agent is lost after the start, the others stop and keep their data: see [`Outcome::lost`].
+    /// Errors: nothing was measured, because an agent could not begin or `stop` was set; all agents are idle or gone
+    /// then.
     pub fn run(
         &mut self,
         load: &Load,

@@ -30,7 +30,7 @@ pub struct CredentialFiles {
     pub token: Option<PathBuf>,
 }
 
-/// What one side proves itself by, and believes the other by.
+/// Credentials of one side, and the trust anchors for the other.
 #[derive(Clone, Default)]
 pub struct Credentials {
     identity: Option<Identity>,
@@ -43,9 +43,9 @@ pub struct Credentials {
 struct Token(String);
 
 impl Credentials {
-    /// Reads the files; `token` is one that came by the environment, used where no file is named.
+    /// Reads the files; `token` is a token from the environment, used if no file is named.
     ///
-    /// Errors: a file cannot be read; certificate without key or the reverse; an invalid token.
+    /// Errors: a file cannot be read; a certificate without key or the reverse; an invalid token.
     pub fn read(files: &CredentialFiles, token: Option<&str>) -> Result<Credentials, Error> {
         let identity = match (&files.cert, &files.key) {
             (Some(cert), Some(key)) => Some(Identity::from_pem(read(cert)?, read(key)?)),
@@ -130,7 +130,7 @@ impl Credentials {
         }
     }
 
-    /// Refuses a call without the token, where there is one.
+    /// Refuses a call without the token, if a token is configured.
     pub(crate) fn check<T>(&self, request: &Request<T>) -> Result<(), Status> {
         let Some(token) = &self.token else { return Ok(()) };
         let given = request.metadata().get(HEADER).map_or(&b""[..], |value| value.as_bytes());
@@ -205,7 +205,7 @@ mod tests {
             check(true, true, false, beyond, false, true);
             check(true, true, true, beyond, false, true);
         }
-        // A certificate alone proves what the agent is, not what the client is.
+        // A certificate alone authenticates the agent, not the client.
         check(true, false, false, "127.0.0.1:0", false, false);
         check(false, true, true, "127.0.0.1:0", false, false);
     }

@@ -11,9 +11,9 @@ use crate::message::{Generate, Tune};
 /// end. A line that begins with `{"live"` is passed on to the coordinator. On SIGTERM it ends its window early. It
 /// leaves its recording in the file that it was given, also when it ended early, and exits with 0.
 pub trait Generators: Send + Sync + 'static {
-    /// The process that generates this part of the load and writes what it measured to `recording`.
+    /// The specification for the process that generates this part of the load and writes its results to `recording`.
     ///
-    /// Errors: why it will not; the coordinator is told. What comes from the network is checked here.
+    /// Errors: a reason for refusal, which is reported to the coordinator. Data from the network are checked here.
     fn spec(&self, task: &Generate, recording: &Path) -> Result<Spec, String>;
 
     /// Plans, applies, shows or undoes knobs of this machine for the session's generator; returns what there is to say.
@@ -23,14 +23,14 @@ pub trait Generators: Send + Sync + 'static {
     fn leave(&self, session: u64);
 }
 
-/// How a coordinator is told that a generator is ready.
+/// Line by which a generator reports that it is ready.
 pub(crate) const READY: &str = "ready";
 /// How a line begins that is passed on.
 pub(crate) const LIVE: &str = "{\"live\"";
-/// What is written to a generator's input to have it end.
+/// Line on a generator's standard input that stops it.
 pub(crate) const STOP: &str = "stop";
 
-/// What is written to a generator's input to have it begin.
+/// Line on a generator's standard input that starts it.
 pub(crate) fn start_line(at_ns: u64) -> String {
     format!("start {at_ns}")
 }

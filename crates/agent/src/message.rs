@@ -8,25 +8,26 @@
 
 use prost::{Message, Oneof};
 
-/// The version of what is said here. Both sides must have the same.
+/// The version of this protocol. Both sides must have the same.
 ///
-/// 2 added the role of a server, 3 the device that knobs act on, 4 describes generators and servers by specifications,
-/// 5 has single services served, halted, resumed and asked for what they use, 6 has them and their machine looked at beside a
-/// trial, tells what can be looked at there, and changes knobs of a generator's machine.
+/// 2 added the role of a server; 3 the device that knobs act on; 4 describes generators and servers by specifications;
+/// 5 serves, halts and resumes single services and reports their use of resources; 6 watches them and their machine
+/// during a
+/// trial, lists the probes available there, and changes knobs of a generator's machine.
 pub const PROTOCOL: u32 = 6;
 
-/// The version of this program, which is told to the other side.
+/// The version of this program, sent to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// From the coordinator to the agent.
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
-    /// What it is; `None` where its kind is unknown here.
+    /// The order; `None` for a kind that this version does not know.
     #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub order: Option<Order>,
 }
 
-/// What the coordinator says.
+/// An order of the coordinator.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Order {
     /// The first message of a session.
@@ -41,7 +42,7 @@ pub enum Order {
     /// Has the task that is ready begin.
     #[prost(message, tag = "4")]
     Start(Start),
-    /// Ends the task, keeping what it measured.
+    /// Ends the task but keeps its measurements.
     #[prost(message, tag = "5")]
     Stop(()),
     /// Says that the coordinator is still there.
@@ -59,10 +60,10 @@ pub enum Order {
     /// Stops the server of the task, which keeps its places.
     #[prost(message, tag = "10")]
     Halt(()),
-    /// Asks for what the server of the task has used so far.
+    /// Requests the resources that the task's server has used so far.
     #[prost(message, tag = "11")]
     Usage(()),
-    /// Looks at the server of the task and at its machine beside a trial.
+    /// Observes the task's server and its machine during a trial.
     #[prost(message, tag = "12")]
     Watch(Watch),
 }
@@ -95,12 +96,12 @@ pub struct Ping {
 /// A task to prepare.
 #[derive(Clone, PartialEq, Message)]
 pub struct Prepare {
-    /// What it is. Tags from 3 on are free, such as for probes.
+    /// The task. Tags from 3 on are free, such as for probes.
     #[prost(oneof = "Task", tags = "1, 2")]
     pub task: Option<Task>,
 }
 
-/// What an agent can be asked to do.
+/// A task for an agent.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Task {
     /// To be one of several generators.
@@ -120,10 +121,10 @@ pub struct Serve {
     /// Connections that will be made to it.
     #[prost(uint32, tag = "2")]
     pub connections: u32,
-    /// The services of the target that are to run here; all where it is empty.
+    /// The services of the target to run here; empty: all.
     #[prost(string, repeated, tag = "3")]
     pub services: Vec<String>,
-    /// Where the services listen that they call and that run elsewhere, as JSON; empty where there are none.
+    /// Addresses of remote services that these services call, as JSON; empty without such services.
     #[prost(string, tag = "4")]
     pub called: String,
 }
@@ -148,12 +149,12 @@ pub struct Tune {
     /// The network device that they act on; empty: the machine's only card.
     #[prost(string, tag = "3")]
     pub device: String,
-    /// The processors that they act on, as a list; empty: those of the server, or all of a generator's.
+    /// The processors that they act on, as a list; empty: the server's, or all of a generator's.
     #[prost(string, tag = "4")]
     pub cpus: String,
 }
 
-/// What is to be looked at beside a trial, or what was seen.
+/// Starts or ends an observation during a trial.
 #[derive(Clone, PartialEq, Message)]
 pub struct Watch {
     /// `begin`, `noise` or `end`.
@@ -162,7 +163,7 @@ pub struct Watch {
     /// As JSON: to begin, the probes; to end, the trial. Empty for the noise.
     #[prost(string, tag = "2")]
     pub about: String,
-    /// When the trial's window opened, by the agent's clock; 0 where that is not known. Units: ns.
+    /// When the trial's window opened, by the agent's clock; 0 if unknown. Units: ns.
     #[prost(uint64, tag = "3")]
     pub opened_ns: u64,
     /// The length of the window. Units: ns.
@@ -173,7 +174,7 @@ pub struct Watch {
 /// One generator's part of a load.
 #[derive(Clone, PartialEq, Message)]
 pub struct Generate {
-    /// What it generates, as the JSON of a specification.
+    /// The specification of the load, as JSON.
     #[prost(string, tag = "1")]
     pub spec: String,
     /// Which generator this is, from 0.
@@ -195,12 +196,12 @@ pub struct Start {
 /// From the agent to the coordinator.
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
-    /// What it is; `None` where its kind is unknown here.
+    /// The event; `None` for a kind that this version does not know.
     #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub event: Option<Event>,
 }
 
-/// What the agent says.
+/// An event from the agent.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Event {
     /// The answer to [`Order::Hello`].
@@ -212,7 +213,7 @@ pub enum Event {
     /// The task can begin.
     #[prost(message, tag = "3")]
     Ready(()),
-    /// What the generator says of itself while it runs: one line of JSON.
+    /// The generator's report while it runs: one line of JSON.
     #[prost(string, tag = "4")]
     Live(String),
     /// A piece of the recording; the task's process has ended by then.
@@ -238,7 +239,7 @@ pub enum Event {
 /// A server that runs.
 #[derive(Clone, PartialEq, Message)]
 pub struct Serving {
-    /// What a result records of it, as JSON; its address is in it.
+    /// The server's record for a result, as JSON, including its address.
     #[prost(string, tag = "1")]
     pub record: String,
     /// How long it took to start. Units: ns.
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_not_known_is_none() {
-        // Field 15, a length of 2: what a later version might say.
+        // Field 15, a length of 2: a message of a later version.
         let later = [0x7a, 0x02, 0x08, 0x01];
         assert_eq!(ToAgent::decode(&later[..]).unwrap(), ToAgent { order: None });
         assert_eq!(FromAgent::decode(&later[..]).unwrap(), FromAgent { event: None });

@@ -2,14 +2,15 @@ use std::time::Duration;
 
 use crate::message::{Serve, Tune, Watch};
 
-/// What an agent in the role of a server does for a coordinator.
+/// The agent's actions in the role of a server, for a coordinator.
 ///
-/// What comes from the network is checked here: which programs may be started, and with which options. `session` tells
-/// coordinators apart; each has one server at a time.
+/// Data from the network are checked here: which programs may be started, and with which options. `session` identifies
+/// the
+/// coordinator; each has one server at a time.
 pub trait Servers: Send + Sync + 'static {
     /// Starts a server and returns once it accepts connections.
     ///
-    /// Errors: why it will not or cannot; the coordinator is told.
+    /// Errors: a reason for refusal or failure, which is reported to the coordinator.
     fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String>;
 
     /// Facts about this machine, as JSON.
@@ -24,7 +25,7 @@ pub trait Servers: Send + Sync + 'static {
 
 /// A server that runs. Dropping it ends it.
 pub trait Served {
-    /// What a result records of it, as JSON.
+    /// The server's record for a result, as JSON.
     fn record(&self) -> String;
 
     /// Why it ended without being asked to; `None` while it runs.
@@ -36,12 +37,14 @@ pub trait Served {
     /// What its services have used so far, as JSON.
     fn usage(&self) -> String;
 
-    /// Looks at it and at this machine beside a trial, or says what was seen, as JSON; its moments are by `CLOCK_MONOTONIC`.
+    /// Starts or ends an observation of the server and this machine during a trial, and returns the results as JSON;
+    /// its times are by
+    /// `CLOCK_MONOTONIC`.
     ///
-    /// Errors: what is asked for is not known.
+    /// Errors: an unknown request.
     fn watch(&mut self, watch: &Watch) -> Result<String, String>;
 
-    /// Stops it; what it was given stays. Returns how long that took.
+    /// Stops it, but keeps its data and settings. Returns the time that this took.
     fn halt(&mut self) -> Result<Duration, String>;
 
     /// Starts it again in the same place; `called` is where services listen that run elsewhere, as in [`Serve::called`].

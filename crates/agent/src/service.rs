@@ -46,19 +46,19 @@ const SERVERS: usize = 64;
 /// without a coordinator.
 pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
-/// What an agent is to be.
+/// Settings of an agent.
 pub struct Settings {
-    /// What it is called in results.
+    /// Name of the agent in results.
     pub name: String,
     /// Which clients are let in.
     pub credentials: Credentials,
     /// Whether a token may be taken in clear from beyond this machine.
     pub insecure_token: bool,
-    /// The clock that starts are told by.
+    /// The clock for start times.
     pub clock: Clock,
-    /// How generators are started; `None` where it generates no load.
+    /// Starts generators; `None` for an agent that generates no load.
     pub generators: Option<Arc<dyn Generators>>,
-    /// How servers are started; `None` where it starts none.
+    /// Starts servers; `None` for an agent that starts no servers.
     pub servers: Option<Arc<dyn Servers>>,
     /// Where a line about each session goes.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
@@ -82,7 +82,7 @@ impl Agent {
         let listener = StdListener::bind(listen).map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        // One thread: what it does is little, and the processors are for the generators.
+        // One thread: it has little work, and the processors are for the generators.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (stop, stopping) = watch::channel(false);
         let mut server = Server::builder()

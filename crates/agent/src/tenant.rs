@@ -9,7 +9,7 @@ use crate::coordinator::{AgentConfig, Heard, Link};
 use crate::message::{Event, Order, Ping, Prepare, Resume, Serve, Serving, Task, Tune, Watch};
 use crate::{Comparison, Error};
 
-/// What was heard and not looked at yet.
+/// Capacity of the queue of received messages.
 const INCOMING: usize = 64;
 /// How long the agent may take at the end to say that it has ended the session, too: its server gets 2 s.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
@@ -17,14 +17,14 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 const FACTS_WAIT: Duration = Duration::from_secs(30);
 /// How long knobs may take; each takes some ms, a daemon that ends or starts up to 15 s.
 pub(crate) const TUNE_WAIT: Duration = Duration::from_secs(60);
-/// How long probes may take to begin or to sum up what they saw, on a machine that is busy.
+/// Limit for probes to begin or to sum up, on a busy machine.
 const WATCH_WAIT: Duration = Duration::from_secs(60);
 /// How long one question for the time may take.
 const PING_WAIT: Duration = Duration::from_secs(10);
 /// How long a server may take to end, its containers and its log included.
 const STOP_WAIT: Duration = Duration::from_secs(60);
 
-/// A session with an agent in the role of a server. Dropping it ends the session, its server, and what it has set.
+/// A session with an agent in the role of a server. Dropping it ends the session and its server, and reverts its knobs.
 pub struct Tenant {
     link: Option<Link>,
     heard: mpsc::Receiver<Heard>,
@@ -81,13 +81,14 @@ impl Tenant {
         self.serving(within, "serving again")
     }
 
-    /// What the server has used so far, as JSON.
+    /// Resources that the server has used so far, as JSON.
     pub fn usage(&mut self) -> Result<String, Error> {
         self.say(Order::Usage(()));
         self.of_server(FACTS_WAIT)
     }
 
-    /// Has the server and its machine be looked at beside a trial, or says what was seen; the window is one of this machine's
+    /// Starts or ends an observation of the server and its machine during a trial; the window is given by this
+    /// machine's
     /// `CLOCK_MONOTONIC`, which is compared with the agent's.
     ///
     /// Errors: the agent refuses, there is no server, or the agent disconnected.
@@ -122,7 +123,7 @@ impl Tenant {
         self.answer(FACTS_WAIT)
     }
 
-    /// Plans, applies, shows or undoes knobs of the agent's machine; returns what it says.
+    /// Plans, applies, shows or undoes knobs of the agent's machine; returns its reply.
     pub fn tune(&mut self, tune: Tune) -> Result<String, Error> {
         self.say(Order::Tune(tune));
         self.answer(TUNE_WAIT)
@@ -173,7 +174,7 @@ impl Tenant {
         })
     }
 
-    /// What is said by who looks after the server, and not where that has ended.
+    /// Reply of the server's keeper thread; an error if the server has ended.
     fn of_server(&mut self, within: Duration) -> Result<String, Error> {
         self.until(within, "answering", |event, _| match event {
             Event::Answer(answer) if answer.refused => Some(Err(answer.text)),

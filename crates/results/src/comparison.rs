@@ -113,7 +113,7 @@ pub struct Ratio {
     /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
     /// Lower end: of the interval if `judged` (95 %, or the level of the last look in a run until settled), otherwise
-    /// the smallest ratio of any pair; `None` without a bound.
+    /// the smallest observed ratio; `None` without a bound.
     pub low: Option<f64>,
     /// Upper end, likewise.
     pub high: Option<f64>,

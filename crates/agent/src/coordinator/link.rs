@@ -17,7 +17,7 @@ use crate::service::{BEATS_PER_LEASE, in_full, mismatch};
 
 /// How long a machine that is there may take to accept a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// How long an agent that is in use is asked again, since the one before may be just about to go.
+/// How long to retry an agent that is in use, since the previous coordinator may be about to leave.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 const BUSY_POLL: Duration = Duration::from_millis(50);
 /// The longest message of an agent. Source: what probes saw, of which stacks of a server with thousands of them are 2 MiB.
@@ -37,7 +37,7 @@ pub(crate) struct Heard {
 pub(crate) struct Link {
     /// As the user wrote it.
     pub(super) address: String,
-    /// What the agent calls itself.
+    /// Name that the agent reports.
     pub(super) name: String,
     to: mpsc::Sender<ToAgent>,
     reader: JoinHandle<()>,
@@ -173,7 +173,7 @@ async fn introduce(address: &str, channel: Channel, config: &AgentConfig) -> Res
     }
 }
 
-/// What a status says, with the cause where the transport gave one.
+/// The status message, with its cause if the transport gave one.
 fn said(status: &Status) -> String {
     if status.message().is_empty() { status.code().description().into() } else { in_full_status(status) }
 }

@@ -21,7 +21,7 @@ pub(super) struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// What is heard next, by `deadline`. An agent that disconnected is remembered.
+    /// The next message, by `deadline`. An agent that disconnected is remembered.
     pub(super) async fn next(&mut self, deadline: Instant) -> Option<Heard> {
         let heard = timeout_at(deadline, self.heard.recv()).await.ok()??;
         if let Err(why) = &heard.what {
@@ -39,7 +39,8 @@ impl Members<'_> {
         }
     }
 
-    /// Has every agent plan, apply or undo knobs of its machine, one after the other; what each says, or why it does not.
+    /// Plans, applies or undoes knobs on every agent's machine, one after the other; returns each agent's reply or
+    /// error.
     pub(super) async fn tune_all(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
         let mut said = Vec::new();
         for agent in 0..self.links.len() {
@@ -81,9 +82,9 @@ impl Members<'_> {
         Ok(comparisons)
     }
 
-    /// Compares the clock of one agent; `None` where it disconnected or does not answer.
+    /// Compares the clock of one agent; `None` if it disconnected or does not reply.
     ///
-    /// What others say meanwhile is not listened to: this is asked before and after a load only.
+    /// Ignores messages of other agents, since this runs only before and after a load.
     pub(super) async fn compare(&mut self, agent: usize) -> Option<Comparison> {
         let deadline = Instant::now() + COMPARE_WAIT;
         let mut pings = Pings::new();

@@ -1,6 +1,6 @@
 use crate::{Comparison, Drift};
 
-/// What came of a load that several agents generated.
+/// Result of a load that several agents generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// When all were to begin, by this machine's `CLOCK_MONOTONIC`. Units: ns.
@@ -20,9 +20,9 @@ impl Outcome {
 /// One agent's part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What the agent calls itself.
+    /// Name that the agent reports.
     pub name: String,
-    /// Where it is, as the user wrote it.
+    /// Its address, as the user wrote it.
     pub address: String,
     /// What its generator recorded, or why that is not there.
     pub recording: Result<Vec<u8>, String>,
@@ -35,7 +35,7 @@ pub struct Part {
 /// How an agent's clock stood to the coordinator's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockReport {
-    /// Right before the start, which was told by it.
+    /// Right before the start, whose time was converted with it.
     pub at_start: Comparison,
     /// How fast it went away, from the beginning of the session to the end of the load; `None` where the agent was
     /// lost.
@@ -43,9 +43,9 @@ pub struct ClockReport {
 }
 
 impl ClockReport {
-    /// How far from the others' start this agent's may have been. Units: ns.
+    /// Limit of the difference between this agent's start and the others'. Units: ns.
     ///
-    /// The error of the comparison, and what the clock drifted from there to the start.
+    /// The error of the comparison, plus the clock's drift from the comparison to the start.
     pub fn start_error_ns(&self, start_ns: u64) -> u64 {
         let since = start_ns.saturating_sub(self.at_start.at_ns) as f64;
         let drifted = self.drift.map_or(0.0, |drift| (drift.ppm.abs() + drift.error_ppm) * 1e-6 * since);

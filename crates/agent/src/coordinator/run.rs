@@ -14,7 +14,7 @@ use crate::{Comparison, Drift, Error};
 /// From the order to start until the start: the order's way, and the agent's looking for it every 20 ms, on a
 /// machine that may be busy.
 const MARGIN: Duration = Duration::from_millis(500);
-/// How often the coordinator checks whether it was asked to stop.
+/// How often the coordinator checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long agents may take to stop: the time that they give their generators, and the way of the recording.
 const STOP_WAIT: Duration = Duration::from_secs(15);
@@ -150,7 +150,7 @@ impl<'a, 'b> Run<'a, 'b> {
         }
     }
 
-    /// Stops whatever still runs and waits until it has ended, so that the agents are idle.
+    /// Stops all generators that still run and waits until they have ended, so that the agents are idle.
     async fn end_all(&mut self) {
         self.say_stop().await;
         let deadline = Instant::now() + STOP_WAIT;
@@ -167,7 +167,7 @@ impl<'a, 'b> Run<'a, 'b> {
         }
     }
 
-    /// Takes in what is heard next, waiting a moment for it.
+    /// Processes the next message, waiting a moment for it.
     async fn hear(&mut self, deadline: Instant) {
         let heard = self.members.next(deadline.min(Instant::now() + LOOK)).await;
         if let Some(Heard { agent, at_ns, what }) = heard {

@@ -16,11 +16,11 @@ use crate::message::{Serving, Watch};
 const LOOK: Duration = Duration::from_millis(20);
 /// How often afterwards, when the generator measures and is to be left alone.
 const LOOK_SELDOM: Duration = Duration::from_millis(100);
-/// How long a generator that was asked to stop may take to write what it has, before it is killed.
+/// Time for a stopped generator to write its recording, before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
 /// The largest recording that is read. Source: a window of an hour takes about 100 MiB.
 pub(crate) const LARGEST_RECORDING: u64 = 256 << 20;
-/// Lines of the generator that wait for the session; what is more is dropped, as it is for looking at only.
+/// Lines of the generator queued for the session; further lines are dropped, since they are only for display.
 const LINES: usize = 64;
 
 /// A generator or a server that runs as a child of the agent. Dropping it has it killed; [`Child::gone`] waits for
@@ -39,7 +39,7 @@ pub(super) enum Order {
     Stop,
 }
 
-/// What a child tells.
+/// An event of a child.
 #[derive(Debug, PartialEq)]
 pub(super) enum ChildEvent {
     Ready,
@@ -48,7 +48,7 @@ pub(super) enum ChildEvent {
     Serving(Serving),
     /// It was stopped for a while, and how long that took. Units: ns.
     Halted(u64),
-    /// The answer to what it was asked, or why there is none.
+    /// The reply to an order, or an error.
     Said(Result<String, String>),
     /// It ended and was reaped: its recording, or why there is none.
     Ended(Result<Vec<u8>, String>),
@@ -82,13 +82,13 @@ impl Child {
         Ok(Child { orders, told })
     }
 
-    /// Has it do so: begin at a moment of `CLOCK_MONOTONIC`, end and keep what it measured, halt, resume, or tell.
+    /// Sends an order: start at a moment of `CLOCK_MONOTONIC`, stop and keep the measurements, halt, resume, or report.
     pub(super) fn order(&self, order: Order) {
         // A worker that has ended has said so, or will by `next`.
         let _ = self.orders.send(order);
     }
 
-    /// What it tells next; `None` after the end.
+    /// The next event; `None` after the end.
     pub(super) async fn next(&mut self) -> Option<ChildEvent> {
         self.told.recv().await
     }
@@ -152,10 +152,10 @@ impl Worker {
         match order {
             Order::Start(at_ns) => {
                 self.started = true;
-                // One that has ended meanwhile says so by its exit.
+                // If it has ended, its exit reports so.
                 let _ = self.process.write_line(&start_line(at_ns));
             }
-            // There is no server in it.
+            // A generator has no server.
             Order::Halt | Order::Resume(_) | Order::Usage | Order::Watch(_) => {}
             Order::Stop => {
                 self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);

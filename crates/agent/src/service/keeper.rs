@@ -13,7 +13,7 @@ use crate::servers::{Served, Servers};
 /// How often the thread checks that the server runs; in between it sleeps and uses no processor time.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Starts the server that `serve` asks for and keeps it until it is told to stop or the session ends.
+/// Starts the server that `serve` describes and keeps it until an order to stop or the end of the session.
 pub(super) fn keep(servers: Arc<dyn Servers>, session: u64, serve: Serve) -> Result<Child, String> {
     Child::work("server", move |orders, tell| {
         let end = run(|| servers.start(session, &serve), &orders, &tell);

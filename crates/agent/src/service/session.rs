@@ -14,12 +14,12 @@ use crate::message::{
 };
 use crate::{Generators, Servers};
 
-/// Bytes of a recording in one message, well below what the coordinator takes.
+/// Bytes of a recording in one message, well below the coordinator's limit.
 const PIECE: usize = 256 << 10;
 /// Signs of life in each lease, so that one or two may be late.
 pub(crate) const BEATS_PER_LEASE: u32 = 4;
 
-/// What an agent without that role says.
+/// Error of an agent without the server role.
 const NO_SERVER: &str = "it generates load only; start the agent with --role server";
 
 /// One coordinator's use of the agent, from its first message to its end.
@@ -33,7 +33,7 @@ pub(super) struct Session {
     pub(super) number: u64,
     /// Loads that were run to their end.
     pub(super) loads: u32,
-    /// What the coordinator has asked for and waits for the answer to.
+    /// The pending request of the coordinator.
     pub(super) asked: Option<JoinHandle<Said>>,
 }
 
@@ -61,7 +61,7 @@ impl Session {
         if let Some(child) = child {
             child.gone().await;
         }
-        // Before what it has set is undone.
+        // Finish it before the knobs are undone.
         if let Some(asked) = self.asked.take() {
             let _ = asked.await;
         }
@@ -85,7 +85,7 @@ impl Session {
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut silent_until = Instant::now() + self.lease;
         loop {
-            // In this order, so that what has arrived is read before a silence is found.
+            // In this order, so that received messages are read before a silence is detected.
             tokio::select! {
                 biased;
                 order = orders.message() => {
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Has `work` done in a thread where it may wait, while the session goes on; what it says is sent then.
+    /// Runs `work` in a thread where it may block, while the session goes on; its reply is sent later.
     async fn ask(&mut self, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
         if self.asked.is_some() {
             return self.answer(Err("it is busy with what it was asked for before".into())).await;
@@ -257,7 +257,7 @@ impl Session {
     }
 }
 
-/// What is said to what was asked; never, where nothing was.
+/// Reply to the pending request; without a request, never completes.
 async fn answer_to(asked: &mut Option<JoinHandle<Said>>) -> Said {
     match asked {
         Some(asked) => {
@@ -267,7 +267,7 @@ async fn answer_to(asked: &mut Option<JoinHandle<Said>>) -> Said {
     }
 }
 
-/// What the child tells next; never, where there is none.
+/// Next event of the child; without a child, never completes.
 async fn next(child: &mut Option<Child>) -> Option<ChildEvent> {
     match child {
         Some(child) => child.next().await,

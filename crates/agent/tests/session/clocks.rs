@@ -16,7 +16,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
         let outcome = coordinator.run(&load_of(&words), &AtomicBool::new(false), |_, _| {}).unwrap();
         for (part, (clock, &(offset, ppm))) in outcome.parts.iter().zip(clocks.iter().zip(skews)) {
             let report = part.clock;
-            // The offset at that moment: what was planted, and what has been gained since.
+            // The offset at that moment: the planted one, plus the drift since.
             let at = report.at_start.at_ns;
             let truth = clock.of_monotonic(at).cast_signed() - at.cast_signed();
             let found = report.at_start.offset_ns;
@@ -40,7 +40,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
     };
     check(&[(0, 0.0), (3_700_000_000, 50.0)]);
     check(&[(-900_000_000, -200.0), (86_400_000_000_000, 5_000.0)]);
-    // That the bounds mean something: what was planted is far beyond them.
+    // The bounds are meaningful: the planted values are far beyond them.
     let outcome = check(&[(3_700_000_000, 20_000.0)]);
     let clock = outcome.parts[0].clock;
     assert!(clock.at_start.error_ns < 500_000_000, "{clock:?}");

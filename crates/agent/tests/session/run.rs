@@ -22,7 +22,7 @@ fn all_begin_together_and_hand_in_what_they_recorded() {
         let recorded = recorded(part.recording.as_ref().unwrap());
         assert_eq!(recorded.end, "done");
         assert!(!is_child(recorded.pid), "the generator has ended before its recording is there");
-        // One clock for both: what each was told differs by no more than the comparisons may be wrong.
+        // One clock for both: the start times differ by no more than the error of the comparisons.
         let error = part.clock.start_error_ns(outcome.start_ns);
         assert!(recorded.start_ns.abs_diff(outcome.start_ns) <= error, "{part:?}");
     }

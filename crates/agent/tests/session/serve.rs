@@ -12,7 +12,7 @@ use launch::{Process, Spec};
 
 use crate::setup::{Here, LEASE, LONG, agent_config, is_child, load_of, settings};
 
-/// Starts processes that sleep; says what it was told to do.
+/// Starts processes that sleep; reports the orders that it received.
 struct Pretend {
     told: Mutex<Sender<String>>,
 }
@@ -100,7 +100,7 @@ impl Served for Sleeper {
     fn stop(self: Box<Self>) {}
 }
 
-/// An agent in the role of a server, and what its servers were told.
+/// An agent in the role of a server, and the orders that its servers received.
 fn server_agent() -> (Here, Receiver<String>) {
     server_agent_with(Clock::monotonic())
 }
@@ -246,7 +246,7 @@ fn a_server_that_dies_is_told() {
         tenant.gone()
     });
     assert_eq!(gone.as_deref(), Some("it was killed"));
-    // Asked for what it used, it is still known why it ended.
+    // A failed usage request keeps the reason why the server ended.
     assert!(tenant.usage().is_err());
     assert_eq!(tenant.gone().as_deref(), Some("it was killed"));
     // It was the server, not the agent.

@@ -13,7 +13,7 @@ use launch::Spec;
 
 /// Far beyond what anything here takes, and short enough that a hang becomes a failure.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
-/// Short, as some tests wait for its end, and many times what a busy machine keeps a thread waiting.
+/// Short, since some tests wait for its end, but many times as long as a busy machine keeps a thread waiting.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// Starts generators that pretend: the specification holds the words for `pretend_generator`.
@@ -24,7 +24,7 @@ impl Generators for Pretend {
         if task.spec == "other" {
             return Err("there is nothing to pretend".into());
         }
-        // Cargo builds examples for `cargo test`, into a folder beside that of the tests.
+        // Cargo builds examples for `cargo test`, into a folder next to the tests' folder.
         let tests = std::env::current_exe().map_err(|error| error.to_string())?;
         let program = tests.ancestors().nth(2).expect("a folder").join("examples/pretend_generator");
         if !program.exists() {
@@ -44,7 +44,7 @@ impl Generators for Pretend {
     fn leave(&self, _session: u64) {}
 }
 
-/// An agent, and what it logs.
+/// An agent and its log.
 pub(crate) struct Here {
     pub(crate) agent: Agent,
     log: Receiver<String>,
@@ -113,7 +113,7 @@ pub(crate) fn run(agents: &[&Here], words: &[&str]) -> Result<Outcome, Error> {
     Coordinator::open(&agent_config(agents))?.run(&load_of(words), &AtomicBool::new(false), |_, _| {})
 }
 
-/// What a generator that pretends has recorded.
+/// Recording of a pretended generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) pid: u32,
@@ -135,7 +135,7 @@ pub(crate) fn is_child(pid: u32) -> bool {
     status.lines().any(|line| line == parent)
 }
 
-/// The children of this process that pretend to be generators and were told `word`.
+/// The children of this process that are pretended generators with `word` in their arguments.
 pub(crate) fn children(word: &str) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
     pids.filter(|&pid| {
