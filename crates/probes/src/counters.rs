@@ -28,7 +28,7 @@ struct Source {
     name: &'static str,
     /// Whether it counts in the kernel only.
     in_kernel: bool,
-    /// What each count stands for.
+    /// Value of one count.
     scale: u64,
 }
 
@@ -76,7 +76,7 @@ const SOURCES: [Source; 15] = [
 
 struct Counters {
     subject: Subject,
-    /// What is counted: those that are there.
+    /// The available sources.
     sources: Vec<Source>,
     /// The threads that are counted: some start late.
     threads: BTreeSet<u32>,
@@ -99,7 +99,7 @@ struct Counting {
 /// Sums by name.
 type Sums = BTreeMap<&'static str, Counted>;
 
-/// What was counted of all threads, and of those of each service.
+/// Sums over all threads, and over the threads of each service.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counts {
     all: Sums,
@@ -204,7 +204,7 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Opens every source on each thread that has none. Returns what no thread has, and why one was refused.
+    /// Opens every source on each new thread. Returns the sources that no thread has, and the last error.
     fn open_threads(&mut self) -> (Vec<&'static str>, Option<io::Error>) {
         let threads = host::threads::of(Path::new("/"), &self.subject.pids);
         let (pids, tids): (Vec<u32>, Vec<u32>) =
@@ -250,7 +250,8 @@ impl Counters {
     }
 }
 
-/// How many events may be open, one descriptor each: of all that this process may have, once its limit is raised as far as it may be.
+/// Limit of open events, one descriptor each: all descriptors that this process may have, after raising its soft limit
+/// to the hard limit.
 fn descriptors_left() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
@@ -264,7 +265,7 @@ fn add(sums: &mut Sums, name: &'static str, more: Counted) {
     *sum = sum.plus(more);
 }
 
-/// What was added since `before`.
+/// The increase since `before`.
 fn since(now: &mut Sums, before: Option<&Sums>) {
     for (name, count) in now {
         *count = count.since(before.and_then(|before| before.get(name)).copied().unwrap_or_default());
@@ -283,7 +284,7 @@ impl Instrument for Counters {
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
-        // A thread that has ended counts no more, which is what was wanted.
+        // A thread that has ended no longer counts, so errors are ignored.
         self.events.iter().for_each(|counting| drop(counting.event.disable()));
         let mut counts = self.read();
         since(&mut counts.all, Some(&self.before.all));
@@ -391,7 +392,7 @@ mod tests {
                 ("page_faults", counted(4)),
                 // On, and never counted.
                 ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
-                // None of the threads ran.
+                // No thread ran.
                 ("cpu_migrations", Counted::default()),
                 // Which tells nothing without the others of its kind.
                 ("slots", counted(800)),

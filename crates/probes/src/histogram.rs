@@ -20,7 +20,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Reads one as it lies in the kernel's memory; `None` where it has another size.
+    /// Reads a histogram from kernel memory; `None` if its size differs.
     #[cfg(any(feature = "bpf", test))]
     pub(crate) fn read(bytes: &[u8]) -> Option<Histogram> {
         let words: Vec<u64> =
@@ -36,7 +36,7 @@ impl Histogram {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, more)| *sum += more);
     }
 
-    /// What was added since `before`.
+    /// The increase since `before`.
     #[cfg(any(feature = "bpf", test))]
     pub(crate) fn since(&self, before: &Histogram) -> Histogram {
         let less = |(now, then): (&u64, &u64)| now.saturating_sub(*then);
@@ -95,7 +95,7 @@ mod tests {
     fn steps_follow_each_other() {
         for i in 0..BUCKETS - 1 {
             assert_eq!((step(lower(i)), step(lower(i + 1) - 1)), (i, i), "{i}");
-            // A step is at most an eighth of where it begins.
+            // A step is at most an eighth of its lower end.
             assert!(i < 8 || lower(i + 1) - lower(i) <= lower(i) / 8, "{i}");
         }
         assert_eq!(step(u64::MAX), BUCKETS - 1);

@@ -15,7 +15,7 @@ use crate::subject::Subject;
 use spec::Probe;
 use units::Time;
 
-/// What was counted at one moment, or between two.
+/// Counts at one moment, or their increase between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Units: ticks of all processors.
@@ -107,7 +107,7 @@ impl Summed for Counts {
     fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let per_s = |count: u64| count as f64 / observed_s;
         let hit_ratio = |[calls, disk]: [u64; 2]| {
-            // What a server of a cache reads are sockets: no file, no ratio.
+            // A cache server reads only sockets: without files there is no ratio.
             (disk > 0 && calls > 0).then(|| (1.0 - disk as f64 / calls as f64).max(0.0))
         };
         into.io = Some(InputOutput {
@@ -123,7 +123,7 @@ impl Summed for Counts {
     }
 }
 
-/// What was seen over time: at most [`InputOutput::SLOTS`] of these slots, evenly chosen, beside a window.
+/// Time series around a window: at most [`InputOutput::SLOTS`] of these slots, evenly chosen.
 pub(crate) fn over_time(slots: &[Slot], opened: Time, closed: Time) -> Vec<InputOutputSlot> {
     let of = |slot: &Slot| {
         let (_, reading) = slot.readings.iter().find(|(of, _)| *of == Probe::Io)?;

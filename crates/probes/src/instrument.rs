@@ -15,13 +15,13 @@ pub(crate) trait Instrument {
     /// Errors: it cannot; it is put aside then, with the reason.
     fn resume(&mut self) -> io::Result<()>;
 
-    /// Ends it, and returns what was seen since [`Instrument::resume`].
+    /// Stops observing, and returns the results since [`Instrument::resume`].
     fn pause(&mut self) -> Box<dyn Reading>;
 }
 
-/// What one probe saw in one slot.
+/// Results of one probe in one slot.
 pub(crate) trait Reading: Send {
-    /// Adds what the same probe saw in another slot.
+    /// Adds the results of the same probe in another slot.
     fn add(&mut self, other: &dyn Reading);
 
     /// The same once more.
@@ -30,13 +30,14 @@ pub(crate) trait Reading: Send {
     /// For [`Reading::add`].
     fn as_any(&self) -> &dyn Any;
 
-    /// Writes the sum of the slots, `observed_s` together, into the record. Returns what was lost, where too much was.
+    /// Writes the sum of the slots, `observed_s` together, into the record. Returns a description of lost data if too
+    /// much was lost.
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String>;
 }
 
 /// A [`Reading`] of one probe, which meets its like only.
 pub(crate) trait Summed: Clone + Send + 'static {
-    /// Adds what was seen in another slot.
+    /// Adds the results of another slot.
     fn merge(&mut self, other: &Self);
 
     /// As [`Reading::enter`].

@@ -27,17 +27,18 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Loads those of `bytes`, an object file, that `order` names; they see nothing yet. They will watch the processes `pids`. A table of `sizes`
-    /// holds so many entries instead of what its source says.
+    /// Loads the programs of the object file `bytes` that `order` names, detached at first. They will watch the
+    /// processes `pids`. `sizes`
+    /// overrides the number of entries of tables.
     ///
-    /// Errors: this user may not, or the kernel lacks what they need.
+    /// Errors: this user lacks the privilege, or the kernel lacks a required feature.
     pub(crate) fn load(
         bytes: &[u8],
         order: &'static [&'static str],
         pids: &[u32],
         sizes: &[(&str, u32)],
     ) -> libbpf_rs::Result<Programs> {
-        // What it says of its attempts is for its developers; the error comes back as a value.
+        // Silences libbpf's log, which is for its developers; the error is returned as a value.
         libbpf_rs::set_print(None);
         let mut object = ObjectBuilder::default().open_memory(bytes)?;
         // A program that is not to be attached may be for a trace point that this kernel has not.
@@ -65,9 +66,9 @@ impl Programs {
         MapHandle::try_from(&map.ok_or_else(none)?)
     }
 
-    /// Writes what they are told, of [`PORTS`] at most: `struct config` in `src/bpf/watched.h`.
+    /// Writes the programs' configuration, with at most [`PORTS`] ports: `struct config` in `src/bpf/watched.h`.
     ///
-    /// Errors: there are more.
+    /// Errors: there are more ports.
     pub(crate) fn configure(&self, ports: &[u16], checked_mask: u16) -> libbpf_rs::Result<()> {
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()) as u32;
         let mut all = [0_u16; PORTS];

@@ -1,8 +1,8 @@
-//! Where a request's time goes, and what used the processors meanwhile: observed, never acted upon.
+//! Observes the time of requests in the server, and the use of processors during a trial; changes nothing.
 //!
-//! An [`Observer`] runs beside a trial in the process that started it. It cuts the time into slots, lets each probe
-//! look in some of them and not in others, and lays them beside the trial's windows afterwards: what is seen in a slot
-//! goes into the record, and the difference between slots with and without is the probes' overhead.
+//! An [`Observer`] runs during a trial, in the process that started it. It divides the time into slots, runs each probe
+//! in some of them and not in others, and aligns them with the trial's windows afterwards: results of a slot go into
+//! the record, and the difference between slots with and without a probe is its overhead.
 //!
 //! | probe | sees | by |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
 //! | `io` | disks and page cache | `/proc` |
 //!
-//! What this host, this user or this build lacks is said in [`results::probes::Missing`] with what it leaves out;
+//! Features that this host, user or build lacks are listed in [`results::probes::Missing`] with the missing figures;
 //! the rest is measured.
 //!
 //! Try it: `cargo test -p probes --features bpf` as root, or `taillight sweep cache --target memcached --probe all`.
@@ -46,9 +46,9 @@ pub use seen::{Beside, Seen};
 pub use spec::{Probe, ProbeSet};
 pub use subject::Subject;
 
-/// Why the stages of a request cannot be followed here, with what to do; `None` where they can.
+/// Why the stages of a request cannot be followed here, with a hint; `None` if they can.
 ///
-/// Cost: some 100 ms, in which the programs are loaded for a trial.
+/// Cost: some 100 ms, since the programs are loaded for a trial.
 pub fn no_stages() -> Option<String> {
     stages::lack()
 }

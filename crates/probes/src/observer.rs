@@ -15,7 +15,7 @@ use crate::subject::Subject;
 use crate::{counters, input_output, overhead, processor, scheduling, server, sockets, stages};
 use spec::{Probe, ProbeSet};
 
-/// Probes at work beside a trial.
+/// Active probes of a trial.
 ///
 /// They run on a thread of the process that started server and generator, which sleeps from slot to slot.
 pub struct Observer {
@@ -28,18 +28,19 @@ pub struct Observer {
 impl Observer {
     /// Begins to observe `subject` for a trial whose window has this length; returns once every probe is attached.
     ///
-    /// [`Observer::finish`] tells what is unavailable.
+    /// [`Observer::finish`] reports unavailable features.
     pub fn start(wanted: &ProbeSet, subject: Subject, window: Duration) -> Observer {
         Observer::begin(wanted, subject, Slots::new(wanted.in_slots().len(), window))
     }
 
-    /// The same with every probe looking all the time, for a trial that asks what the server can do while it is looked at;
-    /// what was seen is of no use, as nothing says when.
+    /// The same with every probe active all the time, for a trial that measures the server's performance under
+    /// observation; the
+    /// results are useless, since they are not separated by slot.
     pub fn throughout(wanted: &ProbeSet, subject: Subject) -> Observer {
         Observer::begin(wanted, subject, Slots::one())
     }
 
-    /// Ends it and forgets what was seen.
+    /// Stops and discards the results.
     pub fn dismiss(self) {
         self.seen(&Beside::default());
     }
@@ -49,19 +50,20 @@ impl Observer {
         let (stop, stopped) = channel();
         let (ready, is_ready) = channel();
         let thread = thread::spawn(move || watch(&probes, &subject, slots, &stopped, &ready));
-        // A thread that dies drops its end, which wakes this one; what it died of is told when it is joined.
+        // A thread that dies drops its end, which wakes this one; its panic is reported when it is joined.
         let _ = is_ready.recv();
         Observer { wanted: wanted.clone(), slots, stop, thread }
     }
 
-    /// Ends it and writes what was seen within the trial's window into the trial. A probe that lost what it should have
-    /// seen makes the trial invalid.
+    /// Stops and writes the results within the trial's window into the trial. A probe that lost too much data makes the
+    /// trial
+    /// invalid.
     pub fn finish(self, trial: &mut Trial) {
         let wanted = self.wanted.clone();
         self.seen(&Beside::of(trial)).enter(&wanted, trial);
     }
 
-    /// Ends it; what was seen within the window of this trial.
+    /// Stops; returns the results within the window of this trial.
     pub fn seen(self, trial: &Beside) -> Seen {
         drop(self.stop);
         let (slots, mut missing) = self.thread.join().unwrap_or_else(|_| {

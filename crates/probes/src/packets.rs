@@ -77,7 +77,7 @@ pub struct Timed {
 struct Pair {
     end: u32,
     arrived_ns: u64,
-    /// The last part of the answer: where it begins, and when it was first seen.
+    /// The last part of the response: its start, and when it was first seen.
     answer: Option<(u32, u64)>,
     is_mixed: bool,
 }
@@ -122,7 +122,7 @@ impl Pairing {
         }
     }
 
-    /// Ends it. The last request of each connection counts where it was answered.
+    /// Stops. The last request of each connection counts if it was answered.
     pub(crate) fn finish(mut self, dropped: u64) -> Timed {
         for ((_, port), pair) in &self.open {
             self.timed.close(*port, pair);

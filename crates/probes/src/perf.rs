@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`: one event of one thread, off until it is told to count.
+//! `perf_event_open(2)`: one event of one thread, initially disabled.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,7 +25,7 @@ impl Event {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call returned a new descriptor, which nothing else owns.
+        // SAFETY: the call returned a new descriptor without another owner.
         Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
@@ -41,7 +41,7 @@ impl Event {
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// What it has counted. Needs [`READ_TIMES`].
+    /// Its count so far. Needs [`READ_TIMES`].
     pub(crate) fn read(&self) -> io::Result<Counted> {
         let mut bytes = [0; 24];
         if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
@@ -66,7 +66,7 @@ impl Event {
     }
 }
 
-/// What one event has counted, or several.
+/// The count of one event, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub count: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// The count, scaled up to all the time that it was on; `None` where it was on and never counted.
+    /// The count, scaled up to the whole time that it was enabled; `None` if it was enabled and never counted.
     pub(crate) fn scaled(self) -> Option<f64> {
         match (self.enabled_ns, self.running_ns) {
             (0, _) => Some(self.count as f64),

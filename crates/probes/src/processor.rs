@@ -25,9 +25,9 @@ const RATE_HZ: u64 = 499;
 /// Instructions between two samples of a thread, where the processor counts them. A prime; a core of 2.5 GHz that runs two a cycle
 /// gives as many samples as the clock.
 const INSTRUCTIONS: u64 = 10_000_019;
-/// So many stacks are kept apart in the record; a cache's whole tree has fewer.
+/// Number of stacks kept separately in the record; a cache's whole tree has fewer.
 const STACKS: usize = 400;
-/// Where more than this share of the samples had no room, what is left may not be like the whole.
+/// If more than this share of the samples was dropped, the rest may not be representative.
 const MAY_LOSE: f64 = 0.01;
 
 #[derive(Default)]
@@ -50,11 +50,11 @@ struct Sampler {
 struct Sampled {
     event: Event,
     ring: Ring,
-    /// Samples without room, by what has been read of the event; `None` where the kernel does not count them.
+    /// Dropped samples at the last read of the event; `None` if the kernel does not count them.
     lost: Option<u64>,
 }
 
-/// A stack as it was taken: the process, and addresses from the innermost outwards, those of the kernel apart.
+/// A sampled stack: the process, and addresses from the innermost outwards, those of the kernel separately.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Taken {
     pid: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Taken {
     user: Vec<u64>,
 }
 
-/// What a sample is taken by.
+/// Trigger of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Clock,
@@ -114,8 +114,9 @@ impl Sampler {
         Ok(())
     }
 
-    /// Opens one by instructions on each thread that has one by the clock. On all or on none: a split of some threads is not
-    /// that of the server.
+    /// Opens an instruction event on each thread that has a clock event. On all threads or none: a split of some
+    /// threads does not
+    /// represent the server.
     fn open_instructions(&mut self, mut open: impl FnMut(u32) -> io::Result<Sampled>) {
         if self.without_instructions {
             return;
@@ -231,7 +232,7 @@ impl Sampled {
 }
 
 impl Tally {
-    /// What the rings have had since they were last asked.
+    /// New samples in the rings since the last call.
     fn of(threads: &mut HashMap<u32, Sampled>) -> Tally {
         let mut tally = Tally::default();
         for sampled in threads.values_mut() {
@@ -254,13 +255,13 @@ impl Tally {
         self.stacks.values().sum()
     }
 
-    /// What was taken of these processes.
+    /// The samples of these processes.
     fn only(&self, pids: &[u32]) -> Tally {
         let of = self.stacks.iter().filter(|(taken, _)| pids.contains(&taken.pid));
         Tally { stacks: of.map(|(taken, count)| (taken.clone(), *count)).collect(), lost: 0 }
     }
 
-    /// Whether so many samples had no room that the rest may not be like the whole.
+    /// Whether too many samples were dropped for the rest to be representative.
     fn is_lossy(&self) -> bool {
         self.lost as f64 > MAY_LOSE * (self.samples() + self.lost) as f64
     }
@@ -465,7 +466,7 @@ mod tests {
         if one.is_none() {
             println!("skipped: this user may not sample");
         } else {
-            // The first that is asked for, and no other: the files of this process are all used.
+            // Only the first request succeeds: this process has no descriptors left.
             let full = || io::Error::from_raw_os_error(libc::EMFILE);
             sampler.open_by(|_| one.take().ok_or_else(full)).unwrap();
             let mut record = Probes::default();

@@ -26,7 +26,7 @@ struct Thread {
     migrations: Option<u64>,
 }
 
-/// What was counted of a processor.
+/// Counts of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Core {
     interrupts: u64,
@@ -36,7 +36,7 @@ struct Core {
 }
 
 impl Thread {
-    /// What was added since `before`, or all of it.
+    /// The increase since `before`, or the whole count.
     fn since(&self, before: Option<&Thread>) -> Thread {
         let then = before.map_or(threads::Thread::default(), |before| before.counted);
         let moved = before.map_or(Some(0), |before| before.migrations);
@@ -93,7 +93,7 @@ struct RunQueue {
     waits: waits::Waits,
 }
 
-/// Opens it; what it does not see without more is added to `missing`.
+/// Opens it; figures that need more privileges are added to `missing`.
 pub(crate) fn open(
     subject: &Subject,
     missing: &mut Vec<Missing>,

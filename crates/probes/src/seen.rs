@@ -3,15 +3,15 @@ use results::{Invalid, Probes, Reason, Trial, Verdict, WindowPoint};
 use serde::{Deserialize, Serialize};
 use spec::{Probe, ProbeSet};
 
-/// A trial as far as what probes saw is laid beside it.
+/// The parts of a trial that are needed to align probe results with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// When its window opened, by the `CLOCK_MONOTONIC` of the machine that was looked at; `None` where that is not known. Units:
+    /// When its window opened, by the `CLOCK_MONOTONIC` of the observed machine; `None` if unknown. Units:
     /// ns.
     pub opened_ns: Option<u64>,
     /// The length of the window. Units: s.
     pub window_s: f64,
-    /// What it is cut into, with the figures by which a probe's overhead is judged.
+    /// Windows of the trial, with the figures that determine a probe's overhead.
     pub windows: Vec<WindowPoint>,
     /// The mean service time. Units: µs.
     pub mean_service_us: Option<f64>,
@@ -33,7 +33,7 @@ impl Beside {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     pub(crate) record: Probes,
-    /// What was lost by probes that lost too much.
+    /// Lost data of probes that lost too much.
     pub(crate) lost: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Seen {
         self
     }
 
-    /// Writes it into the trial, for which these probes were asked for.
+    /// Writes the results into the trial, with the list of requested probes.
     pub fn enter(self, wanted: &ProbeSet, trial: &mut Trial) {
         let mut record = Probes {
             asked: wanted.probes().iter().map(|probe| probe.name().to_owned()).collect(),

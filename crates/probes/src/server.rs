@@ -1,7 +1,8 @@
-//! What the server itself counts, asked over a connection of the probe's own at both ends of each slot.
+//! The server's own counters, requested over a connection of the probe at both ends of each slot.
 //!
-//! It is asked between slots, when no other probe looks: an answer costs the server some 50 µs, which none of them should
-//! see. So it is not part of the probes' overhead in the windows; how long the answers took is in the record.
+//! They are requested between slots, when no other probe is active: a response costs the server some 50 µs, which no
+//! probe should
+//! see. So this cost is not part of the probes' overhead in the windows; the time of the responses is in the record.
 
 mod answer;
 mod connection;

@@ -29,7 +29,7 @@ struct Sockets {
     sampler: Option<Sampler>,
 }
 
-/// What was counted in one slot or more.
+/// Counts of one slot or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Connections that lasted throughout the slots, each slot's counted.
@@ -62,7 +62,7 @@ fn missing(what: &str) -> Missing {
     }
 }
 
-/// Takes the time unread away, and says so, where it is longer than the mean service time, of which it is a part.
+/// Removes the time unread, with a note, if it exceeds the mean service time that contains it.
 /// Units: µs.
 pub(crate) fn hold_against(service_us: Option<f64>, record: &mut Probes) {
     let Some(sockets) = &mut record.sockets else { return };

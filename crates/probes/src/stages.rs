@@ -1,8 +1,8 @@
 //! The stages of a request in the server, followed by programs in the kernel (`src/bpf/stages.bpf.c`).
 //!
-//! The times are cut at events, so the stages of a request add up to its time by construction. That says nothing about
-//! whether the right events were taken for the same request: so some connections are watched by a packet socket too,
-//! which knows nothing of the programs, and both times are printed.
+//! The times are cut at events, so the stages of a request add up to its time by construction. This does not prove that
+//! the right events were assigned to the same request: so a packet socket, independent of the programs, also watches
+//! some connections, and both times are printed.
 
 #[cfg(any(feature = "bpf", test))]
 mod compared;
@@ -46,7 +46,7 @@ pub(crate) fn open(_: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     ))
 }
 
-/// Why it cannot be opened on whatever server.
+/// Why it cannot be opened for any server.
 pub(crate) fn lack() -> Option<String> {
     // No process has the number 0.
     let none = Subject { pids: vec![0], ports: vec![1], ..Subject::default() };

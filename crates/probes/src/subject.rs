@@ -7,21 +7,21 @@ use reactor::Address;
 
 use crate::proc;
 
-/// What is observed: a server on this machine.
+/// The observed subject: a server on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Its processes.
     pub pids: Vec<u32>,
-    /// The processes of each of its services, where it has several.
+    /// The processes of each of its services, if it has several.
     pub services: Vec<(String, Vec<u32>)>,
-    /// The ports at which it is asked, as it sees them.
+    /// Its ports, from its own point of view.
     pub ports: Vec<u16>,
-    /// Where it can be asked itself, on whatever machine.
+    /// Addresses for its own counters, on any machine.
     pub servers: Vec<Address>,
 }
 
 impl Subject {
-    /// The server with these processes at `addresses`. Where no process is known, those that listen there are looked for.
+    /// The server with these processes at `addresses`. Without known processes, the listening ones are searched.
     pub fn new(pids: Vec<u32>, addresses: &[SocketAddr]) -> Subject {
         let mut ports: Vec<u16> = addresses.iter().map(SocketAddr::port).collect();
         ports.sort_unstable();
@@ -30,7 +30,7 @@ impl Subject {
         Subject { pids, ports, ..Subject::default() }
     }
 
-    /// The same, which is asked at `servers` for what it counts itself.
+    /// The same, with `servers` as addresses for its own counters.
     pub fn asked_at(self, servers: Vec<Address>) -> Subject {
         Subject { servers, ..self }
     }
@@ -66,7 +66,7 @@ fn listening(proc: &Path, wanted: &dyn Fn(u16) -> bool) -> BTreeMap<String, u16>
     inodes
 }
 
-/// What the open files of a process are called; nothing where they may not be read.
+/// Names of the open files of a process; empty without permission to read them.
 fn open_files(proc: &Path, pid: u32) -> Vec<String> {
     let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
     let links = files.filter_map(|file| fs::read_link(file.path()).ok());

@@ -18,7 +18,7 @@ const RETIRED: &str = "slots_retired";
 const FETCH_BUBBLES: &str = "fetch_bubbles";
 const RECOVERY_BUBBLES: &str = "recovery_bubbles";
 
-/// What they are called here and by the kernel.
+/// Names here and in the kernel.
 const EVENTS: [(&str, &str); 5] = [
     (TOTAL, "topdown-total-slots"),
     (ISSUED, "topdown-slots-issued"),
@@ -27,7 +27,7 @@ const EVENTS: [(&str, &str); 5] = [
     (RECOVERY_BUBBLES, "topdown-recovery-bubbles"),
 ];
 
-/// The events of the machine whose files lie below `root`: all, or none where one is not there.
+/// The events of the machine whose files are below `root`: all, or an empty list if one is missing.
 pub(super) fn sources(root: &Path) -> Vec<Source> {
     let folder = root.join(PROCESSOR);
     let text = |file: String| fs::read_to_string(folder.join(file)).ok();
@@ -40,8 +40,9 @@ pub(super) fn sources(root: &Path) -> Vec<Source> {
     EVENTS.iter().map(source).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The number of an event such as `event=0x9c,umask=0x1`, of whose terms `format` says which bits they are; `None` where that is not
-/// understood.
+/// The number of an event such as `event=0x9c,umask=0x1`, for whose terms `format` returns the bits; `None` if it
+/// cannot be
+/// parsed.
 ///
 /// Source: `Documentation/ABI/testing/sysfs-bus-event_source-devices-format` of the kernel.
 fn config(event: &str, format: impl Fn(&str) -> Option<String>) -> Option<u64> {

@@ -38,7 +38,7 @@ impl Capture {
             socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
         attach(&socket, ports, mask, Direction::Both)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-        // More than the system's limit where this user may; the rest is told as dropped.
+        // More than the system's limit if this user has the privilege; otherwise losses are reported as dropped.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &ROOM);
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::milliseconds(LOOK_MS))?;
         let stop = Arc::new(AtomicU64::new(u64::MAX));
@@ -78,7 +78,7 @@ fn watch(socket: &OwnedFd, ports: &[u16], mask: u16, stop: &AtomicU64) -> Timed 
             None if stop.load(Ordering::Relaxed) < u64::MAX => break,
             None => continue,
         };
-        // What came before the filter stood is looked at here.
+        // Packets that arrived before the filter was attached are filtered here.
         let packet = parse(&bytes, ports).filter(|packet| packet.client.1 & mask == 0);
         if let Some(packet) = packet {
             pairing.enter(packet, at_ns);
@@ -87,7 +87,7 @@ fn watch(socket: &OwnedFd, ports: &[u16], mask: u16, stop: &AtomicU64) -> Timed 
     pairing.finish(dropped(socket))
 }
 
-/// The next packet and its stamp; `None` where none has come for a while.
+/// The next packet and its stamp; `None` after a time-out.
 fn receive(socket: &OwnedFd) -> Option<([u8; HEADERS], u64)> {
     let mut bytes = [0; HEADERS];
     let mut iov = [io::IoSliceMut::new(&mut bytes)];

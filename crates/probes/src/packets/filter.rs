@@ -8,7 +8,7 @@ use nix::libc;
 /// Bytes of a packet that the filter passes: both headers with all options.
 pub(super) const HEADERS: usize = 160;
 
-// What the filter does. Source: `Documentation/networking/filter.rst`.
+// Instructions of the filter. Source: `Documentation/networking/filter.rst`.
 const LOAD_BYTE: u16 = 0x30;
 const LOAD_HALF_X: u16 = 0x48;
 const LOAD_HEADER: u16 = 0xb1;
@@ -81,7 +81,7 @@ fn program(ports: &[u16], mask: u16, direction: Direction) -> Vec<libc::sock_fil
 pub(super) fn dropped(socket: &OwnedFd) -> u64 {
     let mut statistics = [0_u32; 2];
     let mut length = size_of_val(&statistics) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to the array, which has so many, and the length itself.
+    // SAFETY: the kernel writes at most `length` bytes to the array, which is that long, and the length itself.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -99,7 +99,7 @@ mod tests {
     use super::super::tests::ipv4;
     use super::*;
 
-    /// What the filter says of a packet.
+    /// The filter's result for a packet.
     fn run(program: &[libc::sock_filter], direction: u8, packet: &[u8]) -> u32 {
         let (mut at, mut a, mut x) = (0, 0, 0);
         loop {

@@ -31,7 +31,7 @@ impl Ring {
     pub(super) fn map(event: &OwnedFd) -> io::Result<Ring> {
         let page = rustix::param::page_size();
         let length = (1 + (PAGES * 4096 / page).max(1)) * page;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address of the kernel's choice does not affect existing memory.
         let base = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -45,7 +45,7 @@ impl Ring {
         Ok(Ring { base: base.cast(), length, page })
     }
 
-    /// Hands over and forgets what came since.
+    /// Passes new records to `each` and releases their space.
     pub(super) fn drain(&mut self, mut each: impl FnMut(Record)) {
         let head_of = |offset: usize| {
             // SAFETY: the first page of the mapping is a `perf_event_mmap_page`, whose fields at these offsets are

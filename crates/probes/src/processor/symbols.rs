@@ -12,9 +12,9 @@ pub(super) struct Symbols {
     files: HashMap<String, Image>,
 }
 
-/// A function: where it begins, its length, its name. Those of length 0 reach to the next.
+/// A function: its start, its length, its name. Length 0 extends to the next function.
 type Function = (u64, u64, String);
-/// By where they begin.
+/// By start address.
 type Table = Vec<Function>;
 
 /// A part of a file in a process' memory.
@@ -26,7 +26,7 @@ struct Mapping {
     file: String,
 }
 
-/// What is known of a program or library.
+/// Segments and symbols of a program or library.
 #[derive(Default)]
 struct Image {
     /// Offset in the file, length, address that the symbols refer to.
@@ -50,7 +50,7 @@ impl Symbols {
         self.mapping(pid, address).map_or_else(|| "(unknown)".into(), |mapping| short(&mapping.file))
     }
 
-    /// The function at `address` of the process, or its file where it has no symbols.
+    /// The function at `address` of the process, or its file if it has no symbols.
     pub(super) fn user(&mut self, pid: u32, address: u64) -> String {
         let Some(mapping) = self.mapping(pid, address) else { return "[unknown]".into() };
         let image = self.files.entry(mapping.file.clone()).or_insert_with(|| {
@@ -67,7 +67,7 @@ impl Symbols {
         )
     }
 
-    /// What a reader should know.
+    /// Remark for the reader.
     pub(super) fn notes(&self) -> Option<String> {
         let nameless = self.kernel.as_ref().is_some_and(Vec::is_empty);
         nameless.then(|| {
@@ -86,7 +86,7 @@ impl Symbols {
 /// The function that has `address`: of those that begin before it the last that reaches so far. Code
 /// without a symbol belongs to none.
 fn function_at(table: &Table, address: u64) -> Option<&str> {
-    // So many may lie within another: parts of a function that have a name of their own.
+    // Search depth for functions nested in another: parts of a function that have a name of their own.
     const WITHIN: usize = 4;
     let after = table.partition_point(|(from, ..)| *from <= address);
     let reaches = |(back, (from, length, _)): &(usize, &Function)| match length {
@@ -128,7 +128,7 @@ fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }
 
-/// Segments and functions of an ELF file; `None` where it is not one.
+/// Segments and functions of an ELF file; `None` for another file.
 fn image(path: &Path) -> Option<Image> {
     let bytes = fs::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;

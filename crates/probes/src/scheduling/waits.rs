@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 #[cfg(feature = "bpf")]
 use crate::kernel::{Programs, empty, hint, other};
 
-/// The programs, where they are available.
+/// The programs, if they are available.
 #[derive(Default)]
 pub(super) struct Waits {
     #[cfg(feature = "bpf")]
@@ -24,11 +24,11 @@ pub(super) struct Seen {
     pub lost: u64,
 }
 
-/// Where more than this share of the waits was lost, what is left may not be like the whole.
+/// If more than this share of the waits was lost, the rest may not be representative.
 const MAY_LOSE: f64 = 0.01;
 
 impl Seen {
-    /// What is to be said of what was lost, where it is too much.
+    /// Description of the lost waits, if too many were lost.
     pub(super) fn loss(&self) -> Option<String> {
         let all = self.lost + self.times.iter().map(|times| times.count).sum::<u64>();
         (self.lost as f64 > MAY_LOSE * all as f64).then(|| {
@@ -70,7 +70,7 @@ impl Waits {
         programs.attach().map(|_| ())
     }
 
-    /// What was seen since [`Waits::resume`].
+    /// Results since [`Waits::resume`].
     pub(super) fn pause(&mut self) -> Option<Seen> {
         let programs = self.programs.as_mut()?;
         programs.detach();

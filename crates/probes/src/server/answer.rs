@@ -1,4 +1,4 @@
-//! What servers answer when they are asked for their counters.
+//! Parsers of servers' responses to requests for their counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,9 +16,9 @@ pub(super) struct Answer {
     pub numbers: Numbers,
 }
 
-/// What memcached and its like answer to `stats`; `None` while there is more to come.
+/// The response of memcached and compatible servers to `stats`; `None` while it is incomplete.
 ///
-/// Errors: it is none of them.
+/// Errors: another kind of server.
 pub(super) fn stats(bytes: &[u8]) -> io::Result<Option<Answer>> {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let stats = match ResponseParser::default().parse(Expect::Stats, bytes) {
@@ -43,7 +43,7 @@ pub(super) fn stats(bytes: &[u8]) -> io::Result<Option<Answer>> {
 /// The name of the server that has threads' metrics.
 pub(super) const SPHINX: &str = "sphinx";
 
-/// What NGINX answers where it has `stub_status`; `None` while there is more to come.
+/// NGINX's response with `stub_status`; `None` while it is incomplete.
 ///
 /// Errors: there is no such page.
 pub(super) fn status(bytes: &[u8], more: bool) -> io::Result<Option<Answer>> {

@@ -14,7 +14,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// More than any answer: memcached's has 3 KiB, Sphinx's metrics 15 KiB for each thread.
 const LONGEST: usize = 8 << 20;
 
-/// A connection on which one question is asked after the other.
+/// A connection that sends one request after the other.
 pub(super) struct Connection {
     socket: OwnedFd,
     received: Vec<u8>,
@@ -34,7 +34,7 @@ impl Connection {
         Ok(Connection { socket, received: Vec::new() })
     }
 
-    /// The port of this end, where it has one.
+    /// The port of this end, if it has one.
     pub(super) fn own_port(&self) -> Option<u16> {
         SocketAddr::try_from(getsockname(&self.socket).ok()?).ok().map(|address| address.port())
     }

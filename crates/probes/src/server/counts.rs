@@ -7,33 +7,33 @@ use super::answer::Numbers;
 use super::metrics::ServiceTimes;
 use super::questioned::Said;
 
-/// What all servers said, and what the kernel knows of their threads.
+/// Responses of all servers, and the kernel's figures of their threads.
 pub(super) struct Moment {
     pub said: Vec<Said>,
-    /// `None` where it may not be read.
+    /// `None` without permission to read it.
     pub used: Option<Thread>,
 }
 
-/// What was counted between two moments, or several times two.
+/// Counts between two moments, or summed over several such pairs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counts {
     program: String,
     servers: usize,
-    /// Moments at which all were asked.
+    /// Moments at which all servers were read.
     moments: u64,
     answers: u64,
     answers_ns: u64,
     /// Between the moments, on average over the servers.
     elapsed_ns: u64,
-    /// What was added, over all servers.
+    /// Increase of counters, over all servers.
     grown: Numbers,
-    /// What stood there, summed over servers and moments.
+    /// Values of gauges, summed over servers and moments.
     stood: Numbers,
     used: Option<Thread>,
     service: ServiceTimes,
 }
 
-/// What makes a request of a cache, as memcached's threads count them.
+/// Counters that make up the requests of a cache, as memcached's threads count them.
 const COMMANDS: [&str; 9] = [
     "cmd_get",
     "cmd_set",
@@ -46,7 +46,7 @@ const COMMANDS: [&str; 9] = [
     "decr_misses",
 ];
 
-/// To what a counter is held.
+/// Denominator of a figure.
 enum Per {
     Second,
     Request,
@@ -55,7 +55,7 @@ enum Per {
     Moment,
 }
 
-/// Counter, how its figure is called, and to what it is held.
+/// Counter, name of its figure, and denominator.
 const FIGURES: [(&str, &str, Per); 21] = [
     ("bytes_read", "received_bytes_per_request", Per::Request),
     ("bytes_written", "sent_bytes_per_request", Per::Request),
@@ -63,7 +63,7 @@ const FIGURES: [(&str, &str, Per); 21] = [
     ("threads", "threads", Per::Moment),
     // One connection had more to do than it is given in one turn (memcached's -R).
     ("conn_yields", "yields_per_kilo_request", Per::KiloRequest),
-    // Sphinx: what one thread asks of another.
+    // Sphinx: requests from one thread to another.
     ("messages", "passed_on_per_request", Per::Request),
     ("wakeups", "wakeups_per_request", Per::Request),
     ("values_lent", "lent_per_request", Per::Request),
@@ -124,7 +124,7 @@ impl Counts {
         self.service.add(&other.service);
     }
 
-    /// `None` where no slot had two answers.
+    /// `None` if no slot had two responses.
     pub(super) fn record(&self) -> Option<ServerCounters> {
         (self.moments > 0 && self.elapsed_ns > 0).then(|| ServerCounters {
             observed_s: self.elapsed_ns as f64 / 1e9,
@@ -242,7 +242,7 @@ mod tests {
         check(&sum, "connections", Some(10.0));
         check(&sum, "hash_expanding_share", Some(0.5));
         check(&sum, "evictions_per_s", Some(0.0));
-        // What it does not tell is not made up.
+        // Figures without a counter are absent.
         check(&sum, "requests_per_sleep", None);
         check(&sum, "answering", None);
     }
@@ -264,7 +264,7 @@ mod tests {
         check(&counts, "idle_connections", Some(60.0));
         check(&counts, "dropped_per_s", Some(2.0));
         check(&counts, "hit_share", None);
-        // No wait in that time: nothing that a request could be held to.
+        // No wait in that time: the ratio has no denominator.
         check(&counts, "requests_per_wait", None);
     }
 

@@ -8,13 +8,13 @@ const NAME: &str = "sphinx_service_time_seconds_";
 /// Service times of a Sphinx, over all its threads and kinds of requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ServiceTimes {
-    /// Requests that took no longer than so many ns, by that; `u64::MAX` has all.
+    /// Requests with a time of at most the key, in ns; `u64::MAX` has all.
     within: BTreeMap<u64, f64>,
     /// Units: s.
     sum: f64,
 }
 
-/// Those of a page in the text format of OpenMetrics; `None` where it has none.
+/// The times on a page in the text format of OpenMetrics; `None` without them.
 pub(super) fn service_times(page: &str) -> Option<ServiceTimes> {
     let mut times = ServiceTimes::default();
     for line in page.lines().filter_map(|line| line.strip_prefix(NAME)) {
@@ -35,7 +35,7 @@ pub(super) fn service_times(page: &str) -> Option<ServiceTimes> {
 }
 
 impl ServiceTimes {
-    /// What was added since `before`.
+    /// The increase since `before`.
     pub(super) fn since(&self, before: &ServiceTimes) -> ServiceTimes {
         let less = |(bound, count): (&u64, &f64)| {
             (*bound, (count - before.within.get(bound).copied().unwrap_or(0.0)).max(0.0))
@@ -48,7 +48,7 @@ impl ServiceTimes {
         self.sum += other.sum;
     }
 
-    /// `None` where nothing was timed.
+    /// `None` without timed requests.
     pub(super) fn record(&self) -> Option<ServerTime> {
         let all = self.within.get(&u64::MAX).copied().filter(|all| *all > 0.0)?;
         let at_most = |share: f64| {

@@ -33,7 +33,7 @@ enum Question {
     Status(&'static str),
 }
 
-/// What a server said at one moment.
+/// Response of a server at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Said {
     /// In the middle between question and answer.
@@ -58,9 +58,9 @@ fn get(path: &str) -> Vec<u8> {
 }
 
 impl Questioned {
-    /// Finds out how the server at `address` is asked.
+    /// Finds the protocol for the counters of the server at `address`.
     ///
-    /// Errors: in no way, with what to do about it.
+    /// Errors: no protocol works, with a hint.
     pub(super) fn open(address: &Address) -> Result<Questioned, String> {
         let mut said = Vec::new();
         let questions = [Question::Stats].into_iter().chain(STATUS.map(Question::Status));
@@ -121,7 +121,7 @@ impl Questioned {
         self.metrics = places.into_iter().find(|place| scrape(*place).is_ok());
     }
 
-    /// The processes of this server among those of all.
+    /// The processes of this server among all processes.
     fn processes(&self, proc: &Path, subject: &Subject) -> Vec<u32> {
         let port = self.address.socket().map(|socket| socket.port());
         let of_it = |pid: &&u32| port.is_none_or(|port| listened(proc, **pid).contains(&port));

@@ -17,7 +17,7 @@ const REQUEST: u16 = 1;
 const DUMP: u16 = 0x300;
 const TCP: u8 = 6;
 const ESTABLISHED: u32 = 1 << 1;
-/// The attribute that holds `struct tcp_info`, and how it is asked for.
+/// The attribute that holds `struct tcp_info`, and the flag that requests it.
 const INFO: u16 = 2;
 const WITH_INFO: u8 = 1 << (INFO - 1);
 /// Of a message's own head, of `struct inet_diag_msg`, and where the identity lies in that.
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub id: Id,
     /// Bytes that arrived and that the server has not read.
     pub unread: u32,
-    /// Empty where it was not asked for.
+    /// Empty if not requested.
     pub info: Info,
 }
 
@@ -82,7 +82,7 @@ impl Diag {
         Ok(found)
     }
 
-    /// One of them as it is now; `None` where it is closed. Cost: some 3 µs.
+    /// Reads a connection again; `None` if it is closed. Cost: some 3 µs.
     pub(super) fn again(&mut self, connection: &Connection) -> io::Result<Option<Connection>> {
         let mut found = Vec::new();
         self.ask(connection.family, 0, 0, &connection.id)?;
@@ -137,7 +137,7 @@ fn read(mut bytes: &[u8], into: &mut Vec<Connection>) -> io::Result<bool> {
     Ok(more)
 }
 
-/// The first message: its kind, its flags, what it holds, and what comes after it.
+/// The first message: its kind, its flags, its body, and the remaining bytes.
 fn message(bytes: &[u8]) -> Option<(u16, u16, &[u8], &[u8])> {
     let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
     let half = |at: usize| Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -145,7 +145,7 @@ fn message(bytes: &[u8]) -> Option<(u16, u16, &[u8], &[u8])> {
     Some((half(4)?, half(6)?, body, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
 }
 
-/// Reads `struct inet_diag_msg` and what is attached to it.
+/// Reads `struct inet_diag_msg` and its attributes.
 fn connection(body: &[u8]) -> Option<Connection> {
     let word = |at: usize| Some(u32::from_ne_bytes(*body.get(at..)?.first_chunk()?));
     let mut attributes = body.get(BODY..)?;
@@ -183,7 +183,7 @@ mod tests {
         server.read_exact(&mut [0; 60]).unwrap();
         assert_eq!(diag.again(one).unwrap().map(|now| now.unread), Some(40));
         server.read_exact(&mut [0; 40]).unwrap();
-        // Nothing that was not read is left, so the server's end goes at once.
+        // All data were read, so the server's end closes at once.
         drop((client, server));
         assert_eq!(diag.connections(&[address.port()]).unwrap(), []);
         assert_eq!(diag.again(one).unwrap(), None);

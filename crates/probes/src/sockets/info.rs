@@ -1,6 +1,6 @@
-/// What TCP knows of a connection. All but the round trip only grows.
+/// TCP's figures of a connection. All but the round trip only grow.
 ///
-/// Source: `struct tcp_info` in `include/uapi/linux/tcp.h`. An older kernel's is shorter; what it lacks is 0.
+/// Source: `struct tcp_info` in `include/uapi/linux/tcp.h`. Older kernels have a shorter one; missing fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Info {
     /// The round trip as TCP smoothes it: answers sent until acknowledged. Units: µs.
@@ -34,7 +34,7 @@ impl Info {
         }
     }
 
-    /// What was added since `before`; the round trip as it is now.
+    /// The increase since `before`; the current round trip.
     pub(super) fn since(&self, before: &Info) -> Info {
         Info {
             round_trip_us: self.round_trip_us,

@@ -9,11 +9,11 @@ use rustix::thread::set_current_timer_slack;
 
 use super::diag::{Connection, Diag};
 
-/// Between two moments, on average. One connection is asked at each: asking many takes a processor from the server or
-/// the client meanwhile, and then counts what piled up for lack of it. Cost: some 10 µs each, 1 % of a processor.
+/// Mean time between two moments. Each moment reads one connection: reading many takes a processor from the server or
+/// the client, and then counts bytes that piled up for that reason. Cost: some 10 µs each, 1 % of a processor.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// What stood in the queues, summed over moments, at each of which one connection was looked at.
+/// Bytes in the queues, summed over moments, each of which reads one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queues {
     /// Moments.
@@ -36,7 +36,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Begins. Errors: there is no more socket to ask by.
+    /// Starts sampling. Errors: no further socket is available.
     pub(super) fn start(connections: &[Connection]) -> io::Result<Sampler> {
         let mut diag = Diag::open()?;
         let connections = connections.to_vec();
@@ -77,7 +77,7 @@ fn pause(i: u32) -> Duration {
     INTERVAL.mul_f64(0.5 + part)
 }
 
-/// Which of so many connections is looked at in moment `i`: each as often, and with each length of the pause before.
+/// The connection to read in moment `i`: each connection equally often, and after pauses of every length.
 fn chosen(i: u32, connections: usize) -> usize {
     // A root that has nothing to do with the one of the pauses.
     let part = (f64::from(i) * std::f64::consts::SQRT_2).fract();

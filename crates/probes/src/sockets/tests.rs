@@ -48,7 +48,8 @@ fn a_wait_before_the_read_follows_from_what_stands_unread() {
     assert_eq!(got.connections, 1, "{got:?}");
     assert!(got.moments > 50, "{got:?}");
     assert_eq!((got.received_bytes_per_s * observed_s).round(), 400.0, "{got:?}");
-    // At some 1000 moments of 50 requests, four fifths of which meet one, a stall of the machine is what is off most.
+    // At some 1000 moments of 50 requests, four fifths of which meet a request, the largest error is a stall of the
+    // machine.
     let off = got.read_wait_us_mean.unwrap() / planted - 1.0;
     assert!(off.abs() < 0.15, "{off} of {planted}: {got:?}");
 }

@@ -23,7 +23,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// Lays what packets showed beside what the programs saw, `stages`. Units: ns.
+    /// Compares the packets' times with `stages`, the times of the programs. Units: ns.
     pub(crate) fn new(timed: &Timed, stages: &HashMap<Key, u64>) -> Compared {
         let mut compared = Compared { mixed: timed.mixed, dropped: timed.dropped, ..Compared::default() };
         for request in &timed.requests {
@@ -49,7 +49,8 @@ impl Compared {
         self.dropped += other.dropped;
     }
 
-    /// The mean times by packets and by stages; `None` where nothing was timed, or packets had no time between them. Units: µs.
+    /// The mean times by packets and by stages; `None` without timed requests, or if packets had no time between them.
+    /// Units: µs.
     pub(crate) fn means_us(&self) -> Option<(f64, f64)> {
         let mean = |sum_ns: u64| sum_ns as f64 / self.requests as f64 / 1e3;
         (self.requests > 0 && self.packets_ns > 0).then(|| (mean(self.packets_ns), mean(self.stages_ns)))

@@ -16,8 +16,9 @@ use spec::Probe;
 /// `src/bpf/stages.bpf.c`, compiled.
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
 
-/// TCP begins to see last, so that no message is taken note of whose read goes unseen. The first ones see the operations of
-/// a server with a ring, beside its calls.
+/// TCP's program is attached last, so that no message is recorded whose read is missed. The first ones observe the
+/// operations of
+/// a server with a ring, in addition to its calls.
 static ORDER: [&str; 11] = [
     "on_turn",
     "on_sched_switch",
@@ -33,7 +34,7 @@ static ORDER: [&str; 11] = [
 ];
 /// How many of them a server without a ring has no use for.
 const OF_RINGS: usize = 5;
-/// So many connections at least are validated against packets, if there are so many.
+/// Minimum number of connections that are validated against packets.
 const CHECKED: usize = 2;
 
 /// How much the kernel's tables hold.
@@ -50,11 +51,11 @@ impl Default for Limits {
     }
 }
 
-/// The programs in the kernel, and the packet socket beside them.
+/// The programs in the kernel, and the packet socket that validates them.
 pub(crate) struct Kernel {
     programs: Programs,
     subject: Subject,
-    /// Whether the server has a ring, and tells when it begins with what it read.
+    /// Whether the server has a ring, and whether it reports the begin of a request's turn.
     by_ring: bool,
     tells: bool,
     capture: Result<Capture, String>,
@@ -70,9 +71,9 @@ struct Counted {
 }
 
 impl Kernel {
-    /// Loads the programs; they see nothing yet.
+    /// Loads the programs, detached at first.
     ///
-    /// Errors: this user may not, or the kernel lacks what they need.
+    /// Errors: this user lacks the privilege, or the kernel lacks a required feature.
     pub(crate) fn open(subject: &Subject, limits: Limits) -> libbpf_rs::Result<Kernel> {
         let sizes = [("connections", limits.connections)];
         let by_ring = subject.pids.iter().any(|pid| has_ring(*pid));

@@ -1,4 +1,4 @@
-//! What the programs in the kernel saw, and how it is written down.
+//! Results of the programs in the kernel, and their record.
 
 use results::Probes;
 use results::probes::{IndependentTime, Stage, Stages, Uncorrelated};
@@ -26,12 +26,13 @@ const NO_WAIT: usize = 5;
 const NO_PACKET: usize = 6;
 const LATER: usize = 8;
 
-/// Where a smaller share of the requests was followed, what is left may not be like the whole.
+/// If a smaller share of the requests was followed, the rest may not be representative.
 const FOLLOWED: f64 = 0.99;
-/// Fewer requests than this say nothing of how many are lost.
+/// With fewer requests than this, the share of lost ones is not judged.
 const ENOUGH: u64 = 100;
-/// So many of the messages may be cut: 2.5 % are where a server answers within ms. Beyond it no observed process reads
-/// them, or so few of them end within a slot that those are not like the whole.
+/// Limit of the share of messages that are cut: 2.5 % are cut if a server answers within ms. Beyond it, either no
+/// observed process
+/// reads them, or too few of them end within a slot to be representative.
 const CUT: f64 = 0.1;
 
 /// Everything of one slot or more.
@@ -47,7 +48,7 @@ pub(crate) struct Seen {
     pub skipped: u64,
     /// Whether the server reads and sends by io_uring.
     pub by_ring: bool,
-    /// Whether it tells when it begins with what it read.
+    /// Whether it reports the begin of a request's turn.
     pub tells: bool,
     /// Some of the requests as packets timed them.
     pub compared: Compared,
@@ -156,7 +157,7 @@ impl Summed for Seen {
 }
 
 impl Seen {
-    /// How many messages the slots cut, and those beyond what they may cut, which are lost.
+    /// The number of messages that the slots cut, and the cut messages beyond the limit, which count as lost.
     fn cut(&self) -> (u64, [Uncorrelated; 2]) {
         let (messages, no_wait) = (self.counts[MESSAGES], self.counts[NO_WAIT]);
         let all = self.under_way + no_wait;
@@ -171,7 +172,7 @@ impl Seen {
         (all.min(may_be), beyond)
     }
 
-    /// The packet socket's time beside that of the stages of the same requests.
+    /// The packet socket's time and the stages' time of the same requests.
     fn independent(&self) -> Option<IndependentTime> {
         let compared = &self.compared;
         let (mean_us, stages_us) = compared.means_us()?;

@@ -1,6 +1,6 @@
-//! Threads that are made to wait must be seen to, by the programs in the kernel.
+//! The programs in the kernel must see threads that are made to wait.
 //!
-//! The whole process is watched, in which other tests run: what is planted is the least that must be seen.
+//! The whole process is watched, including other tests: the planted waits are a lower bound of the observed ones.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::kernel::may_load;
 const DELAY: Duration = Duration::from_millis(20);
 const TIMES: usize = 10;
 
-/// The programs on this process; `None` where this user may not load any, which is said.
+/// The programs on this process; `None`, with a message, if this user may not load any.
 fn programs(sizes: &[(&str, u32)]) -> Option<Waits> {
     match Waits::sized(&[std::process::id()], sizes) {
         Ok(waits) => Some(waits),
@@ -59,7 +59,7 @@ fn threads_that_share_a_processor_wait_for_it() {
     assert_eq!(seen.loss(), None);
 }
 
-/// So many threads wait for a lock that is held for a while. How long they waited together.
+/// Makes this number of threads wait for a lock that is held for a while. Returns the sum of their waits.
 fn held_lock(threads: usize) -> Duration {
     let lock = Arc::new(Mutex::new(()));
     let held = lock.lock().unwrap();

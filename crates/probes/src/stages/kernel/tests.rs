@@ -23,13 +23,13 @@ use super::super::seen::STAGES;
 use super::*;
 use crate::kernel::{hint, may_load};
 
-/// Long beside everything that is not planted, and beside a processor's turns on a machine that does much else.
+/// Much longer than everything that is not planted, and than a processor's time slices on a busy machine.
 const DELAY: Duration = Duration::from_millis(20);
 const REQUESTS: usize = 25;
-/// Steps of the histogram are 12.5 % wide, so the middle of one is 6 % off at most; the rest is for what the server does
+/// Steps of the histogram are 12.5 % wide, so the middle of one is at most 6 % off; the rest is for the server's work
 /// around its delay.
 const ERROR: f64 = 0.10;
-/// What is said of sends that are in no stage.
+/// Part of the note about sends outside of all stages.
 const LATER: &str = "sends came after their request had ended";
 /// More than any buffer of a socket holds.
 const LARGE: usize = 64 << 20;
@@ -37,9 +37,9 @@ const LARGE: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Plant {
     Nothing,
-    /// The thread does something else before it waits: requests stay where they are ready.
+    /// The thread does something else before it waits: requests remain in the ready state.
     LateWait,
-    /// The same for so long that TCP acknowledges the next request meanwhile, by a packet without data.
+    /// The same, but long enough that TCP acknowledges the next request in between, by a packet without data.
     VeryLateWait,
     /// The thread does something else between waiting and reading.
     BusyBeforeRead,
@@ -61,7 +61,7 @@ struct Server {
     thread: JoinHandle<Vec<(Instant, Duration)>>,
 }
 
-/// One thread with an epoll loop; it times what is planted.
+/// One thread with an epoll loop; it times the planted delay.
 fn serve(plant: Plant) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -202,7 +202,7 @@ fn once(stream: &mut TcpStream) {
     stream.read_exact(&mut [0; 8]).unwrap();
 }
 
-/// What `kernel` sees of so many new connections, each asked so many times, in turn.
+/// Results of `kernel` for this number of new connections, each with this number of requests, in turn.
 fn seen_of(mut kernel: Kernel, address: SocketAddr, connections: usize, requests: usize) -> Box<dyn Reading> {
     kernel.resume().unwrap();
     let mut streams: Vec<TcpStream> =
@@ -213,7 +213,7 @@ fn seen_of(mut kernel: Kernel, address: SocketAddr, connections: usize, requests
     kernel.pause()
 }
 
-/// The programs on this process and `address`; `None` where this user may not load any, which is said.
+/// The programs on this process and `address`; `None`, with a message, if this user may not load any.
 fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
     let subject =
         Subject { pids: vec![std::process::id()], ports: vec![address.port()], ..Subject::default() };
@@ -227,7 +227,7 @@ fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
     }
 }
 
-/// What was seen, and what was planted in the middle of it.
+/// The results, and the median of the planted delay.
 struct Observed {
     seen: Seen,
     stages: Stages,
@@ -277,7 +277,7 @@ fn a_planted_delay_shows_in_its_stage() {
         assert!(stages.notes.iter().all(|note| !note.contains(LATER)), "{plant:?}: {stages:?}");
         for one in &stages.stages {
             // A request that comes in two parts is two messages, and only the first of them waits for the second: the
-            // longer half of the reads is what was planted, and its median the third quarter of all.
+            // longer half of the reads is the planted delay, so its median is the third quartile of all.
             let middle = if plant == Plant::SlowRead { 0.75 } else { 0.5 };
             if one.name == stage {
                 let times = STAGES.iter().zip(&seen.times).find(|(name, _)| **name == stage).unwrap().1;
@@ -339,7 +339,7 @@ fn sends_that_are_in_no_stage_are_told() {
     assert!(stages.notes.iter().any(|note| note.contains(LATER)), "{stages:?}");
 }
 
-/// A server with a loop of io_uring; it answers each request after what is planted.
+/// A server with a loop of io_uring; it answers each request after the planted delay.
 struct Ring {
     plant: Plant,
     planted: Vec<(Instant, Duration)>,
@@ -364,7 +364,7 @@ impl Handler<Uring> for Ring {
     }
 }
 
-/// As [`serve`], by io_uring; `None` where this machine gives no ring, which is said.
+/// As [`serve`], by io_uring; `None`, with a message, if this machine provides no ring.
 fn serve_by_ring(plant: Plant) -> Option<Server> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -386,7 +386,7 @@ fn serve_by_ring(plant: Plant) -> Option<Server> {
             let tick = reactor.now() + units::Nanos::from_millis(50);
             let events = reactor.poll(Wait::Sleep(tick), &mut ring).unwrap();
             if matches!(plant, Plant::LateWait | Plant::Turns) && events > 0 {
-                // What is written is sent first.
+                // Pending writes are sent first.
                 reactor.poll(Wait::Spin(tick), &mut ring).unwrap();
                 ring.sleep();
             }
@@ -457,7 +457,7 @@ fn a_ring_s_turns_are_told() {
     assert!((wait / planted - 1.0).abs() < ERROR, "{wait} of {planted}");
     assert!(events.quantile_us(0.25).unwrap() < planted / 2.0);
     let application = &seen.times[STAGES.iter().position(|name| *name == "application").unwrap()];
-    // The first's answer leaves after the second's turn, so the shorter half is that of the second ones.
+    // The first response leaves after the second request's turn, so the shorter half belongs to the second requests.
     let own = application.quantile_us(0.25).unwrap();
     assert!((own / planted - 1.0).abs() < ERROR, "{own} of {planted}: the turn of another is not in it");
 }
@@ -531,7 +531,7 @@ fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
         assert_eq!(record.stages.unwrap().correlated, 0);
     };
     check(1, 200, "16 others");
-    // So few on each connection that there is room for all of them.
+    // Few enough on each connection that all of them have room.
     check(50, 4, "no observed process");
 }
 
