@@ -1,5 +1,7 @@
-//! Whether comparisons are right: null servers that are alike, or differ by what is planted, are compared as the laboratory
-//! compares, pair by pair until settled. Without and with planted noise, on the real clock or in a simulated world.
+//! Calibration of comparisons: pairs of null servers that are identical, or differ by a planted amount, are compared by
+//! the
+//! laboratory's own method, pair by pair until settled. Without and with planted noise, on the real clock or in a
+//! simulated world.
 
 mod case;
 mod world;
@@ -23,7 +25,7 @@ const SETTLED: f64 = 0.80;
 /// An interval within this share of 1 settles that there is no difference.
 const ALIKE: f64 = 0.05;
 
-/// What is to be calibrated.
+/// Parameters of a calibration.
 #[derive(Clone, Debug)]
 pub struct CalibrationRun {
     /// Of arrivals, service times and noise.

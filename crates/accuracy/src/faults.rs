@@ -1,8 +1,9 @@
-//! The fault list: what may go wrong around a measurement is planted in random doses, and each verdict is compared with the
+//! The fault list: faults around a measurement are planted in random doses, and each verdict is compared with the
 //! right one.
 //!
-//! A fault is an entry of a table ([`list`]): where it is planted, what is drawn for a dose, what the right verdict is and
-//! how the true figures are known. Most are planted in a simulated world, where the truth is exact and a dose takes some
+//! A fault is an entry of a table ([`list`]): its place, the parameters drawn for a dose, the right verdict and
+//! the source of the true figures. Most are planted in a simulated world, where the truth is exact and a dose takes
+//! some
 //! ms; a few exist only on a real machine.
 
 pub(crate) mod chance;
@@ -30,16 +31,16 @@ use row::{Error, Row};
 /// Doses of a fault on this machine, each of which takes seconds.
 const DOSES_HERE: u64 = 3;
 
-/// What is to be planted.
+/// Parameters of a run of the fault list.
 #[derive(Clone, Debug)]
 pub struct FaultRun {
     /// The seed of all doses.
     pub seed: u64,
     /// Doses of each simulated fault; of those on this machine 3 at most.
     pub doses: u64,
-    /// Only these faults; all where there are none.
+    /// Only these faults; empty: all.
     pub only: Vec<String>,
-    /// What is printed as the origin.
+    /// Command printed as the origin.
     pub command: Vec<String>,
 }
 
@@ -109,8 +110,9 @@ fn progress(row: &Row) -> String {
 }
 
 impl Faults {
-    /// How many verdicts were false: usable ones whose p99 is off by more than 10 % or that should not be, and invalid
-    /// ones on a simulated clock that nothing but the server itself disturbed.
+    /// The number of false verdicts: usable ones whose p99 is off by more than 10 % or that should be unusable, and
+    /// invalid
+    /// ones on a simulated clock without any disturbance except by the server itself.
     pub fn failures(&self) -> usize {
         self.faults.iter().map(Row::failures).sum()
     }
@@ -163,7 +165,7 @@ impl Faults {
         }
     }
 
-    /// What was said of it.
+    /// The verdicts on it.
     fn verdicts(&self) -> Table {
         let share = |worst: Option<f64>| worst.map_or("—".into(), |worst| format!("{} %", percent(worst)));
         let error = |error: Option<Error>| {

@@ -32,7 +32,7 @@ use crate::{Setting, noise_words, us};
 const BAR_P50: Nanos = Nanos::from_micros(3);
 /// Largest difference at p99.
 const BAR_P99: Nanos = Nanos::from_micros(10);
-/// Largest difference at p99 with planted stalls, as a share of the figure, where that is more.
+/// Largest difference at p99 with planted stalls, as a share of the figure, if that is more.
 const BAR_STALLED: f64 = 0.02;
 /// Shares of the generator's ceiling.
 const SHARES: [f64; 3] = [0.05, 0.15, 0.30];
@@ -47,7 +47,7 @@ const MASK: u16 = 2 * (OBSERVED as u16 - 1);
 const SATURATING_RATE: f64 = 600_000.0;
 /// The ceiling is a mean over some 10⁵ requests after this long,
 const CEILING_WINDOW: Nanos = Nanos::from_secs(1);
-/// and the median of so many of them: a machine that others use is slower in one second than in the next.
+/// and the median of this many of them: a shared machine is slower in one second than in the next.
 const CEILINGS: usize = 5;
 
 /// One load.
@@ -99,7 +99,7 @@ impl Pair {
     }
 }
 
-/// What is sent, and to what.
+/// Workload, and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// Lines, the least that a request can be.

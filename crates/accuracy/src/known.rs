@@ -23,7 +23,7 @@ use workloads::null::Null;
 
 /// Where the server is in a simulation.
 pub(crate) const SIMULATED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
-/// How long a null server may take to say where it listens, and to end.
+/// Time limit for a null server to report its address, and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The plan of a load that no connection is in the way of: 16 of them, each with room for all.

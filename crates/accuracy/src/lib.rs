@@ -1,10 +1,10 @@
-//! How true the figures are, and what other generators say of the same servers.
+//! Validates the accuracy of the figures, and compares other generators on the same servers.
 //!
-//! Three tables: the engine's service times against the same requests' packets, as the kernel stamps them for a packet socket; its
-//! response times against servers of known times; and its figures beside those of each other generator that is
-//! installed, for one server at one load, without and with a planted stall. [`selftest`] is the short form of the second.
-//! [`calibration()`] compares servers that are alike, and servers that differ by what is known.
-//! [`faults()`] plants what may go wrong around a measurement, and compares each verdict with the right one.
+//! Three tables: the engine's service times against the same requests' packets, as the kernel stamps them for a packet
+//! socket; its response times against servers of known times; and its figures next to the figures of each other
+//! installed generator, for one server at one load, without and with a planted stall. [`selftest`] is a short run of
+//! the second. [`calibration()`] compares identical servers, and servers with a known difference. [`faults()`] plants
+//! faults around a measurement, and compares each verdict with the right one.
 //!
 //! Null servers and Taillight's own generator are started as `taillight`, which the program that calls must be.
 //!
@@ -42,11 +42,11 @@ pub enum Part {
     Kernel,
     /// The engine against servers of known times.
     Servers,
-    /// Other generators beside it.
+    /// Comparison with other generators.
     Peers,
     /// The engine against the kernel's timestamps of packets, with HTTP.
     WebKernel,
-    /// Other generators of HTTP beside it.
+    /// Comparison with other HTTP generators.
     WebPeers,
 }
 
@@ -84,7 +84,7 @@ pub struct Accuracy {
     web_peers: Option<peers::Comparison>,
 }
 
-/// Whether a bar is met, in a table; `None` where that is not known.
+/// Whether a bar is met, as table text; `None` for unknown.
 fn met(within: Option<bool>) -> String {
     within.map_or("—", |within| if within { "yes" } else { "NO" }).into()
 }
@@ -153,7 +153,7 @@ impl Accuracy {
     }
 }
 
-/// Makes the tables of these parts; of all, where there are none. `command` is what is printed as their origin.
+/// Makes the tables of these parts; empty: of all. `command` is printed as their origin.
 ///
 /// Errors: fewer than two processors; a server or generator that does not run.
 pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -> Result<Accuracy> {
@@ -193,7 +193,7 @@ pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -
     Ok(found)
 }
 
-/// What the machine did besides, in a few words.
+/// Disturbance by the machine, in a few words.
 fn noise_words(noise: &Noise) -> String {
     let share = |share: Option<f64>| share.map_or("?".into(), |share| format!("{:.1} %", 100.0 * share));
     let mut words = format!("steal {}, foreign {}", share(noise.steal_share), share(noise.foreign_cpu_share));
@@ -203,7 +203,7 @@ fn noise_words(noise: &Noise) -> String {
     words
 }
 
-/// µs with as many digits as are of use; `—` where there are none.
+/// µs with a useful number of digits; `—` for a missing figure.
 fn us(value: Option<f64>) -> String {
     match value {
         None => "—".into(),

@@ -1,7 +1,7 @@
-//! What other load generators report of the same servers at the same load.
+//! Figures that other load generators report for the same servers at the same load.
 //!
-//! Each is looked for on the PATH and run with its own pacing, where it has one. Its output is read for what
-//! it reports; what it does not report stays empty.
+//! Each is searched on the PATH and run with its own pacing, if it has one. The figures are parsed from its output;
+//! figures that it does not report stay empty.
 
 mod formats;
 mod known_peers;
@@ -27,7 +27,7 @@ use known_peers::{PEERS, Peer, own_verdict};
 use truth::Truth;
 use watch::Watch;
 
-/// Offered load: a fifth of what the server can do, so that all pacings find it idle most of the time.
+/// Offered load: a fifth of the server's capacity, so that the server is idle most of the time under every pacing.
 const RPS: u64 = 2_000;
 /// Connections of each generator.
 const CONNECTIONS: u64 = 16;
@@ -35,7 +35,7 @@ const CONNECTIONS: u64 = 16;
 const SERVICE: &str = "exponential:100us";
 /// The planted stall.
 const STALL: &str = "1s:100ms";
-/// A generator may take so much longer than its measurement.
+/// Time limit of a generator, in addition to its measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A generator that sends less than this share of the load measures another server.
 const ACHIEVED: f64 = 0.99;
@@ -48,11 +48,11 @@ pub(crate) struct Field {
     /// The null server's arguments.
     server: &'static [&'static str],
     protocol: &'static str,
-    /// What is asked for.
+    /// The requests, in words.
     asked: &'static str,
     /// Of the tables,
     title: &'static str,
-    /// and of that of the generators.
+    /// and title of the table of generators.
     generators: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub(crate) const WEB: Field = Field {
     generators: "The generators of HTTP",
 };
 
-/// What a generator says. Units: µs.
+/// Figures that a generator reports. Units: µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Reported {
     rps: f64,
@@ -97,7 +97,7 @@ pub(crate) struct Load {
     seed: u64,
     /// The server's process.
     pid: u32,
-    /// Where it may write its configuration.
+    /// Folder for its configuration files.
     folder: PathBuf,
 }
 
@@ -112,7 +112,7 @@ struct Row {
     noise: Noise,
 }
 
-/// One server and all that was said of it.
+/// One server and all reports about it.
 #[derive(Serialize)]
 struct Subject {
     server: String,
@@ -157,7 +157,7 @@ fn known(peer: &Peer) -> Known {
     Known { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
 }
 
-/// What a program says of its version: the first line with a digit in it.
+/// A program's version text: the first line with a digit in it.
 fn version(program: &Path, peer: &Peer) -> Option<String> {
     let output = lines_of(both_outputs(peer.name, program, &[peer.version_option?.into()]), PATIENCE).ok()?;
     output
@@ -174,7 +174,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known])
         arguments.extend(["--stall", STALL]);
     }
     let mut rows = Vec::new();
-    // A server of its own for each, so that none meets what the one before has left.
+    // A new server for each run, so that no run sees leftovers of the previous one.
     let mut measure = |name, run: &dyn Fn(&Load) -> Result<Told>| -> Result<()> {
         let server = Server::start(&arguments, &setting.cpus)?;
         let folder = tempfile::tempdir().context("no temporary folder can be made; set TMPDIR to one")?;
@@ -223,7 +223,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known])
     Ok(Subject { server, stalls, truth: Truth::of(RPS as f64, stalls, setting.seed)?, rows })
 }
 
-/// What a run of a generator gave.
+/// Result of a run of a generator.
 struct Told {
     command: Vec<String>,
     reported: Option<Reported>,
@@ -290,7 +290,7 @@ fn shown(spec: &Spec, load: &Load) -> Vec<String> {
     std::iter::once(spec.name.clone()).chain(words).collect()
 }
 
-/// Runs a program to its end; what it wrote to standard output.
+/// Runs a program to its end; returns its standard output.
 fn lines_of(spec: Spec, within: Duration) -> Result<Vec<String>> {
     let mut process = launch::Process::spawn(spec)?;
     let status = process.wait(within)?;

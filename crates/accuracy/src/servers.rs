@@ -20,8 +20,8 @@ const LOADS: [f64; 2] = [0.2, 0.5];
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// Two figures from histograms are compared, each exact to 0.1 %.
 const HISTOGRAM: f64 = 0.002;
-/// What the wires and the two event loops may add: a send and a receive of some 5 µs each way on a virtual
-/// machine, and as much until a spinning loop looks again, at the far end of their distributions.
+/// Time that the wires and the two event loops may add: a send and a receive of some 5 µs each way on a virtual
+/// machine, and the same again until a spinning loop polls, at the far end of their distributions.
 const CONSTANT: Nanos = Nanos::from_micros(50);
 
 /// One percentile of one server at one load.

@@ -3,7 +3,7 @@ use results::TextTable;
 /// A table for people.
 pub(crate) struct Table {
     pub(crate) title: String,
-    /// What it shows, a sentence a line.
+    /// Description of the contents, one sentence per line.
     pub(crate) about: Vec<String>,
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -32,7 +32,7 @@ pub(crate) fn document(title: &str, facts: &[String], tables: &[Table]) -> Strin
 }
 
 impl Table {
-    /// As words, what it shows among the notes.
+    /// As text, with the description among the notes.
     pub(crate) fn into_text(self) -> TextTable {
         let notes = [self.about, self.notes].concat();
         TextTable { notes, ..TextTable::new(&self.title, &self.columns, self.rows) }

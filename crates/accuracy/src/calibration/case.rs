@@ -8,7 +8,7 @@ use super::world::World;
 use super::{ALIKE, MISSED, SETTLED};
 use crate::faults::chance::Chance;
 
-/// What is planted in the second server.
+/// Difference planted in the second server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Planted {
@@ -20,7 +20,7 @@ pub(super) enum Planted {
     Delay,
 }
 
-/// A comparison, and what is known of it.
+/// A comparison with a known true ratio.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) planted: Planted,
@@ -35,7 +35,7 @@ pub(super) struct Case {
 pub(super) struct CaseResult {
     planted: Planted,
     noise: bool,
-    /// The true ratio of the windowed p99 of the second server to that of the first.
+    /// The true ratio of the second server's windowed p99 to the first's.
     true_ratio: f64,
     comparisons: u64,
     /// Those that ended as "different".

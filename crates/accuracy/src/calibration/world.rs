@@ -21,7 +21,7 @@ use crate::stalls::{self, Stalled, Stalls};
 struct Shape {
     /// Mean service time of the first server, exponential.
     service: Nanos,
-    /// Half of what it serves.
+    /// Half of the server's capacity.
     rps: f64,
     warmup: Nanos,
     /// Twenty windows of 1000 requests or more.
@@ -45,7 +45,7 @@ const SIMULATED: Shape = Shape {
     window: Nanos::from_millis(200),
     truth: 30,
 };
-/// About what a pair of trials takes on the real clock, with the starts of their servers.
+/// Approximate time of a pair of trials on the real clock, including server starts.
 pub(super) const PAIR: Nanos = Nanos::from_millis(1_800);
 /// What is planted.
 const MORE_TIME: f64 = 0.1;
@@ -110,8 +110,8 @@ impl World<'_> {
         }
     }
 
-    /// The windowed p99 of a trial of the first server, or of the one in which `planted` is, as the laboratory takes it; NaN where
-    /// there is none. Arrivals follow from `seed`, all else from `chance`. Units: µs.
+    /// The windowed p99 of a trial of the server with `planted`, by the laboratory's own method; NaN without a
+    /// figure. Arrivals follow from `seed`, everything else from `chance`. Units: µs.
     pub(super) fn trial(
         self,
         planted: Option<Planted>,
@@ -127,7 +127,7 @@ impl World<'_> {
         Ok(p99.map_or(f64::NAN, Nanos::as_micros_f64))
     }
 
-    /// The true ratio of the windowed p99 of a server in which `planted` is to that of the first, from undisturbed trials.
+    /// The true ratio of the windowed p99 of the server with `planted` to the first server's, from undisturbed trials.
     pub(super) fn truth(self, planted: Planted, seed: u64) -> Result<f64> {
         if planted == Planted::Nothing {
             return Ok(1.0);

@@ -4,7 +4,7 @@ use units::{Nanos, Time};
 
 /// The draws of one dose of one fault.
 ///
-/// Each dose of each fault has a stream of its own: dose 7 is the same whatever else is planted in the same run.
+/// Each dose of each fault has its own stream: dose 7 is the same whichever other faults are planted in the same run.
 pub(crate) struct Chance {
     rng: Rng,
 }

@@ -10,9 +10,9 @@ use crate::faults::right::{Found, Given, Right, compare};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
-    /// In a simulated world, where nothing else disturbs.
+    /// In a simulated world without other disturbances.
     Simulated,
-    /// On this machine, by real processes, which the host may disturb besides.
+    /// On this machine, by real processes, which the host may also disturb.
     Here,
 }
 
@@ -21,9 +21,9 @@ pub(crate) struct Fault {
     /// What `--only` calls it.
     pub(crate) name: &'static str,
     pub(crate) place: Place,
-    /// What is planted, and where.
+    /// The fault and its place.
     pub(crate) planted: &'static str,
-    /// What is drawn for each dose.
+    /// The parameters drawn for each dose.
     pub(crate) doses: &'static str,
     /// The right verdict.
     pub(crate) right: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Fault {
     pub(crate) plant: fn(&mut Chance) -> Result<Outcome>,
 }
 
-/// What came of planting one dose.
+/// Result of planting one dose.
 pub(crate) enum Outcome {
     Judged(Box<Judged>),
     /// Why this machine cannot have the fault.
@@ -42,11 +42,11 @@ pub(crate) enum Outcome {
 
 /// A dose that was measured and judged.
 pub(crate) struct Judged {
-    /// What was planted, in words with units.
+    /// The planted dose, in words with units.
     pub(crate) dose: String,
     pub(crate) right: Right,
     pub(crate) given: Given,
-    /// The true figures, where there are any.
+    /// The true figures, if they exist.
     pub(crate) truth: Option<Figures>,
     pub(crate) measured: Option<Figures>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Those of a distribution; `None` where it is empty.
+    /// The figures of a distribution; `None` if it is empty.
     pub(crate) fn of(times: &Latency) -> Option<Figures> {
         let at = |percentile| times.value_at(percentile).map(Nanos::as_micros_f64);
         Some(Figures { p50_us: at(50.0)?, p99_us: at(99.0)? })
@@ -67,7 +67,7 @@ impl Figures {
 }
 
 impl Judged {
-    /// Measured over true less 1, of p50 and of p99; `None` where one of them has no figure.
+    /// Measured over true less 1, of p50 and of p99; `None` if one side has no figures.
     pub(crate) fn errors(&self) -> Option<(f64, f64)> {
         let (truth, measured) = self.truth.zip(self.measured)?;
         let error = |measured: f64, truth: f64| measured / truth - 1.0;

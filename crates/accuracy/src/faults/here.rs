@@ -32,7 +32,7 @@ const RPS: f64 = 1_000.0;
 const SERVICE: Nanos = Nanos::from_micros(500);
 /// 3 000 requests: 30 lie beyond p99.
 const WINDOW: Nanos = Nanos::from_secs(3);
-/// A process may take so much longer than its measurement.
+/// Time limit of a process, in addition to its measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How the true figures are known.
 const SIMULATION: &str = "the simulation of the same arrivals and service times";
@@ -45,7 +45,7 @@ struct Processors {
 }
 
 impl Processors {
-    /// The first and the last that this process may use; `None` where there are not two.
+    /// The first and the last processor that this process may use; `None` if there are fewer than two.
     fn two() -> Result<Option<Processors>> {
         Ok(match allowed_cpus()?[..] {
             [server, .., generator] => Some(Processors { server, generator }),
@@ -54,7 +54,7 @@ impl Processors {
     }
 }
 
-/// What is said of a machine of one processor.
+/// Outcome on a machine with one processor.
 fn too_few() -> Outcome {
     Outcome::Skipped("server and generator take a processor each, and this process may use one".into())
 }
@@ -106,7 +106,7 @@ impl Bench {
         Ok(recording.all().response_time)
     }
 
-    /// Reads the trial that was written, and lays it beside the truth.
+    /// Reads the trial from its file, and compares it with the truth.
     fn judged(self, dose: String, right: Right) -> Result<Judged> {
         let text = fs::read_to_string(self.file()).context("the generator wrote no trial")?;
         let trial: Trial = serde_json::from_str(&text).context("its trial cannot be read")?;

@@ -1,4 +1,4 @@
-//! What a simulated generator and a simulated server say to each other.
+//! The protocol between a simulated generator and a simulated server.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Workload for Numbers {
     }
 }
 
-/// What a server does with some of its requests instead of answering them well.
+/// Wrong handling of some requests by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misdeed {
     /// It closes the connection.
@@ -85,8 +85,8 @@ struct Answer {
     misdeed: Option<Misdeed>,
 }
 
-/// A server whose times are known: one queue, or any number of requests at once where they come as datagrams. On a
-/// stream, answers of which one overtakes another would be taken for each other.
+/// A server with known times: one queue, or any number of requests at once if they are datagrams. On a
+/// stream, overtaking responses would be matched to the wrong requests.
 pub(crate) struct Peer {
     queue: Queue,
     odd: Option<Odd>,

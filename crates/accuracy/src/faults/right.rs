@@ -3,7 +3,7 @@ use results::{Reason, Verdict};
 /// A usable verdict may be off by this share of the true p99. Source: issue 17, "The fault list".
 pub(crate) const ALLOWED: f64 = 0.10;
 
-/// What the right verdict is.
+/// The right verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     /// Valid, with true figures: the fault is the server's own, or none.
@@ -14,13 +14,13 @@ pub(crate) enum Right {
     ValidOrOverloaded,
     /// Invalid for one of these reasons, or valid where the figures are true all the same.
     TrueOrInvalid(&'static [Reason]),
-    /// Invalid for one of these reasons, whatever the figures.
+    /// Invalid for one of these reasons; the figures do not matter.
     Invalid(&'static [Reason]),
-    /// No verdict, but an error that says what is wrong.
+    /// No verdict, but an error that names the problem.
     Refused,
 }
 
-/// What came of a dose.
+/// Actual result of a dose.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     /// A verdict.
@@ -46,7 +46,7 @@ impl Given {
         }
     }
 
-    /// Whether the figures are said to describe the server.
+    /// Whether the verdict claims that the figures describe the server.
     pub(crate) fn is_usable(&self) -> bool {
         matches!(self, Given::Verdict(verdict) if verdict.is_usable())
     }
@@ -57,8 +57,8 @@ impl Given {
 pub(crate) enum Found {
     /// It is right.
     Right,
-    /// It lets figures pass for the server's that are not: it is usable, and p99 is off by more than [`ALLOWED`], or
-    /// whatever was measured is not what was asked for.
+    /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or
+    /// the measurement differs from the specification.
     FalseValid,
     /// It throws away figures that are true.
     FalseInvalid,
@@ -67,9 +67,9 @@ pub(crate) enum Found {
     Other,
 }
 
-/// Compares what was given with what is right.
+/// Compares the given result with the right one.
 ///
-/// `p99_error` is measured over true less 1; `None` where the truth has no figure.
+/// `p99_error` is measured over true less 1; `None` if the truth has no figure.
 pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Found {
     let off = p99_error.is_some_and(|error| error.abs() > ALLOWED);
     match (given, right) {
@@ -85,7 +85,7 @@ pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Fo
         }
         (Given::Verdict(Verdict::Invalid { .. }), Right::Refused) => Found::Other,
         (Given::Verdict(Verdict::Invalid { .. }), _) => Found::FalseInvalid,
-        // From here on the figures are said to describe the server.
+        // From here on the verdict claims that the figures describe the server.
         (_, Right::Invalid(_) | Right::Refused) => Found::FalseValid,
         _ if off => Found::FalseValid,
         // Its response times grow with the window.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::faults::fault::{Fault, Figures, Judged, Place};
 use crate::faults::right::Found;
 
-/// Doses that were judged wrongly are kept one by one, up to so many for each fault.
+/// Wrongly judged doses listed individually, at most this many for each fault.
 const KEPT: usize = 10;
 
 /// All doses of one fault.
@@ -126,8 +126,8 @@ impl Row {
         self
     }
 
-    /// How many doses count against the program: a figure that passes for the server's and is not, and a true one thrown
-    /// away where nothing but the plan disturbed. On this machine the host may disturb besides.
+    /// The number of doses that count as failures: a wrong figure that passes for the server's, and a true one rejected
+    /// without any unplanned disturbance. On this machine the host may disturb too.
     pub(crate) fn failures(&self) -> usize {
         let false_invalid = if self.place == Place::Simulated { self.false_invalid } else { 0 };
         self.false_valid + false_invalid

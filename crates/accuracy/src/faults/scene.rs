@@ -1,4 +1,4 @@
-//! A whole trial in a simulated world: what is planted, what is true, and what the engine records of it.
+//! A whole trial in a simulated world: the planted fault, the true figures, and the engine's recording.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -31,15 +31,15 @@ pub(crate) const WINDOW: Nanos = Nanos::from_secs(2);
 const DRAIN: Nanos = Nanos::from_secs(3);
 /// 6 000 requests in the window: 60 lie beyond p99, and a dose takes some ms.
 pub(crate) const RPS: f64 = 3_000.0;
-/// Utilisations of the server. From the lower one on the true p99 is a millisecond or more, of which the 100 µs that a
-/// verdict allows at the least are the 10 % that are allowed here.
+/// Utilisations of the server. From the lower one on the true p99 is at least a millisecond, so that the 100 µs that a
+/// verdict always allows are at most the 10 % that are allowed here.
 const UTILISATIONS: (f64, f64) = (0.45, 0.7);
 /// What sending and receiving cost on one core here (the benchmark `ceiling`, roughly).
 const COSTS: Costs = Costs { send: Nanos(4_000), receive: Nanos(1_000) };
 /// How often it is looked whether all generators have ended.
 const LOOK: Nanos = Nanos::from_millis(10);
 
-/// One simulated trial; a fault changes what it is about.
+/// One simulated trial; a fault modifies it.
 #[derive(Clone)]
 pub(crate) struct Scene {
     /// The plan of all generators together.
@@ -53,9 +53,9 @@ pub(crate) struct Scene {
     pub(crate) tls: bool,
     /// Whether requests are datagrams.
     pub(crate) datagrams: bool,
-    /// What the network does to datagrams.
+    /// Faults of the network for datagrams.
     pub(crate) faults: Option<Faults>,
-    /// What it does to streams.
+    /// Faults of the network for streams.
     pub(crate) stream_faults: Option<StreamFaults>,
     /// What sending and receiving cost each generator.
     pub(crate) costs: Costs,
@@ -70,22 +70,22 @@ pub(crate) struct Scene {
 /// One of the generators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generator {
-    /// When it is told when to start.
+    /// When it receives its start time.
     pub(crate) told: Time,
     /// When it starts.
     pub(crate) start: Time,
 }
 
-/// What a played scene gave.
+/// Result of a scene.
 pub(crate) struct Played {
     load: Load,
     pub(crate) recording: Recording,
-    /// What the network did to datagrams.
+    /// Disturbed datagrams, by kind.
     pub(crate) mishaps: Mishaps,
 }
 
 impl Generator {
-    /// One that is told in time.
+    /// A generator that receives its start time early enough.
     pub(crate) const IN_TIME: Generator = Generator { told: Time(0), start: START };
 }
 
@@ -156,7 +156,7 @@ impl Scene {
         (all, due_and_hit as f64 / due.max(1) as f64)
     }
 
-    /// Plays it, judges it, and lays it beside the truth.
+    /// Runs the scene, judges it, and compares it with the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
         self.play().judged(dose, truth, right)
     }
@@ -253,12 +253,12 @@ impl Played {
         Footing::of(&self.recording).claimed()
     }
 
-    /// What the verdict of a trial is made of where nothing but the engine can know it.
+    /// The verdict on a trial from the engine's recording alone.
     fn verdict(&self) -> Verdict {
         judge_strictly(&self.recording, &self.load, Vec::new())
     }
 
-    /// Judges it, and lays it beside the truth.
+    /// Judges it, and compares it with the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
         let measured = Figures::of(&self.claimed());
         let given = Given::Verdict(self.verdict());

@@ -2,19 +2,19 @@ use dist::{Gap, Purpose, Streams};
 use null_server::Stalls;
 use units::{Nanos, Time};
 
-/// How long a server takes for each request, known from the request's number alone.
+/// Service time of each request, determined by the request's number alone.
 ///
-/// So the true response times follow from the schedule: nothing that happens to a generator moves them.
+/// So the true response times follow from the schedule: disturbances of a generator do not change them.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     /// What every request takes,
     pub(crate) fixed: Nanos,
-    /// and the mean of what is drawn beside it, exponentially distributed.
+    /// and the mean of the additional, exponentially distributed part.
     pub(crate) mean: Nanos,
     pub(crate) seed: u64,
     /// When it stands still.
     pub(crate) pauses: Stalls,
-    /// Until when requests take so many times as long.
+    /// Until this time, requests take longer by this factor.
     pub(crate) slow: Option<(Time, f64)>,
     /// Whether it takes any number of requests at once, instead of one after the other.
     pub(crate) at_once: bool,
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(done(&slow, &[0, 50]), [300, 400]);
         let paused = Service { pauses: Stalls::once(Time(120), Nanos(1_000)), ..service };
         assert_eq!(done(&paused, &[0, 50]), [100, 1_200]);
-        // In whatever order they come, each takes as long.
+        // Each request takes the same time in any order.
         let drawn = Service { at_once: true, ..Service::queue(Nanos(1_000), 7) };
         let [first, second] = [[3, 4], [4, 3]].map(|order| {
             let mut queue = Queue::new(drawn.clone());

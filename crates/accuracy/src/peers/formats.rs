@@ -1,4 +1,4 @@
-//! What each generator prints, read for the figures that it reports. Anything else gives `None`.
+//! Parsers for the figures in each generator's output. Other output gives `None`.
 
 use crate::peers::Reported;
 
@@ -37,7 +37,7 @@ pub(crate) fn mutilate(text: &str) -> Option<Reported> {
     })
 }
 
-/// memtier: the row of totals; the percentiles that it was asked for, in ms. The 100th is the largest.
+/// memtier: the row of totals; the requested percentiles, in ms. The 100th is the largest.
 pub(crate) fn memtier(text: &str) -> Option<Reported> {
     let totals = row(text, "Totals")?;
     let at = |column: usize| finite(totals.get(column)?);
@@ -47,8 +47,8 @@ pub(crate) fn memtier(text: &str) -> Option<Reported> {
     Some(Reported { rps: at(1)?, p50_us: us(5), p99_us: us(6), p99_9_us: us(7), max_us: us(8) })
 }
 
-/// memcaslap: a histogram with a cell for each power of 2 µs, so a percentile is told to a factor of 2; the upper
-/// end of the cell is taken, or the largest if that is less.
+/// memcaslap: a histogram with a cell for each power of 2 µs, so a percentile is only known to a factor of 2; the
+/// result is the upper end of the cell, or the largest time if that is less.
 pub(crate) fn memcaslap(text: &str) -> Option<Reported> {
     let (_, total) = text.rsplit_once("Total Statistics (")?;
     let max = number_after(total, "Max:")?;

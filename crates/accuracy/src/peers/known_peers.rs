@@ -1,4 +1,4 @@
-//! The generators that are looked for, and how each is told to offer the load.
+//! The known generators, and the options by which each offers the load.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) struct Peer {
     pub(crate) paces: bool,
     pub(crate) source: &'static str,
     pub(crate) arguments: fn(&Load) -> io::Result<Vec<String>>,
-    /// What has it print its report, where it leaves a file first.
+    /// Command that prints the report, for a generator that writes a file first.
     pub(crate) report: Option<fn(&Load) -> Vec<String>>,
     pub(crate) parse: fn(&str) -> Option<Reported>,
 }
@@ -33,13 +33,13 @@ impl Peer {
     }
 }
 
-/// Taillight's verdict on its own trial. What it draws of the load depends on the seed.
+/// Taillight's verdict on its own trial. The number of arrivals depends on the seed.
 pub(crate) fn own_verdict(trial: &Trial, offered: f64) -> String {
     let drawn = trial.arrivals.intended as f64 / trial.window_s;
     marked(trial.verdict.to_string(), "drew", drawn / offered)
 }
 
-/// `verdict` with the share of the load that was `done`, where that is too small.
+/// `verdict` with the share of the load that was `done`, if it is too small.
 fn marked(verdict: String, done: &str, share: f64) -> String {
     if share >= ACHIEVED { verdict } else { format!("{verdict}; {done} {:.1} % of the load", 100.0 * share) }
 }

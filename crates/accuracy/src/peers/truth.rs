@@ -9,7 +9,7 @@ use crate::known;
 
 /// Mean service time of the server, as the command line of the server has it.
 const SERVICE: Nanos = Nanos::from_micros(100);
-/// Stalls and their distance, likewise.
+/// Stalls and their distance, from the same command line.
 const STALL: Nanos = Nanos::from_millis(100);
 const EVERY: Nanos = Nanos::from_secs(1);
 /// Simulated time: 400 000 arrivals, of which 400 lie beyond p99.9, which is then exact to some per cent.

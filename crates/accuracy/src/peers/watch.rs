@@ -14,7 +14,7 @@ impl Watch {
         Watch { server, before: Watch::look(server) }
     }
 
-    /// All processors' counters, and what of it was this process's, its ended children's and the server's.
+    /// All processors' counters, and the part used by this process, its ended children and the server.
     fn look(server: u32) -> Option<(Sample, u64)> {
         let root = Path::new("/");
         let own = ProcessTicks::read(root, std::process::id()).ok()?;

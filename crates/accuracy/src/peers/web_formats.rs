@@ -1,4 +1,4 @@
-//! What each generator of HTTP prints, read for the figures that it reports. Anything else gives `None`.
+//! Parsers for the figures in each HTTP generator's output. Other output gives `None`.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ pub(crate) fn hey(text: &str) -> Option<Reported> {
     })
 }
 
-/// The JSON that stands in a text, whatever comes before it.
+/// The JSON value in a text, after any prefix.
 fn json(text: &str) -> Option<Value> {
     serde_json::from_str(&text[text.find('{')?..]).ok()
 }

@@ -1,4 +1,4 @@
-//! The generators of HTTP that are looked for, and how each is told to offer the load.
+//! The known HTTP generators, and the options by which each offers the load.
 
 use std::fs;
 use std::io;

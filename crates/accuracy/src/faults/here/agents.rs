@@ -44,7 +44,7 @@ fn without(chance: &mut Chance, signal: Signal) -> Result<Outcome> {
     words.extend(more.map(str::to_owned).into_iter().chain([addresses.join(",")]));
     let mut coordinator = Process::spawn(taillight(&words)?.env("TAILLIGHT_TOKEN", TOKEN))?;
     coordinator.await_line("{\"live\"", PATIENCE)?;
-    // Points are shown from the window's beginning on; what is left of it is longer than the lease.
+    // Live lines begin with the window; the rest of it is longer than the lease.
     let after = Nanos((chance.unit() * 0.3 * WINDOW.0 as f64) as u64);
     if coordinator.wait(Duration::from(after)).is_err() {
         send(agents[1].0.pid(), signal)?;
@@ -55,7 +55,7 @@ fn without(chance: &mut Chance, signal: Signal) -> Result<Outcome> {
     Ok(bench.judged(dose, Right::Invalid(&[Reason::AgentLost]))?.into())
 }
 
-/// An agent on the generators' processor, and where it listens.
+/// An agent on the generators' processor, and its address.
 fn agent(name: &str, processors: Processors) -> Result<(Process, String)> {
     let words = ["agent", "--listen", "127.0.0.1:0", "--name", name, "--insecure-token"].map(str::to_owned);
     let spec = taillight(&words)?.env("TAILLIGHT_TOKEN", TOKEN).cpus([processors.generator]);

@@ -19,7 +19,7 @@ pub(crate) const FAULTS: &[Fault] = &[Fault {
     plant: full,
 }];
 
-/// What a file system in memory is given out in. Units: KiB.
+/// Unit of allocation of a file system in memory. Units: KiB.
 const PAGE_KIB: u64 = 4;
 
 fn full(chance: &mut Chance) -> Result<Outcome> {

@@ -24,8 +24,8 @@ pub(crate) const FAULTS: &[Fault] = &[Fault {
     plant: loss,
 }];
 
-/// The probe may lack this share of its samples before some are certainly lost, and this much when none is: the verdict
-/// allows 1 %, and the first and last sample of a span come by chance.
+/// Missing share of the probe's samples from which on some are certainly lost, and up to which none may be: the verdict
+/// allows 1 %, and the first and last sample of a span are random.
 const LOST: f64 = 0.05;
 const WHOLE: f64 = 0.01;
 const LOSS: &[Reason] = &[Reason::ProbeLoss];

@@ -69,7 +69,7 @@ fn stopped(chance: &mut Chance) -> Result<Outcome> {
             break;
         }
         send(generator.pid(), Signal::STOP)?;
-        // It may have been ending when it was to stop; then there is none that could go on.
+        // It may have been about to end when it was stopped; then no process is left to continue.
         if generator.wait(length.into()).is_ok() {
             break;
         }
@@ -110,7 +110,7 @@ fn generator(bench: &Bench, processors: Processors) -> Result<Process> {
     Ok(Process::spawn(taillight(&words)?)?)
 }
 
-/// A program that does nothing but run, until it is dropped.
+/// A program in a busy loop, until it is dropped.
 pub(crate) fn hog(cpu: usize, nice: i64) -> Result<Process> {
     let script = format!("renice -n {nice} -p $$ > /dev/null 2>&1; while :; do :; done");
     Ok(Process::spawn(Spec::new("busy loop", "sh").args(["-c", script.as_str()]).cpus([cpu]))?)

@@ -1,4 +1,4 @@
-//! A data set that is not what it should be.
+//! A wrong data set.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

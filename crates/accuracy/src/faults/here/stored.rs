@@ -14,7 +14,7 @@ use crate::faults::chance::Chance;
 /// What becomes of a value that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is not there when it is asked for.
+    /// A later get does not find it.
     Forgotten,
     /// Its last byte is another one.
     Changed,
@@ -130,7 +130,7 @@ impl Shared {
 
     fn set(&self, key: &[u8], mut value: Vec<u8>) {
         let name = String::from_utf8_lossy(key);
-        // Whatever is not an item of the data set, such as what the run remembers itself by, is kept.
+        // Keys that are not items of the data set, such as the marker of the run, are kept.
         let is_item = !name.ends_with(":runs");
         if is_item && Chance::of(self.loss.seed, &name, 0).unit() < self.loss.share {
             *self.hit.lock().unwrap_or_else(PoisonError::into_inner) += 1;

@@ -120,11 +120,11 @@ fn stopped_while_sending(chance: &mut Chance, length: Nanos) -> Result<Outcome> 
 
 /// Of a cycle, as multiples of the stop's length: arrivals come in the first part,
 const BURST: f64 = 0.45;
-/// the server takes so long for each at the least,
+/// the minimum service time of the server,
 const TAKES: f64 = 0.5;
-/// with so much more on average,
+/// its mean additional service time,
 const SPREAD: f64 = 0.12;
-/// the stop begins at this point at the earliest, and so much later at the most,
+/// the earliest start of the stop, and the range after it,
 const STOP: (f64, f64) = (0.5, 0.2);
 /// and after this the next burst begins, when the stop has ended and all is answered. It keeps no step with the 10 ms at
 /// which the engine looks at the backlog.

@@ -1,4 +1,4 @@
-//! What the network does to requests and answers.
+//! Network faults for requests and responses.
 
 use anyhow::Result;
 use reactor::sim::{Faults, StreamFaults};

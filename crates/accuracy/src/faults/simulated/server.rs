@@ -1,4 +1,4 @@
-//! What the server does by itself.
+//! Disturbances inside the server.
 
 use anyhow::Result;
 use dist::Process;
@@ -167,7 +167,8 @@ fn throttles(chance: &mut Chance) -> Result<Outcome> {
     Ok(scene.judged(dose, &truth, right).into())
 }
 
-/// Before the window's end no pause begins: what it held up would not be answered in the window, which is overload.
+/// No pause begins this close to the window's end: delayed requests would not be answered in the window, which is
+/// overload.
 const QUIET_END: Nanos = Nanos::from_millis(300);
 
 fn collector(chance: &mut Chance) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! Each format is read from what the generator really printed, for the null server with a stall each second; but
+//! Each format is parsed from real output of the generator, for the null server with a stall each second; except
 //! for rpc-perf.
 
 use super::*;
@@ -12,7 +12,7 @@ Client Key-Value SET Response Latency (us):
 Client Key-Value GET Response Latency (us): p25: 25 p50: 30
 ";
 
-/// What a recorded output holds.
+/// Checks the figures of a recorded output.
 fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
     let [rps, p50_us, p99_us, p99_9_us, max_us] = expect;
     let rps = rps.expect("each reports its rate");

@@ -1,4 +1,4 @@
-//! Each format is read from what the generator really printed, for the null server with a stall each second; but for
+//! Each format is parsed from real output of the generator, for the null server with a stall each second; except for
 //! wrk2, oha and vegeta.
 
 use super::*;
@@ -23,7 +23,7 @@ const OHA: &str = r#"{"summary": {"slowest": 0.1004, "requestsPerSec": 1999.5},
 /// Not recorded: the fields of vegeta's JSON (its README) that are read.
 const VEGETA: &str = r#"{"latencies": {"50th": 310000, "99th": 92100000, "max": 100400000}, "rate": 2000.1, "throughput": 1998.7}"#;
 
-/// What an output holds.
+/// Checks the figures of an output.
 fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
     let [rps, p50_us, p99_us, p99_9_us, max_us] = expect;
     let rps = rps.expect("each reports its rate");
