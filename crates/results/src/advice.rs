@@ -4,7 +4,7 @@
 
 use crate::{Among, Part, Service, Trial};
 
-/// The most that a resource may be taken to be used: beyond it, queues say more about the length of a trial than of a server.
+/// Cap on utilisation: beyond it, queues depend more on the length of a trial than on the server.
 const FULLEST: f64 = 0.98;
 
 /// Threads of a service, or the processors that services share.
@@ -16,7 +16,7 @@ pub struct Resource {
     pub count: f64,
     /// How many of them were busy on average.
     pub busy: f64,
-    /// The mean time of a request that waits for it, now and with one more. Units: µs.
+    /// The mean wait of a request for the resource, now and with one more. Units: µs.
     pub waits_us: (f64, f64),
     /// The mean time of a request. Units: µs.
     pub mean_us: f64,
@@ -40,7 +40,7 @@ pub enum ResourceKind {
 }
 
 impl Resource {
-    /// Those of `services` as `trial` used them; none where its requests were not traced.
+    /// All resources of `services` in `trial`; empty without traced requests.
     pub fn all_of(services: &[Service], trial: &Trial) -> Vec<Resource> {
         let of_threads = services.iter().filter_map(|service| of_threads(service, trial));
         of_threads.chain(of_processors(services, trial)).filter(|resource| resource.used() > 0.0).collect()
@@ -59,12 +59,12 @@ impl Resource {
         }
     }
 
-    /// The share that is used, 0 to 1.
+    /// Utilisation, 0 to 1.
     pub fn used(&self) -> f64 {
         self.busy / self.count
     }
 
-    /// How many there are with one more: instance, or processor.
+    /// The number of threads or processors with one more instance or processor.
     pub fn with_one_more(&self) -> f64 {
         match self.kind {
             ResourceKind::Threads { instances, .. } => self.count + self.count / instances,
@@ -72,13 +72,13 @@ impl Resource {
         }
     }
 
-    /// The mean time of a request with one more. Units: µs.
+    /// The mean time of a request with one more instance or processor. Units: µs.
     pub fn mean_with_one_more_us(&self) -> f64 {
         self.mean_us - self.waits_us.0 + self.waits_us.1
     }
 }
 
-/// Each operation that was traced, with how many of it were answered a second.
+/// Each traced operation, with its completed requests per second.
 fn operations(trial: &Trial) -> impl Iterator<Item = (&crate::TracedOperation, f64)> {
     let traced = trial.traces.iter().flat_map(|traces| &traces.operations);
     traced.filter(|operation| operation.all.requests > 0).filter_map(|operation| {
@@ -87,7 +87,7 @@ fn operations(trial: &Trial) -> impl Iterator<Item = (&crate::TracedOperation, f
     })
 }
 
-/// The mean over all requests of the time that some parts of some services took. Units: µs.
+/// The mean time of all requests in some parts of some services. Units: µs.
 fn mean_us(trial: &Trial, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> {
     let (mut sum, mut all) = (0.0, 0.0);
     for (operation, rate) in operations(trial) {
@@ -127,7 +127,7 @@ fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
     })
 }
 
-/// Whether all that calls it took it for a store.
+/// Whether every caller treats it as a store.
 fn is_store(trial: &Trial, name: &str) -> bool {
     let edges = trial.traces.iter().flat_map(|traces| &traces.edges);
     let mut called = edges.filter(|edge| edge.callee == name).peekable();
@@ -148,7 +148,9 @@ fn wait_us(service: &Service, trial: &Trial) -> Option<f64> {
     mean_us(trial, |_, part| part == Part::Front)
 }
 
-/// How many processors a service kept busy in the window; of results that do not tell, from the start of the generator to its end.
+/// Processors that a service kept busy, on average over the window; in results without that figure, from the start of
+/// the generator
+/// to its end.
 fn processors(service: &Service, trial: &Trial) -> Option<f64> {
     let used = trial.services.iter().find(|one| one.name == service.name)?;
     let (used, time) = match used.window_cpu_s {
@@ -175,7 +177,7 @@ fn of_processors(services: &[Service], trial: &Trial) -> Option<Resource> {
     let most =
         used.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, used)| ((*name).to_owned(), used / busy));
     let whole = mean_us(trial, |_, _| true)?;
-    // All but what stores took: their disks do not get faster.
+    // Excludes the time of stores: a processor does not speed up their disks.
     let own = whole - mean_us(trial, |_, part| matches!(part, Part::Store | Part::BeforeSending))?;
     let ratio = (busy / count).min(FULLEST);
     let wait = own * ratio;
@@ -190,7 +192,7 @@ fn of_processors(services: &[Service], trial: &Trial) -> Option<Resource> {
     })
 }
 
-/// By how much the mean wait for one of `count` gets shorter with `more` of them, `busy` of which are occupied.
+/// The factor by which the mean wait for one of `count` shrinks with `more` of them, `busy` of which are occupied.
 ///
 /// Source: Erlang's formula for M/M/c, W = C(c, a) s / (c − a); Kleinrock, *Queueing Systems I*, 1975, chapter 3.
 fn shrunk(count: f64, more: f64, busy: f64) -> f64 {
@@ -200,7 +202,7 @@ fn shrunk(count: f64, more: f64, busy: f64) -> f64 {
     if now > 0.0 { wait(more) / now } else { 1.0 }
 }
 
-/// The probability that a request waits where `busy` of `count` are occupied: Erlang's C, by his recursion for B.
+/// The probability that a request waits if `busy` of `count` are occupied: Erlang's C, by his recursion for B.
 fn waiting(count: f64, busy: f64) -> f64 {
     let blocked = (1..=count.round() as u32)
         .fold(1.0, |blocked: f64, n| busy * blocked / (f64::from(n) + busy * blocked));
@@ -229,7 +231,7 @@ mod tests {
         Of { name, busy_us, parts: parts.to_vec(), cpu_s }
     }
 
-    /// 200 requests a second for 10 s, each of which takes 50 ms in all.
+    /// 200 requests per second for 10 s, each with a total time of 50 ms.
     fn trial(services: &[Of], edges: &[(&str, &str, bool)]) -> Trial {
         let time = |of: &Of| ServiceTime {
             name: of.name.into(),
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_service_whose_threads_are_all_occupied_is_full() {
-        // A sample of 5.1 ms at 200 a second finds 1.02 threads of one occupied; it works for a third of that.
+        // 5.1 ms per request at 200 per second occupy 1.02 threads of one; it works for a third of that.
         let plot = of("plot", 5_100, &[(Part::Queue, 30_000)], 3.0);
         let found = first(&[service("plot", 1)], &trial(&[plot], &[("php", "plot", false)]));
         assert_eq!((found.name(), found.used()), ("plot", 1.0));
@@ -292,7 +294,7 @@ mod tests {
     fn a_store_is_told_by_its_processor_time() {
         let services = [
             of("movie-info", 1_000, &[(Part::Application, 1_000)], 3.5),
-            // Its callers wait for it for 0.45 of the time.
+            // Its callers wait for it 0.45 of the time.
             of("movies-db", 2_250, &[(Part::Store, 2_250)], 0.5),
         ];
         let edges = [("php", "movie-info", false), ("movie-info", "movies-db", true)];
@@ -317,7 +319,7 @@ mod tests {
             assert!(found.mean_with_one_more_us() < 50_000.0 - 0.8 * wait_us, "{found:?}");
         };
         check(0, 30_000, 30_000.0);
-        // Where its spans tell of the wait, the front is the network.
+        // If its spans show the wait, the front is the network.
         check(20_000, 5_000, 20_000.0);
     }
 

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LatencySummary, Verdict};
 
-/// One machine's part in a trial that several generated.
+/// One machine's part in a trial that several machines generated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRecord {
     /// The name of its machine.
@@ -18,17 +18,17 @@ pub struct AgentRecord {
     pub clock_offset_error_us: Option<f64>,
     /// How much faster its clock runs: millionths.
     pub drift_ppm: Option<f64>,
-    /// The load that it was given.
+    /// Its part of the offered load.
     pub offered_rps: f64,
-    /// Requests that it saw answered within the window, per second.
+    /// Requests answered within the window that it received, per second.
     pub achieved_rps: f64,
     /// Arrivals of the window that were its part.
     pub arrivals: u64,
-    /// The response times that it saw.
+    /// The response times that it measured.
     pub response_time: LatencySummary,
     /// sent − eligible: its own lag.
     pub generator_lag: LatencySummary,
-    /// Share of its time that it spent working, 0 to 1.
+    /// Share of the time that its threads spent working, 0 to 1.
     pub busy_share: Option<f64>,
     /// Changes made to its machine for the load, as command-line options, with the skipped parts of a profile as
     /// comments.

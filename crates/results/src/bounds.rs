@@ -9,17 +9,18 @@ use crate::{Invalid, Trial};
 pub struct Bounds {
     /// The least.
     pub low_us: f64,
-    /// The most: the figure as it was measured, or of the windows that nothing disturbed.
+    /// The most: the figure as measured, or of the undisturbed windows.
     pub high_us: f64,
 }
 
 impl Bounds {
-    /// A figure that is uncertain by more than this share of itself is not usable...
+    /// A figure with an uncertainty above this share of itself is not usable...
     const SHARE: f64 = 0.1;
-    /// ...unless by less than this: what wires and event loops add to known times (`docs/reference/accuracy.md`).
+    /// ...unless the uncertainty is below this: the time that wires and event loops add to known times
+    /// (`docs/reference/accuracy.md`).
     const US: f64 = 50.0;
 
-    /// Whether the two are so close that the figure can be stated as one number.
+    /// Whether the bounds are close enough to state the figure as one number.
     pub fn is_usable(&self) -> bool {
         self.high_us - self.low_us <= Bounds::US.max(Bounds::SHARE * self.low_us)
     }
@@ -28,7 +29,7 @@ impl Bounds {
 /// The bounds of a trial's response times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeBounds {
-    /// By percentile, rising: those that the trial has.
+    /// By percentile, rising: all percentiles of the trial.
     pub percentiles: Vec<PercentileBounds>,
     /// Of the windowed p99.
     pub windowed_p99: Option<Bounds>,
@@ -47,7 +48,7 @@ pub struct PercentileBounds {
 }
 
 impl TimeBounds {
-    /// The percentiles that are kept, those of [`LatencySummary`](crate::LatencySummary).
+    /// The kept percentiles, the same as in [`LatencySummary`](crate::LatencySummary).
     pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 }
 

@@ -12,7 +12,8 @@ pub enum LoopKind {
     /// At a time drawn in advance, independent of the server.
     #[default]
     Open,
-    /// When an earlier one was answered: a slow server slows the load down, and its tail is seen too rarely.
+    /// After the response to the previous request: a slow server slows the load down, and its tail is sampled too
+    /// rarely.
     Closed,
 }
 
@@ -22,7 +23,7 @@ pub enum LoopKind {
 /// requests that a waiting client never sent, the second makes them up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedLoop {
-    /// Clients, each with one request outstanding at most.
+    /// Clients, each with at most one outstanding request.
     pub clients: u32,
     /// The mean pause of a client between an answer and its next request.
     pub think_time_us: f64,
@@ -31,7 +32,7 @@ pub struct ClosedLoop {
     pub expected_interval_us: Option<f64>,
     /// The times as they were measured.
     pub uncorrected: LatencySummary,
-    /// The same with the requests added that a client would have sent at the expected interval while it waited.
+    /// The same, plus the requests that a client would have sent at the expected interval while it waited.
     pub corrected: Option<LatencySummary>,
 }
 
@@ -63,7 +64,7 @@ mod tests {
         measured.record(Nanos::from_millis(100));
         let both = ClosedLoop::new(1, Nanos::ZERO, &measured, Nanos::from_micros(100));
         assert_eq!((both.uncorrected.count, both.expected_interval_us), (10_000, Some(100.0)));
-        // One wait of 100 ms kept 999 requests from being sent: due 100 µs apart, they would have waited 99.9 ms and less.
+        // One wait of 100 ms suppressed 999 requests: due 100 µs apart, they would have waited 99.9 ms and less.
         let corrected = both.corrected.unwrap();
         assert_eq!(corrected.count, 10_999);
         assert!(both.uncorrected.p99_us.unwrap() < 101.0, "{:?}", both.uncorrected);

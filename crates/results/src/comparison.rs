@@ -10,19 +10,19 @@ pub const COMPARISON_SCHEMA: u32 = 1;
 /// Two results side by side: two targets, one study on two machines, or a study and its rerun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// [`COMPARISON_SCHEMA`] when it was written.
+    /// The [`COMPARISON_SCHEMA`] of the program that wrote it.
     pub schema: u32,
     /// The first side, the denominator of every ratio.
     pub a: Side,
     /// The second side.
     pub b: Side,
-    /// The title of the study that both are results of; `None` of results of single commands.
+    /// The title of the study that produced both; `None` for results of single commands.
     pub study: Option<String>,
-    /// Whether the trials alternated within one run, so that the machine's drift cancels.
+    /// Whether the trials alternated within one run, which cancels the machine's drift.
     pub paired: bool,
     /// Differences between the sides other than the target or the machine, in words; reasons for doubt.
     pub differences: Vec<String>,
-    /// The figures that both have.
+    /// The figures that both sides have.
     pub figures: Vec<ComparedFigure>,
     /// The claims of a study that either side judged.
     pub claims: Vec<ComparedClaim>,
@@ -41,15 +41,15 @@ impl Comparison {
 /// One side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
-    /// How the tables call it.
+    /// Name of the side in tables.
     pub label: String,
-    /// The folder that it came from.
+    /// The folder of its result.
     pub folder: String,
-    /// The name of its target; `None` of a study.
+    /// The name of its target; `None` for a study.
     pub target: Option<String>,
     /// The machine, in a line.
     pub machine: String,
-    /// When it was measured: RFC 3339, UTC.
+    /// Time of measurement: RFC 3339, UTC.
     pub created: String,
     /// How much of a study was measured.
     pub effort: Option<Effort>,
@@ -58,7 +58,7 @@ pub struct Side {
 /// A figure of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
-    /// The name that it has within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] of a single command.
+    /// The figure's name within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] for a single command.
     pub id: String,
     /// Its heading.
     pub title: String,
@@ -70,7 +70,7 @@ pub struct ComparedFigure {
     pub y: Axis,
     /// The measured series of both sides.
     pub series: Vec<ComparedSeries>,
-    /// Series and points that one side alone has, in words.
+    /// Series and points that only one side has, in words.
     pub left_out: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct ComparedFigure {
 pub struct ComparedSeries {
     /// Its name.
     pub name: String,
-    /// The places that both have.
+    /// The points that both sides have.
     pub points: Vec<ComparedPoint>,
 }
 
@@ -90,16 +90,16 @@ pub struct ComparedPoint {
     pub a: Point,
     /// Side b; its position differs from a's if loads were matched by their share of the maximum.
     pub b: Point,
-    /// b over a; `None` where either is absent or not over 0.
+    /// b over a; `None` if either is missing or not positive.
     pub ratio: Option<Ratio>,
-    /// The load as a share of the maximum throughput, where loads were matched by it.
+    /// The load as a share of the maximum throughput, if loads were matched by it.
     pub share: Option<f64>,
     /// Trials of either side that were invalid, and are left out.
     pub invalid: u32,
     /// Trials behind a paired ratio that were disturbed, and count all the same.
     #[serde(default)]
     pub disturbed: u32,
-    /// The ratio without the pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
+    /// The ratio without pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
     #[serde(default)]
     pub undisturbed: Option<Ratio>,
     /// Whether at least a quarter of a side's trials were overloaded: their response times depend on the length of the
@@ -115,13 +115,13 @@ pub struct Ratio {
     /// Lower end: of the interval if `judged` (95 %, or the level of the last look in a run until settled), otherwise
     /// the smallest observed ratio; `None` without a bound.
     pub low: Option<f64>,
-    /// Upper end, likewise.
+    /// Upper end, defined the same way.
     pub high: Option<f64>,
-    /// Pairs (or the smaller number of repeats) behind it.
+    /// Number of pairs (or the smaller number of repeats).
     pub n: u32,
     /// Whether there are enough repeats for an interval, 6 of them at 95 %. Below: too few to judge.
     pub judged: bool,
-    /// Of the paired test of "no difference"; `None` without pairs, or with too few.
+    /// p-value of the paired test of "no difference"; `None` without pairs, or with too few.
     pub p_value: Option<f64>,
 }
 
@@ -130,9 +130,9 @@ pub struct Ratio {
 pub struct ComparedClaim {
     /// Its name within the study.
     pub id: String,
-    /// What is claimed.
+    /// The claim.
     pub text: String,
-    /// Who claims it, and where.
+    /// The author of the claim, with the place in the publication.
     pub source: String,
     /// The verdict of side a and its measured figures; `None` if that side did not judge the claim.
     pub a: Option<(ClaimVerdict, String)>,
@@ -140,12 +140,12 @@ pub struct ComparedClaim {
     pub b: Option<(ClaimVerdict, String)>,
 }
 
-/// How many figures of side b lie in the intervals of side a.
+/// The number of side b's figures that lie in the intervals of side a.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// Those that do.
+    /// Figures that lie in the interval.
     pub agreeing: usize,
-    /// Those that side a has an interval for.
+    /// Figures with an interval on side a.
     pub all: usize,
     /// The widest half of an interval, as a share of its figure: a wide interval agrees with any figure.
     pub widest: f64,
@@ -157,7 +157,7 @@ impl Comparison {
         self.figures.iter().find(|figure| figure.id == id)
     }
 
-    /// Whether side b says what side a said; `None` where a has no interval.
+    /// Whether side b agrees with side a; `None` if a has no interval.
     pub fn agreement(&self) -> Option<Agreement> {
         let points = || self.figures.iter().flat_map(|figure| &figure.series).flat_map(|s| &s.points);
         let agreeing = points().filter(|point| point.agrees() == Some(true)).count();
@@ -184,8 +184,8 @@ impl Ratio {
             && self.low.zip(self.high).is_some_and(|(low, high)| ALIKE.contains(low) && ALIKE.contains(high))
     }
 
-    /// An estimate of how many more pairs it takes until its interval excludes 1 or lies within ±5 % of it; `None` if it
-    /// does, or if no number of pairs will do.
+    /// Estimated number of further pairs until its interval excludes 1 or lies within ±5 % of it; `None` if it already
+    /// does, or if no number of pairs suffices.
     pub fn more(&self) -> Option<u32> {
         if self.differs() || self.is_alike() {
             return None;
@@ -207,7 +207,7 @@ impl ComparedFigure {
 }
 
 impl ComparedPoint {
-    /// Whether side b's figure lies within side a's interval; `None` where a has none.
+    /// Whether side b's figure lies within side a's interval; `None` if a has no interval.
     pub fn agrees(&self) -> Option<bool> {
         let (low, high) = self.a.low.zip(self.a.high)?;
         Some((low..=high).contains(&self.b.y?))
@@ -236,7 +236,7 @@ mod tests {
         check(8, (0.97, 1.04), (false, true), None);
         // Four times as narrow and then some.
         check(10, (0.8, 1.05), (false, false), Some(15));
-        // Twice as narrow, it lies within ±5 %; it never excludes 1.
+        // At half the width, it lies within ±5 %; it never excludes 1.
         check(10, (0.9, 1.0 / 0.9), (false, false), Some(37));
         check(3, (0.5, 0.8), (false, false), Some(3));
     }

@@ -19,7 +19,7 @@ pub struct ConnectionSpread {
     pub imbalance: Option<f64>,
     /// The smallest p99 response time of a connection.
     pub p99_min_us: Option<f64>,
-    /// Median over the connections of each one's p99.
+    /// Median of the connections' p99.
     pub p99_median_us: Option<f64>,
     /// The largest p99 of a connection.
     pub p99_max_us: Option<f64>,

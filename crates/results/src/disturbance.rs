@@ -10,9 +10,9 @@ pub enum Basis {
     /// All that were due in the window: the host moved their p99 by little.
     #[default]
     All,
-    /// Those that were due in windows which the host did not disturb and in which the generator was not late.
+    /// Requests due in windows without disturbance by the host or lateness of the generator.
     UndisturbedWindows,
-    /// None: host or generator may have moved the p99, and left too few windows undisturbed.
+    /// None: host or generator may have moved the p99, and left too few undisturbed windows.
     Nothing,
 }
 
@@ -24,16 +24,16 @@ pub struct Disturbance {
     /// Length of these windows; 0 in results of earlier versions, which used the windows of the time series.
     #[serde(default)]
     pub window_ms: f64,
-    /// Those that neither a stall nor steal nor foreign load hit, and in which the generator was not late.
+    /// Windows without a stall, steal or foreign load, in which the generator was not late.
     pub undisturbed_windows: u64,
-    /// Share of the requests that the host may have held up, 0 to 1: of the time in which a thread of server or generator
-    /// had no processor, and of as much again in which the rest was worked off.
+    /// Share of the requests that the host may have delayed, 0 to 1: those due while a thread of server or generator
+    /// had no processor, or for the same time after it, while the backlog was served.
     pub touched_share: f64,
-    /// Share of its time in which a working thread of the server waited for a processor that others had, 0 to 1.
+    /// Share of the time that a working thread of the server waited for a processor that others used, 0 to 1.
     pub server_taken_share: Option<f64>,
     /// The same for the generator's threads.
     pub generator_taken_share: Option<f64>,
-    /// The least p99 of all requests that `touched_share` allows, had the host held up none and the generator not been late.
+    /// Lower bound of the p99 of all requests that `touched_share` allows, without delays by host or generator.
     pub p99_at_least_us: Option<f64>,
     /// The response times of the requests due in undisturbed windows; `None` if every window was disturbed.
     pub undisturbed: Option<LatencySummary>,

@@ -1,20 +1,22 @@
 use crate::{Arrivals, LatencySummary, Operation, Trial};
 
-/// All requests that were due, of which errors have no response time: each counts as slower than every answer.
+/// All requests that were due. Errors have no response time: each counts as slower than every response.
 pub(crate) struct Due<'a> {
     pub outcomes: Option<&'a Arrivals>,
-    /// Of those that have a response time: all but errors.
+    /// Times of the requests that have a response time: all but errors.
     pub times: &'a LatencySummary,
     /// Their distribution; empty if not kept.
     pub curve: &'a [(f64, f64)],
 }
 
 impl Due<'_> {
-    /// The time at a percentile of all that were due, of which `us` is that of those with a response time: endless where the
-    /// request there is one that failed.
+    /// The time at a percentile of all due requests; `us` is the same percentile of those with a response time.
+    /// Infinite if the
+    /// request at the percentile failed.
     ///
-    /// Time-outs have their age. Between two percentiles that are kept it lies on the line from one to the other; never below `us`,
-    /// so that a failure improves nothing, and without errors it is `us`.
+    /// Time-outs count at their age. Between two kept percentiles the time is interpolated linearly; it is never below
+    /// `us`,
+    /// so that a failure improves nothing, and without errors it equals `us`.
     pub(crate) fn at_us(&self, percentile: f64, us: Option<f64>) -> Option<f64> {
         let Some(outcomes) = self.outcomes else { return us };
         if outcomes.fail_beyond(percentile) {
@@ -29,7 +31,7 @@ impl Due<'_> {
         Some(us?.max(self.read(at.min(100.0))?))
     }
 
-    /// The time at a percentile of those with a response time; `None` beyond all that is kept.
+    /// The time at a percentile of requests with a response time; `None` beyond the kept percentiles.
     fn read(&self, percentile: f64) -> Option<f64> {
         let kept = self.times.points();
         let points = if self.curve.is_empty() { &kept } else { self.curve };
@@ -49,15 +51,16 @@ impl Trial {
         Due { outcomes: Some(&self.arrivals), times, curve }
     }
 
-    /// The windowed p99 of all that were due, of which `us` is that of those with a response time: as many times it as the plain p99
-    /// is, since errors are not known by window.
+    /// The windowed p99 of all due requests; `us` is the windowed p99 of those with a response time. It is scaled by
+    /// the ratio of the
+    /// plain p99s, since errors are not recorded by window.
     pub(crate) fn windowed_of_due(&self, us: Option<f64>) -> Option<f64> {
         let due = self.due();
         let Some(p99) = due.times.p99_us else { return due.at_us(99.0, us) };
         let of_all = due.at_us(99.0, Some(p99))?;
         match of_all.is_infinite() {
             true => Some(of_all),
-            // Also where both are 0.
+            // Also if both are 0.
             false if of_all <= p99 => us,
             false => us.map(|us| us * (of_all / p99)),
         }
@@ -124,7 +127,7 @@ mod tests {
                 assert!(passes(&trial(0, 0, with_curve), condition), "{condition}");
             }
         }
-        // 4 of 100 missed it. Without a curve the line from p95 to p99 is all that is known.
+        // 4 of 100 missed it. Without a curve, only the line from p95 to p99 is known.
         assert!(passes(&trial(2, 2, true), "home.p95<500ms") && passes(&trial(4, 0, true), "home.p95<500ms"));
         assert!(passes(&trial(4, 0, false), "home.p95<500ms"));
         let words = "home.p95<500ms".parse::<Gate>().unwrap().evaluate(&trial(4, 4, true)).words;
@@ -139,7 +142,7 @@ mod tests {
             let gate = "windowed_p99<500ms".parse::<Gate>().unwrap().evaluate(trial);
             assert_eq!(gate.passed, met, "{}", gate.words);
         };
-        // 60 of 10 000 are errors and as many slow, so that the slowest hundredth of all begins among these.
+        // 60 of 10 000 are errors and another 60 are slow, so the slowest hundredth of all begins among the slow ones.
         let mut some = trial(0, 0, true);
         some.windowed_p99_us = Some(90e3);
         (some.all.response_time.p99_us, some.all.response_time.max_us) = (Some(99e3), Some(900e3));

@@ -64,7 +64,7 @@ fn take(tree: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
-/// Puts a value at `path` of `tree`, unless something else is on the way.
+/// Puts a value at `path` of `tree`, unless a value blocks the path.
 fn put(tree: &mut Value, path: &str, value: Value) {
     let Some(fields) = tree.as_object_mut() else { return };
     match path.split_once('.') {
@@ -94,20 +94,20 @@ fn field<T: DeserializeOwned>(config: &mut Map<String, Value>, name: &str) -> Op
     Some(value)
 }
 
-/// Takes the plan out, where its specifications have the names of today: a name that is not known would be read as
-/// nothing.
+/// Removes the plan if its specifications use today's names: an unknown name would be ignored
+/// silently.
 fn plan(config: &mut Map<String, Value>) -> Option<PlanRecord> {
     let plan: PlanRecord = serde_json::from_value(config.clone().into()).ok()?;
     let Ok(Value::Object(again)) = serde_json::to_value(&plan) else { return None };
     if !again.iter().all(|(name, value)| config.get(name).is_some_and(|then| holds(value, then))) {
         return None;
     }
-    // The study itself says its form.
+    // The form is a field of the study itself.
     config.retain(|name, _| !again.contains_key(name) && name != "form");
     Some(plan)
 }
 
-/// Whether all of `then` is in `now`, which may have fields that are younger.
+/// Whether all of `then` is in `now`, which may have newer fields.
 fn holds(now: &Value, then: &Value) -> bool {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(found.plan.as_ref().unwrap().points[0].spec.seed, 7);
         assert_eq!((found.claims_not_measurable["c"].as_str(), found.agents.agents.len()), ("one core", 1));
         assert_eq!((found.remote_host.as_deref(), found.earlier), (Some("on b"), Value::Null));
-        // A name that a specification does not have is not lost.
+        // A name that is unknown in specifications is not lost.
         let other = plan(vec![point(json!({ "server": "sphinx" }))]);
         let found = read(other.clone());
         assert_eq!((found.plan, found.earlier), (None, other));

@@ -5,30 +5,30 @@ use units::{Qos, QosBasis};
 
 use crate::{Service, Trial};
 
-/// The version of the schema that this program writes; it reads the earlier ones too.
+/// The version of the schema that this program writes; it also reads the earlier ones.
 ///
-/// 2 added what a load generator for clusters, datagrams, closed loops and several machines has to say, only as
-/// fields that may be absent. 3 has a trial's configuration as a specification, which had names of its own before.
+/// 2 added fields for clusters, datagrams, closed loops and several generators, all of them
+/// optional. 3 stores a trial's configuration as a specification; before, it used names of its own.
 pub const SCHEMA: u32 = 3;
 
 /// A set of trials that answers one question, with everything needed to read it later elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
-    /// [`SCHEMA`] when it was written.
+    /// The [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
-    /// What was asked.
+    /// The question.
     pub kind: Kind,
     /// The folder's name.
     pub name: String,
-    /// When it started: RFC 3339, UTC.
+    /// Start time: RFC 3339, UTC.
     pub created: String,
-    /// How long it took so far.
+    /// Duration so far.
     pub elapsed_s: f64,
-    /// Whether it ran to its end. A partial result is kept and says so.
+    /// Whether it ran to its end. A partial result is kept and marked.
     pub complete: bool,
     /// Why it ended early.
     pub interrupted: Option<String>,
-    /// The command line that made it.
+    /// The command line that produced it.
     pub command: Vec<String>,
     /// The version of the program.
     pub version: String,
@@ -44,17 +44,17 @@ pub struct Experiment {
     pub qos_basis_reason: String,
     /// Facts about the machine, as `taillight host --json` prints them.
     pub host: Value,
-    /// How many blocks are whole: an interrupted run goes on after them.
+    /// The number of complete blocks: an interrupted run continues after them.
     #[serde(default)]
     pub blocks: u32,
-    /// Whether its blocks went on until its comparisons were settled: intervals then have the level of the last look.
+    /// Whether blocks were added until the comparisons were settled: intervals then have the level of the last look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_settled: bool,
     /// Remarks for the reader, such as cores shared by server and generator.
     pub notes: Vec<String>,
-    /// What was measured.
+    /// The measured targets.
     pub targets: Vec<Target>,
-    /// Every trial, in the order of running; invalid ones too.
+    /// Every trial, in the order of running, including invalid ones.
     pub trials: Vec<Trial>,
 }
 
@@ -64,7 +64,7 @@ pub struct Experiment {
 pub enum Kind {
     /// Maximum, sweep and peak on the embedded server.
     Demo,
-    /// One load.
+    /// A single load.
     Load,
     /// Latency against load.
     Sweep,
@@ -81,9 +81,9 @@ pub struct Target {
     pub name: String,
     /// The version that the server reports.
     pub version: String,
-    /// Where it listened.
+    /// Its listening address.
     pub address: String,
-    /// How it was started; empty for a server that already ran.
+    /// Command that started it; empty for a server that was already running.
     pub command: Vec<String>,
     /// The configuration file of the first instance; `None` without one.
     #[serde(default)]
@@ -108,12 +108,13 @@ pub struct Target {
     /// Names of the containers, or ids given by the engine.
     #[serde(default)]
     pub containers: Vec<String>,
-    /// TCP's congestion control in the network namespace of the first instance, as the kernel said; `None` for a server
-    /// without a namespace of its own.
+    /// TCP's congestion control in the network namespace of the first instance, as the kernel reports it; `None` for a
+    /// server
+    /// without its own namespace.
     #[serde(default)]
     pub congestion_control: Option<String>,
-    /// The services that were started, those that are called before those that call them; empty for a server that already
-    /// ran.
+    /// The started services, callees before callers; empty for a server that was already
+    /// running.
     #[serde(default)]
     pub services: Vec<Service>,
     /// The agent that ran it on another machine.
@@ -130,10 +131,10 @@ pub struct Target {
 
 /// The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval.
 ///
-/// Units: requests a second, or where arrivals are sessions, sessions a second.
+/// Units: requests per second, or if arrivals are sessions, sessions per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MaxThroughput {
-    /// The block at whose start it was measured.
+    /// The block that began with this measurement.
     pub block: u32,
     /// The highest rate that was sustained.
     pub low_rps: f64,
@@ -150,7 +151,7 @@ impl MaxThroughput {
 
 /// The peak throughput under QoS, as an interval.
 ///
-/// Units: requests a second, or where arrivals are sessions, sessions a second.
+/// Units: requests per second, or if arrivals are sessions, sessions per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// The highest offered load that met the target; 0 if every load missed it.
@@ -159,7 +160,7 @@ pub struct Peak {
     pub high_rps: Option<f64>,
     /// `low_rps` over the maximum throughput of the same run.
     pub share_of_max: Option<f64>,
-    /// How many trials stand behind it.
+    /// Number of trials that it rests on.
     pub trials: u32,
     /// Remark for the reader, such as that invalid trials were left out.
     pub note: Option<String>,

@@ -1,12 +1,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many requests failed in one way.
+/// Number of requests that failed in one way.
 ///
-/// Named by `kind` rather than by an enumeration, since protocols to come bring kinds of their own.
+/// `kind` is a string and not an enumeration, since future protocols bring their own kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
-    /// In words with underscores, such as `timeout`, `connection_lost`, `connection_refused`, `server_error`,
+    /// Words with underscores, such as `timeout`, `connection_lost`, `connection_refused`, `server_error`,
     /// `client_error`, `protocol`, `wrong_value`, `datagram_lost`.
     pub kind: String,
     /// Requests of the window that failed so.

@@ -21,7 +21,7 @@ pub enum Error {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
-        /// What to do.
+        /// The hint.
         hint: &'static str,
     },
     /// A file could not be read.
@@ -68,8 +68,9 @@ impl Error {
 
 /// The folder of one result.
 ///
-/// Every file is written beside its place, to the disk, and renamed into it, so that a reader, also after a crash of the program or
-/// of the machine, sees either the old or the new one, never a half.
+/// Every file is written to a temporary file in the same folder, synced to disk, and renamed, so that a reader, even
+/// after a crash of
+/// the program or of the machine, sees either the old file or the new one, never a partial one.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
     path: PathBuf,
@@ -110,12 +111,12 @@ impl ResultFolder {
         Ok(ResultFolder { path: folder_of(path, FILE)? })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes `bytes` to the file `name` (relative to the folder) whole or not at all.
+    /// Writes `bytes` to the file `name` (relative to the folder) atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
         write_whole(&self.path.join(name), bytes)
     }
@@ -140,7 +141,7 @@ pub(crate) fn folder_of(path: &Path, file: &str) -> Result<PathBuf, Error> {
     Ok(folder.into())
 }
 
-/// Writes `record` to `path` as JSON, whole or not at all.
+/// Writes `record` to `path` as JSON, atomically.
 pub(crate) fn save(path: &Path, record: &impl Serialize) -> Result<PathBuf, Error> {
     let json = serde_json::to_vec_pretty(record)
         .map_err(|e| Error::Damaged { path: path.into(), problem: e.to_string() })?;

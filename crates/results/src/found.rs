@@ -10,25 +10,25 @@ pub struct Found {
     /// The version that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
-    /// Where the servers were reached, in the order in which keys are placed on them.
+    /// Addresses of the servers, in the order in which keys are placed on them.
     pub servers: Vec<String>,
     /// Distinct pages requested from a web server; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u64>,
-    /// What every request carried.
+    /// The body of every request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-    /// Why the generator took its event loop.
+    /// Why the generator chose its event loop.
     pub io_reason: String,
-    /// Where the values come from that a preset chose: the option, and the source.
+    /// Sources of the values that a preset chose: the option, and the source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
-    /// The operations of the mix that the site does not have, so that they were left out.
+    /// Operations of the mix that the site lacks, and that were therefore left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
 }
 
-/// The body of requests, by which two results are known to have sent the same.
+/// The body of requests, to verify that two results sent the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Body {
     /// Its length. Units: bytes.

@@ -7,15 +7,16 @@ mod parse;
 
 pub use evaluate::GateResult;
 
-/// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%`, `rate>=99%` or `misses<1%`.
+/// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%`, `rate>=99%` or
+/// `misses<1%`.
 ///
-/// A program asks it of every trial and fails when one does not meet it. A figure that does not exist, because
-/// too few requests were sent or it was not counted, meets no condition; neither does an invalid trial.
+/// A program checks it on every trial and fails if a trial does not meet it. A missing figure (too few requests,
+/// or not counted) meets no condition; neither does an invalid trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     /// The operation, or the distribution of sessions, that it applies to; `None` for all requests.
     operation: Option<String>,
-    /// What is asked.
+    /// The judged figure.
     figure: Figure,
     /// Whether the limit itself is allowed.
     inclusive: bool,
@@ -62,20 +63,20 @@ impl Figure {
         }
     }
 
-    /// Whether it is a response time or follows from them.
+    /// Whether it is a response time or derived from response times.
     fn is_of_time(&self) -> bool {
         !matches!(self, Figure::Rate | Figure::Errors | Figure::Ratio(_))
     }
 
-    /// Whether it is known of one operation alone.
+    /// Whether it exists only for an operation.
     fn is_of_operations(&self) -> bool {
         matches!(self, Figure::Percentile(_) | Figure::Max | Figure::Mean | Figure::Errors)
     }
 }
 
 impl Gate {
-    /// The target of the response time whose share of requests this gate asks for, to be counted while the
-    /// histogram is at hand.
+    /// The target of a gate on the share of requests within it, so that the share can be counted from the full
+    /// histogram.
     pub fn within_target(&self) -> Option<Nanos> {
         match self.figure {
             Figure::Within(target) => Some(target),
@@ -120,7 +121,7 @@ impl fmt::Display for Limit {
 }
 
 impl fmt::Display for Gate {
-    /// As it is written on a command line, without loss: reading it gives the same gate.
+    /// In command-line form, without loss: parsing it yields the same gate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(operation) = &self.operation {
             write!(f, "{operation}.")?;

@@ -16,13 +16,13 @@ pub struct Generator {
     pub pace: String,
     /// `epoll` or `uring`.
     pub io: String,
-    /// By which clock answers were timed; not in results of earlier versions, which timed them by their reading.
+    /// The clock that timed responses; missing in results of earlier versions, which timed them when they were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_times: Option<ReceiveTimes>,
     /// Arrivals withheld because a thread had no processor; `None` if all were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
-    /// Share of its time that it spent working rather than waiting for the next arrival, 0 to 1.
+    /// Share of the time that the threads spent working rather than waiting for the next arrival, 0 to 1.
     pub busy_share: f64,
     /// Processor time spent working, over completed requests.
     pub busy_us_per_request: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Withheld {
 pub struct Noise {
     /// Gaps in the generator's own pacing loop over the threshold.
     pub stalls: u64,
-    /// The longest such gap.
+    /// The longest stall.
     pub longest_stall_us: f64,
     /// The gap that counts as a stall.
     pub stall_threshold_us: f64,
@@ -92,7 +92,7 @@ pub struct Noise {
 pub struct Program {
     /// The name of its processes.
     pub name: String,
-    /// Processor time of all of them over the time that passed: 1 is one processor.
+    /// Processor time of all of them over the elapsed time: 1 is one processor.
     pub processors: f64,
 }
 
@@ -101,7 +101,7 @@ pub struct Program {
 pub struct MachineNoise {
     /// Share of all processors' time that the hypervisor took, 0 to 1.
     pub steal_share: Option<f64>,
-    /// Share of all processors' time that other processes than the server took, 0 to 1.
+    /// Share of all processors' time used by processes other than the server, 0 to 1.
     pub foreign_cpu_share: Option<f64>,
     /// Share of its time that the processor most taken by interrupts spent in them, 0 to 1.
     pub busiest_interrupt_share: Option<f64>,

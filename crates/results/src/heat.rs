@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// The most columns that are kept: as many as a wide figure has pixels to show.
+/// Maximum number of columns: the pixels of a wide figure.
 const COLUMNS: usize = 600;
 
-/// The response times over time as a map of heat: how many fell into each cell in each stretch of time.
+/// The response times over time as a heat map: the count in each cell for each stretch of time.
 ///
 /// Shape: time runs over the columns, the response time over the cells of a column. With `n` cells to each
-/// factor of two, cell `k` starts at 2^⌊k/n⌋ × (1 + (k mod n)/n) ns and ends where the next one starts.
+/// factor of two, cell `k` starts at 2^⌊k/n⌋ × (1 + (k mod n)/n) ns and ends at the start of the next cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Heat {
-    /// The stretch of time that a column stands for, by intended time.
+    /// The length of time of one column, by intended time.
     pub column_ms: u64,
     /// Cells to each factor of two.
     pub cells_per_octave: u32,
@@ -25,7 +25,7 @@ pub struct Heat {
 
 /// The counts of one column from its lowest cell on.
 ///
-/// On disk a text, `FIRST:COUNT COUNT …`, or empty: a number on a line of its own would make results three
+/// On disk a text, `FIRST:COUNT COUNT …`, or empty: with each number on its own line, results would be three
 /// times as long.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -71,7 +71,7 @@ impl HeatColumn {
         HeatColumn { first, counts }
     }
 
-    /// Each cell with its count, the empty ones too.
+    /// Each cell with its count, including empty cells.
     pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let first = self.first;
         // A file may claim any first cell.

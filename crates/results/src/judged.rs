@@ -1,4 +1,4 @@
-//! How a trial stands to a QoS target.
+//! Judges a trial by a QoS target.
 
 use units::{Condition, Qos, QosBasis, ResponseTarget, SessionFigure};
 
@@ -16,7 +16,7 @@ pub struct Judged<'a> {
     /// their
     /// effect is insignificant or unknown.
     pub least: Option<f64>,
-    /// Whether it is the worst that the server can have done.
+    /// Whether it is only an upper bound: the server may be better.
     slowed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Judged<'_> {
     pub fn used(&self) -> Option<f64> {
         let (measured, limit) = (self.measured.filter(|measured| !measured.is_nan())?, self.limit());
         let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
-        // A limit of nothing at all leaves no share of it.
+        // A limit of 0 leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
         let holds = if self.is_at_most() { measured <= limit } else { measured >= limit };
         Some(if holds { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
@@ -104,7 +104,7 @@ impl Trial {
         each.iter().all(Option::is_some).then_some(true)
     }
 
-    /// The most that any condition of `qos` used of its limit: it holds up to 1. `None` as in [`Trial::meets`].
+    /// The largest used share of any condition's limit: `qos` is met up to 1. `None` as in [`Trial::meets`].
     pub fn qos_used(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
         self.meets(qos, basis)?;
         self.judged(qos, basis).filter_map(|judged| judged.used()).reduce(f64::max)
@@ -159,9 +159,9 @@ impl Trial {
         }
     }
 
-    /// A ratio that the workload counted, 0 to 1, by the name that is typed or recorded.
+    /// A ratio that the workload counted, 0 to 1, by its typed or recorded name.
     ///
-    /// Sessions whose workload counts no misses of its own miss each step that was due and not completed.
+    /// If the workload does not count misses, each step that was due and not completed is a miss.
     pub fn ratio(&self, name: &str) -> Option<f64> {
         let record = SessionFigure::ratio(name).map_or(name, |figure| figure.record);
         let counted = self.counters.get(record).copied();
@@ -256,7 +256,7 @@ mod tests {
             let got = trial.qos_used(&qos, QosBasis::Raw);
             assert_eq!(got.map(|used| used.min(9.0)), used, "{of:?} {qos}");
         };
-        // With 1 in 100 that failed, the longest of the others is where the p99 of all is.
+        // If 1 in 100 failed, the longest of the others is at the p99 of all.
         check((1_000, 0, 10), "240p.p99<4s", Some(true), Some(0.75));
         check((1_000, 10, 0), "240p.p99<4s", Some(true), Some(0.875));
         check((1_000, 10, 0), "240p.p99<3.2s", Some(false), Some(1.09375));
@@ -317,7 +317,7 @@ mod tests {
         trial.counters.insert("misses".into(), 0.25);
         assert_eq!(trial.ratio("misses"), Some(0.25));
         assert_eq!((trial.ratio("rebuffer"), trial.ratio("rebuffer_ratio")), (Some(0.02), Some(0.02)));
-        // Requests that are no sessions have errors.
+        // Requests outside of sessions have errors.
         trial.counters.clear();
         trial.sessions = None;
         assert_eq!(trial.ratio("misses"), None);

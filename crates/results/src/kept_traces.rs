@@ -22,11 +22,11 @@ pub struct KeptTraces {
     pub services: Vec<KeptService>,
     /// The processes that wrote them.
     pub processes: Vec<KeptProcess>,
-    /// Whether the load came from other machines, whose clocks are others.
+    /// Whether the load came from other machines, which have their own clocks.
     pub from_elsewhere: bool,
     /// Each request.
     pub requests: Vec<KeptRequest>,
-    /// Requests that are not kept, as there were more spans than are.
+    /// Requests that were dropped because the limit of spans was reached.
     pub left_out: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct KeptTraces {
 pub struct KeptService {
     pub number: u16,
     pub name: String,
-    /// In the order of the numbers that spans have for them.
+    /// In the order of their numbers in spans.
     pub methods: Vec<String>,
 }
 
@@ -45,9 +45,9 @@ pub struct KeptService {
 pub struct KeptProcess {
     /// The number of its service.
     pub service: u16,
-    /// Which instance of it.
+    /// Number of the instance.
     pub instance: u16,
-    /// The identity of its machine's boot: moments of two processes are of one clock where this is the same.
+    /// The boot id of its machine: two processes with the same id share a clock.
     pub boot: String,
     /// Wall clock minus CLOCK_MONOTONIC.
     pub wall_offset_ns: i64,
@@ -56,17 +56,19 @@ pub struct KeptProcess {
 /// A traced request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRequest {
-    /// As the generator knows it.
+    /// The generator's record of the request.
     #[serde(flatten)]
     pub request: TracedRequest,
-    /// How many spans it has.
+    /// Number of its spans.
     pub spans: u32,
 }
 
 impl KeptTraces {
-    /// The most spans that are kept of a trial: 128 MiB. Source: ours; a minute of 500 rps of which all are traced has as many.
+    /// Limit of spans kept of a trial: 128 MiB. Source: ours; a minute of 500 rps with every request traced has about
+    /// as many.
     pub const MOST_SPANS: usize = 1 << 20;
-    /// The most of one request, which readers hold in memory as a whole. Source: ours; a page of the movie site has some 40.
+    /// Limit for one request, which readers hold in memory as a whole. Source: ours; a page of the movie site has some
+    /// 40.
     pub const MOST_OF_ONE: usize = 10_000;
 
     /// The name of the file of the trial `id` within a result.

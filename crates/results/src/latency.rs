@@ -5,7 +5,7 @@ use units::Nanos;
 
 /// The figures of one histogram.
 ///
-/// Units: microseconds. `None` where fewer than 10 samples lie beyond the percentile: print it as "–".
+/// Units: microseconds. `None` if fewer than 10 samples lie beyond the percentile: print it as "–".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LatencySummary {
@@ -37,10 +37,10 @@ impl LatencySummary {
         }
     }
 
-    /// The percentiles that are kept, in words.
+    /// The kept percentiles, in words.
     pub(crate) const KEPT: &str = "p50, p90, p95, p99, p99.9 and p99.99";
 
-    /// The figure at one of the percentiles that are kept, which may be absent; `None` for any other percentile.
+    /// The figure at a kept percentile, which may be missing; `None` for any other percentile.
     pub fn percentile_us(&self, percentile: f64) -> Option<Option<f64>> {
         match percentile {
             50.0 => Some(self.p50_us),
@@ -53,7 +53,7 @@ impl LatencySummary {
         }
     }
 
-    /// The percentiles that are there, rising, the longest as 100.
+    /// The known percentiles, rising, with the longest as 100.
     pub(crate) fn points(&self) -> Vec<(f64, f64)> {
         let kept = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99].map(|p| (p, self.percentile_us(p).flatten()));
         let points = kept.into_iter().chain([(100.0, self.max_us)]);

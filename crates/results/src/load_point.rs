@@ -7,7 +7,7 @@ pub struct LoadPoint<'a> {
     pub share: Option<f64>,
     /// The offered load, median over the trials. Units: rps.
     pub offered_rps: f64,
-    /// Every repeat, invalid ones too, in the order of running.
+    /// Every repeat, in the order of running, including invalid ones.
     pub trials: Vec<&'a Trial>,
 }
 
@@ -53,9 +53,9 @@ impl<'a> LoadPoint<'a> {
 
     fn holds(&self, trial: &Trial) -> bool {
         match (self.share, trial.load_share) {
-            // A share is the same in every block, while the rate behind it follows the machine's drift.
+            // A share is the same in every block, while the corresponding rate follows the machine's drift.
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-            // A tenth of a percent: finer than any search steps, coarser than rounding on the way to disk.
+            // A tenth of a percent: finer than the steps of a search, coarser than rounding in files.
             (None, None) => (self.offered_rps - trial.offered_rps).abs() <= 1e-3 * self.offered_rps.abs(),
             _ => false,
         }
@@ -66,7 +66,7 @@ impl<'a> LoadPoint<'a> {
         self.trials.iter().copied().filter(|trial| trial.verdict.is_usable())
     }
 
-    /// Whether the host disturbed every trial that could have told something.
+    /// Whether the host disturbed every trial that would otherwise be usable.
     pub fn is_hidden(&self) -> bool {
         self.usable().next().is_none() && self.trials.iter().any(|trial| trial.verdict.is_of_host())
     }
@@ -90,7 +90,7 @@ impl<'a> LoadPoint<'a> {
         usable.peek().is_some() && usable.all(|trial| trial.slowed().is_some())
     }
 
-    /// Whether generator or host slowed every trial that could have told something.
+    /// Whether generator or host slowed every trial that would otherwise be usable.
     pub fn is_slowed(&self) -> bool {
         self.is_hidden() || self.slowed().next().is_some()
     }
@@ -122,7 +122,7 @@ impl<'a> LoadPoint<'a> {
         spread(self.usable().filter_map(figure))
     }
 
-    /// The usable trial whose `figure` is the median; one repeat stands for all where a figure cannot
+    /// The usable trial whose `figure` is the median: it represents all repeats if a figure cannot
     /// average them, such as a time series. Without usable trials, the first one.
     pub fn representative(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<&'a Trial> {
         let mut ranked: Vec<&Trial> = self.usable().collect();
@@ -131,7 +131,7 @@ impl<'a> LoadPoint<'a> {
     }
 }
 
-/// The median, least and greatest of the finite ones among `values`.
+/// The median, least and greatest of the finite `values`.
 pub fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
@@ -182,7 +182,7 @@ mod tests {
         let all: Vec<&Trial> = trials.iter().collect();
         let expect = [(1_000.0, "2"), (5_000.0, "13"), (5_002.0, "56")];
         assert_eq!(gather(&all), expect.map(|(rps, ids)| (rps, ids.to_owned())));
-        // Without a sweep it is the steps of a search.
+        // Without a sweep, the steps of a search.
         assert_eq!(gather(&all[3..4]), [(9_000.0, "4".to_owned())]);
         assert!(gather(&[]).is_empty());
     }

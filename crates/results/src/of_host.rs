@@ -97,7 +97,7 @@ mod tests {
         check(Some(0.25), None, Some(0.25));
         check(None, Some(0.5), Some(0.5));
         check(Some(0.25), Some(0.5), Some(0.75));
-        // Of several machines it is the one of which most was taken.
+        // Of several machines, the one with the largest loss counts.
         let machine = |foreign| MachineNoise { foreign_cpu_share: Some(foreign), ..MachineNoise::default() };
         let there = Noise { server_machines: vec![machine(0.5), machine(0.125)], ..Noise::default() };
         assert_eq!(there.taken_share(), Some(0.5));

@@ -16,7 +16,7 @@ pub struct Operation {
     pub connection_wait: LatencySummary,
     /// sent − eligible: the generator's own fault.
     pub generator_lag: LatencySummary,
-    /// What became of its requests.
+    /// Outcomes of its requests.
     #[serde(default)]
     pub outcomes: Option<Arrivals>,
     /// Whether its requests follow others, as a set follows a miss: they are not arrivals, count neither as
@@ -29,7 +29,7 @@ pub struct Operation {
     /// Mean work of the server's tiers for this operation, as far as its responses report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierWork>,
-    /// The distribution of its response times, where each operation has one: pairs of percentile (0 to 100) and µs, rising.
+    /// The distribution of its response times, if recorded by operation: pairs of percentile (0 to 100) and µs, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<(f64, f64)>,
 }
@@ -57,8 +57,8 @@ impl OperationLimit {
 pub struct TierWork {
     /// `php`, `db` or `cache`.
     pub name: String,
-    /// How long it was busy with it, or waited for.
+    /// Mean time that it worked on the operation, or that its callers waited for it.
     pub mean_us: f64,
-    /// How often it was called.
+    /// Mean number of calls.
     pub calls: f64,
 }

@@ -1,11 +1,13 @@
-//! A result as one file, to be sent to another machine and read there: an experiment, or a study with its experiments.
+//! Packs a result into one file, to be sent to another machine and read there: an experiment, or a study with its
+//! experiments.
 //!
-//! The file is a tar archive compressed by gzip, which every system can list. Its first entry, `pack.json`, names
-//! every other with its size and its hash (XXH3, 128 bits), so that damage is found before a result appears that is
-//! not the one that was packed. The hash finds accidents; it is not a signature.
+//! The file is a tar archive compressed by gzip, which every system can list. Its first entry, `pack.json`, lists
+//! every other entry with its size and its hash (XXH3, 128 bits), so that damage is detected before a wrong result
+//! appears. The hash detects accidents; it is not a signature.
 //!
-//! Unpacking an untrusted file must not destroy anything: only plain files with plain relative names are taken,
-//! nothing that exists is written over, no more is written than the list says, and a folder appears whole or not at
+//! Unpacking an untrusted file must not destroy anything: only plain files with plain relative names are extracted,
+//! existing files are never overwritten, entries never exceed their listed size, and a folder appears complete or not
+//! at
 //! all.
 
 mod read;
@@ -31,7 +33,7 @@ pub const EXTENSION: &str = "taillight.tgz";
 pub struct Packed {
     /// The file, or the folder that was made.
     pub path: PathBuf,
-    /// How many files it holds.
+    /// Number of files in it.
     pub files: usize,
     /// Their size together, not compressed.
     pub bytes: u64,
@@ -58,7 +60,7 @@ fn plain(path: &str) -> Option<&Path> {
     let path = Path::new(path);
     let mut parts = path.components().peekable();
     let stays = parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)));
-    // `a/./b` and `a//b` have the components of `a/b`, and would be a second name for it.
+    // `a/./b` and `a//b` have the same components as `a/b`, and would be a second name for it.
     let canonical = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
     (stays && canonical && !path.as_os_str().as_encoded_bytes().contains(&0)).then_some(path)
 }

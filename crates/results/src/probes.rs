@@ -1,7 +1,7 @@
-//! What probes saw of a trial: where its requests spent their time, and what used the processors meanwhile.
+//! Probe records of a trial: the time of its requests in the server, and the use of the processors.
 //!
-//! A probe looks in some slots of the window and not in the others, so that the two kinds can be compared with each
-//! other: that is its [`Overhead`]. Everything here was summed up over the slots in which it looked.
+//! A probe is active in some slots of the window and inactive in the others, so that the two kinds can be
+//! compared: the difference is its [`Overhead`]. All figures here are sums over the slots in which it was active.
 
 mod client;
 mod input_output;
@@ -33,15 +33,15 @@ pub struct Probes {
     pub asked: Vec<String>,
     /// The slots of the window.
     pub slots: u32,
-    /// The length of one.
+    /// The length of one slot.
     pub slot_s: f64,
     /// Unavailable probe features, and the figures that are missing because of it.
     pub missing: Vec<Missing>,
     /// The stages of a request in the server.
     pub stages: Option<Stages>,
-    /// How the server's threads came to run, and what interrupted the processors.
+    /// How the server's threads were scheduled, and the interrupts of the processors.
     pub scheduling: Option<Scheduling>,
-    /// What TCP knows of the server's connections.
+    /// TCP's figures of the server's connections.
     #[serde(default)]
     pub sockets: Option<Sockets>,
     /// The server's own counters.
@@ -52,7 +52,7 @@ pub struct Probes {
     pub client: Option<ClientTimes>,
     /// Which code used the processors.
     pub processor: Option<Processor>,
-    /// Counters of the processor and of the kernel, those that are there.
+    /// The available counters of the processor and of the kernel.
     pub counters: Vec<Counter>,
     /// Profile and counters of each service, if the target has several; empty in results of earlier versions.
     #[serde(default)]
@@ -77,7 +77,7 @@ impl Probes {
 /// Something that this host, this user or this build cannot show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
-    /// The probe that wanted it.
+    /// The probe that needs it.
     pub probe: String,
     /// The missing feature, and how to get it.
     pub what: String,

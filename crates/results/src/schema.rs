@@ -2,31 +2,32 @@ use schemars::JsonSchema;
 
 use crate::{Comparison, Experiment, Study};
 
-/// The JSON schema of `result.json` as this version writes it, made from the types.
+/// The JSON schema of `result.json` as this version writes it, generated from the types.
 ///
 /// Kept in `docs/reference/result-schema-v3.json`; a test compares the two.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Experiment).to_value()
 }
 
-/// The JSON schema of `study.json` as this version writes it, made from the types.
+/// The JSON schema of `study.json` as this version writes it, generated from the types.
 ///
 /// Kept in `docs/reference/study-schema-v2.json`; a test compares the two.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(Study).to_value()
 }
 
-/// The JSON schema of the record of a comparison as this version writes it, made from the types.
+/// The JSON schema of a comparison's record as this version writes it, generated from the types.
 ///
 /// Kept in `docs/reference/comparison-schema-v1.json`; a test compares the two.
 pub fn comparison_json_schema() -> serde_json::Value {
     schemars::schema_for!(Comparison).to_value()
 }
 
-/// A quality-of-service (QoS) target: a percentile of the response time and its limit, or a list of conditions all of which
+/// A quality-of-service (QoS) target: a percentile of the response time and its limit, or a list of conditions all of
+/// which
 /// must hold.
 ///
-/// As `units::Qos` is written, which does without this library.
+/// Has the JSON form of `units::Qos`, which does not depend on the schema library.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[allow(dead_code, reason = "only its shape is used")]
@@ -35,7 +36,7 @@ pub(crate) enum Qos {
     ResponseTime(ResponseTarget),
     /// Conditions on response times, on sessions, or on both.
     Conditions {
-        /// At least one.
+        /// At least one condition.
         conditions: Vec<Condition>,
     },
 }
@@ -46,9 +47,9 @@ pub(crate) enum Qos {
 pub(crate) struct ResponseTarget {
     /// The percentile, over 0 and below 100.
     percentile: f64,
-    /// The response time that it must not pass.
+    /// The limit of the response time.
     limit_ns: u64,
-    /// The figure that is judged; null leaves it to the measurement.
+    /// The judged figure; null leaves the choice to the measurement.
     basis: Option<QosBasis>,
 }
 
@@ -59,20 +60,21 @@ pub(crate) struct ResponseTarget {
 pub(crate) enum Condition {
     /// On the response times of all requests.
     ResponseTime(ResponseTarget),
-    /// On times with a name: a distribution of sessions, such as `startup`, or the response times of one operation.
+    /// A condition on named times: a distribution of sessions, such as `startup`, or the response times of one
+    /// operation.
     Times {
         /// The distribution or the operation.
         name: String,
         /// The percentile, over 0 and below 100.
         percentile: f64,
-        /// The time that it must not pass.
+        /// The limit of the time.
         limit_ns: u64,
     },
-    /// On a ratio that the workload counts, such as `misses`.
+    /// A condition on a ratio that the workload counts, such as `misses`.
     Ratio {
-        /// The ratio, as it is typed.
+        /// Name of the ratio, as typed.
         name: String,
-        /// Whether it must not pass the limit; it must reach it otherwise.
+        /// Whether the limit is a maximum; otherwise it is a minimum.
         at_most: bool,
         /// The limit, 0 to 100.
         limit_percent: f64,

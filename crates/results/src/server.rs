@@ -3,14 +3,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
-/// The part of one server of a cluster in a trial.
+/// Figures of one server of a cluster in a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFigures {
-    /// Where it listened.
+    /// Its listening address.
     pub address: String,
-    /// Requests of the window that went to it.
+    /// Requests of the window sent to it.
     pub requests: u64,
-    /// Those of them that failed or timed out.
+    /// Requests to it that failed or timed out.
     pub errors: u64,
     /// Its part of all servers' requests, 0 to 1.
     pub share: Option<f64>,

@@ -15,7 +15,7 @@ pub struct Service {
     pub binary: String,
     /// The services that it calls.
     pub calls: Vec<String>,
-    /// The workloads whose requests are sent to it: `web`.
+    /// The workloads that send their requests to it: `web`.
     pub entrances: Vec<String>,
     /// Isolation form: `bare`, `bridged`, `lxc`, `podman`, `docker`.
     pub form: String,
@@ -34,9 +34,9 @@ pub struct Service {
     /// entrance.
     #[serde(default)]
     pub host: Option<Value>,
-    /// Where its instances listened.
+    /// Listening addresses of its instances.
     pub addresses: Vec<String>,
-    /// How often it was restarted during the run.
+    /// Number of restarts during the run.
     pub restarts: u32,
 }
 

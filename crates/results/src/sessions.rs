@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// The most points of [`Sessions::live`]: as many as a wide figure has pixels to show.
+/// Maximum number of points of [`Sessions::live`]: the pixels of a wide figure.
 const LIVE_POINTS: usize = 600;
 /// Samples in one point of the time series if samples are plentiful: the fewest with [`MIN_BEYOND`] of them beyond p5
 /// and p95.
@@ -13,7 +13,7 @@ const FULL_POINT: u64 = 20 * MIN_BEYOND;
 /// The same if samples are scarce: the fewest with [`MIN_BEYOND`] of them beyond the median, the only figure of such a
 /// point.
 const LEAST_POINT: u64 = 2 * MIN_BEYOND;
-/// Points over time that are wanted before each gets more samples than it must: a second each in a window of 30 s.
+/// Points of the time series before each gets more samples than necessary: one per second in a window of 30 s.
 const WANTED_POINTS: u64 = 30;
 
 /// Outcomes of sessions, if arrivals are sessions: viewers of videos, users of a social network.
@@ -25,13 +25,13 @@ const WANTED_POINTS: u64 = 30;
 pub struct Sessions {
     /// That arrived during the load, warm-up included, and were given a connection.
     pub begun: u64,
-    /// That were under way when the load began, drawn with their ages.
+    /// Sessions under way when the load began, with drawn ages.
     pub underway: u64,
     /// That came to their end.
     pub ended: u64,
-    /// That would have gone on after the load.
+    /// Sessions that would have continued after the load.
     pub cut: u64,
-    /// That arrived when there was no room for another, or nothing to begin them with: all their steps are errors.
+    /// Sessions that arrived without room for another, or without the resources to begin: all their steps are errors.
     pub refused: u64,
     /// That were due before the end of the load, which the generator had not come to by then: all their steps are unfinished.
     #[serde(default)]
@@ -39,18 +39,18 @@ pub struct Sessions {
     /// That had a fault, once each: a connection that could not be established or was lost, or a wrong answer.
     #[serde(default)]
     pub faulty: u64,
-    /// How many were under way at once, mean over the window.
+    /// Number of live sessions, mean over the window.
     pub live_mean: f64,
     /// The most at once.
     pub live_max: u64,
-    /// How many were under way: pairs of seconds after the start of the window and their number.
+    /// Live sessions: pairs of seconds after the start of the window and their number.
     pub live: Vec<(f64, u64)>,
     /// Distributions that the workload measured of its sessions, by name, such as `startup`.
     pub distributions: BTreeMap<String, DistributionSummary>,
 }
 
 impl Sessions {
-    /// The same with how many sessions were under way, from points evenly spaced over the window; at most 600 are kept.
+    /// The same with live sessions, from points evenly spaced over the window; at most 600 are kept.
     #[must_use]
     pub fn with_live(mut self, points: &[(f64, u64)]) -> Sessions {
         let all: u64 = points.iter().map(|(_, live)| live).sum();
@@ -61,7 +61,7 @@ impl Sessions {
         self
     }
 
-    /// Sessions that the trial knows of, those that were refused too.
+    /// All sessions of the trial, including refused ones.
     pub fn all(&self) -> u64 {
         [self.begun, self.refused, self.never_begun].into_iter().fold(self.underway, u64::saturating_add)
     }
@@ -81,10 +81,10 @@ pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
     (of > 0).then(|| (name.into(), factor * count as f64 / of as f64))
 }
 
-/// A quantity that a workload measured by itself over the window, such as the start-up delay of sessions, summarized.
+/// A quantity that a workload measured over the window, such as the start-up delay of sessions, summarized.
 ///
-/// Units: microseconds, also where the quantity is media that lie in a buffer. `None` where fewer than 10 samples lie beyond
-/// the percentile, which for p1 and p5 is below: print it as "–".
+/// Units: microseconds, even for media in a buffer. `None` if fewer than 10 samples lie beyond
+/// the percentile (for p1 and p5: below it): print it as "–".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionSummary {
@@ -111,7 +111,7 @@ pub struct DistributionSummary {
 pub struct DistributionPoint {
     /// From the start of the trial's window.
     pub start_s: f64,
-    /// Where the next one starts.
+    /// Start of the next point.
     pub end_s: f64,
     pub count: u64,
     pub p5_us: Option<f64>,
@@ -138,9 +138,9 @@ impl DistributionSummary {
         }
     }
 
-    /// A percentile; `None` where fewer than 10 samples lie beyond it.
+    /// A percentile; `None` if fewer than 10 samples lie beyond it.
     ///
-    /// One that is not kept is read from the curve, at its next point: at most 12 % nearer to 100.
+    /// A percentile that is not kept is read from the curve, at its next point: at most 12 % nearer to 100.
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
         match percentile {
             1.0 => return self.p1_us,
@@ -154,10 +154,10 @@ impl DistributionSummary {
         self.of_curve(percentile, MIN_BEYOND)
     }
 
-    /// A percentile as a target judges it: also where fewer samples lie beyond it, but one.
+    /// A percentile as judged by a target: requires only one sample beyond it.
     ///
-    /// Sessions are few: a small load has 100 of them in a window, of which a p95 that is reported takes 200. What one trial
-    /// says so is a vote, of which a search takes several, and not a figure.
+    /// Sessions are few: a small load has 100 of them in a window, but reporting a p95 takes 200. The percentile
+    /// of one trial is therefore only a vote; a search combines several votes.
     pub fn judged_us(&self, percentile: f64) -> Option<f64> {
         self.percentile_us(percentile).or_else(|| self.of_curve(percentile, 1))
     }
@@ -252,7 +252,7 @@ mod tests {
         assert!((700.0e3..740.0e3).contains(&summary.percentile_us(70.0).unwrap()));
         assert_eq!((summary.percentile_us(99.5), summary.percentile_us(0.5)), (None, None));
         assert_eq!(DistributionSummary::default().percentile_us(70.0), None);
-        // One sample beyond is enough to be judged, and not to be reported.
+        // One sample beyond suffices to judge a percentile, but not to report it.
         let few = DistributionSummary::of(&rising(400).0, None);
         assert_eq!((few.count, few.p95_us, few.percentile_us(95.0)), (25, None, None));
         about(few.judged_us(95.0), 24.0);

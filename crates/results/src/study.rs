@@ -27,7 +27,7 @@ pub use parameter::Parameter;
 pub use plan::{PlanRecord, PlannedPoint};
 pub use table::{Entry, Row, Table};
 
-/// The version of the schema of `study.json` that this program writes; it reads the earlier one too.
+/// The version of the schema of `study.json` that this program writes; it also reads the earlier one.
 ///
 /// 2 has the configuration in fields: the plan, the claims that are not measurable, the remote host, the agents.
 pub const STUDY_SCHEMA: u32 = 2;
@@ -35,9 +35,9 @@ pub const STUDY_SCHEMA: u32 = 2;
 /// A grid of experiments, the claims that it judges, and the published values for comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
-    /// [`STUDY_SCHEMA`] when it was written.
+    /// The [`STUDY_SCHEMA`] of the program that wrote it.
     pub schema: u32,
-    /// The study's name, `latency-vs-load`; the folder's name has the time as well.
+    /// The study's name, `latency-vs-load`; the folder's name also has the time.
     pub name: String,
     /// Title on a page.
     pub title: String,
@@ -45,29 +45,29 @@ pub struct Study {
     pub question: String,
     /// The reproduced publication, such as `IISWC'17 Fig. 1`.
     pub source: String,
-    /// How it was measured, a paragraph.
+    /// The method, a paragraph.
     pub method: String,
-    /// Where method or machine differ from the published ones.
+    /// Deviations of method or machine from the publication.
     #[serde(default)]
     pub deviations: Vec<String>,
     /// How much was measured.
     #[serde(rename = "form")]
     pub effort: Effort,
-    /// When it started: RFC 3339, UTC.
+    /// Start time: RFC 3339, UTC.
     pub created: String,
-    /// How long it took in all, interruptions not counted.
+    /// Duration in total, without interruptions.
     pub elapsed_s: f64,
-    /// Whether it ran to its end. A partial result is kept and says so.
+    /// Whether it ran to its end. A partial result is kept and marked.
     pub complete: bool,
     /// Why it ended early.
     pub interrupted: Option<String>,
-    /// The command line that made it.
+    /// The command line that produced it.
     pub command: Vec<String>,
     /// The version of the program.
     pub version: String,
     /// The seed of every random stream and of the order of the trials.
     pub seed: u64,
-    /// The number of blocks that were measured whole: each holds every point once, and the reference points.
+    /// The number of complete blocks: each has every point once, and the reference points.
     #[serde(default)]
     pub blocks: u32,
     /// Parameters that the study derived from the machine, or that were set by hand.
@@ -77,7 +77,7 @@ pub struct Study {
     /// specifications used other names.
     #[serde(default)]
     pub plan: Option<PlanRecord>,
-    /// The claims that this host cannot tell, with the reason.
+    /// The claims that this host cannot measure, with the reason.
     #[serde(default)]
     pub claims_not_measurable: BTreeMap<String, String>,
     /// Remarks about the machine that the servers ran on, if it was a remote one.
@@ -95,17 +95,17 @@ pub struct Study {
     pub knobs: Vec<String>,
     /// Remarks for the reader, such as cores shared by server and generator.
     pub notes: Vec<String>,
-    /// What this machine cannot show, or shows otherwise than the published one.
+    /// Limits of this machine: effects that it cannot show, or shows differently from the published machine.
     pub limits: Vec<String>,
-    /// In the order in which a page shows them.
+    /// In the order of the page.
     pub figures: Vec<Figure>,
-    /// In the order in which a page shows them.
+    /// In the order of the page.
     pub tables: Vec<Table>,
     /// Every claim with its verdict.
     pub claims: Vec<ClaimResult>,
     /// Skipped measurements, with the reason.
     pub skipped: Vec<Skipped>,
-    /// Every measurement, in the order of running; invalid ones too.
+    /// Every measurement, in the order of running, including invalid ones.
     pub cells: Vec<Cell>,
 }
 
@@ -113,7 +113,7 @@ pub struct Study {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// Seconds: whether it runs at all. Its figures mean nothing.
+    /// Seconds: only checks that it runs. Its figures are meaningless.
     Smoke,
     /// Minutes: few repeats and points.
     #[default]
@@ -123,7 +123,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// As options and tables call it.
+    /// Name in options and tables.
     pub fn words(self) -> &'static str {
         match self {
             Effort::Smoke => "smoke",
@@ -136,14 +136,14 @@ impl Effort {
 /// A part of a study that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// Which: a series, a point, a claim's figure, or the whole study.
+    /// The skipped item: a series, a point, a claim's figure, or the whole study.
     pub what: String,
-    /// Why, and what would change that.
+    /// The reason, with a hint.
     pub reason: String,
 }
 
 impl Study {
-    /// Whether `other` measures the same in the same places.
+    /// Whether `other` has the same points with the same specifications.
     pub fn has_plan_of(&self, other: &Study) -> bool {
         self.plan == other.plan
             && self.parameters == other.parameters

@@ -1,4 +1,4 @@
-//! `tables.json`: the tables of a result as they are printed, for documents and for programs that know no other record.
+//! `tables.json`: the printed tables of a result, for documents and for programs that read no other record.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +12,14 @@ pub const TABLES_SCHEMA: u32 = 1;
 /// The file's name, in a result's folder and in an archive packed from it.
 pub const TABLES_FILE: &str = "tables.json";
 
-/// Tables with how they were obtained. Made from a result's record, or by a bench, which has no other.
+/// Tables and their origin. Made from a result's record, or by a benchmark, which has no other record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tables {
-    /// [`TABLES_SCHEMA`] when it was written.
+    /// The [`TABLES_SCHEMA`] of the program that wrote it.
     pub schema: u32,
     /// When the measurement started: RFC 3339, UTC.
     pub created: String,
-    /// The command line that made it, as it is typed.
+    /// The command line that produced it, as typed.
     pub command: String,
     /// The version of Taillight.
     pub version: String,
@@ -30,7 +30,7 @@ pub struct Tables {
     pub machine: String,
     /// The measured targets, such as `sphinx` and `memcached`.
     pub targets: Vec<String>,
-    /// How much was measured, and how much of it is valid, as sentences.
+    /// The number of measurements, and of valid ones, as sentences.
     pub validity: Vec<String>,
     /// The tables.
     pub tables: Vec<TextTable>,
@@ -81,7 +81,7 @@ impl TextTable {
 }
 
 impl Tables {
-    /// As `tables.json` holds it.
+    /// In the form of `tables.json`.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("strings and numbers are always JSON") + "\n"
     }

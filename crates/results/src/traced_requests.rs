@@ -28,7 +28,8 @@ pub struct ByLot {
     pub untraced: Latency,
 }
 
-/// A traced request. Units: moments in ns of CLOCK_MONOTONIC; of a load that agents generate since each one's window opened.
+/// A traced request. Units: times in ns of CLOCK_MONOTONIC; if agents generate the load, since the opening of each
+/// agent's window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the other fields are their names")]
 pub struct TracedRequest {

@@ -1,22 +1,23 @@
-//! Where the time of requests went that several services answered together, as a trial keeps it.
+//! Time of requests across several services, as recorded in a trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
-/// What spans of a sample of the requests say: parts of each operation that sum to the generator's time, edges, cost of tracing.
+/// Results from the spans of sampled requests: parts of each operation that sum to the generator's time, edges, cost of
+/// tracing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traces {
     /// One request in `one_in` was traced.
     pub one_in: u64,
     /// The share of traced requests that was found.
     pub coverage: Coverage,
-    /// Each operation apart, those first that were traced most often.
+    /// Each operation separately, the most often traced first.
     pub operations: Vec<TracedOperation>,
-    /// Who called whom, by caller, callee and method.
+    /// Calls by caller, callee and method.
     pub edges: Vec<EdgeTimes>,
-    /// What tracing cost, by operation; empty where the generator did not tell traced requests from the others.
+    /// Cost of tracing, by operation; empty if the generator did not time traced requests separately.
     #[serde(default)]
     pub cost: Vec<TracingCost>,
     /// Remarks for the reader.
@@ -29,19 +30,19 @@ pub struct Traces {
 pub struct Coverage {
     /// Requests due in the window that the generator had traced and that were answered.
     pub sampled: u64,
-    /// Those whose span at the entrance was found.
+    /// Requests whose span at the entrance was found.
     pub joined: u64,
-    /// Those of which no span lacks its other end and none hangs on one that was not found.
+    /// Requests with complete spans: no span lacks its other end or its parent.
     pub whole: u64,
     /// Traced requests of the window that failed; no part of the sums is of them.
     pub failed: u64,
-    /// Spans that the services say they wrote, of requests outside of the window too.
+    /// Spans that the services report as written, including requests outside of the window.
     pub spans_expected: u64,
     /// Spans in their files.
     pub spans_found: u64,
-    /// Records that were not whole or made no sense.
+    /// Incomplete or invalid records.
     pub spans_broken: u64,
-    /// Services whose files hold another number of spans than they say they wrote.
+    /// Services whose files hold a different number of spans than they report.
     pub lost: Vec<LostSpans>,
 }
 
@@ -61,7 +62,7 @@ impl Coverage {
     }
 }
 
-/// Where the time of one operation's traced requests went.
+/// Time of one operation's traced requests.
 ///
 /// The parts of its services sum to `root_ns` of the same group, to the nanosecond.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +71,7 @@ pub struct TracedOperation {
     pub name: String,
     /// All of its requests that were joined.
     pub all: Group,
-    /// Those from the 40th to the 60th percentile of the generator's time.
+    /// Requests from the 40th to the 60th percentile of the generator's time.
     pub middle: Group,
     /// The slowest hundredth, at least ten.
     pub tail: Group,
@@ -82,9 +83,9 @@ pub struct TracedOperation {
     /// The sums of the parts of each request, from intended to done; in results of earlier versions, which have no
     /// [`Part::BeforeSending`], from sent to done.
     pub root: LatencySummary,
-    /// From the first stamp of the service at the entrance to its last: what spans alone say.
+    /// From the first stamp of the entrance service to its last: the time visible to spans alone.
     pub tracer: LatencySummary,
-    /// By service and store, those first on which most of the time went.
+    /// By service and store, the ones with the most time first.
     pub services: Vec<ServiceTime>,
     /// The request in the middle of the roots.
     #[serde(default)]
@@ -111,9 +112,9 @@ pub struct ServiceTime {
     /// Its name; `client` for the wait before a request was sent, `front` for the time between the generator and the
     /// entrance.
     pub name: String,
-    /// How often it was called, off the critical path too.
+    /// Number of calls, including calls off the critical path.
     pub calls: u64,
-    /// Processor time of the threads that served it; 0 of a store, which writes no spans. Units: ns, of all calls.
+    /// Processor time of the threads that served it; 0 for a store, which writes no spans. Units: ns, of all calls.
     pub cpu_ns: u64,
     /// How long its threads were occupied, from the moment at which a request is taken to that at which its answer is written; of a
     /// store how long its callers waited. Units: ns, of all calls.
@@ -143,11 +144,11 @@ pub enum Part {
     BeforeSending,
     /// Between the generator and the service at the entrance, both ways: the load balancer, the web server, the network to them.
     Front,
-    /// Under way to a service and back: kernels, the network, a socket that was not read yet. Counts for the called service.
+    /// In transit to a service and back: kernels, the network, unread data in a socket. Counts for the called service.
     Transit,
     /// A request waited for a thread of its service.
     Queue,
-    /// A connection to it was waited for. Counts for the caller.
+    /// Wait for a connection to it. Counts for the caller.
     PoolWait,
     /// Messages were encoded, decoded or handed to the kernel.
     Codec,
@@ -156,14 +157,14 @@ pub enum Part {
     Application,
     /// A call to a database or a cache. Counts for the store.
     Store,
-    /// A call whose other end is not known. Counts for the called service.
+    /// A call without a known other end. Counts for the called service.
     Unexplained,
     /// Only of a [`WaterfallRow`]: calls of its own, or stores, were waited for.
     Calls,
 }
 
 impl Part {
-    /// Those that a request's time is cut into, from the outside to the inside.
+    /// The parts of a request's time, from the outside to the inside.
     pub const ALL: [Part; 9] = [
         Part::BeforeSending,
         Part::Front,
@@ -176,7 +177,7 @@ impl Part {
         Part::Unexplained,
     ];
 
-    /// As it is printed.
+    /// Printed name.
     pub fn words(self) -> &'static str {
         match self {
             Part::BeforeSending => "before sending",
@@ -192,7 +193,7 @@ impl Part {
         }
     }
 
-    /// As it is written, in records and in the metrics of studies.
+    /// Name in records and in the metrics of studies.
     pub fn name(self) -> &'static str {
         match self {
             Part::BeforeSending => "before_sending",
@@ -201,7 +202,7 @@ impl Part {
         }
     }
 
-    /// Whether it is time between services: under way, or before a thread took the request.
+    /// Whether it is time between services: in transit, or before a thread took the request.
     pub fn is_network(self) -> bool {
         matches!(self, Part::Transit | Part::Queue)
     }
@@ -231,7 +232,7 @@ impl PartTime {
 }
 
 impl ServiceTime {
-    /// Its whole time on the critical path of the requests of a group, or that of some parts. Units: ns, summed over them.
+    /// Time of some or all parts on the critical path of the requests of a group. Units: ns, summed over them.
     pub fn ns(&self, among: Among, is_meant: impl Fn(Part) -> bool) -> u64 {
         self.parts.iter().filter(|part| is_meant(part.part)).map(|part| part.ns(among)).sum()
     }
@@ -269,9 +270,9 @@ impl TracedOperation {
 pub struct Waterfall {
     /// Its identity, in hexadecimal digits.
     pub trace: String,
-    /// The whole, by the generator.
+    /// The total time, measured by the generator.
     pub root_ns: u64,
-    /// The request itself, and below each row the calls that it made, by when they began.
+    /// The request itself, and below each row the calls that it made, by start time.
     pub rows: Vec<WaterfallRow>,
     /// Rows that were left out: the shortest.
     pub left_out: u64,
@@ -280,21 +281,21 @@ pub struct Waterfall {
 /// A request, a call with both of its ends, or a call to a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallRow {
-    /// What was called.
+    /// The called service.
     pub service: String,
     /// Method; for a store, the kind of access.
     pub method: String,
-    /// What it is.
+    /// Kind of the row.
     pub kind: RowKind,
-    /// How many calls lie above it.
+    /// Nesting depth of the call.
     pub depth: u32,
     /// When the caller began it.
     pub start_ns: u64,
     /// When the caller had the answer.
     pub end_ns: u64,
-    /// Whether the request waited for it: its critical path leads through.
+    /// Whether it is on the critical path: the request waited for it.
     pub is_critical: bool,
-    /// How it ended where not with an answer: `refused`, `failed`, `deadline`.
+    /// Outcome if there was no response: `refused`, `failed`, `deadline`.
     #[serde(default)]
     pub outcome: Option<String>,
     /// From its start to its end, without a gap.
@@ -327,18 +328,18 @@ pub enum RowKind {
 pub struct EdgeTimes {
     /// The service that calls.
     pub caller: String,
-    /// What it calls.
+    /// The called service or store.
     pub callee: String,
     /// Method; for a store, the kind of access.
     pub method: String,
-    /// Whether the callee is a store, which has no end of its own.
+    /// Whether the callee is a store, which writes no spans.
     #[serde(default)]
     pub is_store: bool,
     /// Calls of the joined requests.
     pub calls: u64,
-    /// Those without an answer; a refusal is one.
+    /// Calls without a response; a refusal is a response.
     pub errors: u64,
-    /// Those that were made once more.
+    /// Retried calls.
     pub retried: u64,
     /// From called to decoded, at the caller.
     pub wall: LatencySummary,
@@ -346,9 +347,9 @@ pub struct EdgeTimes {
     pub queue: LatencySummary,
     /// The callee's handler without its own calls; empty for a store.
     pub application: LatencySummary,
-    /// Under way, both ways; empty of a store.
+    /// In transit, both ways; empty for a store.
     pub transit: LatencySummary,
-    /// Of all calls, traced or not, where services count them.
+    /// All calls, traced or not, if services count them.
     #[serde(default)]
     pub all_calls: Option<AllCalls>,
 }
@@ -369,18 +370,19 @@ pub struct AllCalls {
     pub application: LatencySummary,
 }
 
-/// What tracing cost an operation: its traced requests against the others of the same trial, which the generator chose by lot.
+/// Cost of tracing for an operation: its traced requests against the untraced ones of the same trial, chosen at random
+/// by the generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracingCost {
     /// The operation.
     pub operation: String,
-    /// Service times of those that were traced.
+    /// Service times of traced requests.
     pub traced: LatencySummary,
     /// Service times of the others.
     pub untraced: LatencySummary,
     /// By how much the mean of the traced is higher.
     pub mean: Option<Difference>,
-    /// Likewise the median.
+    /// The same for the median.
     pub p50: Option<Difference>,
     /// The same for the 99th percentile.
     pub p99: Option<Difference>,
@@ -401,7 +403,7 @@ impl Traces {
         self.operations.iter().find(|operation| operation.name == name)
     }
 
-    /// What tracing cost the operation `name`.
+    /// Cost of tracing for the operation `name`.
     pub fn cost_of(&self, name: &str) -> Option<&TracingCost> {
         self.cost.iter().find(|cost| cost.operation == name)
     }

@@ -44,7 +44,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The bytes and their rates over a window; `None` for a window without length.
+    /// The bytes and their rates over a window; `None` for an empty window.
     pub fn over(bytes_sent: u64, bytes_received: u64, window_s: f64) -> Option<Traffic> {
         (window_s > 0.0).then(|| Traffic {
             bytes_sent,
@@ -55,9 +55,9 @@ impl Traffic {
     }
 }
 
-/// What became of the datagrams of the window, where requests went over UDP.
+/// Outcomes of the window's datagrams, if requests used UDP.
 ///
-/// Counted, not mended: a request whose datagrams are lost ends as a time-out.
+/// Counted, not repaired: a request whose datagrams are lost ends as a time-out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
     /// Requests sent as a datagram.
@@ -68,8 +68,8 @@ pub struct Datagrams {
     pub late: u64,
     /// Datagrams that came twice.
     pub duplicated: u64,
-    /// Datagrams that came after a later one of the same answer.
+    /// Datagrams that came after a later one of the same response.
     pub reordered: u64,
-    /// Answers of more than one datagram.
+    /// Responses of more than one datagram.
     pub multi: u64,
 }

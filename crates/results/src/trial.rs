@@ -21,16 +21,16 @@ pub struct Trial {
     pub id: String,
     /// The name of the target that was measured.
     pub target: String,
-    /// Why it was run.
+    /// Purpose of the trial.
     pub purpose: Purpose,
-    /// The block of the experiment that it belongs to, from 0; machines drift from block to block.
+    /// Its block in the experiment, from 0; machines drift from block to block.
     pub block: u32,
     /// The offered load as a share of the block's maximum throughput, 1 = the maximum.
     pub load_share: Option<f64>,
-    /// The trial of the same load in the same block that was of no use, so that this one was run.
+    /// The unusable trial of the same load in the same block that this trial replaces.
     #[serde(default)]
     pub instead_of: Option<String>,
-    /// When it started: RFC 3339, UTC.
+    /// Start time: RFC 3339, UTC.
     pub started: String,
     /// The requested rate: requests per second, or if arrivals are sessions, sessions per second.
     pub offered_rps: f64,
@@ -39,7 +39,7 @@ pub struct Trial {
     /// Whether requests came at times of their own or waited for answers.
     #[serde(default)]
     pub loop_kind: LoopKind,
-    /// Both columns of a closed loop; `None` for an open one.
+    /// Both columns of a closed loop; `None` for an open loop.
     #[serde(default)]
     pub closed_loop: Option<ClosedLoop>,
     /// How the requests reached the server.
@@ -49,9 +49,9 @@ pub struct Trial {
     pub window_s: f64,
     /// How long the load ran before the window opened.
     pub warmup_s: f64,
-    /// How long the drain took after the window closed.
+    /// Duration of the drain after the window closed.
     pub drain_s: f64,
-    /// What became of every arrival in the window; of sessions, of every step that was due in it.
+    /// Outcomes of all arrivals in the window; for sessions, of all steps due in it.
     pub arrivals: Arrivals,
     /// All operations together.
     pub all: Operation,
@@ -64,7 +64,7 @@ pub struct Trial {
     pub within: Vec<Within>,
     /// The response time in consecutive 100 ms windows, by intended time.
     pub windows: Vec<WindowPoint>,
-    /// How many response times fell where over time, for a strip of heat.
+    /// Response times over time, as a heat map.
     #[serde(default)]
     pub heat: Option<Heat>,
     /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising.
@@ -72,7 +72,7 @@ pub struct Trial {
     /// Bytes sent and received.
     #[serde(default)]
     pub traffic: Option<Traffic>,
-    /// The failed requests by the way in which they failed, the commonest first.
+    /// The failed requests by kind of failure, the most frequent first.
     #[serde(default)]
     pub errors: Vec<ErrorCount>,
     /// Each server of a cluster separately; empty for a single server.
@@ -81,23 +81,23 @@ pub struct Trial {
     /// How evenly the connections were used and served.
     #[serde(default)]
     pub connections: Option<ConnectionSpread>,
-    /// What became of the sessions, where arrivals are such.
+    /// Outcomes of sessions, if arrivals are sessions.
     #[serde(default)]
     pub sessions: Option<Sessions>,
     /// Outcomes of datagrams, if any were sent.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
-    /// Each machine that generated; empty where this one did.
+    /// Each machine that generated load; empty if only this machine did.
     #[serde(default)]
     pub agents: Vec<AgentRecord>,
     /// The generator's own state.
     pub generator: Generator,
-    /// How far the generator alone may have moved the response times; `None` in results of earlier versions.
+    /// Effect that the generator alone may have had on the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub lateness: Option<Lateness>,
     /// Disturbance by the host.
     pub noise: Noise,
-    /// How far that may have moved the response times; `None` in results of earlier versions.
+    /// Effect that the noise may have had on the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
     /// Bounds of the response times without the effects of generator and host; `None` in results of earlier versions.
@@ -126,7 +126,7 @@ pub struct Trial {
     /// Facts found during the trial, in addition to the specification.
     #[serde(default)]
     pub found: Found,
-    /// The configuration as schema 1 and 2 wrote it, with names of their own; null since.
+    /// The configuration of schema 1 and 2, which used other names; null in later schemas.
     #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
     pub earlier: Value,
     /// Whether the figures may be believed.
@@ -139,13 +139,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether it was a closed loop, which every output has to name.
+    /// Whether it was a closed loop, which every output must state.
     pub fn is_closed_loop(&self) -> bool {
         self.loop_kind == LoopKind::Closed
     }
 
-    /// Whether its sessions arrived in an open loop and each of them was a closed one: steps that are due after answers, as viewers
-    /// have with `--pacing closed` and `player`.
+    /// Whether sessions arrived in an open loop and each of them was a closed loop: steps are due after responses, as
+    /// for viewers
+    /// with `--pacing closed` and `player`.
     pub fn is_closed_within_sessions(&self) -> bool {
         let workload = self.spec.as_ref().map(|spec| &spec.workload);
         !self.is_closed_loop() && matches!(workload, Some(Workload::Video(video)) if video.pacing.is_closed())
@@ -191,15 +192,17 @@ impl Trial {
         self.undisturbed().is_some()
     }
 
-    /// The response times of the undisturbed windows, if the claims rest on those.
+    /// The response times of the undisturbed windows, if the claims rest on them.
     fn undisturbed(&self) -> Option<&LatencySummary> {
         let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;
         self.disturbance.as_ref().filter(rests_on_them)?.undisturbed.as_ref()
     }
 
-    /// A percentile of the response times that the trial's claims rest on; `None` where fewer than 10 samples lie beyond it.
+    /// A percentile of the response times that the trial's claims rest on; `None` if fewer than 10 samples lie beyond
+    /// it.
     ///
-    /// One that the summary does not keep is read from the curve, at its next point: at most 12 % nearer to 100. There is no
+    /// A percentile that the summary does not keep is read from the curve, at its next point: at most 12 % nearer to
+    /// 100. There is no
     /// curve of the undisturbed windows alone.
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
         if let Some(undisturbed) = self.undisturbed() {
@@ -222,7 +225,7 @@ fn written<S: Serializer>(spec: &Option<Spec>, serializer: S) -> Result<S::Ok, S
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Asked for by itself.
+    /// A single trial, outside of sweeps and searches.
     #[default]
     Single,
     /// A step of the search for the maximum throughput.
@@ -233,7 +236,7 @@ pub enum Purpose {
     PeakSearch,
 }
 
-/// What became of every arrival in the window: `intended` is the sum of the others.
+/// Outcomes of all arrivals in the window: `intended` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
     /// Arrivals whose intended time lies in the window.
@@ -249,7 +252,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Those that ended with an error, or had no answer in time.
+    /// Arrivals that ended with an error, or had no response in time.
     pub fn failed(&self) -> u64 {
         self.errors.saturating_add(self.timeouts)
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a trial's figures may be believed, and if not, why.
+/// Whether a trial's figures are trustworthy, and if not, why.
 ///
 /// A bad measurement is data, not an error: it is kept and shown hatched, and it fails a gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,12 +14,13 @@ pub enum Verdict {
     /// The server could not keep up: the backlog grew while the generator had time. A finding about the
     /// server; the response times depend on the length of the window.
     Overloaded {
-        /// Achieved over offered throughput, 0 to 1; of sessions, steps that ended in the window over those due in it.
+        /// Achieved over offered throughput, 0 to 1; for sessions, steps that ended in the window over those due in it.
         achieved_share: f64,
         /// By how many requests a second the backlog grew; of sessions, by how many steps more fell due than ended.
         backlog_growth_rps: f64,
-        /// Of sessions the share of the steps that had no answer within the generator's time-out, 0 to 1; 0 where the workload has
-        /// a deadline for them, and in results of earlier versions.
+        /// For sessions, the share of the steps without a response within the generator's time-out, 0 to 1; 0 if the
+        /// workload has
+        /// its own deadline, and in results of earlier versions.
         #[serde(default)]
         timed_out_share: f64,
     },
@@ -33,9 +34,9 @@ pub enum Verdict {
 /// One reason against a trial, with its figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Invalid {
-    /// What went wrong.
+    /// The kind of reason.
     pub reason: Reason,
-    /// The figure and the limit that it broke, in words with units.
+    /// The figure and the limit that it exceeded, in words with units.
     pub detail: String,
 }
 
@@ -51,7 +52,7 @@ pub enum Reason {
     HostDisturbed,
     /// The generator had no time left.
     GeneratorSaturated,
-    /// The rate was missed although requests were due and the server had none outstanding.
+    /// The rate was missed although requests were due and no response was outstanding.
     RateMissed,
     /// Too many requests failed or timed out.
     ErrorRate,
@@ -76,7 +77,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The name in words, as reports and tables print it.
+    /// The name in words, for reports and tables.
     pub fn words(self) -> &'static str {
         match self {
             Reason::GeneratorLag => "generator lag",
@@ -97,14 +98,14 @@ impl Reason {
         }
     }
 
-    /// Whether the trial's data are right although its timing was disturbed. Disturbances hit contestants that run in a
-    /// random order alike, so that a comparison keeps such trials.
+    /// Whether the trial's data are right although its timing was disturbed. Disturbances hit all targets that run in a
+    /// random order equally, so a comparison keeps such trials.
     pub fn is_disturbance(self) -> bool {
         use Reason::{GeneratorLag, HostDisturbed, NotSteady, ReceiveLag};
         matches!(self, GeneratorLag | ReceiveLag | HostDisturbed | NotSteady)
     }
 
-    /// Whether it is one of when requests were sent and responses read, which passes.
+    /// Whether it concerns the timing of sends and reads, which may be better in a second trial.
     pub fn is_of_time(self) -> bool {
         match self {
             Reason::GeneratorLag
@@ -149,7 +150,7 @@ impl Verdict {
         self.is_usable() || self.is_disturbed()
     }
 
-    /// Whether a second trial may well be usable: what invalidated this one came from around the server and passes.
+    /// Whether a second trial is likely to be usable: the cause was outside of the server and temporary.
     pub fn may_pass(&self) -> bool {
         self.is_invalid_only_by(|reason| reason.is_of_time() || reason == Reason::ProbeLoss)
     }
@@ -160,7 +161,7 @@ impl Verdict {
         !reasons.is_empty() && reasons.iter().all(|invalid| holds(invalid.reason))
     }
 
-    /// The same with one reason more against it, the most severe.
+    /// The same verdict with one more reason, the most severe.
     #[must_use]
     pub fn against(self, reason: Invalid) -> Verdict {
         let mut reasons = vec![reason];
@@ -170,7 +171,7 @@ impl Verdict {
         Verdict::Invalid { reasons }
     }
 
-    /// One word or two for a table: `valid`, `overloaded`, `generator lag`.
+    /// One or two words for a table: `valid`, `overloaded`, `generator lag`.
     pub fn label(&self) -> &'static str {
         match self {
             Verdict::Valid => "valid",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct WindowPoint {
     /// From the start of the trial's window.
     pub start_ms: u64,
-    /// Requests whose intended time lies in it and that have a response time.
+    /// Requests with a response time whose intended time lies in it.
     pub count: u64,
     /// Median response time.
     pub p50_us: Option<f64>,
@@ -21,13 +21,13 @@ pub struct WindowPoint {
     /// Requests that were sent and not yet answered when the window ended.
     #[serde(default)]
     pub in_flight: Option<u64>,
-    /// Arrivals whose intended time lies in it: the load that was offered.
+    /// Arrivals whose intended time lies in it: the offered load.
     #[serde(default)]
     pub offered: Option<u64>,
-    /// Requests answered in it, whenever they were due: the load that was achieved.
+    /// Requests answered in it, whenever they were due: the achieved throughput.
     #[serde(default)]
     pub answered: Option<u64>,
-    /// Arrivals of it that failed or timed out.
+    /// Its arrivals that failed or timed out.
     #[serde(default)]
     pub errors: Option<u64>,
     /// Whether the host stalled or another process took the processor in it.

@@ -10,15 +10,15 @@ use crate::Arrivals;
 pub struct Within {
     /// The target of the response time.
     pub target_us: f64,
-    /// Requests answered within it over all that were due, 0 to 1: errors, time-outs and the unfinished missed it.
+    /// Requests answered within it over all that were due, 0 to 1: errors, time-outs and unfinished requests missed it.
     pub share: f64,
 }
 
 impl Within {
     /// The share of `arrivals` whose `response_time` is at most `target`; `None` without arrivals.
     ///
-    /// Bounds: 0.1 % of the target, the width of a cell. Time-outs and the unfinished stand in the histogram at
-    /// their age, which is over any target worth asking for; no more than the completed ones are counted.
+    /// Bounds: 0.1 % of the target, the width of a cell. Time-outs and unfinished requests are in the histogram at
+    /// their age, which exceeds any sensible target; the count is capped at the completed requests.
     pub fn of(response_time: &Latency, arrivals: &Arrivals, target: Nanos) -> Option<Within> {
         let within = response_time.count_within(target).min(arrivals.completed);
         (arrivals.intended > 0).then(|| Within {

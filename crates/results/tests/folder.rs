@@ -1,4 +1,4 @@
-//! A result's folder: whole files or none, and errors that say what to do.
+//! A result's folder: files are written atomically, and errors come with hints.
 
 use std::fs;
 use std::path::Path;

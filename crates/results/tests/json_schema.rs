@@ -91,7 +91,7 @@ fn what_breaks_the_schema_is_seen() {
     check("/trials/0", json!({}), "required");
 }
 
-/// Sessions with a distribution of which every field is known.
+/// Sessions with a distribution whose fields are all known.
 fn sessions() -> Sessions {
     let (mut values, mut over_time) = (hist::Latency::new(), hist::Windows::new(units::Nanos::from_secs(1)));
     for i in 1..=1_000 {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const EXPERIMENT: &[u8] = include_bytes!("fixtures/v1-load.json");
 
-/// A study's folder with an experiment in it, as a run leaves them.
+/// A study's folder with an experiment in it, as a run leaves it.
 fn study(root: &Path) -> PathBuf {
     let folder = StudyFolder::create(root, "a-study").unwrap();
     folder.save(&Study { schema: 1, name: "a-study".into(), ..Study::default() }).unwrap();
@@ -143,7 +143,7 @@ fn list(name: &str, files: &[(&str, &[u8])]) -> String {
     serde_json::json!({"format": 1, "name": name, "files": files}).to_string()
 }
 
-/// Unpacks `bytes` in a folder of its own below a fresh one, and returns the outcome.
+/// Unpacks `bytes` in its own folder below a new one, and returns the outcome.
 fn tried(bytes: &[u8]) -> (TempDir, Result<PathBuf, String>) {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("packed");
@@ -162,7 +162,7 @@ fn a_hostile_file_is_refused_and_leaves_nothing() {
         assert!(error.contains(expect), "{expect}: {error}");
         let into = root.path().join("into");
         assert_eq!(fs::read_dir(&into).map(Iterator::count).unwrap_or(0), 0, "{expect}");
-        // Nor anywhere above it.
+        // Nor are there files above it.
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), if into.exists() { 2 } else { 1 }, "{expect}");
     };
     let with = |name: &str, files: &[(&str, &[u8])]| list(name, files);
@@ -211,7 +211,7 @@ fn damage_anywhere_is_found() {
     let file = root.path().join("packed");
     pack(&folder, &file, Contents::All).unwrap();
     let whole = fs::read(&file).unwrap();
-    // Cut short, and one byte changed in many places; the header of gzip has bytes that mean nothing, such as a time.
+    // Truncated, and with one byte changed in many places; gzip's header has bytes without meaning, such as a time.
     for length in (0..whole.len()).step_by(whole.len() / 20) {
         let (_root, outcome) = tried(&whole[..length]);
         assert!(outcome.is_err(), "cut to {length}");

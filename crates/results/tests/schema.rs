@@ -23,7 +23,7 @@ fn experiment() -> Experiment {
     serde_json::from_str(EXPERIMENT).unwrap()
 }
 
-/// Where `now` lacks something of `then` or says something else; fields that came later are welcome.
+/// Paths at which `now` lacks or changes a value of `then`; new fields are allowed.
 fn lost(then: &Value, now: &Value, path: &str) -> Vec<String> {
     match (then, now) {
         (Value::Object(then), Value::Object(now)) => {
@@ -54,7 +54,7 @@ fn nothing_that_was_measured_is_lost() {
         let then: Value = serde_json::from_str(text).unwrap();
         let read: Experiment = serde_json::from_str(text).unwrap();
         assert_eq!(lost(&then, &serde_json::to_value(&read).unwrap(), ""), Vec::<String>::new(), "{name}");
-        // What schema 1 did not have is absent, and its loads were open.
+        // Fields that schema 1 lacked are absent, and its loads were open.
         for trial in read.trials.iter().filter(|_| read.schema == 1) {
             assert_eq!(trial.loop_kind, LoopKind::Open, "{name}");
             assert!(trial.heat.is_none() && trial.within.is_empty() && trial.gates.is_empty(), "{name}");
@@ -81,7 +81,7 @@ fn an_old_configuration_has_the_names_of_today() {
     check(4, "/workload/files", "50x100".into());
     // Values whose form has changed keep their name.
     check(4, "/timeout_s", 2.0.into());
-    // No name is one that a specification does not have.
+    // Every name exists in specifications.
     let spec = |workload: &str| {
         let workload = spec::Workload::named(workload).unwrap();
         serde_json::to_value(spec::Spec { workload, ..spec::Spec::default() }).unwrap()
@@ -144,7 +144,7 @@ fn what_is_written_reads_back_equal() {
     assert_eq!(serde_json::from_str::<Peak>(&text).unwrap(), open);
 }
 
-/// The response time that a target asks for.
+/// The response time in a target.
 fn response_target(qos: &str) -> ResponseTarget {
     qos.parse::<Qos>().unwrap().response_time().unwrap()
 }
@@ -188,7 +188,7 @@ fn the_judged_figure_follows_target_and_basis() {
     // Nothing measured: no figure for any target.
     check(1, "p99<1ms", QosBasis::Windowed, None);
     check(1, "p75<1ms", QosBasis::Raw, None);
-    // No window held enough samples: the raw figure stands in.
+    // No window held enough samples: the raw figure is used instead.
     check(2, "p99<1ms", QosBasis::Windowed, Some(14.0));
 }
 

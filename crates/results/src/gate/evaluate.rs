@@ -6,9 +6,9 @@ use super::{Figure, Gate, Limit};
 use crate::due::Due;
 use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Verdict};
 
-/// The share of requests without whose times a mean says nothing, in per cent.
+/// Minimum share of answered requests for a meaningful mean, in per cent.
 ///
-/// Source: over 0.1 % of errors make a trial of requests invalid; one of sessions stays valid with more.
+/// Source: over 0.1 % of errors make a trial of requests invalid; a trial of sessions stays valid with more.
 const MEAN_ANSWERED: f64 = 99.9;
 
 /// Result of a gate for a trial.
@@ -24,7 +24,7 @@ pub struct GateResult {
     pub unit: String,
     /// Whether the trial met it.
     pub passed: bool,
-    /// Whether the server may have met it all the same: generator or host made the figure worse by an unknown part.
+    /// Whether the server may still have met it: generator or host made the figure worse by an unknown amount.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
     /// The result in words, with a reason if the figure alone does not explain it.
@@ -117,8 +117,9 @@ impl Gate {
         bounds.map(|bounds| bounds.low_us)
     }
 
-    /// Whether a figure that misses the limit would meet it without what generator and host added, or one that is missing would be
-    /// there if the generator had sent all that was due.
+    /// Whether a figure beyond the limit would meet it without the effects of generator and host, or a missing figure
+    /// would
+    /// exist if the generator had sent all due requests.
     fn may_hold(&self, trial: &Trial, found: &Found, holds: impl Fn(f64) -> bool) -> bool {
         match &found.value {
             Err(_) => {
@@ -210,7 +211,7 @@ impl Gate {
             Figure::WindowedP99 => trial.windowed_p99_us,
             _ => None,
         };
-        // Worth a word where the figure reads otherwise without them.
+        // Mentioned if the figure prints differently without errors.
         let both = value.as_ref().ok().zip(answered_alone.as_ref());
         let differ = both.is_some_and(|(all, alone)| self.in_words(*all) != self.in_words(*alone));
         let errors = outcomes.filter(|_| differ).map(|of| (of.errors, of.intended));
@@ -234,7 +235,7 @@ impl Gate {
         match self.limit {
             Limit::Time(_) => Nanos((value * 1e3).round() as u64).to_string(),
             Limit::Percent(_) => {
-                // Two digits beyond the limit's own show on which side a near miss lies.
+                // Two digits more than the limit has: they show the side of a near miss.
                 let digits =
                     self.limit.to_string().split_once('.').map_or(0, |(_, digits)| digits.len() - 1) + 2;
                 let text = format!("{value:.digits$}");
@@ -275,7 +276,7 @@ fn answered(of: Option<&Arrivals>, percentile: f64) -> Result<(), String> {
     }
 }
 
-/// The share within `target`, as it was counted, or else the least that the distribution allows.
+/// The share within `target`, as counted, or else the least that the distribution allows.
 fn within(trial: &Trial, target: Nanos) -> Found {
     let target_us = target.as_micros_f64();
     if let Some(share) = trial.within_share(target_us) {

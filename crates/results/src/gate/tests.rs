@@ -185,7 +185,7 @@ fn what_was_not_answered_meets_no_response_time() {
     assert_eq!(trial.verdict.to_string(), expect);
 }
 
-/// A site with limits of its own stays valid where nine of ten pages are quick errors, which no histogram has.
+/// A site with its own limits stays valid even if nine of ten pages are quick errors, which are in no histogram.
 #[test]
 fn quick_errors_meet_neither_a_mean_nor_a_maximum() {
     let check = |errors: u64, gate: &str, passed: bool| {
@@ -202,7 +202,7 @@ fn quick_errors_meet_neither_a_mean_nor_a_maximum() {
         check(900, gate, false);
         check(0, gate, true);
     }
-    // One in a thousand moves no mean that matters, and is the longest of all.
+    // One in a thousand does not change the mean, but it is the longest of all.
     check(1, "mean<100ms", true);
     check(2, "mean<100ms", false);
     check(1, "get.max<1s", false);
@@ -228,7 +228,7 @@ fn a_spoiled_trial_meets_nothing() {
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);
     assert!(gate("rate>=9k", &invalidated).passed);
-    // The default has not been judged.
+    // The default trial was not judged.
     assert!(!gate("errors<100%", &Trial::default()).passed);
 }
 
@@ -251,7 +251,7 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     // A disturbed host lowers throughput, but causes no errors.
     check("errors<1%", true, false, "met");
     check("rate>=99.99k", false, false, "missed");
-    // Too few requests are the host's doing where arrivals were withheld.
+    // If arrivals were withheld, too few requests are the host's fault.
     let mut few = Trial::default();
     few.verdict = Verdict::Valid;
     let p99 = |trial: &Trial| "p99<1ms".parse::<Gate>().unwrap().evaluate(trial).undecided;

@@ -10,10 +10,10 @@ use super::{FORMAT, LIST, List, Listed, Packed, plain};
 use crate::study::StudyFolder;
 use crate::{Error, ResultFolder};
 
-/// A list beyond this is none: a study of a thousand trials has one of some 300 KiB.
+/// A longer list is invalid: a study of a thousand trials has one of some 300 KiB.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// What may follow the last entry.
+/// Limit of the data after the last entry.
 const LONGEST_END: u64 = 64 << 10;
 
 /// Bytes copied at a time.
@@ -93,7 +93,7 @@ enum Failure {
     Write(PathBuf, io::Error),
 }
 
-/// Writes one entry below `root`, if the list has it, and strikes it off.
+/// Writes one entry below `root`, if the list has it, and removes it from the list.
 fn take<R: Read>(
     entry: &mut tar::Entry<'_, R>,
     wanted: &mut BTreeMap<&str, &Listed>,
@@ -127,7 +127,7 @@ enum Copying {
     Write(io::Error),
 }
 
-/// Copies all that comes piece by piece, since the size that a list names may be anything; returns how much it was, and its hash.
+/// Copies everything in pieces, since a listed size may be arbitrary; returns the number of bytes and their hash.
 fn copied(mut from: impl Read, to: &mut impl Write) -> Result<(u64, String), Copying> {
     let (mut piece, mut bytes, mut hash) = (vec![0; PIECE], 0, xxhash_rust::xxh3::Xxh3::new());
     loop {
@@ -143,7 +143,7 @@ fn copied(mut from: impl Read, to: &mut impl Write) -> Result<(u64, String), Cop
     }
 }
 
-/// Reads the little that follows the last entry, so that gzip's own sum over everything is compared, too.
+/// Reads the little data after the last entry, so that gzip's own checksum is verified, too.
 fn ended(rest: impl Read) -> Result<(), String> {
     // tar fills its last block up to 10 KiB.
     let read = io::copy(&mut rest.take(LONGEST_END + 1), &mut io::sink()).map_err(|e| e.to_string())?;
@@ -163,7 +163,7 @@ fn check(folder: &Path) -> Result<(), Error> {
 fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
     // The rename replaces an empty folder created in between, which loses no data.
     fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;
-    // It is no longer there to be removed.
+    // The rename moved it, so it must not be removed.
     let _ = beside.keep();
     Ok(())
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::super::hash;
     use super::*;
 
-    /// Says how much comes at most at a time.
+    /// A reader that returns at most this number of bytes at a time.
     struct Pieces(u64, usize);
 
     impl Write for Pieces {

@@ -105,7 +105,7 @@ fn archive(out: File, root: &Path, list: &List) -> io::Result<()> {
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
 }
 
-/// An entry with neither owner nor time: the same result gives the same file, wherever it was packed.
+/// An entry without owner or time: the same result gives the same file, wherever it was packed.
 fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_size(bytes.len() as u64);

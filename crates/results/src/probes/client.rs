@@ -3,13 +3,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
-/// Where requests spent their time by the kernel's stamps in the client (`SO_TIMESTAMPING`), on some of the connections.
+/// Time of requests by the kernel's stamps in the client (`SO_TIMESTAMPING`), on some of the connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientTimes {
     /// One connection in `one_in` was stamped.
     pub one_in: u32,
-    /// Requests sent in the window of which all four moments are known: those that left after the answer to the one
-    /// before had come.
+    /// Requests sent in the window with all four moments known: those sent after the response to the previous
+    /// one.
     pub requests: u64,
     /// From just before the write to the network device.
     pub to_device: LatencySummary,

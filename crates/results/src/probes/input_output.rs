@@ -12,13 +12,13 @@ pub struct InputOutput {
     pub disk_read_bytes_per_s: Option<f64>,
     /// Bytes that the server read by system calls, files and sockets, per second.
     pub read_bytes_per_s: Option<f64>,
-    /// Share of the bytes that the server read by calls for which no disk was asked, 0 to 1; `None` where disks gave
-    /// nothing: all was in the page cache, or no file was read. Files that are sent by `sendfile` count as read by
-    /// calls, too; those in mapped memory as disk reads only.
+    /// Share of the bytes read by the server's calls that needed no disk, 0 to 1; `None` if disks delivered
+    /// nothing: all was in the page cache, or no file was read. Files sent by `sendfile` also count as read by
+    /// calls; those in mapped memory only as disk reads.
     pub page_cache_hit_ratio: Option<f64>,
     /// Page faults of the server that needed a disk, per second.
     pub major_faults_per_s: f64,
-    /// The same over time, slot by slot: also before the window and after it.
+    /// The same over time, slot by slot, including slots before and after the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<InputOutputSlot>,
 }
@@ -29,7 +29,7 @@ pub struct InputOutput {
 pub enum Phase {
     /// Before the window.
     WarmUp,
-    /// What is measured.
+    /// The measured window.
     Window,
     /// After the window: outstanding requests are waited for.
     Drain,
@@ -39,11 +39,11 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "InputOutput says it")]
 pub struct InputOutputSlot {
-    /// The phase in which most of it lies.
+    /// The phase that contains most of it.
     pub phase: Phase,
-    /// When it began, after the window opened: below 0 in the warm-up.
+    /// Start, relative to the opening of the window: below 0 in the warm-up.
     pub at_s: f64,
-    /// How long it was.
+    /// Length of the slot.
     pub observed_s: f64,
     pub wait_share: f64,
     pub disk_read_bytes_per_s: Option<f64>,

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 pub struct Overhead {
     /// The probe.
     pub probe: String,
-    /// Windows of 100 ms in which it looked.
+    /// Windows of 100 ms in which the probe was active.
     pub windows_with: u32,
-    /// Windows in which it did not.
+    /// Windows in which it was inactive.
     pub windows_without: u32,
-    /// The median p99 response time with over that without; `None` where either is not known.
+    /// The median p99 response time with the probe over that without; `None` if either is unknown.
     pub p99_ratio: Option<f64>,
-    /// Requests answered per second with over those without.
+    /// Requests answered per second with the probe over those without.
     pub throughput_ratio: Option<f64>,
     /// The server's processor time per request with the probe over that without. Below the maximum this ratio, not the
     /// throughput, shows
@@ -21,7 +21,7 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// A probe that takes more of the throughput, or of the processor time that makes it, is flagged.
+    /// A probe that costs more of the throughput, or of the corresponding processor time, is flagged.
     pub const THROUGHPUT_LIMIT: f64 = 0.01;
     /// A probe that adds more to the 99th percentile is flagged.
     pub const P99_LIMIT: f64 = 0.05;

@@ -12,9 +12,9 @@ pub struct Processor {
     pub lost: u64,
     /// Samples a second of a thread that runs.
     pub rate_hz: u64,
-    /// By where the code belongs: `kernel`, the program itself, each library. They sum up to 1.
+    /// By owner of the code: `kernel`, the program itself, each library. They sum up to 1.
     pub shares: Vec<CodeShare>,
-    /// The same of the instructions that were run; empty where the machine does not count them, and in results of earlier
+    /// The same for instructions; empty if the machine does not count them, and in results of earlier
     /// versions.
     #[serde(default)]
     pub instruction_shares: Vec<CodeShare>,
@@ -38,7 +38,7 @@ pub struct CodeShare {
 pub struct CodeSplit {
     /// The share of the kernel, 0 to 1.
     pub kernel: f64,
-    /// That of libraries: of files called `….so…`.
+    /// Share of libraries: files named `….so…`.
     pub library: f64,
     /// Share of the program itself.
     pub own: f64,
@@ -65,11 +65,11 @@ impl CodeSplit {
 pub struct Stack {
     /// Functions from the outermost to the innermost, with `;` between.
     pub frames: String,
-    /// Samples that had it.
+    /// Samples with this stack.
     pub count: u64,
 }
 
-/// One counter of the processor or the kernel over the slots in which it was on.
+/// One counter of the processor or the kernel over the slots in which it was enabled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counter {
     /// `ipc`, `llc_misses_per_kilo_instruction`, `page_faults_per_s` and the like.

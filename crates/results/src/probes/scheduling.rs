@@ -8,14 +8,14 @@ use super::Span;
 pub struct Scheduling {
     /// How long the probe looked.
     pub observed_s: f64,
-    /// From ready to running, over all the server's threads; `None` where only means per thread are known.
+    /// From ready to running, over all the server's threads; `None` if only means per thread are known.
     pub run_queue: Option<Span>,
     /// Each thread of the server that ran.
     pub threads: Vec<ThreadScheduling>,
     /// Waits for a futex: for locks held by other threads, and idle threads waiting for work; `None` if they cannot be
     /// observed.
     pub futex_waits: Option<u64>,
-    /// How long they took.
+    /// Time of these waits.
     pub futex_wait: Option<Span>,
     /// Each processor.
     pub cores: Vec<CoreActivity>,
@@ -32,13 +32,13 @@ pub struct ThreadScheduling {
     pub running_share: f64,
     /// The mean wait in the run queue before it ran.
     pub run_queue_us_mean: Option<f64>,
-    /// Times that it was given a processor, per second.
+    /// Times that it was scheduled on a processor, per second.
     pub switches_per_s: f64,
-    /// Of its own will: it had nothing to do.
+    /// Voluntary switches: it had nothing to do.
     pub voluntary_per_s: f64,
-    /// It was made to leave.
+    /// Involuntary switches: it was preempted.
     pub involuntary_per_s: f64,
-    /// Moves to another processor, per second; `None` where the kernel does not tell.
+    /// Moves to another processor, per second; `None` if the kernel does not report them.
     pub migrations_per_s: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ pub struct ThreadScheduling {
 pub struct CoreActivity {
     /// Its number.
     pub cpu: u32,
-    /// Interrupts that it took, per second.
+    /// Interrupts of the processor, per second.
     pub interrupts_per_s: f64,
     /// Soft interrupts of received packets, per second.
     pub net_rx_per_s: f64,

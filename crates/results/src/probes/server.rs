@@ -8,16 +8,17 @@ use super::Counter;
 pub struct ServerCounters {
     /// From the first answer of a slot to its last, all slots together.
     pub observed_s: f64,
-    /// What answered: `memcached 1.6.18`, `nginx`; one of several alike.
+    /// Name of the server program: `memcached 1.6.18`, `nginx`; one name for several identical servers.
     pub program: String,
     /// Servers whose counters were read.
     pub servers: u32,
     /// Answers, of all of them together.
     pub answers: u64,
-    /// From a question to its whole answer.
+    /// From a request to its complete response.
     pub answer_us_mean: f64,
-    /// `requests_per_s`, `requests_per_wait`, `cpu_us_per_request` and the like; those that this server tells. In a cache a
-    /// get of several keys counts once for each, as the server counts it.
+    /// `requests_per_s`, `requests_per_wait`, `cpu_us_per_request` and others, if this server counts them. In a cache,
+    /// a
+    /// get of several keys counts once for each key, as the server counts it.
     pub figures: Vec<Counter>,
     /// Time of requests by the server's own clock, if it reports it.
     pub service: Option<ServerTime>,
@@ -26,13 +27,13 @@ pub struct ServerCounters {
 /// A server's own histogram of its service times, with steps of one octave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerTime {
-    /// Requests that it timed.
+    /// Timed requests.
     pub requests: u64,
     /// Their mean: from the return of a receive to just before the send of the answer.
     pub mean_us: f64,
-    /// The end of the step that has the median; `None` beyond the last step.
+    /// Upper end of the step that contains the median; `None` beyond the last step.
     pub p50_at_most_us: Option<f64>,
-    /// The end of the step that has the 99th percentile; `None` beyond the last step.
+    /// Upper end of the step that contains the 99th percentile; `None` beyond the last step.
     pub p99_at_most_us: Option<f64>,
 }
 

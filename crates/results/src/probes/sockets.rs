@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What TCP knows of the server's connections.
+/// TCP's figures of the server's connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sockets {
     /// How long the probe looked.
@@ -14,20 +14,20 @@ pub struct Sockets {
     /// time, which
     /// contains it.
     pub read_wait_us_mean: Option<f64>,
-    /// Moments, at each of which one connection's queue was looked at.
+    /// Sampled moments, each of one connection's queue.
     pub moments: u64,
     /// The mean of TCP's own smoothed round trips: from an answer to its acknowledgement.
     pub round_trip_us_mean: f64,
     /// Bytes that arrived per second.
     pub received_bytes_per_s: f64,
-    /// Bytes that were sent per second, with those that were sent again.
+    /// Bytes sent per second, including retransmissions.
     pub sent_bytes_per_s: f64,
     /// Segments that were sent again, per second.
     pub resent_per_s: f64,
-    /// Share of a connection's time in which something of its answers was not acknowledged, 0 to 1.
+    /// Share of a connection's time with unacknowledged response data, 0 to 1.
     pub busy_share: f64,
-    /// Share of it in which the client's window held answers back, 0 to 1.
+    /// Share of this time limited by the client's window, 0 to 1.
     pub held_by_window_share: f64,
-    /// Share of it in which the server's own send buffer did, 0 to 1.
+    /// Share of this time limited by the server's own send buffer, 0 to 1.
     pub held_by_buffer_share: f64,
 }

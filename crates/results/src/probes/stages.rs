@@ -1,20 +1,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The time of requests in the server, cut into contiguous stages.
+/// The time of requests in the server, divided into contiguous stages.
 ///
-/// A request here is a message: what a client wrote in one go. Messages that one read or one send has in common each
-/// carry the whole of it: stages are times that a request waited, not shares of the processor's work.
+/// A request here is a message: the data that a client wrote in one go. Messages that share one read or one send each
+/// include the whole of it: stages are waiting times of a request, not shares of the processor's work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stages {
     /// How long the probe looked.
     pub observed_s: f64,
     /// Messages that reached a socket of the server during the slots.
     pub messages: u64,
-    /// Those that were followed through every stage.
+    /// Messages that were followed through every stage.
     pub correlated: u64,
-    /// Those that were under way when a slot began or ended: neither followed nor lost. Of 100 messages and more at most
-    /// a tenth; those beyond are under `uncorrelated`.
+    /// Messages under way when a slot began or ended: neither followed nor lost. With 100 or more messages at most
+    /// a tenth; the excess is under `uncorrelated`.
     pub cut: u64,
     /// Correlated messages over all that were not cut, 0 to 1; `None` without messages.
     pub correlated_share: Option<f64>,
@@ -62,12 +62,12 @@ pub struct Uncorrelated {
     pub count: u64,
 }
 
-/// The time of some of the same requests, measured in another way.
+/// The time of some of the same requests, measured independently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IndependentTime {
     /// How.
     pub method: String,
-    /// Requests that it timed.
+    /// Timed requests.
     pub requests: u64,
     /// Their mean time.
     pub mean_us: f64,
@@ -75,7 +75,7 @@ pub struct IndependentTime {
     pub stages_us: f64,
     /// `mean_us` − `stages_us`: the time that the stages do not explain.
     pub remainder_us: f64,
-    /// The remainder over `mean_us`; negative where the stages sum up to more.
+    /// The remainder over `mean_us`; negative if the stages sum up to more.
     pub remainder_share: f64,
 }
 

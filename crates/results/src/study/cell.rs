@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Verdict;
 
-/// One measurement of a study: one series at one place in one block.
+/// One measurement of a study: one series at one point in one block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The series that it belongs to.
+    /// Its series.
     pub series: String,
     /// Its place on the axis of the study.
     pub x: X,
@@ -28,9 +28,9 @@ pub struct Cell {
     /// Whether generator or host lengthened its response times by more than a figure may be uncertain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slowed: bool,
-    /// The trial behind it: its experiment's folder, relative to the study's, and its id, as `FOLDER#0007`.
+    /// Its trial: the experiment's folder, relative to the study's, and the trial's id, as `FOLDER#0007`.
     pub trial: Option<String>,
-    /// The same metrics at the reference point of its block; a ratio to it outlives the drift of the machine.
+    /// The same metrics at the reference point of its block; a ratio to them cancels the drift of the machine.
     pub reference: BTreeMap<String, f64>,
     /// If this trial replaces an earlier one of the same block: the label of the earlier trial's
     /// verdict.
@@ -57,7 +57,7 @@ pub enum X {
 }
 
 impl X {
-    /// The number; `None` of a category.
+    /// The number; `None` for a category.
     pub fn number(&self) -> Option<f64> {
         match self {
             X::Number(number) => Some(*number),

@@ -8,7 +8,7 @@ pub struct ClaimResult {
     pub id: String,
     /// The claim, in words.
     pub text: String,
-    /// Who claims it, and where.
+    /// The author of the claim, with the place in the publication.
     pub source: String,
     /// Whether it holds here.
     pub verdict: ClaimVerdict,
@@ -16,11 +16,12 @@ pub struct ClaimResult {
     pub measured: String,
     /// Reason for the verdict; for a claim that could not be judged, the missing data.
     pub reason: String,
-    /// The two-sided p-value of the verdict after Holm's correction for the claims of the study; `None` if there were too
+    /// The two-sided p-value of the verdict after Holm's correction for the claims of the study; `None` if there were
+    /// too
     /// few blocks for a test.
     #[serde(default)]
     pub p_value: Option<f64>,
-    /// Whether it is not judged and the host disturbed some of its trials: on a quieter host fewer blocks would do.
+    /// Whether it is undecided and the host disturbed some of its trials: on a quieter host fewer blocks would suffice.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_disturbed: bool,
 }
@@ -31,9 +32,9 @@ pub struct ClaimResult {
 pub enum ClaimVerdict {
     /// It holds: the interval over the blocks lies within the claimed range.
     Reproduced,
-    /// It does not: the interval lies outside.
+    /// It does not hold: the interval lies outside.
     Differs,
-    /// The interval reaches across a bound of the claim, or there are too few blocks for one: more blocks would tell.
+    /// The interval contains a bound of the claim, or there are too few blocks for an interval: more blocks may decide.
     Open,
     /// Hardware or a program is missing. In results of earlier versions also: too few blocks, or a disturbed host.
     NotMeasurable,
@@ -44,7 +45,7 @@ impl ClaimVerdict {
     pub const ALL: [ClaimVerdict; 4] =
         [ClaimVerdict::Reproduced, ClaimVerdict::Differs, ClaimVerdict::Open, ClaimVerdict::NotMeasurable];
 
-    /// As pages and tables print it.
+    /// Name in pages and tables.
     pub fn words(self) -> &'static str {
         match self {
             ClaimVerdict::Reproduced => "reproduced",

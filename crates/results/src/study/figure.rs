@@ -3,22 +3,22 @@ use serde::{Deserialize, Serialize};
 
 use super::X;
 
-/// A figure in the paper's way, ready to be drawn.
+/// A figure in the paper's form, ready to be drawn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Its name within the study.
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// How it is drawn.
+    /// Kind of plot.
     pub kind: FigureKind,
     /// The horizontal axis. Of percentiles: 0 to 100.
     pub x: Axis,
     /// The vertical axis. Of a matrix: its rows.
     pub y: Axis,
-    /// Ours and the published ones. Of a matrix: one series for each row, named as the row.
+    /// Our series and the published ones. For a matrix: one series for each row, with the row's name.
     pub series: Vec<Series>,
-    /// A line at the target. Units: those of `y`.
+    /// The line of the QoS target. Units: those of `y`.
     pub qos_us: Option<f64>,
     /// Its caption.
     pub caption: String,
@@ -71,9 +71,9 @@ pub enum Scale {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Whether it is taken from a publication rather than measured here.
+    /// Whether it comes from a publication and was not measured here.
     pub published: bool,
-    /// The publication; `None` for ours.
+    /// The publication; `None` for our own.
     pub source: Option<String>,
     /// By their places, rising.
     pub points: Vec<Point>,
@@ -82,7 +82,7 @@ pub struct Series {
 /// A point of a series: the median over its blocks, or a published value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// Where.
+    /// Position on the horizontal axis.
     pub x: X,
     /// The value, in the unit of the vertical axis; `None` if there is only a label.
     pub y: Option<f64>,
@@ -91,13 +91,13 @@ pub struct Point {
     pub low: Option<f64>,
     /// Its upper end, or the most.
     pub high: Option<f64>,
-    /// Repeats behind it; 0 for a published value.
+    /// Number of repeats; 0 for a published value.
     pub n: u32,
     /// Whether all its repeats were valid; drawn hatched otherwise.
     pub valid: bool,
     /// Remark for the reader.
     pub note: Option<String>,
-    /// Of a matrix: the text of the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
+    /// For a matrix: the text of the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
     #[serde(default)]
     pub label: Option<String>,
     /// For a matrix: the published value of the cell.
@@ -108,12 +108,12 @@ pub struct Point {
 impl Point {
     /// Of a matrix: neither service meets its target there.
     pub const NEITHER: &str = "–";
-    /// Of a matrix: whether they do is not known, as no trial there can tell.
+    /// For a matrix: unknown, since no trial there is usable.
     pub const UNKNOWN: &str = "?";
 }
 
 impl Default for Point {
-    /// Nothing was measured, and nothing speaks against it.
+    /// Without measurements, and without overload.
     fn default() -> Point {
         Point {
             x: X::default(),

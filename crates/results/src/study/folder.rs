@@ -24,7 +24,7 @@ pub struct StudyFolder {
 impl StudyFolder {
     /// Makes the folder `root/name.partial`.
     ///
-    /// Errors: it cannot be made, or one of either name is there.
+    /// Errors: it cannot be made, or a folder of either name exists.
     pub fn create(root: &Path, name: &str) -> Result<StudyFolder, Error> {
         fs::create_dir_all(root).map_err(|e| Error::write(root, e))?;
         let whole = root.join(name);
@@ -46,17 +46,17 @@ impl StudyFolder {
         path.join(FILE).is_file() || path.file_name().is_some_and(|name| name == FILE) && path.is_file()
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is still being measured, or was left so.
+    /// Whether it is incomplete: still being measured, or interrupted.
     pub fn is_partial(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(PARTIAL))
     }
 
-    /// Writes `bytes` to the file `name` (relative to the folder) whole or not at all.
+    /// Writes `bytes` to the file `name` (relative to the folder) atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
         write_whole(&self.path.join(name), bytes)
     }
@@ -71,7 +71,7 @@ impl StudyFolder {
         Ok(earlier::study(load(&self.path.join(FILE), STUDY_SCHEMA)?))
     }
 
-    /// Renames it to its name without `.partial`: it is whole.
+    /// Removes `.partial` from its name: the study is complete.
     pub fn complete(self) -> Result<StudyFolder, Error> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(name) = name.strip_suffix(PARTIAL) else { return Ok(self) };

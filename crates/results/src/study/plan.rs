@@ -23,7 +23,7 @@ pub struct PlanRecord {
     pub references: Vec<PlannedPoint>,
 }
 
-/// One place of one series.
+/// One point of one series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedPoint {
     /// The series.

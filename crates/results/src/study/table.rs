@@ -22,7 +22,7 @@ pub struct Table {
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Whether it is taken from a publication rather than measured here.
+    /// Whether it comes from a publication and was not measured here.
     pub published: bool,
     /// From left to right.
     pub cells: Vec<Entry>,
@@ -36,7 +36,7 @@ pub enum Entry {
     Quantity {
         /// How much.
         value: f64,
-        /// Of what: `us`, `ms`, `rps`, `%`; empty for a plain number.
+        /// Unit: `us`, `ms`, `rps`, `%`; empty for a plain number.
         unit: String,
         /// The lower end of its interval.
         low: Option<f64>,

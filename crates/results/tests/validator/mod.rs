@@ -1,6 +1,6 @@
-//! As much of JSON Schema as the types make use of: a library for all of it is 60 packages.
+//! The subset of JSON Schema that the types use: a library for all of it is 60 packages.
 //!
-//! A keyword that is not known here fails, so that nothing passes because it was not looked at.
+//! An unknown keyword fails, so that nothing passes unchecked.
 
 use serde_json::Value;
 
