@@ -18,9 +18,10 @@ use crate::table::Table;
 use case::{Case, CaseResult, Planted};
 use world::{PAIR, World};
 
-/// Of comparisons of alike servers at most this share may say "different"; of all intervals at most this share may miss the truth.
+/// Limit of the share of comparisons of identical servers that end as "different", and of intervals that miss the
+/// truth.
 const MISSED: f64 = 0.05;
-/// At least this share of the comparisons of different servers is to be settled.
+/// Minimum share of settled comparisons of different servers.
 const SETTLED: f64 = 0.80;
 /// An interval within this share of 1 settles that there is no difference.
 const ALIKE: f64 = 0.05;
@@ -32,7 +33,7 @@ pub struct CalibrationRun {
     pub seed: u64,
     /// Comparisons of each of the six cases.
     pub comparisons: u64,
-    /// The most that one comparison may take, in the time that its trials measure.
+    /// Time limit of one comparison, in time measured by its trials.
     pub budget: Nanos,
     /// Whether the world is simulated.
     pub simulated: bool,
@@ -55,7 +56,7 @@ pub struct Calibration {
     cases: Vec<CaseResult>,
 }
 
-/// Makes the comparisons of each case; `tell` gets a line as each comparison and each case ends.
+/// Runs the comparisons of each case; `tell` gets a line as each comparison and each case ends.
 ///
 /// Errors: fewer than two processors, or a null server that does not run, on the real clock.
 pub fn calibration(run: &CalibrationRun, mut tell: impl FnMut(&str)) -> Result<Calibration> {

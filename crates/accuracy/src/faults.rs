@@ -36,7 +36,7 @@ const DOSES_HERE: u64 = 3;
 pub struct FaultRun {
     /// The seed of all doses.
     pub seed: u64,
-    /// Doses of each simulated fault; of those on this machine 3 at most.
+    /// Doses of each simulated fault; at most 3 for faults on this machine.
     pub doses: u64,
     /// Only these faults; empty: all.
     pub only: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Faults {
 
 /// Plants each fault in its doses and compares the verdicts with the right ones; `tell` gets a line as each fault ends.
 ///
-/// Errors: a fault of a name that there is not; one that could not be planted although this machine has what it takes.
+/// Errors: an unknown name of a fault; a fault that could not be planted although this machine meets its requirements.
 pub fn faults(run: &FaultRun, mut tell: impl FnMut(&str)) -> Result<Faults> {
     let wanted = chosen(&run.only)?;
     let mut found = Faults { origin: Origin::here(run.command.clone()), seed: run.seed, faults: Vec::new() };
@@ -98,7 +98,7 @@ fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
     Ok(row.closed())
 }
 
-/// A fault that has ended, in a line.
+/// The result of a fault, in a line.
 fn progress(row: &Row) -> String {
     match &row.skipped {
         Some(reason) => format!("{}: skipped: {reason}", row.fault),
@@ -147,7 +147,7 @@ impl Faults {
         tables
     }
 
-    /// What is planted.
+    /// The planted faults.
     fn list(&self) -> Table {
         let row = |row: &Row| {
             let place = match row.place {
@@ -239,7 +239,7 @@ impl Faults {
     }
 }
 
-/// A share in per cent, with the digits that are of use.
+/// A share in per cent, with a useful number of digits.
 fn percent(share: f64) -> String {
     if share < 1.0 { format!("{:.1}", 100.0 * share) } else { format!("{:.0}", 100.0 * share) }
 }

@@ -1,7 +1,8 @@
 //! The engine's service times against an independent observer of the same requests' packets.
 //!
-//! The engine ends a request at the receive stamp of its own socket. The observer is a packet socket: the kernel stamps each packet
-//! for it before the device transmits the packet, by another reading of the clock.
+//! The engine ends a request at the receive stamp of its own socket. The observer is a packet socket: the kernel stamps
+//! each packet
+//! for it before the device transmits the packet, by a separate reading of the clock.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,8 +28,10 @@ use crate::stalls::{self, Stalled, Stalls};
 use crate::table::Table;
 use crate::{Setting, noise_words, us};
 
-/// Largest difference between engine and packets at p50. Derivation: the send's system call takes 1 µs before the request's packet
-/// on a quiet machine, which is part of a service time; recording and the loopback device may take as long after the answer's packet.
+/// Largest difference between engine and packets at p50. Derivation: the send's system call takes 1 µs before the
+/// request's packet
+/// on a quiet machine, which is part of a service time; recording and the loopback device may take as long after the
+/// response's packet.
 const BAR_P50: Nanos = Nanos::from_micros(3);
 /// Largest difference at p99.
 const BAR_P99: Nanos = Nanos::from_micros(10);
@@ -36,14 +39,15 @@ const BAR_P99: Nanos = Nanos::from_micros(10);
 const BAR_STALLED: f64 = 0.02;
 /// Shares of the generator's ceiling.
 const SHARES: [f64; 3] = [0.05, 0.15, 0.30];
-/// Connections, each with one request on its way, as in the measurement of the ceiling.
+/// Connections, each with one request in flight, as in the measurement of the ceiling.
 const CONNECTIONS: usize = 64;
-/// One in this many connections is observed, which bounds memory and what recording adds to the load.
+/// One in this many connections is observed, which bounds memory and the load added by recording.
 const OBSERVED: usize = 8;
-/// Bits of a client's port that are clear on an observed connection. The kernel gives connections even ports, some apart.
+/// Bits of a client's port that are clear on an observed connection. The kernel gives connections even ports, some
+/// apart.
 /// Source: the kernel's `__inet_hash_connect`.
 const MASK: u16 = 2 * (OBSERVED as u16 - 1);
-/// Three times what any generator has reached on one core here.
+/// Three times the highest rate that any generator has reached on one core here.
 const SATURATING_RATE: f64 = 600_000.0;
 /// The ceiling is a mean over some 10⁵ requests after this long,
 const CEILING_WINDOW: Nanos = Nanos::from_secs(1);
@@ -77,11 +81,11 @@ pub(crate) struct Row {
     clocks_us: f64,
     verdict: Verdict,
     noise: Noise,
-    /// Whether the two agree; `None` where too few requests were compared.
+    /// Whether both agree; `None` if too few requests were compared.
     pub(crate) within: Option<bool>,
 }
 
-/// Two percentiles. Units: in the name of the field that holds it.
+/// Two percentiles. Units: in the name of the field.
 #[derive(Clone, Copy, Serialize)]
 struct Pair {
     p50: Option<f64>,
@@ -125,7 +129,8 @@ impl Sent {
     }
 }
 
-/// Measures each share of the ceiling, with and without planted stalls. Without a packet socket it prints why, and measures nothing.
+/// Measures each share of the ceiling, with and without planted stalls. Without a packet socket it prints why, and
+/// measures nothing.
 pub(crate) fn run(setting: &Setting, sent: Sent) -> Result<Vec<Row>> {
     if let Some(error) = PacketLog::start(1, MASK, 1).err() {
         let hint = match error.kind() {
@@ -244,7 +249,8 @@ struct Compared {
 impl Compared {
     /// Pairs the packets of the window with the engine's requests.
     ///
-    /// The generator's one thread sends requests one after the other, each in its own system call. So a packet belongs to the request
+    /// The generator's one thread sends requests one after the other, each in its own system call. So a packet belongs
+    /// to the request
     /// with the latest `sent` before it.
     fn new(recording: &Recording, mut answered: Vec<Answered>, timed: &Timed, clocks: &Clocks) -> Compared {
         answered.sort_unstable_by_key(|request| request.sent);
@@ -275,7 +281,7 @@ impl Compared {
         compared
     }
 
-    /// Whether the two distributions agree; `None` where too few requests were compared.
+    /// Whether both distributions agree; `None` if too few requests were compared.
     fn agree(&self, stalled: Stalled) -> Option<bool> {
         let off = |percentile| {
             let (ours, theirs) =
@@ -410,7 +416,7 @@ mod tests {
         let at = |ns: u64| WINDOW + ns;
         check(&[], &[], &[], 0);
         check(&[(at(100), 90)], &[(at(101), 80)], &[10], 0);
-        // Answers in another order than requests; the packets' time is the longer one.
+        // Responses in a different order from the requests; the packets' time is the longer one.
         check(&[(at(200), 50), (at(100), 300)], &[(at(101), 290), (at(201), 60)], &[10, 10], 0);
         // A packet before all requests; two packets for one request.
         check(&[(at(100), 90)], &[(at(99), 80)], &[], 1);
@@ -430,7 +436,7 @@ mod tests {
         check(30_000, 28_000, Some(true), Some(true));
         check(30_000, 26_000, Some(false), Some(false));
         check(26_000, 30_000, Some(false), Some(false));
-        // Medians of 20 µs, and a tail that is off by 15 µs: less than 2 % of it, and more than 10 µs.
+        // Medians of 20 µs, and a tail that is off by 15 µs: less than 2 % of the tail, and more than 10 µs.
         let with_tail = |tail| {
             (0..2_000).map(|i| (WINDOW + i * 1_000, if i < 100 { tail } else { 20_000 })).collect::<Vec<_>>()
         };

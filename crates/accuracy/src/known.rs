@@ -1,7 +1,7 @@
-//! A null server whose response times are known: measured on the real clock, and computed on a simulated one.
+//! A null server with known response times: measured on the real clock, and computed on a simulated one.
 //!
-//! Seeds make the arrivals and the service times of a run known one by one, and the simulation computes from the
-//! very same ones what each response must have taken.
+//! Seeds determine every arrival and service time of a run, and from these the simulation computes the exact time
+//! of each response.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -21,12 +21,12 @@ use trial::Watch;
 use units::{Nanos, Rate, Time};
 use workloads::null::Null;
 
-/// Where the server is in a simulation.
+/// Address of the server in a simulation.
 pub(crate) const SIMULATED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
 /// Time limit for a null server to report its address, and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The plan of a load that no connection is in the way of: 16 of them, each with room for all.
+/// The plan of a load that never waits for a connection: 16 of them, each with room for all requests.
 pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Result<Plan> {
     Ok(Plan {
         endpoints: vec![Endpoint { address: server.into(), connections: 16 }],
@@ -55,7 +55,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one with these arguments on the first of the processors, spinning.
+    /// Starts a server with these arguments on the first of the processors, spinning.
     pub(crate) fn start(arguments: &[&str], cpus: &[usize]) -> Result<Server> {
         let exe = std::env::current_exe().context("this program's own file is not known")?;
         let spec = Spec::new("null server", Path::new(&exe)).args(["serve", "null", "--spin"]);
@@ -95,12 +95,12 @@ pub(crate) fn measure(
     Ok((recording, noise))
 }
 
-/// The same run on a simulated clock, with wires that take no time.
+/// The same run on a simulated clock, with wires without delay.
 pub(crate) fn simulate(plan: Plan, service: Service) -> Recording {
     simulate_on(plan, NullServer::new(Dialect::Lines, service, false), &[])
 }
 
-/// A run against this server, in which the generator's machine stands still at these moments, ascending.
+/// A run against this server, in which the generator's machine pauses at these moments, ascending.
 pub(crate) fn simulate_on(plan: Plan, mut null: NullServer, stops: &[(Time, Nanos)]) -> Recording {
     let mut world = World::new(Nanos::ZERO);
     let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));

@@ -35,7 +35,7 @@ pub use calibration::{Calibration, CalibrationRun, calibration};
 pub use faults::{FaultRun, Faults, faults};
 pub use selftest::selftest;
 
-/// One of the tables.
+/// A table of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// The engine against the kernel's timestamps of packets.
@@ -50,7 +50,7 @@ pub enum Part {
     WebPeers,
 }
 
-/// What all rows of a run have in common.
+/// Common settings of all rows of a run.
 struct Setting {
     /// The processors that may be used: servers on the first, generators on the last.
     cpus: Vec<usize>,

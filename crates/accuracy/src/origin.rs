@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::table::{self, Table};
 
-/// When, where and by what tables were made.
+/// Time, place and programs of the measurement of the tables.
 #[derive(Serialize)]
 pub(crate) struct Origin {
     created: String,
@@ -18,7 +18,7 @@ impl Origin {
     /// Here and now, by this command.
     pub(crate) fn here(mut command: Vec<String>) -> Origin {
         if let Some(program) = command.first_mut() {
-            // By its name alone, wherever it lies.
+            // The name without its path.
             *program = "taillight".into();
         }
         Origin {

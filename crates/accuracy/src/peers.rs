@@ -37,13 +37,13 @@ const SERVICE: &str = "exponential:100us";
 const STALL: &str = "1s:100ms";
 /// Time limit of a generator, in addition to its measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A generator that sends less than this share of the load measures another server.
+/// A generator that sends less than this share of the load measures the server under another load.
 const ACHIEVED: f64 = 0.99;
 
-/// Generators of one protocol, and the server that they are set on.
+/// Generators of one protocol, and their server.
 pub(crate) struct Field {
     peers: &'static [Peer],
-    /// What Taillight calls the load, with the options that it needs.
+    /// Taillight's name of the load, with its options.
     workload: &'static [&'static str],
     /// The null server's arguments.
     server: &'static [&'static str],
@@ -56,7 +56,7 @@ pub(crate) struct Field {
     generators: &'static str,
 }
 
-/// Those of memcached.
+/// Generators for memcached.
 pub(crate) const CACHES: Field = Field {
     peers: &PEERS,
     workload: &["cache", "--fill", "never"],
@@ -67,7 +67,7 @@ pub(crate) const CACHES: Field = Field {
     generators: "The generators",
 };
 
-/// Those of HTTP.
+/// Generators for HTTP.
 pub(crate) const WEB: Field = Field {
     peers: &web_peers::PEERS,
     workload: &["web"],
@@ -88,7 +88,7 @@ pub(crate) struct Reported {
     max_us: Option<f64>,
 }
 
-/// The load that a generator is to offer.
+/// The load for each generator.
 pub(crate) struct Load {
     server: SocketAddr,
     rps: u64,
@@ -131,7 +131,7 @@ struct Known {
     source: &'static str,
 }
 
-/// All of it.
+/// The whole comparison.
 #[derive(Serialize)]
 pub(crate) struct Comparison {
     #[serde(skip)]
@@ -228,7 +228,7 @@ struct Told {
     command: Vec<String>,
     reported: Option<Reported>,
     verdict: String,
-    /// Where the generator itself watched the machine.
+    /// Noise, if the generator itself watched the machine.
     noise: Option<Noise>,
 }
 
@@ -283,7 +283,7 @@ fn both_outputs(name: &str, program: &Path, arguments: &[String]) -> Spec {
         .args(arguments.iter().cloned())
 }
 
-/// The command line as a reader can repeat it.
+/// The command line in a form that a reader can repeat.
 fn shown(spec: &Spec, load: &Load) -> Vec<String> {
     let folder = load.folder.display().to_string();
     let words = spec.command_line().into_iter().skip(1).map(|word| word.replace(&folder, "FOLDER"));
@@ -294,7 +294,7 @@ fn shown(spec: &Spec, load: &Load) -> Vec<String> {
 fn lines_of(spec: Spec, within: Duration) -> Result<Vec<String>> {
     let mut process = launch::Process::spawn(spec)?;
     let status = process.wait(within)?;
-    // All that it wrote is in the pipe; a line that does not come in this time does not exist.
+    // All its output is in the pipe, so this time-out only marks the end.
     let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::from_millis(500))).collect();
     if !status.success() && lines.is_empty() {
         bail!("{status}, and it said nothing; its last errors: {}", process.stderr_tail().join(" / "));

@@ -21,7 +21,7 @@ const TOLERANCE: (f64, f64) = (0.05, 0.10);
 /// A run that the host disturbed is repeated this often.
 const TRIES: u32 = 3;
 
-/// One comparison of a measured figure with the known one.
+/// Comparison of a measured figure with the known one.
 struct Check {
     what: String,
     expect: Nanos,
@@ -39,7 +39,8 @@ impl Check {
     }
 }
 
-/// Compares measured response times with known ones, prints each comparison and returns how many differ by too much.
+/// Compares measured response times with known ones, prints each comparison and returns the number of excessive
+/// differences.
 ///
 /// Errors: a null server that does not run.
 pub fn selftest(window: Nanos, seed: u64) -> Result<usize> {
@@ -56,7 +57,8 @@ pub fn selftest(window: Nanos, seed: u64) -> Result<usize> {
     Ok(failed)
 }
 
-/// Runs a comparison, again if the host disturbed it, and prints the last. Returns how many checks failed.
+/// Runs a comparison, repeats it if the host disturbed it, and prints the last one. Returns the number of failed
+/// checks.
 fn attempt(run: impl Fn() -> Result<(Vec<Check>, u64, String)>) -> Result<usize> {
     for attempt in 1.. {
         let (checks, stalls, remark) = run()?;
@@ -108,8 +110,8 @@ fn queue(utilisation: f64, window: Nanos, seed: u64, cpus: &[usize]) -> Result<(
     Ok((checks, measured.stall_count, String::new()))
 }
 
-/// A server that stands still for 100 ms in every second, asked 1000 times a second: a tenth of the requests
-/// meets the stall and waits evenly between 0 and 100 ms, so a hundredth waits for more than 90 ms.
+/// A server that stalls for 100 ms in every second, with 1000 requests per second: a tenth of the requests
+/// meets the stall and waits uniformly between 0 and 100 ms, so a hundredth waits for more than 90 ms.
 fn stall(window: Nanos, seed: u64, cpus: &[usize]) -> Result<(Vec<Check>, u64, String)> {
     let whole_seconds = Nanos::from_secs(window.as_secs_f64().ceil() as u64);
     let (measured, _) = measure(

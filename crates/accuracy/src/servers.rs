@@ -37,7 +37,7 @@ pub(crate) struct Row {
     allowed_us: Option<f64>,
     verdict: Verdict,
     noise: Noise,
-    /// Whether the two agree; `None` where too few requests lie beyond the percentile.
+    /// Whether both agree; `None` if too few requests lie beyond the percentile.
     pub(crate) within: Option<bool>,
 }
 
@@ -83,7 +83,7 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     Ok(PERCENTILES.iter().map(row).collect())
 }
 
-/// A percentile of both; neither where too few requests lie beyond it in one of them.
+/// A percentile of both; `None` for both if too few requests lie beyond it in one of them.
 fn figures(expected: &Latency, measured: &Latency, percentile: f64) -> (Option<Nanos>, Option<Nanos>) {
     expected.percentile(percentile).zip(measured.percentile(percentile)).unzip()
 }

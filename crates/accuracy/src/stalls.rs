@@ -17,12 +17,13 @@ use crate::faults::here::send;
 
 /// Length of a stall.
 pub(crate) const LENGTH: Nanos = Nanos::from_millis(3);
-/// Mean time between the starts of two stalls, where accuracy is measured.
+/// Mean time between the starts of two stalls, in measurements of accuracy.
 pub(crate) const EVERY: Nanos = Nanos::from_millis(50);
-/// Nice value of the busy loop, which preempts the generator at once. Without the right to set it (CAP_SYS_NICE) the two share the
+/// Nice value of the busy loop, which preempts the generator at once. Without permission to set it (CAP_SYS_NICE) both
+/// share the
 /// processor.
 const BUSY: i64 = -10;
-/// Nice value of the thread that ends stalls: it preempts the busy loop, also where both processors are busy.
+/// Nice value of the thread that ends stalls: it preempts the busy loop, even if both processors are busy.
 const THREAD: i32 = -20;
 
 /// Which side stalls.
@@ -89,7 +90,7 @@ impl Stalls {
         let (finish, finished) = channel();
         let mut chance = Chance::of(setting.seed, stalled.words(), 0);
         let thread = thread::spawn(move || {
-            // Of this thread only. Without the right to it stalls may be longer.
+            // For this thread only. Without permission, stalls may be longer.
             let _ = setpriority_process(None, THREAD);
             loop {
                 let pause = chance.between(0.0, 2.0 * (every - LENGTH).as_secs_f64());

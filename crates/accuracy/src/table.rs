@@ -7,11 +7,11 @@ pub(crate) struct Table {
     pub(crate) about: Vec<String>,
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What else there is to say, below it.
+    /// Further remarks, printed below it.
     pub(crate) notes: Vec<String>,
 }
 
-/// The tables under each other, with the title and the facts above them.
+/// The tables one below the other, with the title and the facts above them.
 pub(crate) fn document(title: &str, facts: &[String], tables: &[Table]) -> String {
     let mut lines = vec![title.to_owned()];
     lines.extend_from_slice(facts);

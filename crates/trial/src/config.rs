@@ -35,7 +35,7 @@ pub enum Sent {
     Cache(Box<CacheConfig>),
     /// HTTP requests.
     Web(Box<WebConfig>),
-    /// Sessions of viewers; `None` of a playlist that was not asked for yet.
+    /// Sessions of viewers; `None` for a playlist that was not fetched yet.
     Video(Option<Box<VideoConfig>>),
     /// Sessions of users of a social network.
     Social(Box<SocialConfig>),
@@ -71,14 +71,14 @@ pub fn sent(
     })
 }
 
-/// The shortest window: one in which the windowed p99 can be formed at all.
+/// The shortest window: the windowed p99 needs at least this much.
 const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
 /// The longest window: a day.
 const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
 
-/// Checks that the parts of a load go together.
+/// Checks that the parts of a load are consistent.
 ///
-/// Errors: they do not, or a window that is too short or too long.
+/// Errors: contradictory parts, or a window that is too short or too long.
 pub fn check(spec: &Spec) -> Result<()> {
     let (load, threads) = (&spec.generator, spec.generator.threads());
     if spec.workload.has_sessions() {
@@ -107,7 +107,7 @@ pub fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// Errors: a load that sessions cannot have.
+/// Errors: a kind of load that sessions do not support.
 fn check_sessions(spec: &Spec) -> Result<()> {
     if let Workload::Social(_) = &spec.workload {
         social::check(spec)?;
@@ -134,7 +134,7 @@ pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
             }
         }
         (Sent::Social(config), Workload::Social(social)) => {
-            // Whole unless the mix says otherwise.
+            // All operations, unless the mix restricts them.
             let operations = config.mix.operations();
             if operations.fract() == 0.0 {
                 social.operations.get_or_insert(operations as u32);
@@ -156,7 +156,7 @@ pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
 
 /// The plan of all threads together for these endpoints.
 ///
-/// Errors: a trace that cannot be read, or that has no arrival in the window; no load.
+/// Errors: a trace that cannot be read, or without an arrival in the window; a missing load.
 pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
     let (load, time) = (&spec.generator, &spec.time);
     let connections = load.connections as usize;
@@ -202,7 +202,7 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     let is_trace = trace.is_some();
     let arrivals = Arrivals::of(asked, rate.unwrap_or(Rate::new(1.0)?), trace)?;
     let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
-    // The window holds its begin and not its end, which matters for a trace of whole seconds.
+    // The window includes its begin and excludes its end, which matters for a trace of whole seconds.
     let mean = if is_trace && to > from {
         arrivals.expected(from.next_down(), to.next_down()) / (to - from) * 1e9
     } else {

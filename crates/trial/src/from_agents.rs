@@ -1,7 +1,7 @@
 //! A load that several machines generate: the coordinator's side of a trial.
 //!
-//! It takes the place of the generator in this process: the data set is stored from here, and what the agents recorded
-//! is merged into one recording, which is judged and kept as any other. Each agent's own part is judged, too.
+//! It replaces the generator in this process: the data set is stored from here, and the agents' recordings
+//! are merged into one, which is judged and kept like any other. Each agent's own part is judged, too.
 
 mod merge;
 mod options;
@@ -32,15 +32,15 @@ pub(crate) struct Agents {
     coordinator: Coordinator,
     records: Vec<AgentRecord>,
     lost: Option<Invalid>,
-    /// What another process changed of the knobs that were in force on their machines.
+    /// Changes by another process to the knobs that were in force on their machines.
     drift: Option<Invalid>,
     opened: Option<Time>,
 }
 
 impl Agents {
-    /// Opens a session with each agent; `None` where the load is generated here.
+    /// Opens a session with each agent; `None` if the load is generated here.
     ///
-    /// Errors: one is unavailable, or cannot reach the server, which is on this machine only.
+    /// Errors: an agent is unavailable, or cannot reach a server that listens on this machine only.
     pub(crate) fn open(task: &Task) -> Result<Option<Agents>> {
         let load = &task.spec.generator;
         if load.agents.agents.is_empty() {
@@ -68,7 +68,7 @@ impl Agents {
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
-        // What ends a load early ends the sessions, too, with which the agents revert all.
+        // An early end of a load also ends the sessions, so the agents revert their knobs.
         let outcome = self.coordinator.run(&load, stop, look_on).map_err(not_offered)?;
         self.undo(spec, &outcome);
         self.opened = Some(Time(outcome.start_ns) + spec.time.warmup);
@@ -124,12 +124,12 @@ impl Agents {
         self.drift = (!drifts.is_empty()).then(drift);
     }
 
-    /// What another process changed of their knobs, as a reason against the trial.
+    /// Changes by another process to their knobs, as a reason against the trial.
     pub(crate) fn drift(&self) -> Option<&Invalid> {
         self.drift.as_ref()
     }
 
-    /// When the window of all opened, by this machine's `CLOCK_MONOTONIC`; `None` before it did.
+    /// When the common window opened, by this machine's `CLOCK_MONOTONIC`; `None` before.
     pub(crate) fn window_opened(&self) -> Option<Time> {
         self.opened
     }
@@ -162,7 +162,7 @@ impl std::fmt::Display for NotOffered {
 
 impl std::error::Error for NotOffered {}
 
-/// An error of agents, and whether one of their generators has said that the load cannot be offered.
+/// An error of agents; recognizes a generator's report that the load cannot be offered.
 fn not_offered(error: agent::Error) -> Error {
     if let agent::Error::Failed { agent, why } = &error
         && let Some((_, why)) = why.split_once(NotOffered::WORDS)
@@ -173,7 +173,7 @@ fn not_offered(error: agent::Error) -> Error {
     error.into()
 }
 
-/// How long the agents may take until they are ready, and from then on until they have recorded all.
+/// Time limits of the agents: to become ready, and from then on to finish recording.
 fn within(spec: &Spec) -> (Duration, Duration) {
     // Users of a site log in before the load.
     let ready = ALLOWANCE.saturating_add(logins(spec).into());
@@ -198,7 +198,7 @@ fn tune(action: &str, spec: &Spec) -> Tune {
     }
 }
 
-/// One agent's part, judged by itself.
+/// One agent's part, with its own verdict.
 fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&Recording>) -> AgentRecord {
     let micros = |ns: f64| ns / 1e3;
     let mut own = offered.clone();
@@ -215,7 +215,7 @@ fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&
         drift_ppm: clock.drift.map(|drift| drift.ppm),
         offered_rps: match &own {
             Offered::Open { rate, .. } => rate.rps(),
-            // Nothing was offered: the clients asked as fast as they were answered.
+            // A closed loop has no offered load: the clients sent requests as fast as they were answered.
             Offered::Closed { .. } => recording.map_or(0.0, Recording::achieved_rps),
         },
         ..AgentRecord::default()
@@ -240,15 +240,15 @@ fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&
     record
 }
 
-/// One line of a generator that runs.
+/// A live line of a generator.
 #[derive(serde::Deserialize)]
 struct Line {
     live: LivePoint,
 }
 
-/// Takes in a line of one agent, and prints what all have done in an interval once they have said so.
+/// Adds a line of one agent, and prints the sum of an interval once all agents have reported it.
 fn show(gathered: &mut Gathered, line: &str) {
-    // It is for looking at: what cannot be read is left out.
+    // Only for display: invalid lines are ignored.
     let Ok(Line { live }) = serde_json::from_str::<Line>(line) else { return };
     gathered.add(live);
     gathered.whole().iter().for_each(live::print);

@@ -1,7 +1,7 @@
 //! One trial, as a process of its own: fill, verify, warm up, measure, drain, judge, write.
 //!
-//! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
-//! observes it, and reads the file that it leaves.
+//! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with its
+//! observers, and reads the file that it leaves.
 
 mod ask;
 mod movies;
@@ -117,7 +117,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 others.push(wrong_at_start(&data_set));
             }
             if task.share.1 > 1 {
-                // The others' values are as good as ours, and newer ones than any of ours may be theirs.
+                // The others' values are equivalent to ours, and may be newer than any of ours.
                 items.versions().begin(data_set.run, false);
             }
             let watch = watch(task, &generator.cpus);
@@ -174,7 +174,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             if too_many.is_none() {
                 counters.extend(social::primed(task, &known, tls.as_ref(), stop)?);
             }
-            // The processor time of those who log in before belongs to no window.
+            // The processor time of earlier logins belongs to no window.
             let ready = match (&agents, &too_many) {
                 (None, None) => social::logged_in(task, &known, tls.as_ref(), stop)?,
                 _ => Vec::new(),
@@ -192,7 +192,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             watched
         }
         Sent::Movies(config) => {
-            // The processor time of those who log in before belongs to no window.
+            // The processor time of earlier logins belongs to no window.
             let known = match &agents {
                 Some(_) => None,
                 None => Some(movies::known(task, &config, tls.as_ref(), stop)?),
@@ -340,7 +340,7 @@ fn fill(
         );
     }
     let (first, version) = control(&task.addresses[0], tls)?;
-    // The connection that told the version is used on: servers that count connections see no more than they must.
+    // The connection that read the version is reused: servers that count connections should see as few as possible.
     let first = Mutex::new(Some(first));
     let how = Preparation {
         connect: &|server| match first.lock().expect("no thread panics with it").take_if(|_| server == 0) {
@@ -355,9 +355,9 @@ fn fill(
     Ok((prepare(config, items, &how)?, version))
 }
 
-/// The task with the threads of the server as its servers, where each key is to go to the thread that owns it.
+/// The task with the server's threads as its servers, so that each key goes to the thread that owns it.
 ///
-/// Errors: there are several servers, or this one has no ports of its threads.
+/// Errors: there are several servers, or the server has no ports for its threads.
 fn partitions(task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
     let cache = match &task.spec.workload {
         Workload::Cache(cache) if cache.placement == Placement::Partitions => cache,
@@ -375,15 +375,16 @@ fn partitions(task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
         );
     };
     let (mut control, _) = control(server, tls)?;
-    // A server may listen on every address, and be reached by one of them.
+    // A server may listen on all addresses, but be reached at one of them.
     let places = control.partitions()?.into_iter().map(|place| SocketAddr::new(socket.ip(), place.port()));
     let addresses: Vec<Address> = places.map(Address::Tcp).collect();
     let names = addresses.iter().map(Server::from).collect();
     Ok(Some(Task { addresses, names, ..task.clone() }))
 }
 
-/// Divides the connections to one server among its threads: at least one to each from each of the `generators`' threads, which
-/// may be more in all.
+/// Divides the connections to one server among its threads: at least one to each from each of the `generators`'
+/// threads, which
+/// may increase the total.
 fn divide(plan: &mut Plan, generators: usize) {
     let threads = plan.endpoints.len();
     for (thread, endpoint) in plan.endpoints.iter_mut().enumerate() {

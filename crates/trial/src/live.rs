@@ -52,25 +52,25 @@ pub(crate) fn print(point: &LivePoint) {
     tell(&serde_json::json!({ "live": point }));
 }
 
-/// Prints how far that is which comes before a load.
+/// Prints the progress of the preparation of a load.
 pub(crate) fn before(words: &str) {
     tell(&serde_json::json!({ "before": words }));
 }
 
 fn tell(line: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
-    // The reader may have closed standard output: the load goes on.
+    // The reader may have closed standard output: the load continues.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Points of intervals that not all threads, or machines, have shown yet.
+/// Points of intervals that some threads, or machines, have not reported yet.
 pub(crate) struct Gathered {
     threads: usize,
     waiting: BTreeMap<u64, (usize, LivePoint)>,
 }
 
 impl Gathered {
-    /// Intervals that are waited for; an older one is shown without the thread that missed it.
+    /// Number of pending intervals; an older one is shown without the thread that missed it.
     const PATIENCE: usize = 5;
 
     pub(crate) fn new(threads: usize) -> Gathered {
@@ -89,7 +89,7 @@ impl Gathered {
         }
     }
 
-    /// Takes the points that are whole, in order, and those that have waited too long.
+    /// Removes and returns the complete points, in order, and those that have waited too long.
     pub(crate) fn whole(&mut self) -> Vec<LivePoint> {
         let mut whole = Vec::new();
         while let Some(oldest) = self.waiting.first_entry()

@@ -33,13 +33,14 @@ const EVERY: Duration = Duration::from_millis(250);
 /// a short window
 /// is sampled only at its ends.
 const REST: u32 = 2000;
-/// A span in which others took more than this share of the processors of server and generator is disturbed. Counters tick
+/// A span is disturbed if others used more than this share of the processors of server and generator. Counters tick
 /// at 10 ms, so a span of 250 ms on two processors is exact to about 4 %.
 const FOREIGN: f64 = 0.10;
 /// The same for the hypervisor; with few processors, a single tick of steal exceeds it.
 const STEAL: f64 = 0.01;
-/// So is one in which a thread that works had no processor for more than this share of the time: less, all the time, holds
-/// up one request in five hundred, which moves a p99 by 4 % where the tail is exponential.
+/// A span is also disturbed if a working thread had no processor for more than this share of the time: a constant loss
+/// below it
+/// delays one request in five hundred, which moves a p99 by 4 % if the tail is exponential.
 const LOST: f64 = 0.001;
 /// A program is named from this share of one processor on: the smallest share that exceeds one tick in a short trial...
 const NAMED: f64 = 0.02;
@@ -55,13 +56,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch, for a generator that runs on any processor. The server's processor time is not foreign where its
+    /// Begins to watch, for a generator that runs on any processor. The server's processor time does not count as
+    /// foreign load if its
     /// processes are known.
     pub fn start(server_pids: &[u32]) -> Watch {
         Watch::on(server_pids, &[])
     }
 
-    /// Begins to watch, for a generator that is pinned to these processors; on none it may run on any.
+    /// Begins to watch, for a generator that is pinned to these processors; empty: not pinned.
     pub fn on(server_pids: &[u32], cpus: &[usize]) -> Watch {
         let cpus = if cpus.is_empty() { allowed_cpus().unwrap_or_default() } else { cpus.to_vec() };
         Watch::begin(server_pids, cpus.into_iter().collect(), true)
@@ -164,7 +166,7 @@ fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
 /// sends it as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
-    /// Whether the load was generated on it, too.
+    /// Whether this machine also generated load.
     generates: bool,
     spans: Vec<SpanSeen>,
     /// Over all spans together. The time lost in a short span is uncertain and clamped at 0, so a sum over spans would
@@ -174,7 +176,7 @@ pub struct MachineSeen {
     whole: Option<Lost>,
     steal_share: Option<f64>,
     foreign_share: Option<f64>,
-    /// The server's, as much as in the whole window.
+    /// The server's threads, scaled to the whole window.
     threads: Vec<Used>,
     busiest_interrupt_share: Option<f64>,
     #[serde(default)]
@@ -190,7 +192,7 @@ struct SpanSeen {
 }
 
 impl SpanSeen {
-    /// How much of it lies in a window of this length.
+    /// Length of the part inside a window of this length.
     fn within(&self, window: Nanos) -> Nanos {
         Nanos(self.to.min(window).0.saturating_sub(self.from.0))
     }
@@ -320,7 +322,7 @@ fn point(servers: &[u32], generates: bool) -> Option<Point> {
     })
 }
 
-/// The process that started this one.
+/// The parent process.
 fn parent() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
 }
@@ -366,7 +368,7 @@ mod tests {
             assert_eq!(ends(&points, from, to).map(|(a, b)| (ms(a), ms(b))), expect_ends);
         };
         check(&[0, 700, 1200, 3000, 4800, 5200, 5400], &[700, 1200, 3000, 4800, 5200], Some((1200, 4800)));
-        // What few there are tells of the whole.
+        // Few points stand for the whole window.
         check(&[0, 4000, 8000], &[0, 4000, 8000], Some((0, 8000)));
         check(&[0, 2000, 3000, 8000], &[0, 2000, 3000, 8000], Some((0, 8000)));
         check(&[2000, 4500], &[2000, 4500], Some((2000, 4500)));

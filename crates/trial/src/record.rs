@@ -99,7 +99,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         started: about.started,
         offered_rps: match &load {
             Load::Open { rate, .. } => rate.rps(),
-            // Nothing was offered: the clients asked as fast as they were answered.
+            // A closed loop has no offered load: the clients sent requests as fast as they were answered.
             Load::Closed { .. } => recording.achieved_rps(),
         },
         achieved_rps: recording.achieved_rps(),
@@ -312,7 +312,7 @@ fn windows(recording: &Recording, over_time: &Windows) -> Vec<WindowPoint> {
     over_time.series().iter().enumerate().map(point).collect()
 }
 
-/// How far the generator may have moved the response times that the trial rests on.
+/// Effect that the generator may have had on the response times that the trial rests on.
 pub(crate) fn lateness(recording: &Recording, footing: &Footing) -> Lateness {
     let without = footing.claimed_in_time(recording);
     Lateness {
@@ -341,7 +341,7 @@ pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
     }
 }
 
-/// How far the host may have.
+/// Effect that the host may have had on them.
 pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturbance {
     Disturbance {
         windows: footing.windows as u64,

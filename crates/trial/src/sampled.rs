@@ -7,7 +7,7 @@ use openloop::{Moments, OperationTimes, Outcome, Recording, Sent, Traced};
 use results::{ByLot, RequestOutcome, TracedRequest, TracedRequests};
 use spec::{Spec, Workload};
 
-/// The traced requests of a recording; `None` of a load that traces none.
+/// The traced requests of a recording; `None` for a load without tracing.
 pub(crate) fn sampled(spec: &Spec, recording: &Recording) -> Option<TracedRequests> {
     let Workload::Movies(movies) = &spec.workload else { return None };
     let one_in = movies.trace.one_in()?;
@@ -38,7 +38,7 @@ fn request(traced: &Traced, recording: &Recording) -> TracedRequest {
     }
 }
 
-/// Of each operation of which any request was traced.
+/// For each operation with a traced request.
 fn by_lot(recording: &Recording) -> BTreeMap<String, ByLot> {
     let of = |(place, times): (usize, &OperationTimes)| {
         let mut traced = Latency::new();

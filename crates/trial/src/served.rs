@@ -16,12 +16,13 @@ pub(crate) struct Served {
     pub(crate) threads: BTreeMap<u32, Thread>,
 }
 
-/// A thread that uses less than this share of the busiest one's time is not a worker: memcached's that maintains its
-/// lists takes about 8 % of a core at most (measured).
+/// A thread that uses less than this share of the busiest one's time is not a worker: memcached's maintenance thread
+/// for
+/// its lists takes at most about 8 % of a core (measured).
 const WORKS: f64 = 0.10;
 
 impl Served {
-    /// Reads `proc/PID/task` below `root`. Cost: about 15 µs a thread. A process that has ended has no threads.
+    /// Reads `proc/PID/task` below `root`. Cost: about 15 µs per thread. A process that has ended has no threads.
     pub(crate) fn read(root: &Path, pids: &[u32]) -> Served {
         let read = |(pid, tid): (u32, u32)| Some((tid, Thread::read(root, pid, tid)?));
         Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }
@@ -40,7 +41,7 @@ impl Served {
 pub(crate) struct Used {
     /// Time on a processor. Units: ns.
     pub(crate) cpu_ns: f64,
-    /// Times that it waited of its own accord.
+    /// Number of voluntary waits.
     pub(crate) waits: f64,
 }
 
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn shares_out_what_was_used() {
         let before = served(&[(1, 1_000, 10), (2, 1_000, 10), (3, 0, 0)]);
-        // Two workers of 3 ms and 1 ms, and one thread that only looks after something.
+        // Two workers of 3 ms and 1 ms, and one maintenance thread.
         let after = served(&[(1, 3_001_000, 110), (2, 1_001_000, 60), (3, 50_000, 0), (4, 9, 9)]);
         let used = figures(&after.since(&before), 100.0);
         let check = |name: &str, expect: f64| {

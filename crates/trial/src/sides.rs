@@ -1,9 +1,13 @@
-//! What others took, between two samples, of the processors that server and generator run on.
+//! Time that others used, between two samples, on the processors of server and generator.
 //!
-//! Of a machine of 40 processors the whole says little: a program that takes the server's only one is 2.5 % of it. So a
-//! side is judged by what its threads waited for a processor (`schedstat`), no further than other programs explain it:
-//! threads of one server that share a processor wait for each other, which is the server's own doing. Of what a thread
-//! waited that shares its processors with others of the measurement, other programs explain as much as they had of what ran there.
+//! On a machine of 40 processors, the total is not informative: a program that takes the server's only processor is 2.5
+//! % of it.
+//! So a side is judged by the time that its threads waited for a processor (`schedstat`), as far as other programs
+//! explain it:
+//! threads of one server that share a processor wait for each other, which is the server's own doing. If a thread
+//! shares its
+//! processors with other threads of the measurement, other programs explain its wait in proportion to their part of the
+//! time there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +19,13 @@ use units::{CpuList, Time};
 
 use crate::served::Served;
 
-/// A thread whose time on a processor and waiting for one is less than this share of the busiest one's does not work, as
+/// A thread whose time on a processor and waiting for one is less than this share of the busiest one's is not a worker,
+/// as
 /// in [`Served`].
 const WORKS: f64 = 0.10;
-/// Ticks by which the time of a process between two samples may be counted wrongly: one of user and one of system time. Those of
-/// several are as often too many as too few.
+/// Rounding error of a process's time between two samples, in ticks: one of user and one of system time. Errors of
+/// several
+/// processes partly cancel.
 const ROUNDED: f64 = 2.0;
 
 /// The counters of the processors and of both sides at one moment.
@@ -35,20 +41,20 @@ pub(crate) struct Point {
     pub(crate) generator: Served,
 }
 
-/// Where the threads of both sides may run.
+/// Allowed processors of the threads of both sides.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sides {
-    /// By the thread's id; empty where the server's processes are not known, or not on this machine.
+    /// By thread id; empty if the server's processes are unknown, or not on this machine.
     server: BTreeMap<u32, CpuList>,
     generator: CpuList,
-    /// How many processes both sides have.
+    /// Number of processes of both sides.
     processes: usize,
 }
 
 /// Processor time lost to others between two points. Shares, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lost {
-    /// Of the time of a server's working thread; `None` where its processes are not known.
+    /// Share of a server's working thread's time; `None` if its processes are unknown.
     pub(crate) server: Option<f64>,
     /// Of the time of a generator's.
     pub(crate) generator: f64,
@@ -57,7 +63,7 @@ pub(crate) struct Lost {
     /// other threads is an estimate, and inaccurate over a short span: the processors' counters are samples.
     #[serde(default)]
     pub(crate) alone: f64,
-    /// Of the time of the processors of both: in other programs, where the server is known.
+    /// Share of the time of both sides' processors that other programs used, if the server is known.
     pub(crate) foreign: f64,
     /// Share of the same time that the hypervisor took.
     pub(crate) steal: f64,
@@ -86,7 +92,7 @@ impl Sides {
         self.lost_but(before, after, ROUNDED * (self.processes as f64).sqrt())
     }
 
-    /// The same of a whole window, of which a tick of each process is little.
+    /// The same for a whole window, in which a tick of each process is insignificant.
     pub(crate) fn lost_in_all(&self, before: &Point, after: &Point) -> Option<Lost> {
         self.lost_but(before, after, 0.0)
     }
@@ -110,7 +116,7 @@ impl Sides {
         let all: CpuList = servers.as_slice().iter().chain(self.generator.as_slice()).copied().collect();
         let time = span.ns * all.len().max(1) as f64;
         let from_server = if server.is_empty() {
-            // The kernel keeps no account of waiting: all that others had may have been waited for.
+            // The kernel does not account waiting: all foreign time may have been waited for.
             (span.foreign_ns(&servers) + span.steal_ns(&servers)) / (span.ns * servers.len().max(1) as f64)
         } else {
             span.lost(&server, true, Counted::All)
@@ -156,7 +162,7 @@ fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)>
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
-    /// Those that no other thread of the measurement shares a processor with.
+    /// Only threads that share their processors with no other thread of the measurement.
     Alone,
 }
 
@@ -176,7 +182,7 @@ struct Span<'a> {
     tick_ns: f64,
     /// The threads of both sides.
     own: Vec<(&'a CpuList, Thread)>,
-    /// Time of what else belongs to the measurement.
+    /// Time of the measurement's other processes and threads.
     unseen_ns: f64,
 }
 
@@ -250,7 +256,7 @@ mod tests {
     /// Ticks of a processor in 250 ms, of 10 ms each.
     const FULL: u64 = 25;
 
-    /// What processors did in 250 ms: ticks in processes and stolen, the rest idle.
+    /// Activity of processors in 250 ms: ticks in processes and stolen, the rest idle.
     fn cpus(used: &[(u64, u64)]) -> Sample {
         let ticks = |&(process, steal): &(u64, u64)| Ticks {
             process,
@@ -316,7 +322,7 @@ mod tests {
         close(found.alone, 0.5);
         close(found.generator, 0.0);
         close(found.foreign, 0.25);
-        // The same program elsewhere takes nothing.
+        // The same program on another processor takes no time from the server.
         (used[0], used[2]) = ((12, 0), (13, 0));
         let found = lost(&sides, &used, 37, &[(7, 120, 0)], &[(9, 250, 0)]);
         close(found.server.unwrap(), 0.0);
@@ -328,7 +334,7 @@ mod tests {
         let crowded = sides(&[(7, "0"), (8, "0")], "1");
         let found = lost(&crowded, &[(25, 0), (25, 0)], 50, &[(7, 125, 125), (8, 125, 125)], &[(9, 250, 0)]);
         close(found.server.unwrap(), 0.0);
-        // As far as another program explains it, it is not: 50 ms of the 300 that they waited.
+        // Time that another program explains is not its own: 50 ms of the 300 that they waited.
         let found = lost(&crowded, &[(25, 0), (25, 0)], 45, &[(7, 100, 150), (8, 100, 150)], &[(9, 250, 0)]);
         close(found.server.unwrap(), 50.0 / 500.0);
         close(found.alone, 0.0);
@@ -377,7 +383,7 @@ mod tests {
     #[test]
     fn without_an_account_of_waiting_all_that_others_had_is_charged() {
         let found = lost(&sides(&[(7, "0")], "1"), &[(25, 0), (25, 0)], 35, &[], &[(9, 250, 0)]);
-        // Of the 100 ms of the server's process, of which no thread is known, two ticks of each process may be rounding.
+        // Of the 100 ms of the server's process, whose threads are unknown, two ticks of each process may be rounding.
         close(found.server.unwrap(), (150.0 + 20.0 * 2.0_f64.sqrt()) / 250.0);
         let point = Point::default();
         assert_eq!(sides(&[], "0").lost(&point, &point), None);
@@ -395,7 +401,7 @@ mod tests {
             ..Point::default()
         };
         let nothing = Sample { cpus: (0..2).map(|cpu| (cpu, Ticks::default())).collect() };
-        // In 2.5 s the site's processes had 2 s, of which its one thread that lasted had half a second.
+        // In 2.5 s the site's processes ran for 2 s, of which its only surviving thread ran half a second.
         let (before, after) =
             (sample(0, nothing, 0, 0, 0), sample(200, cpus(&[(200, 0), (0, 0)]), 2500, 500, 900));
         let whole = site.lost_in_all(&before, &after).unwrap();

@@ -22,7 +22,7 @@ pub struct Task {
     pub names: Vec<Server>,
     /// URLs of the servers, for web servers.
     pub urls: Vec<Url>,
-    /// Number I of N generators that offer one load together.
+    /// Number I of N generators that share one load.
     pub share: (u32, u32),
     /// Whether the moment to start is read from standard input.
     pub start_on_stdin: bool,
@@ -49,7 +49,7 @@ impl Task {
         if let Workload::Cache(cache) = &self.spec.workload { cache.fill } else { FillPolicy::Never }
     }
 
-    /// Whether items may be stored in servers that are not on this machine.
+    /// Whether items may be stored in servers on other machines.
     pub(crate) fn agrees(&self) -> bool {
         matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
     }

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use spec::Tls;
 use workloads::cache::{Control, ControlError, PATIENCE, Stream};
 
-/// Where systems keep the authorities that they trust: Debian, Fedora, Alpine.
+/// Locations of the system's trusted authorities: Debian, Fedora, Alpine.
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
@@ -25,9 +25,10 @@ pub(crate) struct TlsClient {
     pub(crate) name: ServerName<'static>,
 }
 
-/// Checks that web servers can be asked so.
+/// Checks that these settings fit the web servers.
 ///
-/// Errors: TLS for a URL that has none; servers of several names, as one is sent to all and looked for in all
+/// Errors: TLS settings for a URL without TLS; servers with different names, since one name is sent to all and verified
+/// in all
 /// certificates.
 pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
     let Tls { tls_ca, tls_insecure, tls_name, tls_cert, tls_key: _ } = tls;
@@ -35,7 +36,7 @@ pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
     if let Some(url) = urls.iter().find(|url| given && !url.https) {
         bail!("{url}: this URL has no TLS, which was asked for; write https://, or leave out --tls-…");
     }
-    // An address is never sent as a server name, and matters only where certificates are looked at.
+    // An address is never sent as a server name, and matters only if certificates are verified.
     let name = |url: &Url| {
         let unseen = *tls_insecure && url.host.parse::<IpAddr>().is_ok();
         (!unseen).then(|| url.host.to_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! One comparison that is made again and again.
+//! A comparison that is repeated many times.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::faults::chance::Chance;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Planted {
-    /// Nothing: both are alike.
+    /// No difference.
     Nothing,
     /// More processor time for each request.
     ProcessorTime,
@@ -38,13 +38,13 @@ pub(super) struct CaseResult {
     /// The true ratio of the second server's windowed p99 to the first's.
     true_ratio: f64,
     comparisons: u64,
-    /// Those that ended as "different".
+    /// Comparisons that ended as "different".
     pub(super) different: u64,
-    /// Those that ended as "no difference".
+    /// Comparisons that ended as "no difference".
     alike: u64,
-    /// Those whose interval holds the true ratio.
+    /// Comparisons whose interval contains the true ratio.
     pub(super) hold: u64,
-    /// The pairs that each took, ascending.
+    /// Number of pairs of each comparison, ascending.
     pairs: Vec<usize>,
     /// The median over the comparisons of the half width of the interval, as a share of its middle.
     half_width: f64,
@@ -94,8 +94,9 @@ impl Case {
         })
     }
 
-    /// Compares the two servers, pair by pair in a random order, until it is settled or the pairs end. A pair of which one has no
-    /// figure is measured again.
+    /// Compares the two servers, pair by pair in a random order, until the comparison is settled or the pairs run out.
+    /// A pair with a
+    /// missing figure is measured again.
     fn compare(self, world: &World<'_>, seed: u64, number: u64, most: usize) -> Result<Paired> {
         let mut chance = Chance::of(seed, &self.title(), number);
         let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -149,7 +150,7 @@ fn title(planted: Planted, noise: bool) -> String {
 }
 
 impl CaseResult {
-    /// Whether the case keeps to its bars, but for what chance explains.
+    /// Whether the case is within its limits, allowing for chance.
     pub(super) fn within(&self) -> bool {
         let few = |count: u64, share: f64| at_least(self.comparisons, share, count) >= 0.05;
         let covered = few(self.comparisons - self.hold, MISSED);
@@ -202,7 +203,7 @@ impl CaseResult {
     }
 }
 
-/// The chance that of `n` trials, each with the chance `p`, at least `k` succeed.
+/// The probability that at least `k` of `n` trials succeed, each with the probability `p`.
 fn at_least(n: u64, p: f64, k: u64) -> f64 {
     let mut term = (1.0 - p).powi(n as i32);
     let mut below = 0.0;

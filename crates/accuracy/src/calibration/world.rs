@@ -1,4 +1,4 @@
-//! Where the servers of a calibration run: on this machine, or in a simulated world.
+//! Place of the servers of a calibration: this machine, or a simulated world.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ struct Shape {
     truth: u64,
 }
 
-/// On the real clock: as short as wires and event loops, which take some 6 µs of each side for a request, leave time for.
+/// On the real clock: as short as wires and event loops permit, which take some 6 µs on each side of a request.
 const HERE: Shape = Shape {
     service: Nanos::from_micros(9),
     rps: 55_000.0,
@@ -47,7 +47,7 @@ const SIMULATED: Shape = Shape {
 };
 /// Approximate time of a pair of trials on the real clock, including server starts.
 pub(super) const PAIR: Nanos = Nanos::from_millis(1_800);
-/// What is planted.
+/// The planted additional service time, as a share.
 const MORE_TIME: f64 = 0.1;
 const LATER: Nanos = Nanos::from_micros(20);
 /// Mean time between the starts of two stalls of each side on the real clock.
@@ -56,7 +56,7 @@ const EVERY: Nanos = Nanos::from_millis(150);
 const STOPS: (Nanos, Nanos) = (Nanos::from_micros(200), Nanos::from_millis(5));
 const COUNT: (u64, u64) = (1, 4);
 
-/// Where trials run.
+/// Place of the trials.
 #[derive(Clone, Copy)]
 pub(super) enum World<'a> {
     /// On these processors.

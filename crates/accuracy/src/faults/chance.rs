@@ -25,7 +25,7 @@ impl Chance {
         low + (high - low) * self.unit()
     }
 
-    /// Evenly on a logarithmic axis, for what ranges over decades. Bounds: `low` over 0.
+    /// Uniform on a logarithmic axis, for parameters that range over decades. Bounds: `low` over 0.
     pub(crate) fn magnitude(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
     }
@@ -35,7 +35,7 @@ impl Chance {
         Nanos(self.magnitude(low.0 as f64, high.0 as f64).round() as u64)
     }
 
-    /// A whole number from `low` to `high`, both included.
+    /// An integer from `low` to `high`, both included.
     pub(crate) fn count(&mut self, low: u64, high: u64) -> u64 {
         self.rng.random_range(low..=high)
     }
@@ -45,9 +45,9 @@ impl Chance {
         self.rng.random()
     }
 
-    /// Moments for `n` events of `length` each: one at random in each n-th part of `span`, so that none overlaps.
+    /// Moments for `n` events of `length` each: one at random in each n-th part of `span`, so that they do not overlap.
     ///
-    /// Bounds: where a part is no longer than an event, they follow each other without a gap.
+    /// Bounds: if a part is no longer than an event, the events follow each other without a gap.
     pub(crate) fn spread(&mut self, from: Time, span: Nanos, n: u64, length: Nanos) -> Vec<(Time, Nanos)> {
         let part = Nanos(span.0 / n.max(1)).max(length);
         let room = (part - length).0 as f64;

@@ -6,7 +6,7 @@ use units::Nanos;
 use crate::faults::chance::Chance;
 use crate::faults::right::{Found, Given, Right, compare};
 
-/// Where a fault is planted.
+/// Place of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
@@ -18,7 +18,7 @@ pub(crate) enum Place {
 
 /// A fault that can be planted.
 pub(crate) struct Fault {
-    /// What `--only` calls it.
+    /// Name for `--only`.
     pub(crate) name: &'static str,
     pub(crate) place: Place,
     /// The fault and its place.
@@ -36,7 +36,7 @@ pub(crate) struct Fault {
 /// Result of planting one dose.
 pub(crate) enum Outcome {
     Judged(Box<Judged>),
-    /// Why this machine cannot have the fault.
+    /// Why the fault is impossible on this machine.
     Skipped(String),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Judged {
     pub(crate) measured: Option<Figures>,
 }
 
-/// The percentiles that are compared.
+/// The compared percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) p50_us: f64,
@@ -75,7 +75,7 @@ impl Judged {
             .then(|| (error(measured.p50_us, truth.p50_us), error(measured.p99_us, truth.p99_us)))
     }
 
-    /// How the verdict compares with the right one.
+    /// Comparison of the verdict with the right one.
     pub(crate) fn found(&self) -> Found {
         compare(self.right, &self.given, self.errors().map(|(_, p99)| p99))
     }

@@ -27,7 +27,7 @@ use crate::faults::fault::{Figures, Judged, Outcome};
 use crate::faults::right::{Given, Right};
 use crate::known::{self, Server};
 
-/// A server at half of its capacity, whose true p99 is some 5 ms: wires and wake-ups, some 50 µs, are 1 % of it.
+/// A server at half of its capacity, with a true p99 of some 5 ms: wires and wake-ups, some 50 µs, are 1 % of it.
 const RPS: f64 = 1_000.0;
 const SERVICE: Nanos = Nanos::from_micros(500);
 /// 3 000 requests: 30 lie beyond p99.
@@ -59,7 +59,7 @@ fn too_few() -> Outcome {
     Outcome::Skipped("server and generator take a processor each, and this process may use one".into())
 }
 
-/// A null server of known times, and what its load is.
+/// A null server with known times, and its load.
 struct Bench {
     server: Server,
     folder: TempDir,
@@ -69,7 +69,7 @@ struct Bench {
 
 impl Bench {
     fn start(chance: &mut Chance, processors: Processors) -> Result<Bench> {
-        // As the command line takes them.
+        // Within the range of the command line.
         let (seed, service_seed) = (chance.count(1, 1 << 32), chance.count(1, 1 << 32));
         let (service, text) = (format!("exponential:{}us", SERVICE.0 / 1_000), service_seed.to_string());
         let server = Server::start(&["--service", &service, "--seed", &text], &[processors.server])?;

@@ -1,7 +1,7 @@
 use crate::faults::fault::Fault;
 use crate::faults::{here, simulated};
 
-/// Every fault, by the place in which it is planted.
+/// Every fault, by its place.
 const TABLES: [&[Fault]; 10] = [
     simulated::generator::FAULTS,
     simulated::server::FAULTS,

@@ -55,15 +55,15 @@ impl Workload for Numbers {
 /// Wrong handling of some requests by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misdeed {
-    /// It closes the connection.
+    /// Closes the connection.
     Closes,
-    /// It answers, and answers the next request as well before that has come.
+    /// Answers, and also answers the next request before it arrives.
     AnswersEarly,
-    /// It answers something else.
+    /// Sends a wrong response.
     AnswersWrong,
 }
 
-/// A misdeed, and the share of the requests that meet with it.
+/// A misdeed, and the share of affected requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Odd {
     pub(crate) misdeed: Misdeed,
@@ -72,7 +72,7 @@ pub(crate) struct Odd {
 }
 
 impl Odd {
-    /// Whether request `seq` meets with it.
+    /// Whether request `seq` is affected.
     pub(crate) fn hits(&self, seq: u64) -> bool {
         Chance::of(self.seed, "odd", seq).unit() < self.share
     }
@@ -92,7 +92,7 @@ pub(crate) struct Peer {
     odd: Option<Odd>,
     /// Period at whose multiples answers leave; each closes its connection.
     ends_each: Option<Nanos>,
-    /// By the time at which they leave, then in the order in which they came.
+    /// By departure time, then by arrival order.
     due: BTreeMap<(Time, u64), Answer>,
     entered: u64,
 }

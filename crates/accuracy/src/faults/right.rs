@@ -6,13 +6,13 @@ pub(crate) const ALLOWED: f64 = 0.10;
 /// The right verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
-    /// Valid, with true figures: the fault is the server's own, or none.
+    /// Valid, with true figures: there is no fault, or the server's own.
     Valid,
     /// Overloaded: the server cannot keep up, whatever else it does.
     Overloaded,
-    /// One of the two: the server is near its limit.
+    /// Either is right: the server is near its limit.
     ValidOrOverloaded,
-    /// Invalid for one of these reasons, or valid where the figures are true all the same.
+    /// Invalid for one of these reasons, or valid if the figures are still true.
     TrueOrInvalid(&'static [Reason]),
     /// Invalid for one of these reasons; the figures do not matter.
     Invalid(&'static [Reason]),
@@ -30,7 +30,7 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    /// A word or two, by which verdicts are counted.
+    /// One or two words, by which verdicts are counted.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Given::Verdict(verdict) => verdict.label(),
@@ -38,7 +38,7 @@ impl Given {
         }
     }
 
-    /// All of it.
+    /// The full text.
     pub(crate) fn words(&self) -> String {
         match self {
             Given::Verdict(verdict) => verdict.to_string(),
@@ -52,17 +52,17 @@ impl Given {
     }
 }
 
-/// How a verdict compares with the right one.
+/// Comparison of a verdict with the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is right.
+    /// The verdict is right.
     Right,
     /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or
     /// the measurement differs from the specification.
     FalseValid,
-    /// It throws away figures that are true.
+    /// Rejects true figures.
     FalseInvalid,
-    /// No false figure passes for a true one, and yet it is another verdict than the right one: another reason, or an
+    /// A different verdict from the right one, but no false figure passes for a true one: another reason, or an
     /// overload of a server that kept up.
     Other,
 }

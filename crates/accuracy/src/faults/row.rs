@@ -22,23 +22,23 @@ pub(crate) struct Row {
     pub(crate) verdicts: BTreeMap<&'static str, usize>,
     pub(crate) false_valid: usize,
     pub(crate) false_invalid: usize,
-    /// Another reason than one of the right ones, or an overload of a server that kept up.
+    /// Verdicts with a wrong reason, or an overload of a server that kept up.
     pub(crate) other: usize,
     /// Measured over true less 1, without its sign, over all doses.
     pub(crate) p50_error: Option<Error>,
     pub(crate) p99_error: Option<Error>,
-    /// The worst of p99 where the verdict was usable.
+    /// The largest error of p99 with a usable verdict.
     pub(crate) worst_usable_p99_error: Option<f64>,
     /// The first doses that were judged wrongly.
     pub(crate) misses: Vec<Miss>,
-    /// Why this machine cannot have the fault.
+    /// Why the fault is impossible on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) skipped: Option<String>,
     #[serde(skip)]
     errors: Errors,
 }
 
-/// How far a figure is off, as shares of the true one.
+/// Errors of a figure, as shares of the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Error {
     pub(crate) median: f64,
@@ -48,7 +48,7 @@ pub(crate) struct Error {
 /// A dose that was judged wrongly.
 #[derive(Serialize)]
 pub(crate) struct Miss {
-    /// Its number, which with seed and name repeats it.
+    /// Its number, which together with seed and name reproduces it.
     pub(crate) number: u64,
     pub(crate) dose: String,
     pub(crate) found: &'static str,

@@ -27,16 +27,16 @@ pub(crate) const START: Time = Time(1_000_000_000);
 const WARMUP: Nanos = Nanos::from_millis(200);
 /// 20 windows of 100 ms, of which the verdict compares the first half with the second.
 pub(crate) const WINDOW: Nanos = Nanos::from_secs(2);
-/// What any backlog here takes to be served.
+/// Enough time to serve any backlog here.
 const DRAIN: Nanos = Nanos::from_secs(3);
 /// 6 000 requests in the window: 60 lie beyond p99, and a dose takes some ms.
 pub(crate) const RPS: f64 = 3_000.0;
 /// Utilisations of the server. From the lower one on the true p99 is at least a millisecond, so that the 100 µs that a
 /// verdict always allows are at most the 10 % that are allowed here.
 const UTILISATIONS: (f64, f64) = (0.45, 0.7);
-/// What sending and receiving cost on one core here (the benchmark `ceiling`, roughly).
+/// Cost of sending and receiving on one core here (the benchmark `ceiling`, roughly).
 const COSTS: Costs = Costs { send: Nanos(4_000), receive: Nanos(1_000) };
-/// How often it is looked whether all generators have ended.
+/// How often the world checks whether all generators have ended.
 const LOOK: Nanos = Nanos::from_millis(10);
 
 /// One simulated trial; a fault modifies it.
@@ -57,9 +57,9 @@ pub(crate) struct Scene {
     pub(crate) faults: Option<Faults>,
     /// Faults of the network for streams.
     pub(crate) stream_faults: Option<StreamFaults>,
-    /// What sending and receiving cost each generator.
+    /// Cost of sending and receiving for each generator.
     pub(crate) costs: Costs,
-    /// When the first generator's machine stands still, and how long; ascending.
+    /// Pauses of the first generator's machine, with their length; ascending.
     pub(crate) stops: Vec<(Time, Nanos)>,
     /// When its clock is stepped, and by how much; ascending.
     pub(crate) steps: Vec<(Time, Nanos)>,
@@ -90,7 +90,7 @@ impl Generator {
 }
 
 impl Scene {
-    /// One generator on one server that keeps up, undisturbed.
+    /// One generator with one server that keeps up, undisturbed.
     pub(crate) fn new(chance: &mut Chance) -> Result<Scene> {
         let utilisation = chance.between(UTILISATIONS.0, UTILISATIONS.1);
         let plan = known::plan(known::SIMULATED, RPS, chance.seed(), WINDOW)?;
@@ -120,7 +120,7 @@ impl Scene {
         self.opens() + self.plan.window
     }
 
-    /// The share of the server's time that its requests take.
+    /// Share of time in which the server is busy.
     pub(crate) fn utilisation(&self) -> f64 {
         RPS * (self.service.fixed + self.service.mean).as_secs_f64()
     }
@@ -146,7 +146,7 @@ impl Scene {
         times
     }
 
-    /// How many requests meet with the server's misdeed in all, and of those due in the window which share.
+    /// Number of all requests with a misdeed, and their share among those due in the window.
     pub(crate) fn odd_requests(&self) -> (usize, f64) {
         let hit = |arrival: &Arrival| self.odd.is_some_and(|odd| odd.hits(arrival.seq));
         let in_window = |arrival: &Arrival| arrival.intended >= self.opens();
@@ -161,7 +161,7 @@ impl Scene {
         self.play().judged(dose, truth, right)
     }
 
-    /// Plays it to its end.
+    /// Runs the scene to its end.
     pub(crate) fn play(self) -> Played {
         let address = match self.datagrams {
             true => Address::Udp(known::SIMULATED),
@@ -233,7 +233,7 @@ where
     ended.map(|(player, machine)| player.engine.finish(machine.now())).collect()
 }
 
-/// The recordings of all generators as one, as those of agents are merged.
+/// The recordings of all generators merged, in the same way as those from agents.
 fn merged(recordings: Vec<Recording>) -> Recording {
     let many = recordings.len() > 1;
     let mut recordings = recordings.into_iter().map(|mut recording| {

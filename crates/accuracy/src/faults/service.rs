@@ -7,20 +7,20 @@ use units::{Nanos, Time};
 /// So the true response times follow from the schedule: disturbances of a generator do not change them.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    /// What every request takes,
+    /// Constant part of the service time,
     pub(crate) fixed: Nanos,
     /// and the mean of the additional, exponentially distributed part.
     pub(crate) mean: Nanos,
     pub(crate) seed: u64,
-    /// When it stands still.
+    /// Pauses of the server.
     pub(crate) pauses: Stalls,
     /// Until this time, requests take longer by this factor.
     pub(crate) slow: Option<(Time, f64)>,
-    /// Whether it takes any number of requests at once, instead of one after the other.
+    /// Whether it serves any number of requests at once, instead of one after the other.
     pub(crate) at_once: bool,
 }
 
-/// The requests of a server, in the order in which they come.
+/// The requests of a server, in order of arrival.
 pub(crate) struct Queue {
     service: Service,
     free_at: Time,
@@ -32,7 +32,7 @@ impl Service {
         Service { fixed: Nanos::ZERO, mean, seed, pauses: Stalls::default(), slow: None, at_once: false }
     }
 
-    /// How long request `seq` takes that is begun at `at`.
+    /// Service time of request `seq` if it begins at `at`.
     fn time(&self, seq: u64, at: Time) -> Nanos {
         let mut rng = Streams::new(self.seed).stream(Purpose::Service, seq);
         let drawn = Gap::Exponential(self.mean.0 as f64).sample_ns(&mut rng);
@@ -46,7 +46,7 @@ impl Queue {
         Queue { service, free_at: Time(0) }
     }
 
-    /// Request `seq` comes at `at`: when it is done.
+    /// Adds request `seq`, which arrives at `at`; returns when it is done.
     pub(crate) fn enter(&mut self, at: Time, seq: u64) -> Time {
         let start = if self.service.at_once { at } else { at.max(self.free_at) };
         let time = self.service.time(seq, start);

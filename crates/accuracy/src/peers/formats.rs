@@ -8,7 +8,7 @@ fn row<'a>(text: &'a str, word: &str) -> Option<Vec<&'a str>> {
     text.lines().map(words).find(|words| words.first() == Some(&word))
 }
 
-/// The first number after `label`, wherever in the text that is last.
+/// The first number after the last occurrence of `label`.
 fn number_after(text: &str, label: &str) -> Option<f64> {
     let (_, rest) = text.rsplit_once(label)?;
     finite(rest.split_whitespace().next()?)
@@ -22,7 +22,7 @@ fn finite(word: &str) -> Option<f64> {
 pub(crate) fn mutilate(text: &str) -> Option<Reported> {
     let names = row(text, "#type")?;
     let read = row(text, "read")?;
-    // mutilate says 99th where memcache-perf says p99.
+    // mutilate prints 99th, memcache-perf p99.
     let at = |wanted: [&str; 2]| {
         let column = names.iter().position(|name| wanted.contains(name))?;
         finite(read.get(column)?)
@@ -65,7 +65,7 @@ pub(crate) fn memcaslap(text: &str) -> Option<Reported> {
     Some(Reported { rps, p50_us: at(50.0), p99_us: at(99.0), p99_9_us: at(99.9), max_us: Some(max) })
 }
 
-/// twemperf: a line with the largest, and lines with the percentiles, in whole ms.
+/// twemperf: a line with the largest time, and lines with the percentiles, in whole ms.
 pub(crate) fn twemperf(text: &str) -> Option<Reported> {
     let (_, line) = text.split_once("Response time [ms]: avg")?;
     let us = |label: &str| number_after(text, label).map(|ms| 1e3 * ms);
@@ -78,7 +78,7 @@ pub(crate) fn twemperf(text: &str) -> Option<Reported> {
     })
 }
 
-/// The upper end of the cell in which a percentile lies.
+/// The upper end of the cell that contains a percentile.
 fn quantile(cells: &[(f64, u64)], percentile: f64) -> Option<f64> {
     let all: u64 = cells.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count))?;
     let rank = (percentile / 100.0 * all as f64).ceil() as u64;
@@ -92,7 +92,7 @@ fn quantile(cells: &[(f64, u64)], percentile: f64) -> Option<f64> {
         .map(|(end, _)| *end)
 }
 
-/// memloader: a row for each interval, in ms; the last with requests in it.
+/// memloader: a row for each interval, in ms; the last one with requests.
 pub(crate) fn memloader(text: &str) -> Option<Reported> {
     let numbers = |line: &str| line.split(',').map(|cell| finite(cell.trim())).collect::<Vec<_>>();
     // Seconds, rate, requests, gets, sets, hits, misses, mean, 90th, 95th, 99th, deviation, least, most, size.

@@ -10,11 +10,11 @@ use crate::peers::{ACHIEVED, Load, Reported, formats};
 /// A load generator.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// Its program, as it is called on the PATH.
+    /// Name of its program on the PATH.
     pub(crate) program: &'static str,
     pub(crate) version_option: Option<&'static str>,
     pub(crate) pacing: &'static str,
-    /// Whether it can be told a rate.
+    /// Whether it accepts a rate.
     pub(crate) paces: bool,
     pub(crate) source: &'static str,
     pub(crate) arguments: fn(&Load) -> io::Result<Vec<String>>,
@@ -128,7 +128,7 @@ pub(super) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(Into::into).collect()
 }
 
-/// `exponential:1`, as `exponential` alone makes it crash with today's C library; the rate overrides the 1.
+/// `exponential:1`, since `exponential` alone crashes it with today's C library; the rate overrides the 1.
 fn mutilate(load: &Load) -> io::Result<Vec<String>> {
     let Load { server, rps, connections, seconds, .. } = load;
     Ok(words(&format!(
@@ -149,7 +149,7 @@ fn memcaslap(load: &Load) -> io::Result<Vec<String>> {
     let config = load.folder.join("memcaslap.cnf");
     fs::write(&config, "key\n30 30 1\nvalue\n200 200 1\ncmd\n0 0\n1 1\n")?;
     let config = config.display();
-    // It takes a rate only with a suffix, and statistics only if it is to print them in between.
+    // It accepts a rate only with a suffix, and prints statistics only with an interval.
     let thousands = (rps / 1_000).max(1);
     Ok(words(&format!(
         "-s {server} -T 1 -c {connections} -F {config} -t {seconds}s -P {thousands}k -w 1k -S {seconds}s"
@@ -165,7 +165,7 @@ fn twemperf(load: &Load) -> io::Result<Vec<String>> {
     )))
 }
 
-/// Items, as it draws them, in its own form: cumulative share, size, key.
+/// Items in the format of its item file: cumulative share, size, key.
 fn memloader(load: &Load) -> io::Result<Vec<String>> {
     const ITEMS: u64 = 10_000;
     let Load { server, rps, connections, seconds, folder, .. } = load;

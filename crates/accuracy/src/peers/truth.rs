@@ -7,7 +7,7 @@ use units::{Nanos, Time};
 
 use crate::known;
 
-/// Mean service time of the server, as the command line of the server has it.
+/// Mean service time of the server, the same as on its command line.
 const SERVICE: Nanos = Nanos::from_micros(100);
 /// Stalls and their distance, from the same command line.
 const STALL: Nanos = Nanos::from_millis(100);
@@ -26,7 +26,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// Of the server without stalls by the formula of the M/M/1 queue, of the other by simulation.
+    /// Without stalls by the formula of the M/M/1 queue, with stalls by simulation.
     pub(crate) fn of(rps: f64, stalls: bool, seed: u64) -> Result<Truth> {
         if stalls { simulated(rps, seed) } else { computed(rps) }
     }
@@ -69,7 +69,7 @@ mod tests {
         let truth = Truth::of(2_000.0, false, 1).unwrap();
         // ρ = 0.2, mean response 125 µs, exponential.
         assert!((truth.p99_us.unwrap() - 125.0 * 100f64.ln()).abs() < 1e-6);
-        // With ever fewer requests nothing queues up behind a stall: a hundredth waits over 90 ms.
+        // At low rates no queue forms behind a stall: a hundredth waits over 90 ms.
         let rare = Truth::of(100.0, true, 1).unwrap();
         let near = |got: Option<f64>, expect: f64, by: f64| {
             let got = got.unwrap();

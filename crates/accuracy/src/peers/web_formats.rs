@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::peers::Reported;
 
-/// The words of the first line that begins with this one, if it begins with it at all.
+/// The words of the first line that begins with `first`.
 fn row<'a>(text: &'a str, first: &str) -> Option<Vec<&'a str>> {
     let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
     text.lines().map(words).find(|words| words.first() == Some(&first))
@@ -14,7 +14,7 @@ fn finite(word: &str) -> Option<f64> {
     word.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// A number with its unit of time, as wrk and h2load write it. Units: µs.
+/// A number with its unit of time, in the format of wrk and h2load. Units: µs.
 fn time(word: &str) -> Option<f64> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &word[digits.len()..] {
@@ -28,7 +28,7 @@ fn time(word: &str) -> Option<f64> {
     Some(factor * finite(digits)?)
 }
 
-/// The word behind a percentile at the start of a line, where several write `50%`, `50.000%` or `50%%`.
+/// The word after a percentile at the start of a line, written `50%`, `50.000%` or `50%%`.
 fn behind_percentile<'a>(text: &'a str, percentile: f64, place: usize) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let words: Vec<&'a str> = line.split_whitespace().collect();

@@ -93,14 +93,14 @@ fn wrk(load: &Load) -> io::Result<Vec<String>> {
 
 fn wrk2(load: &Load) -> io::Result<Vec<String>> {
     let Load { server, rps, connections, seconds, .. } = load;
-    // Its first ten seconds are for its own calibration, and count for nothing.
+    // Its first ten seconds are its own calibration, and do not count.
     let whole = seconds + 10;
     Ok(words(&format!("-t1 -c{connections} -d{whole}s -R{rps} --latency http://{server}/page")))
 }
 
 fn ab(load: &Load) -> io::Result<Vec<String>> {
     let Load { server, connections, seconds, .. } = load;
-    // A time alone stands for 50 000 requests at most.
+    // A time alone limits it to 50 000 requests.
     Ok(words(&format!("-k -q -c {connections} -t {seconds} -n 100000000 http://{server}/page")))
 }
 

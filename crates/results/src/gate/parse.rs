@@ -4,7 +4,7 @@ use units::{Nanos, ParseError, Rate, SESSION_PERCENTILE, SessionFigure};
 
 use super::{Figure, Gate, Limit};
 
-/// All figures of a gate, for errors.
+/// The forms of a gate, for error messages.
 const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed p99 \
                      and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
                      per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \

@@ -106,14 +106,14 @@ pub struct Point {
 }
 
 impl Point {
-    /// Of a matrix: neither service meets its target there.
+    /// For a matrix: neither service meets its target there.
     pub const NEITHER: &str = "–";
     /// For a matrix: unknown, since no trial there is usable.
     pub const UNKNOWN: &str = "?";
 }
 
 impl Default for Point {
-    /// Without measurements, and without overload.
+    /// A point without measurements; not marked invalid.
     fn default() -> Point {
         Point {
             x: X::default(),

@@ -31,7 +31,7 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
         think: social.think_time,
         site: Arc::new(Site::of(&social.site)?),
         assets: social.assets == Assets::FirstView,
-        // Of other loads it is known once they are planned.
+        // Other loads set it when they are planned.
         users_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
         population: (spec.load == Load::Closed).then_some(spec.generator.connections),
         seed: spec.seed,
@@ -69,7 +69,7 @@ pub(crate) fn logins(spec: &Spec) -> Nanos {
     Nanos((LOGIN.0 as f64 * users.clamp(0.0, f64::from(social.users.0))) as u64)
 }
 
-/// Whether a load goes together with users of a site.
+/// Checks that a load fits users of a site.
 ///
 /// Errors: it does not.
 pub(super) fn check(spec: &Spec) -> Result<()> {
@@ -117,7 +117,7 @@ mod tests {
         };
         let usual = Social::default;
         check(usual(), rate("2"), &["http://h:1"], None);
-        // An open load of too many is one that cannot be offered, of which a search goes on with a lower one.
+        // An open load of too many users cannot be offered, so a search continues with a lower rate.
         check(usual(), rate("20"), &[], None);
         check(usual(), rate("1"), &["http://a", "http://b"], Some("2 targets: users have one site"));
         check(usual(), rate("1"), &["http://a/forum/"], Some("leave out the path /forum/"));

@@ -11,7 +11,7 @@ use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
 
 /// Descriptors reserved for everything else that a generator opens: epoll, wake-ups, files, pipes, and inherited ones.
 const OTHER_DESCRIPTORS: u64 = 128;
-/// Ports of this machine towards one address of a server, where the kernel does not say.
+/// Ports of this machine towards one address of a server, if the kernel does not report it.
 const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
@@ -45,7 +45,7 @@ pub(super) fn config(
         resume_with: video.resume_with,
         pacing: video.pacing,
         verify: video.verify.unwrap_or_default(),
-        // Of other loads it is known once they are planned.
+        // Other loads set it when they are planned.
         viewers_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
         window: spec.time.window,
         seed: spec.seed,
@@ -55,9 +55,9 @@ pub(super) fn config(
     Ok(Some(config))
 }
 
-/// The videos of a set, which a folder may name.
+/// The videos of a set, which a folder may hold.
 ///
-/// Errors: the folder holds none, or none whose bytes are known.
+/// Errors: the folder has no videos, or none with known contents.
 pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
     let Some(folder) = &video.file_set else { return Ok(Catalog::new(&video.videos, video.videos_seed)?) };
     let found = sets::Videos::in_folder(folder)?;
@@ -71,8 +71,9 @@ pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
     Ok(found.catalog)
 }
 
-/// Errors: a playlist that would not be asked for; a window that opens while fewer chunks end than fall due; a bandwidth that
-/// could not be kept.
+/// Errors: a playlist that would not be fetched; a window that opens while fewer chunks end than fall due; a bandwidth
+/// that
+/// could not be enforced.
 fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
     let warmup = spec.time.warmup;
     bandwidth(video, spec)?;
@@ -93,7 +94,7 @@ fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
     }
 }
 
-/// Errors: clients cannot come from the addresses that say their bandwidth, or nothing would look at these.
+/// Errors: clients cannot use the addresses that encode their bandwidth, or these addresses would have no effect.
 fn bandwidth(video: &workload::Video, spec: &Spec) -> Result<()> {
     use workload::Bandwidth::{Pace, Shape};
     let kept = video.bandwidth;

@@ -31,7 +31,7 @@ fn body(web: &workload::Web) -> Result<Option<Body>> {
     if let Some(file) = &web.body {
         let name = file.display().to_string();
         let about = || format!("cannot read the body of requests {name}");
-        // One byte more than allowed tells that it is too long, however long a device would go on.
+        // Reading one byte more than allowed detects an overlong list, even from an endless device.
         let open = std::fs::File::open(file).with_context(about)?;
         let mut content = Vec::new();
         open.take(Body::MAX.0 + 1).read_to_end(&mut content).with_context(about)?;
@@ -51,7 +51,7 @@ fn pages(web: &workload::Web) -> Result<Pages> {
     Ok(Pages::Listed(Arc::new(list(file)?)))
 }
 
-/// The most of a list that is read. Units: bytes; of 100 characters a path these are 10 million.
+/// Maximum size of a list. Units: bytes; with 100 characters per path, 10 million paths.
 const LIST_MAX: u64 = 1 << 30;
 
 fn list(file: &Path) -> Result<Listed> {

@@ -13,7 +13,7 @@ pub(super) fn read(part: &Part, window: Nanos) -> Result<Option<Recording>> {
         .with_context(|| format!("agent {}: a damaged recording", name(part)))?;
     // Each counts from the start of its own window, which all opened together.
     recording.rebase();
-    // One that was stopped early has the window that it measured.
+    // A recording that was stopped early has a shorter window.
     if recording.window != window && !(recording.interrupted && recording.window < window) {
         bail!("agent {}: it recorded a window of {} instead of {window}", name(part), recording.window);
     }
@@ -28,7 +28,7 @@ pub(super) fn all(parts: &[Part], recordings: Vec<Option<Recording>>) -> Result<
     let window = recordings.iter().flatten().map(|recording| recording.window).max();
     let intervals = recordings.iter().flatten().map(|recording| recording.intervals.len()).max();
     for (part, mut recording) in parts.iter().zip(recordings) {
-        // Those that were stopped did not all hear of it at the same moment; the longest window holds all arrivals.
+        // Stopped generators did not all stop at the same moment; the longest window holds all arrivals.
         if let (Some(recording), Some(window), Some(intervals)) = (&mut recording, window, intervals) {
             recording.window = window;
             recording.intervals.resize(intervals, Interval::default());
@@ -47,7 +47,7 @@ pub(super) fn all(parts: &[Part], recordings: Vec<Option<Recording>>) -> Result<
     Ok(whole)
 }
 
-/// What two recordings must have in common to be merged.
+/// The properties that two recordings must share to be merged.
 fn shape(recording: &Recording) -> [Vec<&str>; 2] {
     [
         recording.operations.iter().map(|operation| operation.name.as_str()).collect(),
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_merged_recording_is_that_of_all_samples() {
-        // Times over six decades; offsets over the whole window. Agents whose clocks are hours apart.
+        // Times over six decades; offsets over the whole window. Agents' clocks are hours apart.
         let samples: Vec<(u64, u64)> =
             (0..30_000u64).map(|i| (i * 33_331 % WINDOW.0, 1_000 + i.pow(3) % 1_000_000_007)).collect();
         for agents in 1..6usize {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((disturbance.windows, disturbance.undisturbed_windows), (10, 8));
         assert_eq!((disturbance.server_taken_share, disturbance.generator_taken_share), (None, Some(0.25)));
         assert_eq!(disturbance.undisturbed.map(|times| times.count), Some(4_800));
-        // All took the same time, so that nothing can have been moved.
+        // All took the same time, so no disturbance can have moved a figure.
         assert_eq!((disturbance.basis, disturbance.touched_share), (Basis::All, 0.5));
         let lateness = record::lateness(&merged, &footing);
         assert_eq!((lateness.over_us, lateness.requests, lateness.limit_us), (20.0, 1, Some(50.0)));

@@ -3,7 +3,7 @@ use anyhow::{Error, Result, bail};
 use reactor::Address;
 use spec::Agents;
 
-/// Whom the coordinator of a load speaks to, and how.
+/// Addresses, credentials and limits of a load's coordinator.
 pub(super) fn config(asked: &Agents) -> Result<AgentConfig> {
     agent_config(asked, asked.agents.clone())
 }
@@ -29,7 +29,7 @@ pub fn agent_config(asked: &Agents, agents: Vec<String>) -> Result<AgentConfig> 
     })
 }
 
-/// Whether these agents can generate such a load.
+/// Checks that these agents can generate such a load.
 pub(super) fn check(
     asked: &Agents,
     servers: &[Address],

@@ -15,7 +15,7 @@ use crate::task::Task;
 pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usize) -> Spec {
     let mut spec = task.spec.clone();
     let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
-    // They act on the server's machine and are not the client's, or are applied before it starts.
+    // They act on the server's machine instead of the client's, or are applied before it starts.
     (spec.knobs, spec.client_knobs, spec.probes) = (Vec::new(), Vec::new(), ProbeSet::default());
     spec.target =
         spec::Target { server: TargetName::External(task.servers().join(",")), ..spec::Target::default() };
@@ -25,7 +25,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
     load.cpus = load.agents.agents_cpus.clone();
     load.agents = Agents::default();
     match &mut spec.workload {
-        // The coordinator has stored the data set, once.
+        // The coordinator has already stored the data set.
         Workload::Cache(cache) => cache.fill = Fill::Never,
         Workload::Web(web) => {
             // The folder of a file set exists only here; its number, sizes and seed describe its contents.
@@ -45,7 +45,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
         }
         Workload::Social(social) => {
             social.max_sessions = social.max_sessions.map(|all| part(all).max(1));
-            // The coordinator has primed it, once.
+            // The coordinator has already primed it.
             social.cache = SiteCache::Flushed;
         }
         Workload::Movies(movies) => movies.max_sessions = movies.max_sessions.map(|all| part(all).max(1)),

@@ -15,13 +15,14 @@ use crate::tls::{TlsClient, encrypted};
 
 /// How often a request to stop is checked for while a server is waited for.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long one login before a load may take. Source: four times what four at once take on one core with bcrypt's greatest cost that
-/// a site of ours may have, 15: 2 s each.
+/// Time limit of one login before a load. Source: four times the duration of four concurrent logins on one core with
+/// the highest
+/// bcrypt cost of our sites, 15: 2 s each.
 pub(crate) const LOGIN_MOST: Duration = Duration::from_secs(30);
 
-/// Asks the server at `address` over a connection of its own; all of it takes at most 5 s.
+/// Sends requests to the server at `address` over a new connection; all of it takes at most 5 s.
 ///
-/// Errors: it cannot be reached; what `ask` says; `stop` is set.
+/// Errors: the server cannot be reached; any error of `ask`; `stop` is set.
 pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     address: &Address,
     tls: Option<&TlsClient>,
@@ -51,9 +52,9 @@ pub(super) fn connect(
     Bounded::connect(address, &Deadline::after(within), tls, stop)
 }
 
-/// Connects to the server at `address` for request after request, each of which takes at most 5 s.
+/// Connects to the server at `address` for several requests, each of which takes at most 5 s.
 ///
-/// Errors: as those of [`connect`].
+/// Errors: the same as of [`connect`].
 pub(super) fn keep(address: &Address, tls: Option<&TlsClient>, stop: &Arc<AtomicBool>) -> io::Result<Kept> {
     let deadline = Deadline::after(PATIENCE);
     Ok(Kept { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
@@ -87,7 +88,7 @@ impl Write for Kept {
     }
 }
 
-/// When a socket's time is over, also of one that lies below TLS.
+/// Deadline of a socket, shared with a socket below TLS.
 #[derive(Clone)]
 struct Deadline(Arc<Mutex<Instant>>);
 
@@ -105,7 +106,7 @@ impl Deadline {
     }
 }
 
-/// A socket that fails once its time is over, however it was used, or a stop is requested.
+/// A socket that fails after its deadline, or once a stop is requested.
 struct Bounded {
     socket: TcpStream,
     deadline: Deadline,
@@ -113,8 +114,8 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// Connects to `address`; all that is read and written is bounded by the deadline. TLS lies over it, so that its
-    /// handshake is as well.
+    /// Connects to `address`; all reads and writes have the deadline. TLS is on top of it, so its
+    /// handshake has the same deadline.
     fn connect(
         address: &Address,
         deadline: &Deadline,
@@ -143,7 +144,7 @@ impl Bounded {
     }
 }
 
-/// Whether the socket may be asked again.
+/// Whether the operation may be retried.
 fn is_patient(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
@@ -164,7 +165,7 @@ impl Write for Bounded {
     }
 }
 
-/// What to do about a server that cannot be connected to.
+/// Hint for a server that refuses connections.
 fn refused(address: &Address, error: &io::Error) -> String {
     match error.kind() {
         // A server listens there, and may reset a connection this early.

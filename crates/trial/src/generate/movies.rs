@@ -16,7 +16,7 @@ use crate::generate::several::several;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
-/// Makes the plan one of sessions.
+/// Makes the plan session-based.
 ///
 /// Errors: the limit of descriptors cannot be read.
 pub(super) fn plan(task: &Task, plan: &mut Plan) -> Result<()> {
@@ -30,10 +30,11 @@ pub(super) fn plan(task: &Task, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// What all threads know: the titles of the films, and this process's part of those who are logged in. Its run is told from others by
-/// the moment at which it begins.
+/// State shared by all threads: the titles of the films, and this process's part of the logged-in users. The start time
+/// of a run
+/// distinguishes it from others.
 ///
-/// Errors: a catalogue that cannot be read; a site that cannot be reached or is filled with something else; `stop` is set.
+/// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; `stop` is set.
 pub(super) fn known(
     task: &Task,
     config: &MoviesConfig,
@@ -50,7 +51,7 @@ pub(super) fn known(
     Ok(Arc::new(Known::new(config, titles, members, &format!("{ms:x}{:x}", task.share.0))?))
 }
 
-/// Logs users in, some at a time; of several generators each has its own.
+/// Logs users in, some at a time; each of several generators has its own users.
 fn logged_in(
     task: &Task,
     config: &MoviesConfig,

@@ -20,9 +20,9 @@ use crate::live;
 use crate::task::Task;
 use crate::tls::TlsClient;
 
-/// Makes the plan one of sessions, and has the configuration know its rate.
+/// Makes the plan session-based, and sets the rate in the configuration.
 ///
-/// Errors: a closed loop of more users than there are.
+/// Errors: a closed loop of more users than the site has.
 pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> Result<()> {
     let Workload::Social(social) = &task.spec.workload else { return Ok(()) };
     for endpoint in &mut plan.endpoints {
@@ -70,7 +70,7 @@ fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseErr
 /// continues with a lower rate.
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     Ok(check_users(task, config)?.err().map(|error| {
-        // Of a rate that was computed, no more digits than say something.
+        // Rounds a computed rate to its significant digits.
         let rate = (1e3 * config.users_per_s).round() / 1e3;
         let detail = format!("{rate} sessions a second: {}; {}", error.problem, error.hint);
         Invalid { reason: Reason::RateMissed, detail }
@@ -85,7 +85,7 @@ pub(super) fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
     Ok(Arc::new(Known::new(config, &format!("{ms:x}{:x}", task.share.0))?))
 }
 
-/// The part of the users that a thread of this process has.
+/// The part of the users that belongs to a thread of this process.
 fn share(task: &Task, thread: u32) -> Share {
     let (seat, threads) = (task.seat(thread), task.spec.generator.threads());
     let users = task.spec.generator.connections;
@@ -110,9 +110,9 @@ pub(super) fn primed(
     let begun = Instant::now();
     let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
     let users: Vec<u32> = (0..social.users.0).collect();
-    // Locked while printing, so that the numbers come in order.
+    // Locked while printing, so that the numbers appear in order.
     let (done, of) = (Mutex::new(0_usize), users.len());
-    // One connection for all that each asks for: this machine has no ports for as many as there may be users.
+    // One connection for all requests of a worker: this machine does not have ports for one per user.
     let one = |open: &mut Option<Kept>, user: &u32| {
         let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +145,7 @@ pub(super) fn logged_in(
     });
     let mut wanted: Vec<(u32, u32)> = wanted.collect();
     if wanted.is_empty() {
-        // One at least shows whether the site is there and holds these users.
+        // At least one request shows whether the site exists and has these users.
         wanted.push((0, 0));
     }
     let one = |_: &mut (), (thread, user): &(u32, u32)| {
@@ -159,7 +159,7 @@ pub(super) fn logged_in(
     Ok((0..threads).map(|thread| found.remove(&thread).unwrap_or_default()).collect())
 }
 
-/// Generates the load here, with those who have logged in, by thread.
+/// Generates the load here, with the logged-in users by thread.
 pub(super) fn generate(
     task: &Task,
     known: &Arc<Known>,
@@ -174,7 +174,7 @@ pub(super) fn generate(
     Ok(generator.run(of_thread)?)
 }
 
-/// The users of one thread, of whom those who are `ready` have logged in.
+/// The users of one thread; those in `ready` are logged in.
 pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
     Social::new(known, share(task, thread), ready)
 }
@@ -282,7 +282,7 @@ mod tests {
                 ("303 See Other\r\nLocation: /", String::new())
             }
             prime if prime.starts_with("GET /.prime/") => ("200 OK", "primed".into()),
-            // What belongs to pages.
+            // Objects embedded in pages.
             _ => ("200 OK", String::new()),
         };
         let head = format!("HTTP/1.1 {fields}\r\nContent-Length: {}\r\n\r\n", text.len());
@@ -310,7 +310,7 @@ mod tests {
             let accepted = accepted.load(Ordering::Relaxed);
             assert!(accepted <= most, "{accepted} connections of {answers} answers");
         };
-        // One for each of those who ask, and one for the login.
+        // One for each worker, and one for the login.
         check(usize::MAX, 4 + 1);
         // The site closes connections now and then: its responses fill at most eight, and each client has one more that
         // is not full.

@@ -19,7 +19,7 @@ pub(super) struct Stamped {
 }
 
 impl Stamped {
-    /// Has `generator` ask the kernel for its stamps.
+    /// Requests kernel time stamps for `generator`.
     pub(super) fn begin(generator: &mut Generator, task: &Task) -> Stamped {
         let seconds = (task.spec.time.warmup + task.spec.time.window).as_secs_f64();
         let watched = |rps: f64| rps * seconds / ONE_IN as f64 / f64::from(generator.threads);

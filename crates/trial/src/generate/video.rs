@@ -48,9 +48,9 @@ fn playlist(url: &Url, problem: workloads::video::playlist::PlaylistError) -> Pr
     ProbeError::Playlist { url: url.to_string(), problem }
 }
 
-/// Makes the plan one of sessions, and has the configuration know its rate. Agents have limits of their own.
+/// Makes the plan session-based, and sets the rate in the configuration. Agents have limits of their own.
 ///
-/// Errors: more sessions than this process can have.
+/// Errors: more sessions than this process supports.
 pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Result<()> {
     let Workload::Video(video) = &task.spec.workload else { return Ok(()) };
     let is_here = task.spec.generator.agents.agents.is_empty();
@@ -65,7 +65,7 @@ pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Re
              a server on 127.0.0.1, or --bandwidth read"
         );
     }
-    // A viewer's chunks come one after the other.
+    // A viewer requests chunks one after the other.
     (plan.depth, plan.clients) = (1, None);
     // Long enough to know the outcome of each chunk, and the length of a stall that it ended.
     plan.drain = plan.drain.max(config.drain());
@@ -99,13 +99,14 @@ pub(super) fn probe(
     Ok(first.and_then(|probe| probe.server))
 }
 
-/// Sessions that are drawn as under way when the load begins, at most. Source: ours; at some 300 B each they take 80 MB, and nine
-/// times as many as there are ports to one address cannot be served from here.
+/// Maximum number of sessions drawn as under way when the load begins. Source: ours; at some 300 B each they take 80
+/// MB, and
+/// sessions for nine times the ports to one address cannot be served from here.
 const MOST_DRAWN: usize = 1 << 18;
 
-/// What all threads know.
+/// State shared by all threads.
 ///
-/// Errors: a configuration that cannot be.
+/// Errors: an invalid configuration.
 pub(super) fn known(config: &VideoConfig) -> Result<Arc<Known>> {
     Ok(Arc::new(Known::new(config)?))
 }
@@ -166,7 +167,7 @@ mod tests {
         };
         check(28_000.0, 28_232, false, None);
         check(33_000.0, 28_232, false, Some("descriptors and ports for 28232: the generator is the limit"));
-        // The others are to be refused, but they must be few enough to be drawn.
+        // The excess is refused, but must be small enough to be drawn.
         check(33_000.0, 100, true, None);
         check(130e6, 100, true, Some("no more than 262144 are drawn"));
         check(300_000.0, 200_000, true, None);

@@ -31,7 +31,7 @@ fn full(chance: &mut Chance) -> Result<Outcome> {
     let size = PAGE_KIB * chance.count(1, 6);
     let folder = bench.folder.path().display().to_string();
     let load = taillight(&bench.load(&bench.file().display().to_string()))?.command_line();
-    // The mount is seen by that process and its children only, and goes with them.
+    // Only this process and its children see the mount, which ends with them.
     let script = format!("mount -t tmpfs -o size={size}k none \"$0\" && exec \"$@\"");
     let words =
         ["sh", "-c", script.as_str(), folder.as_str()].into_iter().chain(load.iter().map(String::as_str));

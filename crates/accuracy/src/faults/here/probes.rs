@@ -31,7 +31,7 @@ const WHOLE: f64 = 0.01;
 const LOSS: &[Reason] = &[Reason::ProbeLoss];
 
 fn loss(chance: &mut Chance) -> Result<Outcome> {
-    // A program that is in the kernel most of the time, so that its stacks are as deep as a server's.
+    // A program that spends most of its time in the kernel, so that its stacks are as deep as a server's.
     let spec = Spec::new("busy program", "sh").args(["-c", "exec cat /dev/zero > /dev/null"]);
     let mut busy = Process::spawn(spec)?;
     let pids = vec![busy.pid()];

@@ -1,4 +1,4 @@
-//! Processors that are taken from the generator and from the server.
+//! Processors taken from the generator and from the server.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::faults::chance::Chance;
 use crate::faults::fault::{Fault, Outcome, Place};
 use crate::faults::right::Right;
 
-/// What may be said where processors were taken away.
+/// Permitted reasons if processors were taken away.
 const TAKEN: &[Reason] = &[
     Reason::HostDisturbed,
     Reason::GeneratorLag,

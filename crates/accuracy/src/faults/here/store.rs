@@ -36,7 +36,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-/// All of which are looked at before the window.
+/// Keys, all of which are verified before the window.
 const KEYS: u64 = 2_000;
 
 fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Outcome> {

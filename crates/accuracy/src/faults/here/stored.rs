@@ -1,4 +1,4 @@
-//! A server that speaks memcached's text protocol and does not keep all that it is given.
+//! A server for memcached's text protocol that loses or changes some of its items.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,12 +11,12 @@ use anyhow::{Context, Result};
 
 use crate::faults::chance::Chance;
 
-/// What becomes of a value that is stored.
+/// Fate of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// A later get does not find it.
     Forgotten,
-    /// Its last byte is another one.
+    /// Its last byte is changed.
     Changed,
 }
 
@@ -65,7 +65,7 @@ impl Store {
         Ok(Store { address, shared, listening: Some(listening) })
     }
 
-    /// How many items have met with their fate.
+    /// Number of items that met their fate.
     pub(super) fn hit(&self) -> u64 {
         *self.shared.hit.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +83,7 @@ impl Drop for Store {
 }
 
 impl Shared {
-    /// Answers one client until it disconnects.
+    /// Serves one client until it disconnects.
     fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
         stream.set_nodelay(true)?;
         let (mut from, mut to) = (BufReader::new(stream), stream);

@@ -45,7 +45,7 @@ fn late(chance: &mut Chance) -> Result<Outcome> {
 
 fn clock(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    // Without a queue, so that it does not matter which request meets which.
+    // Without a queue, so that the assignment of requests to servers does not matter.
     let mean = chance.span(Nanos::from_micros(300), Nanos::from_millis(3));
     scene.service = Service { at_once: true, ..Service::queue(mean, chance.seed()) };
     scene.datagrams = true;

@@ -1,4 +1,4 @@
-//! What happens to the generator and to its machine.
+//! Faults of the generator and of its machine.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,8 +17,9 @@ use crate::faults::right::Right;
 use crate::faults::scene::{RPS, START, Scene, WINDOW};
 use crate::faults::service::Service;
 
-/// What may be said of a generator that was kept from running or had too much to do. A window whose halves differ for
-/// that is rightly called not steady.
+/// Permitted reasons for a generator that could not run or had too much work. If the halves of the window differ
+/// because of it,
+/// "not steady" is right.
 const LATE: &[Reason] = &[
     Reason::GeneratorLag,
     Reason::ReceiveLag,
@@ -126,8 +127,9 @@ const TAKES: f64 = 0.5;
 const SPREAD: f64 = 0.12;
 /// the earliest start of the stop, and the range after it,
 const STOP: (f64, f64) = (0.5, 0.2);
-/// and after this the next burst begins, when the stop has ended and all is answered. It keeps no step with the 10 ms at
-/// which the engine looks at the backlog.
+/// and the next burst begins after this, when the stop has ended and all requests are answered. It is not a multiple of
+/// the 10 ms
+/// interval at which the engine checks the backlog.
 const CYCLE: f64 = 2.4;
 
 /// Bursts of arrivals whose answers come after them, and stops in between.
@@ -136,10 +138,10 @@ fn stopped_while_receiving(chance: &mut Chance, length: Nanos) -> Result<Outcome
     let times = |factor: f64| Nanos((factor * length.0 as f64) as u64);
     let cycle = times(CYCLE);
     let whole = |span: Nanos| Nanos(span.0.div_ceil(cycle.0) * cycle.0);
-    // Whole cycles, so that no burst is cut by the window's ends.
+    // Whole cycles, so that the window's ends cut no burst.
     (scene.plan.warmup, scene.plan.window) = (whole(scene.plan.warmup), whole(WINDOW));
     scene.plan.load = bursts(scene.closes().since(START), cycle, times(BURST), scene.plan.seed)?;
-    // Each is answered after its own time, so that none waits for another; on a stream answers keep their order.
+    // Requests are served in parallel, each with its own time; on a stream, responses keep their order.
     scene.service =
         Service { fixed: times(TAKES), at_once: true, ..Service::queue(times(SPREAD), chance.seed()) };
     scene.datagrams = true;
@@ -197,7 +199,7 @@ fn slow_send(chance: &mut Chance) -> Result<Outcome> {
     slow(chance, share, |costs, cost| Costs { send: cost, ..costs })
 }
 
-/// Has one side of each request cost so much that it takes `share` of the generator's time.
+/// Raises the cost of one side of each request until it takes `share` of the generator's time.
 fn slow(chance: &mut Chance, share: f64, with: fn(Costs, Nanos) -> Costs) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
     let truth = scene.truth();
@@ -212,7 +214,7 @@ fn clock_step(chance: &mut Chance) -> Result<Outcome> {
     let truth = scene.truth();
     let by = chance.span(Nanos::from_micros(100), Nanos::from_millis(100));
     let n = chance.count(1, 10);
-    // The window is open for less of the world's time, as the steps are part of it.
+    // The window is open for less of the world's time, since the steps are part of it.
     let left = scene.plan.window - Nanos(n * by.0);
     let steps = chance.spread(scene.opens(), left, n, Nanos::ZERO);
     scene.steps = steps.into_iter().map(|(at, _)| (at, by)).collect();

@@ -1,4 +1,4 @@
-//! A knob of a played machine that another process changes during the trial.
+//! A knob of a simulated machine that another process changes during the trial.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub(crate) const FAULTS: &[Fault] = &[Fault {
     plant: drift,
 }];
 
-/// The knob's file on the played machine, and the values of it before the trial and in it.
+/// The knob's file on the simulated machine, and its values before and during the trial.
 const FILE: &str = "proc/sys/vm/swappiness";
 const BEFORE: u64 = 60;
 const WANTED: u64 = 10;
@@ -50,7 +50,7 @@ fn drift(chance: &mut Chance) -> Result<Outcome> {
     let drifted = written.is_some_and(|text| text.trim() != WANTED.to_string());
     let drifts: Vec<String> = applied.check()?.iter().map(ToString::to_string).collect();
     applied.revert()?;
-    // As a bench adds it to the verdict of its trial.
+    // In the same way as a bench adds it to the verdict of its trial.
     let verdict = match drifts.is_empty() {
         true => Verdict::Valid,
         false => Verdict::Valid.against(Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") }),

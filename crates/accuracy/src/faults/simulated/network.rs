@@ -36,11 +36,12 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Longer than any answer takes, and short enough that each loss ends within the drain.
+/// Longer than any response takes, and short enough that each loss ends within the drain.
 const TIMEOUT: Nanos = Nanos::from_millis(50);
 
-/// From this share of failures on over all of the run, the window's alone are over the limit: 24 of 6 600 requests leave
-/// more than the 6 that are allowed to the 6 000 of the window but for a chance of 1 in 10⁵.
+/// From this share of failures on over the whole run, the failures in the window exceed the limit: 24 of 6 600 requests
+/// leave
+/// more than the permitted 6 to the 6 000 of the window, except with a probability of 1 in 10⁵.
 const SURELY: f64 = 4.0 * ERRORS_ALLOWED;
 
 fn failing(share: f64) -> Right {
@@ -66,7 +67,7 @@ fn reset(chance: &mut Chance) -> Result<Outcome> {
     let reset = chance.magnitude(1e-5, 0.05);
     let seed = chance.seed();
     scene.stream_faults = Some(StreamFaults { split: 0.0, short: 0.0, reset, late: Nanos::ZERO, seed });
-    // A request is one message, and so is its answer.
+    // A request is one message, and so is its response.
     let (dose, right) = (format!("{:.3} % of the messages", 100.0 * reset), failing(2.0 * reset));
     Ok(scene.judged(dose, &truth, right).into())
 }

@@ -105,7 +105,7 @@ fn closes(chance: &mut Chance) -> Result<Outcome> {
     let share = chance.magnitude(1e-4, 0.1);
     scene.odd = Some(odd(chance, Misdeed::Closes, share));
     let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
-    // What else was on its way on the connection fails, too.
+    // Other requests in flight on the connection fail, too.
     let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::TrueOrInvalid(FAILED) };
     Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
 }
@@ -124,7 +124,7 @@ fn early(chance: &mut Chance) -> Result<Outcome> {
     let share = chance.magnitude(2e-4, 0.02);
     scene.odd = Some(odd(chance, Misdeed::AnswersEarly, share));
     let (truth, (hit, _)) = (scene.truth(), scene.odd_requests());
-    // One is enough: from there on answers and requests of the connection no longer belong together.
+    // One is enough: from there on, responses and requests of the connection no longer match.
     let right = if hit > 0 { Right::Invalid(FAILED) } else { Right::Valid };
     Ok(scene.judged(format!("{hit} answers"), &truth, right).into())
 }
@@ -178,7 +178,7 @@ fn collector(chance: &mut Chance) -> Result<Outcome> {
     let first = scene.opens() + Nanos((chance.unit() * every.0 as f64) as u64);
     let last = scene.closes() - QUIET_END;
     let count = last.since(first).0 / every.0 + 1;
-    // The stalls begin one period after the moment that is given.
+    // The stalls begin one period after the given moment.
     scene.service.pauses = Stalls::periodic(first - every, every, pause, count);
     let truth = scene.truth();
     Ok(scene.judged(format!("{pause} each {every}"), &truth, Right::Valid).into())

@@ -30,7 +30,7 @@ fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
         (got.max_us, max_us),
     ];
     assert!(pairs.iter().all(|(got, expect)| near(*got, *expect)), "{got:?}, expected {expect:?}");
-    // No prefix of it makes the reader stumble.
+    // The parser accepts every truncated text.
     for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
         let _ = parse(&text[..end]);
     }

@@ -16,11 +16,11 @@ const WRK2: &str = "\
 Requests/sec:   2000.15
 ";
 
-/// Not recorded: the fields of oha's JSON (its `schema.json`) that are read.
+/// Not recorded: the parsed fields of oha's JSON (its `schema.json`).
 const OHA: &str = r#"{"summary": {"slowest": 0.1004, "requestsPerSec": 1999.5},
     "latencyPercentiles": {"p50": 0.0003, "p99": 0.0921, "p99.9": 0.0996, "p99.99": null}}"#;
 
-/// Not recorded: the fields of vegeta's JSON (its README) that are read.
+/// Not recorded: the parsed fields of vegeta's JSON (its README).
 const VEGETA: &str = r#"{"latencies": {"50th": 310000, "99th": 92100000, "max": 100400000}, "rate": 2000.1, "throughput": 1998.7}"#;
 
 /// Checks the figures of an output.
@@ -41,7 +41,7 @@ fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
         (got.max_us, max_us),
     ];
     assert!(pairs.iter().all(|(got, expect)| near(*got, *expect)), "{got:?}, expected {expect:?}");
-    // No prefix of it makes the reader stumble.
+    // The parser accepts every truncated text.
     for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
         let _ = parse(&text[..end]);
     }
