@@ -1,4 +1,4 @@
-//! Generates the client and the server of the control channel's one call.
+//! Generates the client and the server of the control channel's single RPC.
 //!
 //! The messages are Rust structs (`src/message.rs`), so neither `protoc` nor a compiler for its language is needed.
 

@@ -1,4 +1,4 @@
-//! Compiles the programs that run in the kernel, where the feature `bpf` asks for them.
+//! Compiles the programs that run in the kernel, with the feature `bpf`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,9 +1,10 @@
-//! A generator that only pretends, for the tests of this crate: it speaks as a real one does and sends nothing.
-//! An example, as `cargo test` builds those and nothing installs them.
+//! A pretended generator for the tests of this crate: it speaks a real generator's protocol but sends no load.
+//! It is an example because `cargo test` builds examples and nothing installs them.
 //!
-//! `pretend_generator FILE WORD…`: a word is what it is to do: `live=TEXT` says so once it has begun, `size=N`
-//! makes its recording N bytes long, `for=MS` runs so long after the start, `hang` until it is stopped, `deaf`
-//! until it is killed, `fail-early` and `fail-late` end with 3 before and after it was ready.
+//! `pretend_generator FILE WORD…`: each word is an instruction: `live=TEXT` prints this live line after the start,
+//! `size=N`
+//! makes its recording N bytes long, `for=MS` runs this long after the start, `hang` runs until it is stopped, `deaf`
+//! until it is killed, `fail-early` and `fail-late` exit with 3 before and after it was ready.
 //! The recording is `PID START NOW done|stopped`, in ns of `CLOCK_MONOTONIC`.
 
 use std::process::ExitCode;

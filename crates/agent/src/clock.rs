@@ -1,15 +1,15 @@
 use rustix::time::{ClockId, clock_gettime};
 
-/// A machine's clock: `CLOCK_MONOTONIC`, or one that is off from it by a known amount.
+/// A machine's clock: `CLOCK_MONOTONIC`, or a clock with a known offset and drift.
 ///
-/// On one machine all processes share the clock, so a comparison between them could not fail. A test gives an
-/// agent a clock that is off, and sees whether the coordinator finds out.
+/// On one machine all processes share the clock, so a comparison between them could not fail. Tests give an
+/// agent a wrong clock, and verify that the coordinator detects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
     offset_ns: i64,
     /// How much faster it runs, as a share: 50 ppm are 5e-5.
     drift: f64,
-    /// The moment from which it drifts.
+    /// The start of the drift.
     from_ns: u64,
 }
 
@@ -19,7 +19,7 @@ impl Clock {
         Clock::default()
     }
 
-    /// One that reads `offset_ns` more at this moment and gains `drift_ppm` µs each second from here on.
+    /// A clock that is `offset_ns` ahead at this moment and gains `drift_ppm` µs each second from now on.
     pub fn skewed(offset_ns: i64, drift_ppm: f64) -> Clock {
         Clock { offset_ns, drift: drift_ppm * 1e-6, from_ns: monotonic_ns() }
     }
@@ -36,7 +36,7 @@ impl Clock {
         (ns.cast_signed() + self.offset_ns + gained).max(0).cast_unsigned()
     }
 
-    /// What `CLOCK_MONOTONIC` reads when this clock reads `ns`. Bounds: not below 0; exact to 1 ns.
+    /// The time of `CLOCK_MONOTONIC` when this clock reads `ns`. Bounds: not below 0; exact to 1 ns.
     pub fn to_monotonic(&self, ns: u64) -> u64 {
         let from = self.from_ns.cast_signed();
         let since = ns.cast_signed() - self.offset_ns - from;

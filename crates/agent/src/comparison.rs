@@ -1,8 +1,8 @@
-//! Two clocks compared by asking one of them over a network, as NTP does.
+//! Compares two clocks over a network, as NTP does.
 //!
-//! Source: RFC 5905, section 8: of an exchange's four times the offset is ((t₂ − t₁) + (t₃ − t₄)) / 2, and wrong by
-//! at most half of the time that it was under way, (t₄ − t₁) − (t₃ − t₂), however the two ways share that. The
-//! fastest exchange of many is therefore the one to believe.
+//! Source: RFC 5905, section 8: from an exchange's four times, the offset is ((t₂ − t₁) + (t₃ − t₄)) / 2. Its error is
+//! at most half of the time in transit, (t₄ − t₁) − (t₃ − t₂), however that divides between the two directions. The
+//! fastest of many exchanges is therefore the most accurate.
 //!
 //! Try it: `cargo test -p agent comparison`.
 
@@ -39,7 +39,7 @@ impl Pings {
         (!enough).then_some(number)
     }
 
-    /// The answer came in at `returned` of this clock. That to another question is passed over, and returns `false`.
+    /// Records a reply that arrived at `returned` of this clock. Ignores a reply to another ping, and returns `false`.
     pub(crate) fn answered(&mut self, pong: &Pong, returned: u64) -> bool {
         let is_it = pong.number == self.exchanges.len() as u64;
         if is_it {
@@ -55,21 +55,21 @@ impl Pings {
     }
 }
 
-/// One question for the time, and its answer. Units: ns, each by the clock of the side that read it.
+/// One ping and its reply. Units: ns, each by the clock of the side that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Exchange {
     /// When the ping was sent.
     asked: u64,
-    /// When the other side read it.
+    /// When the other side received it.
     received: u64,
-    /// When the other side answered.
+    /// When the other side replied.
     replied: u64,
     /// When the answer was there.
     returned: u64,
 }
 
 impl Exchange {
-    /// The time under way, there and back.
+    /// The time in transit, both ways.
     fn delay(&self) -> u64 {
         self.returned.saturating_sub(self.asked).saturating_sub(self.replied.saturating_sub(self.received))
     }
@@ -81,7 +81,7 @@ impl Exchange {
     }
 }
 
-/// By how much another clock is ahead of this one.
+/// The offset of another clock from this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// When, by this clock. Units: ns.
@@ -99,7 +99,7 @@ impl Comparison {
         Some(Comparison {
             at_ns: best.asked + best.returned.saturating_sub(best.asked) / 2,
             offset_ns: best.offset(),
-            // Rounded up, and one more for the offset's own division.
+            // Rounded up, plus one for the offset's own division.
             error_ns: best.delay().div_ceil(2) + 1,
         })
     }
@@ -109,7 +109,7 @@ impl Comparison {
         ns.saturating_add_signed(self.offset_ns)
     }
 
-    /// What this clock reads when the other one reads `ns`. Bounds: not below 0.
+    /// This clock's time when the other one reads `ns`. Bounds: not below 0.
     pub fn here(&self, ns: u64) -> u64 {
         ns.saturating_add_signed(-self.offset_ns)
     }
@@ -120,7 +120,7 @@ impl Comparison {
 pub struct Drift {
     /// Units: µs each second.
     pub ppm: f64,
-    /// The true drift differs by at most this, if it was even. Units: µs each second.
+    /// The true drift differs by at most this, if it was constant. Units: µs each second.
     pub error_ppm: f64,
 }
 
@@ -152,9 +152,9 @@ mod tests {
             assert_eq!(found, expect);
         };
         check(&[], None);
-        // An even way is exact.
+        // Symmetric delays are exact.
         check(&[exchange(1_000, 50, 7, 50, 3_700)], Some((1_053, 3_700, 51)));
-        // A way that is slow in one direction is wrong by half of the difference, and says so.
+        // Asymmetric delays cause an error of half of the difference, within the stated bound.
         check(&[exchange(1_000, 90, 0, 10, 3_700)], Some((1_050, 3_740, 51)));
         let slow_and_fast = [exchange(1_000, 900, 0, 100, -800), exchange(9_000, 20, 0, 20, -800)];
         check(&slow_and_fast, Some((9_020, -800, 21)));

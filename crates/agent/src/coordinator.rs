@@ -1,4 +1,5 @@
-//! The coordinator: opens a session with each agent, compares clocks, has all begin together, collects.
+//! The coordinator: opens a session with each agent, compares clocks, starts all generators together, collects
+//! recordings.
 
 mod link;
 mod members;
@@ -21,12 +22,12 @@ use crate::{Comparison, Credentials, Error};
 
 /// Capacity of the queue of received messages.
 const INCOMING: usize = 64;
-/// How long the agents may take at the end to say that they have ended, too.
+/// Time for the agents to confirm the end of their sessions.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 /// The default lease of a session: several times as long as a loaded machine keeps a thread waiting.
 pub const LEASE: Duration = Duration::from_secs(5);
 
-/// Whom a coordinator speaks to, and how.
+/// Configuration of a coordinator.
 #[derive(Clone)]
 pub struct AgentConfig {
     /// The agents: `HOST:PORT`.
@@ -37,18 +38,18 @@ pub struct AgentConfig {
     pub insecure_token: bool,
     /// Name of the coordinator on the agents: `user@host`.
     pub name: String,
-    /// How long a side may be silent before the other takes it for gone.
+    /// How long a side may be silent before the other takes it for lost.
     pub lease: Duration,
 }
 
 /// The part of each agent, and the time limits of the whole load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// For each agent what its generator is to do, as the JSON of a specification.
+    /// For each agent the specification of its generator, as JSON.
     pub specs: Vec<String>,
     /// From the order to prepare until all must be ready.
     pub prepare_within: Duration,
-    /// From the start until all must have ended.
+    /// Time limit from the start until all have ended.
     pub end_within: Duration,
 }
 
@@ -66,14 +67,14 @@ pub struct Coordinator {
 impl Coordinator {
     /// Opens a session with each agent and compares its clock.
     ///
-    /// Errors: the first agent that is unavailable; the sessions with the others are over then.
+    /// Errors: the first agent that is unavailable; the other sessions are closed then.
     pub fn open(config: &AgentConfig) -> Result<Coordinator, Error> {
         for (i, address) in config.agents.iter().enumerate() {
             if config.agents[..i].contains(address) {
                 return Err(Error::Twice { address: address.clone() });
             }
         }
-        // A thread of its own, so that agents hear of the coordinator while it does something else.
+        // A separate thread keeps sending beats while the coordinator is busy.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
         let mut coordinator =

@@ -7,17 +7,17 @@ use tonic::{Request, Status};
 
 use crate::Error;
 
-/// The shortest token that is taken: 16 characters of hexadecimal are 64 bits, too many to guess over a network.
+/// The shortest accepted token: 16 hexadecimal digits are 64 bits, too many to guess over a network.
 const SHORTEST_TOKEN: usize = 16;
-/// The longest: it travels in a header.
+/// The longest accepted token: it is sent in a header.
 const LONGEST_TOKEN: usize = 1024;
-/// The header that carries it.
+/// The header with the token.
 const HEADER: &str = "authorization";
 
 /// The environment variable that the token may come from instead of a file.
 pub const TOKEN: &str = "TAILLIGHT_TOKEN";
 
-/// Where the credentials of one side lie, as the command line names them.
+/// Paths of one side's credentials, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CredentialFiles {
     /// This side's certificate, PEM.
@@ -38,7 +38,7 @@ pub struct Credentials {
     token: Option<Token>,
 }
 
-/// A secret that both sides know. It is compared in constant time and never printed.
+/// A secret shared by both sides. It is compared in constant time and never printed.
 #[derive(Clone)]
 struct Token(String);
 
@@ -61,7 +61,8 @@ impl Credentials {
         Ok(Credentials { identity, ca, token })
     }
 
-    /// Whether an agent with these may listen on `address`: beyond loopback it must authenticate its clients, and a
+    /// Whether an agent with these credentials may listen on `address`: beyond loopback it must authenticate its
+    /// clients, and a
     /// token requires TLS unless `insecure_token`.
     pub fn may_listen(&self, address: SocketAddr, insecure_token: bool) -> Result<(), Error> {
         let encrypted = self.identity.is_some();

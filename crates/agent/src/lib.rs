@@ -1,16 +1,16 @@
-//! Generators on other machines, and servers: an agent on each, a coordinator that has the generators act as one, and
-//! a [`Tenant`] that has a server run.
+//! Generators and servers on other machines: an agent on each, a coordinator that makes the generators act as one, and
+//! a [`Tenant`] that controls a server.
 //!
 //! An [`Agent`] listens for one coordinator at a time and starts a generator as a child process for it. A
-//! [`Coordinator`] opens a session with each agent, compares its clock with its own ([`Comparison`]), has all
-//! generators begin at the same moment, and collects what they recorded. Either side knows within the *lease* that
-//! the other disconnected: the agent kills its child then, the coordinator stops the others ([`Outcome::lost`]).
+//! [`Coordinator`] opens a session with each agent, compares its clock with its own ([`Comparison`]), starts all
+//! generators at the same moment, and collects their recordings. Each side detects within the *lease* that
+//! the other disconnected: the agent then kills its child, the coordinator stops the others ([`Outcome::lost`]).
 //!
-//! What is generated, served and recorded is not known here: options go in ([`Generators`], [`Servers`]), bytes come
-//! out ([`Part::recording`]). The network runtime that this crate brings runs in agents and coordinators only; a
+//! This crate does not interpret loads, servers or recordings: options go in ([`Generators`], [`Servers`]), bytes come
+//! out ([`Part::recording`]). Its network runtime runs in agents and coordinators only; a
 //! generator is another process, with its own event loop.
 //!
-//! Try it: `cargo test -p agent`, which gives agents clocks that are off and sees them found out.
+//! Try it: `cargo test -p agent`, whose tests plant wrong clocks in agents and verify that they are detected.
 
 mod clock;
 mod comparison;

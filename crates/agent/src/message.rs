@@ -1,8 +1,8 @@
-//! What coordinator and agent say to each other, as protobuf messages.
+//! Messages between coordinator and agent, in protobuf.
 //!
-//! Both directions are one stream each, in one call that lives as long as the session: when either
-//! side disconnects, the stream ends. A new kind of message or task gets a new tag; a change of what is
-//! there, a new [`PROTOCOL`].
+//! Each direction is one stream, in one call that lasts as long as the session: when either
+//! side disconnects, the stream ends. A new kind of message or task gets a new tag; a change of an existing one,
+//! a new [`PROTOCOL`].
 
 #![allow(unreachable_pub, reason = "the generated client and server take public messages")]
 
@@ -33,28 +33,28 @@ pub enum Order {
     /// The first message of a session.
     #[prost(message, tag = "1")]
     Hello(Hello),
-    /// Asks for the agent's clock.
+    /// Requests the agent's clock.
     #[prost(message, tag = "2")]
     Ping(Ping),
     /// Starts a task, which answers [`Event::Ready`] and then waits.
     #[prost(message, tag = "3")]
     Prepare(Prepare),
-    /// Has the task that is ready begin.
+    /// Starts the task that is ready.
     #[prost(message, tag = "4")]
     Start(Start),
     /// Ends the task but keeps its measurements.
     #[prost(message, tag = "5")]
     Stop(()),
-    /// Says that the coordinator is still there.
+    /// Keeps the session alive.
     #[prost(message, tag = "6")]
     Beat(()),
     /// Starts the server of the task again, which is halted.
     #[prost(message, tag = "7")]
     Resume(Resume),
-    /// Asks for facts about the agent's machine.
+    /// Requests facts about the agent's machine.
     #[prost(message, tag = "8")]
     Facts(()),
-    /// Changes knobs of the agent's machine, or says what would change.
+    /// Changes knobs of the agent's machine, or plans changes.
     #[prost(message, tag = "9")]
     Tune(Tune),
     /// Stops the server of the task, which keeps its places.
@@ -80,12 +80,12 @@ pub struct Hello {
     /// Its name for messages: `user@host`.
     #[prost(string, tag = "3")]
     pub name: String,
-    /// How long either side may be silent before the other takes it for gone. Units: ms.
+    /// How long either side may be silent before the other takes it for lost. Units: ms.
     #[prost(uint64, tag = "4")]
     pub lease_ms: u64,
 }
 
-/// One question for the time.
+/// A request for the time.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Ping {
     /// Returned in the answer.
@@ -104,21 +104,21 @@ pub struct Prepare {
 /// A task for an agent.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Task {
-    /// To be one of several generators.
+    /// Be one of several generators.
     #[prost(message, tag = "1")]
     Generate(Generate),
-    /// To run the server that is measured.
+    /// Run the server under test.
     #[prost(message, tag = "2")]
     Serve(Serve),
 }
 
-/// A server to run, which is ready when the agent says so; its recording is its log.
+/// A server to run, which is ready when the agent reports it; its recording is its log.
 #[derive(Clone, PartialEq, Message)]
 pub struct Serve {
-    /// The specification, as JSON: its target, and of its workload the files that are served.
+    /// The specification, as JSON: its target, and for a workload with files, the served files.
     #[prost(string, tag = "1")]
     pub spec: String,
-    /// Connections that will be made to it.
+    /// Number of connections that it will get.
     #[prost(uint32, tag = "2")]
     pub connections: u32,
     /// The services of the target to run here; empty: all.
@@ -137,7 +137,7 @@ pub struct Resume {
     pub called: String,
 }
 
-/// What to do with knobs of the machine.
+/// An action on knobs of the machine.
 #[derive(Clone, PartialEq, Message)]
 pub struct Tune {
     /// `plan`, `apply`, `status` or `undo`.
@@ -216,13 +216,13 @@ pub enum Event {
     /// The generator's report while it runs: one line of JSON.
     #[prost(string, tag = "4")]
     Live(String),
-    /// A piece of the recording; the task's process has ended by then.
+    /// A piece of the recording; the task's process has already ended.
     #[prost(message, tag = "5")]
     Recording(Piece),
-    /// The task failed, and its process has ended: why.
+    /// The task failed, with the reason; its process has ended.
     #[prost(string, tag = "6")]
     Failed(String),
-    /// Says that the agent is still there.
+    /// Keeps the session alive.
     #[prost(message, tag = "7")]
     Beat(()),
     /// The server of the task accepts connections.
@@ -242,7 +242,7 @@ pub struct Serving {
     /// The server's record for a result, as JSON, including its address.
     #[prost(string, tag = "1")]
     pub record: String,
-    /// How long it took to start. Units: ns.
+    /// Duration of its start. Units: ns.
     #[prost(uint64, tag = "3")]
     pub start_ns: u64,
 }
@@ -250,7 +250,7 @@ pub struct Serving {
 /// A server that was stopped for a while.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Halted {
-    /// How long that took. Units: ns.
+    /// Duration of the stop. Units: ns.
     #[prost(uint64, tag = "1")]
     pub stop_ns: u64,
 }
@@ -261,7 +261,7 @@ pub struct Answer {
     /// Text, or JSON.
     #[prost(string, tag = "1")]
     pub text: String,
-    /// Whether `text` says why there is none.
+    /// Whether `text` is the reason of a refusal.
     #[prost(bool, tag = "2")]
     pub refused: bool,
 }

@@ -16,25 +16,26 @@ pub trait Servers: Send + Sync + 'static {
     /// Facts about this machine, as JSON.
     fn facts(&self) -> Result<String, String>;
 
-    /// Plans, applies, shows or undoes knobs of this machine for the session's server; returns what there is to say.
+    /// Plans, applies, shows or undoes knobs of this machine for the session's server; returns the reply for the
+    /// coordinator.
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String>;
 
-    /// The coordinator disconnected or finished: its knobs are to be reverted. Its server has ended already.
+    /// The coordinator disconnected or finished: reverts its knobs. Its server has already ended.
     fn leave(&self, session: u64);
 }
 
-/// A server that runs. Dropping it ends it.
+/// A running server. Dropping it ends it.
 pub trait Served {
     /// The server's record for a result, as JSON.
     fn record(&self) -> String;
 
-    /// Why it ended without being asked to; `None` while it runs.
+    /// Why it ended unexpectedly; `None` while it runs.
     fn gone(&mut self) -> Option<String>;
 
-    /// The last lines that it wrote.
+    /// Its last lines of output.
     fn logs(&self) -> Vec<String>;
 
-    /// What its services have used so far, as JSON.
+    /// Resources that its services have used so far, as JSON.
     fn usage(&self) -> String;
 
     /// Starts or ends an observation of the server and this machine during a trial, and returns the results as JSON;
@@ -47,8 +48,8 @@ pub trait Served {
     /// Stops it, but keeps its data and settings. Returns the time that this took.
     fn halt(&mut self) -> Result<Duration, String>;
 
-    /// Starts it again in the same place; `called` is where services listen that run elsewhere, as in [`Serve::called`].
-    /// Returns how long that took.
+    /// Starts it again in the same place; `called` lists the addresses of remote services, as in [`Serve::called`].
+    /// Returns the time that this took.
     fn resume(&mut self, called: &str) -> Result<Duration, String>;
 
     /// Shuts it down cleanly.

@@ -1,4 +1,4 @@
-//! The agent: a server of one call, behind credentials, that starts generators and servers as children.
+//! The agent: a server of one RPC, behind credentials, that starts generators and servers as children.
 
 mod child;
 mod keeper;
@@ -31,18 +31,21 @@ use crate::{Clock, Credentials, Error, Generators, Servers};
 
 /// The longest order. Source: the windows that probes' overhead is judged by, 36 000 of an hour with 90 B each.
 const LARGEST_ORDER: usize = 4 << 20;
-/// Messages on their way to the coordinator.
+/// Capacity of the queue of messages to the coordinator.
 const OUTGOING: usize = 16;
-/// How long a coordinator may take to introduce itself.
+/// Time limit for a coordinator's introduction.
 const HELLO_WAIT: Duration = Duration::from_secs(5);
 /// How long the agent waits at its end for its sessions to be over.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// A connection that answers nothing for twice this long is closed; sessions have their lease, which is shorter.
+/// A connection without any reply for twice this time is closed; sessions have their lease, which is shorter.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
-/// Sessions at once of an agent that starts servers only: those that are compared run side by side, each waiting for its
-/// turn, and a study has one for each of its configurations, of which the largest has under 40. One that generates load has one, as two loads would disturb each other.
+/// Limit of concurrent sessions of an agent that only starts servers: compared servers run side by side, each waiting
+/// for its
+/// turn, and a study has one for each of its configurations, of which the largest has under 40. An agent that generates
+/// load has one
+/// session, since two loads would disturb each other.
 const SERVERS: usize = 64;
-/// The leases that are given: a busy machine would break shorter ones; longer ones keep load running
+/// The permitted leases: a busy machine would break shorter ones; longer ones keep load running
 /// without a coordinator.
 pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
@@ -60,11 +63,11 @@ pub struct Settings {
     pub generators: Option<Arc<dyn Generators>>,
     /// Starts servers; `None` for an agent that starts no servers.
     pub servers: Option<Arc<dyn Servers>>,
-    /// Where a line about each session goes.
+    /// Receives a line about each session.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// An agent that serves. Dropping it ends its session and the load that it generates.
+/// A listening agent. Dropping it ends its session and the load that it generates.
 pub struct Agent {
     address: SocketAddr,
     stop: watch::Sender<bool>,
@@ -73,7 +76,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Serves at `listen`; port 0 takes a free one.
+    /// Listens at `listen`; port 0 takes a free one.
     ///
     /// Errors: it cannot listen there, or must not with these credentials.
     pub fn start(listen: SocketAddr, settings: Settings) -> Result<Agent, Error> {
@@ -115,14 +118,14 @@ impl Agent {
         Ok(Agent { address, stop, served: Some(served), runtime })
     }
 
-    /// Where it listens.
+    /// Its listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until SIGTERM or SIGINT, then shuts down cleanly.
     ///
-    /// Errors: the signals cannot be waited for, or it can accept no connections any more.
+    /// Errors: the signals cannot be waited for, or it can no longer accept connections.
     pub fn serve(mut self) -> Result<(), Error> {
         let mut served = self.served.take();
         let over = self.runtime.block_on(async {
@@ -202,7 +205,7 @@ impl Rpc for Service {
     }
 }
 
-/// The first message, which introduces the coordinator. Errors: it does not come, or the versions differ.
+/// The first message, which introduces the coordinator. Errors: a missing message, or different versions.
 async fn hello(orders: &mut Streaming<ToAgent>) -> Result<Hello, Status> {
     let first = tokio::time::timeout(HELLO_WAIT, orders.message()).await.map_err(|_| {
         Status::deadline_exceeded(format!("the coordinator said nothing for {HELLO_WAIT:?}"))
@@ -223,7 +226,7 @@ pub(crate) fn mismatch(one: (&str, u32, &str), other: (&str, u32, &str)) -> Opti
         .then(|| format!("{}, {}; run the same version on all machines", text(one), text(other)))
 }
 
-/// An error of the transport with its causes, which it keeps to itself.
+/// An error of the transport with its causes, which its own text omits.
 pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -11,17 +11,17 @@ use crate::{Comparison, Error};
 
 /// Capacity of the queue of received messages.
 const INCOMING: usize = 64;
-/// How long the agent may take at the end to say that it has ended the session, too: its server gets 2 s.
+/// Time for the agent to confirm the end of the session: its server gets 2 s.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
-/// How long facts may take; they take some ms.
+/// Time limit of facts; they take some ms.
 const FACTS_WAIT: Duration = Duration::from_secs(30);
-/// How long knobs may take; each takes some ms, a daemon that ends or starts up to 15 s.
+/// Time limit of knobs; each takes some ms, a daemon that ends or starts up to 15 s.
 pub(crate) const TUNE_WAIT: Duration = Duration::from_secs(60);
 /// Limit for probes to begin or to sum up, on a busy machine.
 const WATCH_WAIT: Duration = Duration::from_secs(60);
-/// How long one question for the time may take.
+/// Time limit of one ping.
 const PING_WAIT: Duration = Duration::from_secs(10);
-/// How long a server may take to end, its containers and its log included.
+/// Time limit for a server to end, including its containers and its log.
 const STOP_WAIT: Duration = Duration::from_secs(60);
 
 /// A session with an agent in the role of a server. Dropping it ends the session and its server, and reverts its knobs.
@@ -42,19 +42,19 @@ impl Tenant {
         let [address] = &config.agents[..] else {
             return Err(Error::Address { given: config.agents.join(",") });
         };
-        // A thread of its own, so that the agent hears of this side while it does something else.
+        // A separate thread keeps sending beats while this side is busy.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
         let link = runtime.block_on(Link::open(0, address, config, tell))?;
         Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
     }
 
-    /// The agent as messages name it: `b (10.0.0.5:7070)`.
+    /// Name of the agent in messages: `b (10.0.0.5:7070)`.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Has a server started, and waits up to `within` until it accepts connections.
+    /// Starts a server, and waits up to `within` until it accepts connections.
     ///
     /// Errors: the agent refuses, fails, or disconnected.
     pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
@@ -63,9 +63,9 @@ impl Tenant {
         self.serving(within, "serving")
     }
 
-    /// Has the server stopped for a while, which keeps its places; returns how long that took. Units: ns.
+    /// Stops the server for a while, but keeps its addresses; returns the time that this took. Units: ns.
     ///
-    /// Errors: there is none, or the agent disconnected.
+    /// Errors: there is no server, or the agent disconnected.
     pub fn halt(&mut self) -> Result<u64, Error> {
         self.say(Order::Halt(()));
         self.until(STOP_WAIT, "halted", |event, _| match event {
@@ -75,7 +75,7 @@ impl Tenant {
         })
     }
 
-    /// Has a server that is halted started again; `called` as in [`Serve::called`]. Errors: as those of [`Tenant::serve`].
+    /// Starts a halted server again; `called` as in [`Serve::called`]. Errors: the same as of [`Tenant::serve`].
     pub fn resume(&mut self, called: String, within: Duration) -> Result<Serving, Error> {
         self.say(Order::Resume(Resume { called }));
         self.serving(within, "serving again")
@@ -101,9 +101,9 @@ impl Tenant {
         self.of_server(WATCH_WAIT)
     }
 
-    /// The agent's clock against this machine's.
+    /// The agent's clock relative to this machine's.
     ///
-    /// Errors: it does not answer.
+    /// Errors: no reply.
     fn compare(&mut self) -> Result<Comparison, Error> {
         let mut pings = Pings::new();
         while let Some(number) = pings.ask() {
@@ -129,7 +129,7 @@ impl Tenant {
         self.answer(TUNE_WAIT)
     }
 
-    /// Why the server ended without being asked to, or the agent disconnected; `None` while both run.
+    /// Why the server ended unexpectedly, or the agent disconnected; `None` while both run.
     pub fn gone(&mut self) -> Option<String> {
         while let Ok(heard) = self.heard.try_recv() {
             self.note(&heard);
@@ -137,7 +137,7 @@ impl Tenant {
         self.gone.clone()
     }
 
-    /// Has the server stopped and returns its log. The session stays.
+    /// Stops the server and returns its log. The session stays open.
     pub fn stop(&mut self) -> Result<String, Error> {
         self.say(Order::Stop(()));
         let mut log = Vec::new();
@@ -184,7 +184,7 @@ impl Tenant {
         })
     }
 
-    /// Waits up to `within` for an event that `take` takes, with the moment at which it was heard.
+    /// Waits up to `within` for an event that `take` accepts, and passes it the time of arrival.
     fn until<T>(
         &mut self,
         within: Duration,
@@ -194,7 +194,7 @@ impl Tenant {
         let deadline = Instant::now() + within;
         loop {
             let queue = &mut self.heard;
-            // A time-out is made within the runtime whose timer it uses.
+            // A time-out must be created within the runtime whose timer it uses.
             let heard = self.runtime.block_on(async { timeout_at(deadline, queue.recv()).await });
             let Ok(heard) = heard else {
                 return Err(Error::Late { agent: self.label.clone(), what, within_s: within.as_secs() });

@@ -18,10 +18,10 @@ use crate::perf::{Counted, Event, READ_TIMES, hint};
 use crate::subject::Subject;
 use spec::Probe;
 
-/// Descriptors that events leave to the rest of the program: its generator's, other probes' and files that it reads. Source: ours.
+/// Descriptors that events leave to the rest of the program: its generator, other probes and files. Source: ours.
 const LEFT_TO_OTHERS: u64 = 256;
 
-/// A source of counts: kind, number, and how it is called here.
+/// A source of counts: kind and number in the kernel, and our name.
 struct Source {
     kind: u32,
     number: u64,
@@ -78,7 +78,7 @@ struct Counters {
     subject: Subject,
     /// The available sources.
     sources: Vec<Source>,
-    /// The threads that are counted: some start late.
+    /// The counted threads; some start late.
     threads: BTreeSet<u32>,
     events: Vec<Counting>,
     before: Counts,
@@ -91,7 +91,7 @@ struct Counters {
 struct Counting {
     name: &'static str,
     scale: u64,
-    /// The place of its service; `None` where the whole is one.
+    /// Index of its service; `None` for a target of one service.
     service: Option<usize>,
     event: Event,
 }
@@ -104,12 +104,12 @@ type Sums = BTreeMap<&'static str, Counted>;
 struct Counts {
     all: Sums,
     services: BTreeMap<String, Sums>,
-    /// As those of [`Counters`].
+    /// The same as in [`Counters`].
     refused: BTreeSet<&'static str>,
     why: String,
 }
 
-/// The events that are available, and those that are not.
+/// The available events, and the missing ones.
 struct Opened<E> {
     /// Each with the places of its source and its thread.
     events: Vec<(usize, usize, E)>,
@@ -139,7 +139,7 @@ fn all<E>(
                 Err(error) => error,
             };
             match error.raw_os_error() {
-                // It ended meanwhile.
+                // The thread ended in between.
                 Some(libc::ESRCH) => {}
                 Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => lacks = true,
                 _ => {
@@ -157,7 +157,7 @@ fn all<E>(
     opened
 }
 
-/// Opens every counter that is there; the others are named in `missing`, once.
+/// Opens every available counter; the others are listed in `missing`, once.
 pub(crate) fn open(
     subject: &Subject,
     missing: &mut Vec<Missing>,
@@ -295,7 +295,7 @@ impl Instrument for Counters {
     }
 }
 
-/// What counters say, and those that were on and never counted.
+/// Figures of the counters, and the counters that were enabled and never counted.
 fn figures(sums: &Sums, observed_s: f64) -> (Vec<Counter>, Vec<&'static str>) {
     let of = |name: &str| sums.get(name).and_then(|counted| counted.scaled());
     let mut all = Vec::new();
@@ -394,7 +394,7 @@ mod tests {
                 ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
                 // No thread ran.
                 ("cpu_migrations", Counted::default()),
-                // Which tells nothing without the others of its kind.
+                // Meaningless without the others of its kind.
                 ("slots", counted(800)),
             ]);
             let services =

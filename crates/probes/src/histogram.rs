@@ -2,7 +2,7 @@ use results::probes::Span;
 
 /// Steps of the kernel's histogram: eighths of octaves up to 2⁴⁰ ns. As `BUCKETS` in `src/bpf/times.h`.
 pub(crate) const BUCKETS: usize = 312;
-/// A 99th percentile needs ten times beyond it.
+/// A 99th percentile needs ten samples beyond it.
 const ENOUGH_FOR_P99: u64 = 1000;
 
 /// Times as the kernel counts them. Units: ns.
@@ -29,7 +29,7 @@ impl Histogram {
         (buckets.len() == BUCKETS).then(|| Histogram { count: *count, sum: *sum, buckets: buckets.to_vec() })
     }
 
-    /// Adds another.
+    /// Adds another histogram.
     pub(crate) fn add(&mut self, other: &Histogram) {
         self.count += other.count;
         self.sum += other.sum;
@@ -74,7 +74,7 @@ impl Histogram {
     }
 }
 
-/// Where step `i` begins. Units: ns.
+/// Lower end of step `i`. Units: ns.
 fn lower(i: usize) -> u64 {
     if i < 8 { i as u64 } else { (8 + (i as u64 & 7)) << (i / 8 - 1) }
 }
@@ -83,7 +83,7 @@ fn lower(i: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// The step of a time, as the program in the kernel finds it.
+    /// The step of a time, computed like in the kernel program.
     fn step(ns: u64) -> usize {
         let octave = 63 - ns.max(1).leading_zeros() as usize;
         let step =

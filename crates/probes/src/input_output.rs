@@ -21,7 +21,7 @@ struct Counts {
     /// Units: ticks of all processors.
     waiting: u64,
     all: u64,
-    /// Bytes that the server read by calls, and that disks gave for it; `None` where its file may not be read.
+    /// Bytes that the server read by calls, and from disks; `None` without permission to read its file.
     read: Option<[u64; 2]>,
     major_faults: u64,
 }
@@ -31,7 +31,7 @@ struct Io {
     before: Counts,
 }
 
-/// Opens it.
+/// Opens the probe.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let counts = Counts::read(&subject.pids);
     if subject.pids.is_empty() || counts.read.is_none() {

@@ -5,14 +5,14 @@ use results::Probes;
 
 use spec::Probe;
 
-/// One probe at work. It looks in slots; between them it costs nothing.
+/// An active probe. It observes in slots; between them it costs nothing.
 pub(crate) trait Instrument {
     /// Which.
     fn probe(&self) -> Probe;
 
-    /// Begins to look.
+    /// Starts observing.
     ///
-    /// Errors: it cannot; it is put aside then, with the reason.
+    /// Errors: the probe cannot start; it is removed then, with the reason.
     fn resume(&mut self) -> io::Result<()>;
 
     /// Stops observing, and returns the results since [`Instrument::resume`].
@@ -35,7 +35,7 @@ pub(crate) trait Reading: Send {
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String>;
 }
 
-/// A [`Reading`] of one probe, which meets its like only.
+/// A [`Reading`] of one probe, which is only added to readings of the same probe.
 pub(crate) trait Summed: Clone + Send + 'static {
     /// Adds the results of another slot.
     fn merge(&mut self, other: &Self);

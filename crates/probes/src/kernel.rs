@@ -13,13 +13,13 @@ use crate::histogram::Histogram;
 /// More ports than these cannot be watched. `PORTS` in `src/bpf/watched.h`.
 pub(crate) const PORTS: usize = 8;
 
-/// The programs that are called by a static probe of the server's own: its provider and its name.
+/// The programs attached to a static probe of the server: provider and name.
 const TOLD: [(&str, &str, &str); 1] = [("on_turn", "reactor", "turn")];
 
 /// The programs of one file.
 pub(crate) struct Programs {
     object: Object,
-    /// In which order they begin to see.
+    /// Order in which they are attached.
     order: &'static [&'static str],
     pids: Vec<u32>,
     /// While they look.
@@ -41,7 +41,7 @@ impl Programs {
         // Silences libbpf's log, which is for its developers; the error is returned as a value.
         libbpf_rs::set_print(None);
         let mut object = ObjectBuilder::default().open_memory(bytes)?;
-        // A program that is not to be attached may be for a trace point that this kernel has not.
+        // An unused program may refer to a trace point that this kernel lacks.
         for mut program in object.progs_mut() {
             let is_wanted = order.iter().any(|name| program.name() == *name);
             program.set_autoload(is_wanted);
@@ -84,7 +84,7 @@ impl Programs {
         self.map("configuration")?.update(&0_u32.to_ne_bytes(), &config, MapFlags::ANY)
     }
 
-    /// They begin to see, one after the other. Returns whether the server tells of its turns.
+    /// Attaches the programs, one after the other. Returns whether the server reports its turns.
     pub(crate) fn attach(&mut self) -> io::Result<bool> {
         let mut tells = false;
         for name in self.order {
@@ -138,7 +138,7 @@ impl Programs {
         Ok(sums)
     }
 
-    /// Events that the kernel did not hand to the programs, since the same one ran on that processor.
+    /// Events that the kernel did not pass to a program, because the same program already ran on that processor.
     pub(crate) fn skipped(&self) -> u64 {
         let loaded = self.object.progs().filter(|program| program.autoload());
         let ids: Vec<u32> = loaded.filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
@@ -151,14 +151,14 @@ fn per_cpu(map: &MapHandle, i: usize) -> libbpf_rs::Result<Vec<Vec<u8>>> {
     map.lookup_percpu(&(i as u32).to_ne_bytes(), MapFlags::ANY).map(Option::unwrap_or_default)
 }
 
-/// Empties a table; each key with its value goes to `each` before.
+/// Empties a table; passes each key with its value to `each` first.
 pub(crate) fn empty(map: &MapHandle, mut each: impl FnMut(&[u8], &[u8])) -> libbpf_rs::Result<()> {
     let keys: Vec<Vec<u8>> = map.keys().collect();
     for key in keys {
         if let Some(value) = map.lookup(&key, MapFlags::ANY)? {
             each(&key, &value);
         }
-        // An entry of a table that makes room by itself may have been evicted.
+        // An entry of a table with eviction may already be gone.
         let _ = map.delete(&key);
     }
     Ok(())
@@ -168,9 +168,9 @@ pub(crate) fn other(error: libbpf_rs::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// What to do about an error on loading.
+/// Hint for an error on loading.
 pub(crate) fn hint(error: &libbpf_rs::Error) -> String {
-    // The kernel's own check of a program that it does not like says "permission denied" as well.
+    // The kernel's verifier also reports "permission denied" for a program that it rejects.
     if !may_load() {
         return "root, or CAP_BPF with CAP_PERFMON and CAP_NET_RAW: this user may not load programs into the kernel".into();
     }
@@ -180,7 +180,8 @@ pub(crate) fn hint(error: &libbpf_rs::Error) -> String {
     )
 }
 
-/// Whether this process has the capabilities that loading takes. Source: `capabilities(7)`, `include/uapi/linux/capability.h`.
+/// Whether this process has the capabilities to load programs. Source: `capabilities(7)`,
+/// `include/uapi/linux/capability.h`.
 pub(crate) fn may_load() -> bool {
     const SYS_ADMIN: u32 = 21;
     const PERFMON: u32 = 38;

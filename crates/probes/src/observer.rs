@@ -109,7 +109,7 @@ impl Observer {
     }
 }
 
-/// Everything that `probe` saw in `slots`, and for how long it looked.
+/// Sum of the results of `probe` in `slots`, and the time that it observed.
 fn sum(slots: &[&Slot], probe: Probe) -> Option<(Box<dyn Reading>, f64)> {
     let mut seconds = 0.0;
     let mut sum: Option<Box<dyn Reading>> = None;
@@ -124,7 +124,7 @@ fn sum(slots: &[&Slot], probe: Probe) -> Option<(Box<dyn Reading>, f64)> {
     sum.map(|sum| (sum, seconds))
 }
 
-/// Lets the probes look until told to stop.
+/// Runs the probes until it is stopped.
 fn watch(
     probes: &[Probe],
     subject: &Subject,
@@ -135,7 +135,7 @@ fn watch(
     let mut missing = Vec::new();
     let mut own_ports = Vec::new();
     let mut instruments: Vec<(usize, Box<dyn Instrument>)> = Vec::new();
-    // The probe that asks the server begins first and ends last, so that no other probe sees the questions.
+    // The probe that requests counters begins first and ends last, so that no other probe sees its requests.
     let (asking, others): (Vec<_>, Vec<_>) =
         probes.iter().enumerate().partition(|(_, probe)| **probe == Probe::Server);
     for (j, &probe) in asking.into_iter().chain(others) {

@@ -1,4 +1,4 @@
-//! The probes' overhead: windows of the trial in which a probe looked against those in which it did not.
+//! The probes' overhead: windows of the trial with an active probe against those without it.
 
 use results::WindowPoint;
 use results::probes::Overhead;

@@ -16,12 +16,12 @@ pub(crate) struct Packet {
     /// The client's address and port.
     pub client: (u128, u16),
     pub to_server: bool,
-    /// Where its data begins and ends in the stream.
+    /// Begin and end of its data in the stream.
     pub from: u32,
     pub to: u32,
 }
 
-/// Reads a packet that begins with IP's header; `None` unless it has data from or to one of `ports`.
+/// Parses a packet that begins with IP's header; `None` unless it has data from or to one of `ports`.
 pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
     let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
     let (offset, length, addresses) = match bytes.first()? >> 4 {
@@ -47,7 +47,7 @@ pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
 /// A request and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// The client's port, and where the request ends in its stream.
+    /// The client's port, and the end of the request in its stream.
     pub key: (u16, u32),
     /// The stamp of the request's last packet. Units: ns of the wall clock.
     pub asked_ns: u64,
@@ -67,7 +67,7 @@ impl Answered {
 pub struct Timed {
     /// The pairs of request and answer.
     pub requests: Vec<Answered>,
-    /// Requests that came before the one before was answered: which answer belongs to which cannot be told.
+    /// Requests that came before the previous one was answered: responses cannot be assigned to them.
     pub mixed: u64,
     /// Packets that the socket had no room for.
     pub dropped: u64,
@@ -90,10 +90,11 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// A packet was stamped at `at_ns`.
+    /// Adds a packet with its stamp `at_ns`.
     ///
-    /// On loopback and behind a bridge one packet is seen more than once: of a request the last sighting counts, when it
-    /// reaches the server's side, of an answer the first, when it leaves it.
+    /// On loopback and behind a bridge, one packet is seen more than once: for a request the last sighting counts, when
+    /// it
+    /// reaches the server's side; for a response the first, when it leaves it.
     pub(crate) fn enter(&mut self, packet: Packet, at_ns: u64) {
         let newer = |a: u32, b: u32| (a.wrapping_sub(b) as i32) > 0;
         if !packet.to_server {
@@ -224,7 +225,7 @@ pub(super) mod tests {
             &[(5, 70), (9, 30)],
             0,
         );
-        // The second asks before the first is answered.
+        // The second request comes before the first is answered.
         check(
             &[
                 (ask, 0, 5, 100),

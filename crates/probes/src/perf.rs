@@ -6,15 +6,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use perf_event_open_sys::bindings::perf_event_attr;
 use perf_event_open_sys::{ioctls, perf_event_open};
 
-/// An event that is open.
+/// An open event.
 pub(crate) struct Event {
     fd: OwnedFd,
 }
 
 impl Event {
-    /// Opens what `attributes` describe on the thread `tid`, wherever it runs.
+    /// Opens the event in `attributes` on the thread `tid`, on any processor.
     ///
-    /// Errors: the kernel has none such (`ENOENT`, `EOPNOTSUPP`), or this user may not (`EACCES`, `EPERM`).
+    /// Errors: the kernel has no such event (`ENOENT`, `EOPNOTSUPP`), or this user may not open it (`EACCES`, `EPERM`).
     pub(crate) fn open(mut attributes: perf_event_attr, tid: u32) -> io::Result<Event> {
         attributes.size = size_of::<perf_event_attr>() as u32;
         attributes.set_disabled(1);
@@ -29,7 +29,7 @@ impl Event {
         Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// Lets it count.
+    /// Enables counting.
     pub(crate) fn enable(&self) -> io::Result<()> {
         // SAFETY: the descriptor is an event's and open; the request takes no pointer.
         check(unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
@@ -51,7 +51,7 @@ impl Event {
         Ok(Counted { count: number(0), enabled_ns: number(1), running_ns: number(2) })
     }
 
-    /// Samples that its ring had no room for since it was opened. Needs [`READ_LOST`].
+    /// Samples dropped for lack of room in its ring since it was opened. Needs [`READ_LOST`].
     pub(crate) fn lost(&self) -> io::Result<u64> {
         let mut bytes = [0; 16];
         if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
@@ -70,9 +70,9 @@ impl Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub count: u64,
-    /// Time that it was on.
+    /// Time that it was enabled.
     pub enabled_ns: u64,
-    /// Time that it was counted: less where the processor had fewer counters than events.
+    /// Time that it was counted: less if the processor had fewer counters than events.
     pub running_ns: u64,
 }
 
@@ -103,12 +103,12 @@ impl Counted {
     }
 }
 
-/// What [`Event::read`] expects: the count, the time that it was on, and the time that it was counted.
+/// Read format of [`Event::read`]: the count, the time that it was enabled, and the time that it was counted.
 pub(crate) const READ_TIMES: u64 = (perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
     | perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_RUNNING)
     as u64;
 
-/// What [`Event::lost`] expects: the count, and the samples without room. From Linux 6.0 on.
+/// Read format of [`Event::lost`]: the count, and the dropped samples. From Linux 6.0 on.
 pub(crate) const READ_LOST: u64 = perf_event_open_sys::bindings::PERF_FORMAT_LOST as u64;
 
 const CLOSE_ON_EXEC: std::ffi::c_ulong =
@@ -118,7 +118,7 @@ fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What to do about an event that cannot be opened.
+/// Hint for an event that cannot be opened.
 pub(crate) fn hint(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

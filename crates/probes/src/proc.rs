@@ -1,4 +1,4 @@
-//! What `/proc` says of sockets and interrupts; of threads and processors the crate `host` tells.
+//! Parsers of `/proc` for sockets and interrupts; those for threads and processors are in the crate `host`.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub(crate) fn sockets(table: &str) -> impl Iterator<Item = Socket> {
     })
 }
 
-/// The sums by processor over those lines of a table that `wanted` chooses by their name. Its head `CPU0 CPU2 …` says
-/// which processors its columns are: not always all of them.
+/// The sums by processor over those lines of a table whose name `wanted` accepts. Its head `CPU0 CPU2 …` names
+/// the processors of its columns, which may not be all.
 pub(crate) fn columns(table: &str, wanted: impl Fn(&str) -> bool) -> BTreeMap<u32, u64> {
     let mut lines = table.lines();
     let head = lines.next().unwrap_or_default().split_whitespace();
@@ -76,7 +76,7 @@ mod tests {
         let table = "           CPU0       CPU1\n  1:  10  20  IO-APIC\nNMI:  1  2  x\nERR:  5\n";
         assert_eq!(columns(table, |_| true), BTreeMap::from([(0, 16), (1, 22)]));
         assert_eq!(columns(table, |name| name == "NMI"), BTreeMap::from([(0, 1), (1, 2)]));
-        // One is offline.
+        // One processor is offline.
         assert_eq!(columns("  CPU0 CPU2\n 1: 10 20\n", |_| true)[&2], 20);
         assert!(columns("", |_| true).is_empty());
     }

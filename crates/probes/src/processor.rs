@@ -19,10 +19,11 @@ use ring::Ring;
 use spec::Probe;
 use symbols::Symbols;
 
-/// Samples a second of a thread that runs. A prime, so that it keeps no step with anything that beats in ms; at 2 µs a
+/// Samples per second of a running thread. A prime, so that it is not in step with periodic work in ms; at 2 µs per
 /// sample it costs 0.1 %.
 const RATE_HZ: u64 = 499;
-/// Instructions between two samples of a thread, where the processor counts them. A prime; a core of 2.5 GHz that runs two a cycle
+/// Instructions between two samples of a thread, if the processor counts them. A prime; a core of 2.5 GHz that runs two
+/// per cycle
 /// gives as many samples as the clock.
 const INSTRUCTIONS: u64 = 10_000_019;
 /// Number of stacks kept separately in the record; a cache's whole tree has fewer.
@@ -33,20 +34,20 @@ const MAY_LOSE: f64 = 0.01;
 #[derive(Default)]
 struct Sampler {
     pids: Vec<u32>,
-    /// As those of [`Subject`].
+    /// The same as in [`Subject`].
     services: Vec<(String, Vec<u32>)>,
     /// By thread: some start late.
     rings: HashMap<u32, Sampled>,
-    /// The same by instructions; none where the processor does not count them for this machine.
+    /// The same by instructions; empty if the processor does not count them on this machine.
     by_instructions: HashMap<u32, Sampled>,
     /// Whether a thread could not be sampled so.
     without_instructions: bool,
-    /// Threads that it may not sample, and why the last of them.
+    /// Threads that it may not sample, and the reason for the last of them.
     refused: BTreeSet<u32>,
     why: String,
 }
 
-/// A thread that is sampled.
+/// A sampled thread.
 struct Sampled {
     event: Event,
     ring: Ring,
@@ -85,11 +86,11 @@ struct Samples {
     refused: BTreeSet<u32>,
     why: String,
     threads: usize,
-    /// As those of [`Subject`].
+    /// The same as in [`Subject`].
     services: Vec<(String, Vec<u32>)>,
 }
 
-/// Opens it on the server's threads.
+/// Opens the probe on the server's threads.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let (pids, services) = (subject.pids.clone(), subject.services.clone());
     let mut sampler = Sampler { pids, services, ..Sampler::default() };
@@ -107,7 +108,7 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
 }
 
 impl Sampler {
-    /// Opens an event on each thread that has none. Errors: not on one of them.
+    /// Opens an event on each new thread. Errors: it failed on every thread.
     fn open_threads(&mut self) -> io::Result<()> {
         self.open_by(|tid| open_thread(tid, By::Clock))?;
         self.open_instructions(|tid| open_thread(tid, By::Instructions));
@@ -127,7 +128,7 @@ impl Sampler {
             }
             match open(*tid) {
                 Ok(opened) => drop(self.by_instructions.insert(*tid, opened)),
-                // It ended meanwhile.
+                // The thread ended in between.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(_) => {
                     self.by_instructions.clear();
@@ -138,7 +139,7 @@ impl Sampler {
         }
     }
 
-    /// The same, by what opens one.
+    /// The same, with this function to open an event.
     fn open_by(&mut self, mut open: impl FnMut(u32) -> io::Result<Sampled>) -> io::Result<()> {
         self.refused.clear();
         let mut last = None;
@@ -148,7 +149,7 @@ impl Sampler {
             }
             match open(tid) {
                 Ok(opened) => drop(self.rings.insert(tid, opened)),
-                // It ended meanwhile.
+                // The thread ended in between.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => {
                     self.refused.insert(tid);
@@ -182,7 +183,7 @@ fn open_thread(tid: u32, by: By) -> io::Result<Sampled> {
         }
         By::Instructions => attributes.__bindgen_anon_1.sample_period = INSTRUCTIONS,
     }
-    // The records of the ring tell of a loss with the next sample that has room, and so never of the last ones.
+    // The ring reports a loss with the next sample that has room, and so never reports the last ones.
     attributes.read_format = READ_LOST;
     let (event, lost) = match Event::open(attributes, tid) {
         // A kernel that does not count them.
@@ -222,7 +223,7 @@ impl Instrument for Sampler {
 }
 
 impl Sampled {
-    /// Samples without room since this was last asked; `None` where the kernel does not count them.
+    /// Samples dropped since the last call; `None` if the kernel does not count them.
     fn lost_since(&mut self) -> Option<u64> {
         let before = self.lost?;
         let now = self.event.lost().ok()?;
@@ -368,7 +369,7 @@ impl Summed for Samples {
     }
 }
 
-/// The commonest stacks in falling order; the rest in one.
+/// The most frequent stacks in falling order; the rest in one.
 fn commonest(folded: HashMap<String, u64>) -> Vec<Stack> {
     let mut stacks: Vec<Stack> = folded.into_iter().map(|(frames, count)| Stack { frames, count }).collect();
     stacks.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.frames.cmp(&b.frames)));
@@ -425,7 +426,7 @@ mod tests {
         sum.add(&samples(2));
         assert_eq!((sum.by_clock.lost, sum.by_clock.stacks[&taken(&[1])]), (3, 6));
         assert_eq!(sum.by_instructions.stacks[&taken(&[1])], 8);
-        // Instructions of which some had no room, or that nothing counts.
+        // Instruction samples with losses, or without a count of losses.
         for (by_instructions, expect) in
             [(tally(4, 1), "1 samples by instructions had no room"), (Tally::default(), "")]
         {
@@ -443,7 +444,7 @@ mod tests {
             return println!("skipped: this user may not sample");
         }
         let absent = || io::Error::from_raw_os_error(libc::ENOENT);
-        // The clock stands in for a counter that this machine may lack.
+        // The clock replaces a counter that this machine may lack.
         sampler.open_instructions(|tid| open_thread(tid, By::Clock));
         assert_eq!(sampler.by_instructions.len(), sampler.rings.len());
         sampler.by_instructions.clear();
@@ -478,7 +479,7 @@ mod tests {
             let expect = format!("what {refused} of the server's {threads} threads do");
             assert!(refused > 0 && told.disables.contains(&expect), "{expect}: {told:?}");
             assert!(told.what.contains("Too many open files"), "{told:?}");
-            // One that has ended is not among them.
+            // A thread that has ended is not among them.
             sampler.open_by(|_| Err(io::Error::from_raw_os_error(libc::ESRCH))).unwrap();
             assert!(sampler.refused.is_empty());
         }
@@ -493,7 +494,7 @@ mod tests {
             Ok(probe) => probe,
             Err(lacks) => return println!("skipped: this user may not sample: {}", lacks[0].what),
         };
-        // Looks until a sample was taken; a machine that gives this thread no time at all gives none.
+        // Waits for a sample; a machine that gives this thread no time produces none.
         for _ in 0..1000 {
             probe.resume().unwrap();
             let work = (0..20_000_000_u64).fold(0, |a: u64, b| std::hint::black_box(a ^ b.wrapping_mul(b)));

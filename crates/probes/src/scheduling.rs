@@ -1,4 +1,4 @@
-//! How the server's threads came to run, and what interrupted the processors, as `/proc` counts it.
+//! Scheduling of the server's threads, and interrupts of the processors, as counted in `/proc`.
 
 mod waits;
 
@@ -77,13 +77,13 @@ impl Core {
     }
 }
 
-/// Everything at one moment, or between two.
+/// Counters at one moment, or their increase between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     threads: BTreeMap<u32, Thread>,
     /// By the processor's number.
     cores: BTreeMap<u32, Core>,
-    /// In the run queue and for a futex, where programs in the kernel saw them.
+    /// Waits in the run queue and for a futex, if programs in the kernel observed them.
     waits: Option<waits::Seen>,
 }
 
@@ -160,7 +160,7 @@ impl Counts {
 
     fn since(&self, before: &Counts) -> Counts {
         let thread = |(tid, now): (&u32, &Thread)| (*tid, now.since(before.threads.get(tid)));
-        // One that came or went in between is not known.
+        // A processor that came or went in between is unknown.
         let core = |(cpu, now): (&u32, &Core)| Some((*cpu, now.since(*before.cores.get(cpu)?)));
         Counts {
             threads: self.threads.iter().map(thread).collect(),

@@ -29,7 +29,7 @@ impl Beside {
     }
 }
 
-/// What probes saw of a trial. As JSON the agent of a server's machine tells it.
+/// Probe results of a trial. The agent of a server's machine sends it as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     pub(crate) record: Probes,
@@ -38,7 +38,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Nothing, as `what` is missing.
+    /// An empty result, because `what` is missing.
     pub fn nothing(what: String) -> Seen {
         let missing = vec![Missing { probe: "all".into(), what, disables: "everything".into() }];
         Seen { record: Probes { missing, ..Probes::default() }, lost: Vec::new() }

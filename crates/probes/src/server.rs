@@ -29,7 +29,7 @@ struct Server {
     before: Option<Moment>,
 }
 
-/// Opens it; `own_ports` gets the ports from which it asks, which are not a client's.
+/// Opens the probe; `own_ports` gets its local ports, which are not a client's.
 pub(crate) fn open(
     subject: &Subject,
     own_ports: &mut Vec<u16>,
@@ -83,7 +83,7 @@ impl Instrument for Server {
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
-        // A server that did not answer now will not at the next beginning, which tells why.
+        // A server that did not respond now will not respond at the next beginning, which reports the reason.
         let both = self.before.take().zip(self.ask().ok());
         let program = self.servers.first().map_or(String::new(), |server| server.program().to_owned());
         Box::new(both.map_or(Counts::default(), |(before, now)| now.since(&before, program)))

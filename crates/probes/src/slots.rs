@@ -5,11 +5,12 @@ use units::Time;
 
 use crate::instrument::Reading;
 
-/// How time is cut so that every probe is compared with its own absence.
+/// Divides time so that every probe is compared with its own absence.
 ///
-/// Probe number `j` looks in slot `i` where bit `j` of `i` is 0: over 2ᵏ slots each of k probes looks in half of the
-/// slots, and in those as often with as without each of the others, so that what one costs is not taken for
-/// another's. In a window of fewer slots the last probes share a rhythm, so that each still looks and pauses.
+/// Probe number `j` is active in slot `i` if bit `j` of `i` is 0: over 2ᵏ slots each of k probes is active in half of
+/// the
+/// slots, and each other probe is active in half of these, so that the costs of different probes are
+/// separated. In a window of fewer slots the last probes share a rhythm, so that each still runs and pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub length: Duration,
@@ -17,7 +18,7 @@ pub(crate) struct Slots {
     last: u32,
 }
 
-/// A span of time in which the same probes looked throughout.
+/// A span of time with the same active probes throughout.
 pub(crate) struct Slot {
     pub from: Time,
     pub to: Time,
@@ -28,7 +29,7 @@ pub(crate) struct Slot {
     pub server_ns: Option<u64>,
 }
 
-/// A slot holds one whole window of 100 ms at least, wherever it begins.
+/// A slot contains at least one whole window of 100 ms, wherever it begins.
 const SHORTEST: Duration = Duration::from_millis(200);
 /// Changes of the machine within seconds must fall on slots of both kinds.
 const LONGEST: Duration = Duration::from_millis(500);
@@ -36,14 +37,14 @@ const LONGEST: Duration = Duration::from_millis(500);
 impl Slots {
     /// The slots for `probes` in a window of this length.
     pub(crate) fn new(probes: usize, window: Duration) -> Slots {
-        // Two whole turns of the slowest rhythm.
+        // Two whole periods of the slowest rhythm.
         let wanted = 2_u32 << probes.min(16);
         let length = (window / wanted).clamp(SHORTEST, LONGEST);
         let count = (window.as_nanos() / length.as_nanos()).max(2);
         Slots { length, last: count.ilog2() - 1 }
     }
 
-    /// One slot that is longer than any trial, in which all look.
+    /// One slot that is longer than any trial, in which all probes are active.
     pub(crate) fn one() -> Slots {
         Slots { length: Duration::from_secs(86_400), last: 0 }
     }

@@ -1,7 +1,7 @@
-//! What TCP knows of the server's connections, without privilege.
+//! TCP's figures of the server's connections, without privilege.
 //!
-//! How long a request waits before the server reads it follows from how much is unread and how much arrives (Little's
-//! law), so the stage that grows under load is seen without programs in the kernel as well, if only as a mean.
+//! The wait of a request before the server reads it follows from the unread bytes and their arrival rate (Little's
+//! law), so the stage that grows under load is visible even without programs in the kernel, but only as a mean.
 
 mod diag;
 mod info;
@@ -23,7 +23,7 @@ use spec::Probe;
 struct Sockets {
     diag: Diag,
     ports: Vec<u16>,
-    /// From which probes ask the server themselves: no client's.
+    /// Local ports of the probes' own requests, which are not a client's.
     own_ports: Vec<u16>,
     before: Vec<Connection>,
     sampler: Option<Sampler>,
@@ -40,7 +40,7 @@ struct Counts {
     queues: Queues,
 }
 
-/// Opens it.
+/// Opens the probe.
 pub(crate) fn open(subject: &Subject, own_ports: &[u16]) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let opened = Diag::open().and_then(|mut diag| diag.connections(&subject.ports).map(|_| diag));
     match opened {
@@ -134,7 +134,7 @@ impl Summed for Counts {
         // All connections, all slots: how long there was anything to be busy with.
         let share = |us: u64| us as f64 / 1e6 / (observed_s * connections / slots);
         let moments = self.queues.moments;
-        // Of one connection: what waits unread in the mean, and what arrives in a second.
+        // For one connection: its mean unread bytes over the bytes that arrive per second.
         let wait = (moments > 0 && sum.received > 0).then(|| {
             let arrive = sum.received as f64 / (observed_s * connections / slots);
             1e6 * self.queues.unread as f64 / moments as f64 / arrive

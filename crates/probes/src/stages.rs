@@ -38,7 +38,7 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
     }
 }
 
-/// Says that this build cannot.
+/// Fails, since this build lacks the feature.
 #[cfg(not(feature = "bpf"))]
 pub(crate) fn open(_: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     Err(missing(

@@ -35,7 +35,7 @@ impl Subject {
         Subject { servers, ..self }
     }
 
-    /// The same, made of these services, each with its processes. One alone is the whole.
+    /// The same, divided into these services, each with its processes. A single service is not recorded separately.
     pub fn made_of(self, services: Vec<(String, Vec<u32>)>) -> Subject {
         let services = if services.len() > 1 { services } else { Vec::new() };
         Subject { services, ..self }

@@ -15,17 +15,17 @@ use crate::message::{Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent,
 use crate::rpc::agent_client::AgentClient;
 use crate::service::{BEATS_PER_LEASE, in_full, mismatch};
 
-/// How long a machine that is there may take to accept a connection.
+/// Time limit for a reachable machine to accept a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// How long to retry an agent that is in use, since the previous coordinator may be about to leave.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 const BUSY_POLL: Duration = Duration::from_millis(50);
-/// The longest message of an agent. Source: what probes saw, of which stacks of a server with thousands of them are 2 MiB.
+/// The longest message of an agent. Source: results of probes, in which a server with thousands of stacks takes 2 MiB.
 const LARGEST_EVENT: usize = 16 << 20;
-/// Orders on their way.
+/// Capacity of the queue of orders.
 const OUTGOING: usize = 16;
 
-/// A message of an agent, or why there are no more, and when it was read by this machine's `CLOCK_MONOTONIC`.
+/// A message of an agent, or why the stream ended, and when it was read by this machine's `CLOCK_MONOTONIC`.
 pub(crate) struct Heard {
     /// Which agent, from 0.
     pub(super) agent: usize,
@@ -99,12 +99,12 @@ impl Link {
         Ok(Link { address: address.into(), name: welcome.name, to, reader, beats })
     }
 
-    /// How messages name it: `b (10.0.0.5:7070)`.
+    /// Name in messages: `b (10.0.0.5:7070)`.
     pub(crate) fn label(&self) -> String {
         format!("{} ({})", self.name, self.address)
     }
 
-    /// Sends an order to the agent. The reader notices when it has disconnected.
+    /// Sends an order to the agent. The reader detects a disconnected agent.
     pub(crate) async fn say(&self, order: Order) {
         let _ = self.to.send(order.into()).await;
     }

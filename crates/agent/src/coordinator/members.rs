@@ -9,7 +9,7 @@ use crate::message::{Event, Order, Ping, Tune};
 use crate::tenant::TUNE_WAIT;
 use crate::{Comparison, Error};
 
-/// How long all of them may take: then the agent is there and does not answer.
+/// Time limit of all comparisons; beyond it, the agent is reachable but does not reply.
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 
 /// The agents of a session, and the messages of all.

@@ -5,7 +5,7 @@ use crate::{Comparison, Drift};
 pub struct Outcome {
     /// When all were to begin, by this machine's `CLOCK_MONOTONIC`. Units: ns.
     pub start_ns: u64,
-    /// One for each agent, in the order in which they were named.
+    /// One for each agent, in the given order.
     pub parts: Vec<Part>,
 }
 
@@ -24,7 +24,7 @@ pub struct Part {
     pub name: String,
     /// Its address, as the user wrote it.
     pub address: String,
-    /// What its generator recorded, or why that is not there.
+    /// Its generator's recording, or why it is missing.
     pub recording: Result<Vec<u8>, String>,
     /// When it was lost, by this machine's `CLOCK_MONOTONIC`. Units: ns.
     pub lost_ns: Option<u64>,
@@ -37,7 +37,8 @@ pub struct Part {
 pub struct ClockReport {
     /// Right before the start, whose time was converted with it.
     pub at_start: Comparison,
-    /// How fast it went away, from the beginning of the session to the end of the load; `None` where the agent was
+    /// Its drift relative to this clock, from the beginning of the session to the end of the load; `None` if the agent
+    /// was
     /// lost.
     pub drift: Option<Drift>,
 }

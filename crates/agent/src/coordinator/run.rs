@@ -11,19 +11,19 @@ use crate::message::{Event, Generate, Order, Prepare, Start, Task};
 use crate::service::LARGEST_RECORDING;
 use crate::{Comparison, Drift, Error};
 
-/// From the order to start until the start: the order's way, and the agent's looking for it every 20 ms, on a
+/// From the order to start until the start: transmission of the order, and the agent's polling every 20 ms, on a
 /// machine that may be busy.
 const MARGIN: Duration = Duration::from_millis(500);
 /// How often the coordinator checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long agents may take to stop: the time that they give their generators, and the way of the recording.
+/// Time for agents to stop: the time that they give their generators, and the transfer of the recording.
 const STOP_WAIT: Duration = Duration::from_secs(15);
 
 /// How far an agent is.
 enum Progress {
     Preparing,
     Ready,
-    /// The load runs, or its recording is on the way.
+    /// The load runs, or its recording is being transferred.
     Running(Vec<u8>),
     Done(Vec<u8>),
     Lost {
@@ -80,7 +80,7 @@ impl<'a, 'b> Run<'a, 'b> {
         Ok(self.outcome(start_ns, clocks))
     }
 
-    /// Has every agent start its generator, until all are ready.
+    /// Starts every agent's generator, and waits until all are ready.
     async fn prepare(&mut self) -> Result<(), Error> {
         let shares = self.members.links.len() as u32;
         for (share, link) in self.members.links.iter().enumerate() {
@@ -116,10 +116,10 @@ impl<'a, 'b> Run<'a, 'b> {
         }
     }
 
-    /// Tells each agent the start by its own clock, and returns it by this one.
+    /// Sends each agent the start time by its own clock, and returns it by this machine's clock.
     async fn start(&mut self, clocks: &[Comparison]) -> u64 {
         let slowest = clocks.iter().map(|clock| clock.error_ns).max().unwrap_or(0);
-        // An order goes one way; half of an exchange is stated as the error.
+        // An order takes one direction; the stated error is half of an exchange.
         let start_ns = monotonic_ns() + MARGIN.as_nanos() as u64 + 4 * slowest;
         for ((link, clock), progress) in self.members.links.iter().zip(clocks).zip(&mut self.progress) {
             link.say(Order::Start(Start { at_ns: clock.there(start_ns) })).await;
@@ -128,7 +128,7 @@ impl<'a, 'b> Run<'a, 'b> {
         start_ns
     }
 
-    /// Until every agent has ended or is lost. The first that is lost has the others stop.
+    /// Waits until every agent has ended or is lost. If one is lost, the others stop.
     async fn collect(&mut self) -> Result<(), Error> {
         let mut deadline = Instant::now() + self.load.end_within;
         let mut stopping = false;
@@ -205,7 +205,7 @@ impl Progress {
         matches!(self, Progress::Done(_) | Progress::Lost { .. })
     }
 
-    /// Takes in a piece of the recording.
+    /// Appends a piece of the recording.
     fn take(&mut self, bytes: Vec<u8>, last: bool, at_ns: u64) {
         let mut whole = match self {
             Progress::Running(whole) => std::mem::take(whole),

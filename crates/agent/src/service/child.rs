@@ -12,18 +12,18 @@ use tokio::sync::mpsc as channel;
 use crate::generators::{LIVE, READY, STOP, start_line};
 use crate::message::{Serving, Watch};
 
-/// How often orders are looked for until the load has begun: the start is announced at least 15 times as long ahead.
+/// Polling interval for orders until the load has begun: the start is announced at least 15 times as long ahead.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often afterwards, when the generator measures and is to be left alone.
+/// Polling interval afterwards, when the generator measures and should not be disturbed.
 const LOOK_SELDOM: Duration = Duration::from_millis(100);
 /// Time for a stopped generator to write its recording, before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
-/// The largest recording that is read. Source: a window of an hour takes about 100 MiB.
+/// Limit of a recording's size. Source: a window of an hour takes about 100 MiB.
 pub(crate) const LARGEST_RECORDING: u64 = 256 << 20;
 /// Lines of the generator queued for the session; further lines are dropped, since they are only for display.
 const LINES: usize = 64;
 
-/// A generator or a server that runs as a child of the agent. Dropping it has it killed; [`Child::gone`] waits for
+/// A generator or a server that runs as a child of the agent. Dropping it kills it; [`Child::gone`] waits for
 /// that.
 pub(super) struct Child {
     orders: mpsc::Sender<Order>,
@@ -46,16 +46,16 @@ pub(super) enum ChildEvent {
     Live(String),
     /// A server accepts connections.
     Serving(Serving),
-    /// It was stopped for a while, and how long that took. Units: ns.
+    /// It was halted, and the time that this took. Units: ns.
     Halted(u64),
     /// The reply to an order, or an error.
     Said(Result<String, String>),
-    /// It ended and was reaped: its recording, or why there is none.
+    /// It ended and was reaped: its recording, or why it is missing.
     Ended(Result<Vec<u8>, String>),
 }
 
 impl Child {
-    /// Starts what `spec` makes of the path for the recording. Cost: a thread that sleeps.
+    /// Starts the process that `spec` returns for the path of the recording. Cost: a thread that sleeps.
     pub(super) fn start(spec: impl FnOnce(&Path) -> Result<Spec, String>) -> Result<Child, String> {
         let folder = tempfile::Builder::new()
             .prefix("taillight-agent-")
@@ -68,7 +68,7 @@ impl Child {
         })
     }
 
-    /// Runs `work` in a thread of this name, which takes the orders and tells what there is to tell, its end last.
+    /// Runs `work` in a thread of this name, which receives the orders and sends the events, its end last.
     pub(super) fn work(
         name: &str,
         work: impl FnOnce(mpsc::Receiver<Order>, channel::Sender<ChildEvent>) + Send + 'static,
@@ -84,7 +84,7 @@ impl Child {
 
     /// Sends an order: start at a moment of `CLOCK_MONOTONIC`, stop and keep the measurements, halt, resume, or report.
     pub(super) fn order(&self, order: Order) {
-        // A worker that has ended has said so, or will by `next`.
+        // A worker that has ended has reported it, or `next` will.
         let _ = self.orders.send(order);
     }
 
@@ -122,7 +122,7 @@ impl Worker {
         }
     }
 
-    /// Until the process has ended (its recording) or the session no longer needs it (`None`).
+    /// Runs until the process has ended (its recording) or the session no longer needs it (`None`).
     fn watch(&mut self) -> Option<Result<Vec<u8>, String>> {
         loop {
             loop {
@@ -138,7 +138,7 @@ impl Worker {
             let look = if self.started && self.stop_by.is_none() { LOOK_SELDOM } else { LOOK };
             match self.process.next_line(look) {
                 Some(line) => self.line(line),
-                // Nothing came, or it has closed its output: then this wait keeps the loop from spinning.
+                // No line, or a closed output: this wait prevents a busy loop.
                 None => match self.process.wait(Duration::from_millis(1)) {
                     Ok(_) => return Some(self.recording()),
                     Err(launch::Error::StillRunning { .. }) => {}

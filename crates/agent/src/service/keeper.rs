@@ -23,7 +23,7 @@ pub(super) fn keep(servers: Arc<dyn Servers>, session: u64, serve: Serve) -> Res
     })
 }
 
-/// Until the server has ended: its log, or why it ended; `None` where the session ended. No server is left then.
+/// Runs until the server has ended: its log, or why it ended; `None` if the session ended. The server is stopped then.
 fn run(
     start: impl FnOnce() -> Result<Box<dyn Served>, String>,
     orders: &Receiver<Order>,

@@ -16,7 +16,7 @@ use crate::{Generators, Servers};
 
 /// Bytes of a recording in one message, well below the coordinator's limit.
 const PIECE: usize = 256 << 10;
-/// Signs of life in each lease, so that one or two may be late.
+/// Beats in each lease, so that one or two may be late.
 pub(crate) const BEATS_PER_LEASE: u32 = 4;
 
 /// Error of an agent without the server role.
@@ -29,7 +29,7 @@ pub(super) struct Session {
     pub(super) servers: Option<Arc<dyn Servers>>,
     pub(super) to: mpsc::Sender<Result<FromAgent, Status>>,
     pub(super) lease: Duration,
-    /// Its number, which no other session of this agent has.
+    /// Number of the session, unique in this agent.
     pub(super) number: u64,
     /// Loads that were run to their end.
     pub(super) loads: u32,
@@ -37,7 +37,7 @@ pub(super) struct Session {
     pub(super) asked: Option<JoinHandle<Said>>,
 }
 
-/// An answer, or why there is none.
+/// A reply, or an error.
 type Said = Result<String, String>;
 
 /// Why a session is over.
@@ -203,7 +203,7 @@ impl Session {
         keeper::keep(Arc::clone(servers), self.number, serve)
     }
 
-    /// Has the server do so.
+    /// Sends the order to the child.
     async fn have(&self, child: &Option<Child>, what: ToDo) -> Result<(), End> {
         match child {
             Some(child) => {
@@ -250,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Errors: the coordinator did not take it within the lease.
+    /// Errors: the coordinator did not receive it within the lease.
     async fn send(&self, event: Event) -> Result<(), End> {
         let sent = self.to.send_timeout(Ok(event.into()), self.lease).await;
         sent.map_err(|_| format!("the coordinator did not read for {:?}", self.lease))

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The places for sessions: one where load is generated, as two would disturb each other.
+/// The places for sessions: only one if the agent generates load, since two loads would disturb each other.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     holders: Arc<Mutex<Vec<Option<String>>>>,
@@ -19,7 +19,7 @@ impl Slot {
         Slot { holders: Arc::new(Mutex::new(vec![None; places])) }
     }
 
-    /// Takes a place for `holder`. Errors: the holders, where all are taken.
+    /// Takes a place for `holder`. Errors: the current holders, if all places are taken.
     pub(super) fn take(&self, holder: &str) -> Result<Held, String> {
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
         match holders.iter().position(Option::is_none) {

@@ -4,7 +4,7 @@ use agent::{Clock, Coordinator, Credentials};
 
 use crate::setup::{agent_config, agent_with, load_of, recorded};
 
-/// All processes here share one clock, so that every difference must be planted to be found.
+/// All processes here share one clock, so every difference must be planted.
 #[test]
 fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
     let check = |skews: &[(i64, f64)]| {
@@ -20,7 +20,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
             let at = report.at_start.at_ns;
             let truth = clock.of_monotonic(at).cast_signed() - at.cast_signed();
             let found = report.at_start.offset_ns;
-            // What drifts within one exchange: its length, at this drift, and rounding.
+            // The drift within one exchange: its length times this drift, and rounding.
             let slack = (2.0 * report.at_start.error_ns as f64 * ppm.abs() * 1e-6) as u64 + 2;
             assert!(
                 found.abs_diff(truth) <= report.at_start.error_ns + slack,
@@ -31,7 +31,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
                 (drift.ppm - ppm).abs() <= drift.error_ppm + 0.01 * ppm.abs(),
                 "planted {ppm}: {drift:?}"
             );
-            // In true time all began when the coordinator wanted it.
+            // In true time all began at the coordinator's start time.
             let began = recorded(part.recording.as_ref().unwrap()).start_ns;
             let error = report.start_error_ns(outcome.start_ns) + slack;
             assert!(began.abs_diff(outcome.start_ns) <= error, "{} ns off", began.abs_diff(outcome.start_ns));

@@ -10,7 +10,7 @@ fn all_begin_together_and_hand_in_what_they_recorded() {
     let mut lines = Vec::new();
     let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
     assert_eq!(coordinator.agents(), [format!("a ({})", a.address()), format!("b ({})", b.address())]);
-    // More than one piece, and not a whole number of them.
+    // More than one piece, and not a multiple of a piece.
     let words = ["live=1 size=700001", "live=2"];
     let stop = AtomicBool::new(false);
     let outcome =
@@ -50,7 +50,7 @@ fn each_says_what_became_of_the_knobs_of_its_machine() {
     assert_eq!(coordinator.tune(&tune("swap=off")), [said.clone(), said.clone()]);
     let refused = Err("its operator allows no knobs".to_owned());
     assert_eq!(coordinator.tune(&tune("refused")), [refused.clone(), refused]);
-    // One that is gone has reverted them.
+    // An agent that is gone has reverted them.
     drop(b);
     let after = coordinator.tune(&tune("swap=off"));
     assert!(after[0] == said && after[1].is_err(), "{after:?}");
@@ -60,7 +60,7 @@ fn each_says_what_became_of_the_knobs_of_its_machine() {
 fn one_that_is_lost_stops_the_others_which_keep_what_they_have() {
     let (a, b, c) = (agent("a"), agent("b"), agent("c"));
     let mut b = Some(b);
-    // From another thread: an agent has a runtime of its own, which cannot be ended inside the coordinator's.
+    // In another thread: an agent has a runtime of its own, which cannot be dropped inside the coordinator's.
     let lose = |b: Option<Here>| std::thread::spawn(move || drop(b)).join().unwrap();
     let mut coordinator = Coordinator::open(&agent_config(&[&a, b.as_ref().unwrap(), &c])).unwrap();
     let words = ["live=lost-one hang", "hang lost-one-b", "hang"];
@@ -72,7 +72,7 @@ fn one_that_is_lost_stops_the_others_which_keep_what_they_have() {
         assert_eq!(recorded(outcome.parts[i].recording.as_ref().unwrap()).end, "stopped");
     }
     assert_eq!(children("lost-one-b"), Vec::<u32>::new());
-    // The session has a member less, and says so.
+    // The session has lost a member, and reports so.
     let error = coordinator.run(&load_of(&["", "", ""]), &AtomicBool::new(false), |_, _| {}).unwrap_err();
     assert!(matches!(&error, Error::LostEarly { agent, .. } if agent.starts_with("b (")), "{error}");
     drop(coordinator);
@@ -125,7 +125,7 @@ fn a_coordinator_that_goes_leaves_no_generator_behind() {
     let (a, b) = (agent("a"), agent("b"));
     let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
     let words = ["live=x hang left-behind", "hang left-behind"];
-    // A panic in the middle of a load is the rudest way that a test can go.
+    // A panic in the middle of a load is the most abrupt end of a test.
     let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _ = coordinator.run(&load_of(&words), &AtomicBool::new(false), |_, _| panic!("gone"));
     }));

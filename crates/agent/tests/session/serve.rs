@@ -157,7 +157,7 @@ fn a_server_is_started_halted_resumed_and_stopped() {
     // The same session serves again.
     let third: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     assert!(is_child(third));
-    // One that does not come back has ended.
+    // A server that cannot be resumed has ended.
     tenant.halt().unwrap();
     let error = tenant.resume("nothing".into(), LONG).unwrap_err().to_string();
     assert!(error.contains("it calls something"), "{error}");
@@ -215,7 +215,7 @@ fn a_coordinator_that_goes_takes_its_server_and_its_knobs_along() {
     drop(tenant);
     assert_eq!(told.recv_timeout(LONG).unwrap(), "leave");
     await_gone(pids[0]);
-    // Another's goes on.
+    // The other tenant's server keeps running.
     assert!(is_child(pids[1]) && other.gone().is_none());
 }
 
@@ -224,7 +224,7 @@ fn an_agent_that_ends_ends_its_servers() {
     let (agent, _) = server_agent();
     let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
-    // From another thread: an agent has a runtime of its own, which cannot be ended inside another's.
+    // In another thread: an agent has a runtime of its own, which cannot be dropped inside another's.
     thread::spawn(move || drop(agent)).join().unwrap();
     await_gone(pid);
     let gone = (0..60_000).find_map(|_| {
@@ -249,7 +249,7 @@ fn a_server_that_dies_is_told() {
     // A failed usage request keeps the reason why the server ended.
     assert!(tenant.usage().is_err());
     assert_eq!(tenant.gone().as_deref(), Some("it was killed"));
-    // It was the server, not the agent.
+    // The server had ended, not the agent.
     tenant.serve(serve("pretend"), LONG).unwrap();
     assert_eq!(tenant.gone(), None);
 }

@@ -11,7 +11,7 @@ use agent::{
 };
 use launch::Spec;
 
-/// Far beyond what anything here takes, and short enough that a hang becomes a failure.
+/// Far longer than any step here takes, and short enough that a hang becomes a failure.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// Short, since some tests wait for its end, but many times as long as a busy machine keeps a thread waiting.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl Here {
         self.agent.address().to_string()
     }
 
-    /// The line about the next session, which is written when it is over.
+    /// The line about the next session, written at its end.
     pub(crate) fn logged(&self) -> String {
         self.log.recv_timeout(LONG).expect("the session ends")
     }
@@ -108,7 +108,7 @@ pub(crate) fn load_of(words: &[&str]) -> Load {
     }
 }
 
-/// Runs one load in a session of its own; each agent gets its words.
+/// Runs one load in its own session; each agent gets its words.
 pub(crate) fn run(agents: &[&Here], words: &[&str]) -> Result<Outcome, Error> {
     Coordinator::open(&agent_config(agents))?.run(&load_of(words), &AtomicBool::new(false), |_, _| {})
 }
@@ -117,7 +117,7 @@ pub(crate) fn run(agents: &[&Here], words: &[&str]) -> Result<Outcome, Error> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) pid: u32,
-    /// The start that it was given, by `CLOCK_MONOTONIC`.
+    /// Its start time, by `CLOCK_MONOTONIC`.
     pub(crate) start_ns: u64,
     pub(crate) end: String,
 }
@@ -128,7 +128,7 @@ pub(crate) fn recorded(recording: &[u8]) -> Recorded {
     Recorded { pid: words[0].parse().unwrap(), start_ns: words[1].parse().unwrap(), end: words[3].into() }
 }
 
-/// Whether this process has a child with that id. Its own children keep theirs until they are reaped.
+/// Whether this process has a child with that id. Children keep their ids until they are reaped.
 pub(crate) fn is_child(pid: u32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
     let parent = format!("PPid:\t{}", std::process::id());

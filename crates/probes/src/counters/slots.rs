@@ -1,4 +1,4 @@
-//! What became of the slots of the processor's pipeline, where the kernel names events that tell it: Intel's processors from Sandy
+//! Fates of the slots in the processor's pipeline, if the kernel names the events: Intel's processors from Sandy
 //! Bridge to Cascade Lake.
 
 use std::fs;
@@ -9,7 +9,7 @@ use results::probes::Counter;
 
 use super::Source;
 
-/// Where the kernel describes the processor's events.
+/// The kernel's description of the processor's events.
 const PROCESSOR: &str = "sys/bus/event_source/devices/cpu";
 
 const TOTAL: &str = "slots";
@@ -33,7 +33,7 @@ pub(super) fn sources(root: &Path) -> Vec<Source> {
     let text = |file: String| fs::read_to_string(folder.join(file)).ok();
     let source = |&(name, event): &(&'static str, &str)| {
         let number = config(&text(format!("events/{event}"))?, |term| text(format!("format/{term}")))?;
-        // Without one it is 1.
+        // The default is 1.
         let scale = text(format!("events/{event}.scale")).map_or(Some(1), |text| text.trim().parse().ok())?;
         Some(Source { kind: perf::PERF_TYPE_RAW, number, name, in_kernel: false, scale })
     };
@@ -68,12 +68,12 @@ fn config(event: &str, format: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(number)
 }
 
-/// Whether a counter is one of these, which say nothing by themselves.
+/// Whether a counter is one of these, which are meaningless alone.
 pub(super) fn is_one(name: &str) -> bool {
     EVENTS.iter().any(|(own, _)| *own == name)
 }
 
-/// The shares of the four fates of a slot; none where the events are not there.
+/// The shares of the four fates of a slot; empty without the events.
 ///
 /// Source: A. Yasin, *A Top-Down Method for Performance Analysis and Counters Architecture*, ISPASS 2014, level 1.
 pub(super) fn shares(of: impl Fn(&str) -> Option<f64>) -> Vec<Counter> {
@@ -81,7 +81,7 @@ pub(super) fn shares(of: impl Fn(&str) -> Option<f64>) -> Vec<Counter> {
         let total = of(TOTAL).filter(|slots| *slots > 0.0)?;
         let (issued, retired) = (of(ISSUED)? / total, of(RETIRED)? / total);
         let (fetch, recovery) = (of(FETCH_BUBBLES)? / total, of(RECOVERY_BUBBLES)? / total);
-        // Counters that share a register are scaled, so that a small share may come out below nothing.
+        // Counters that share a register are scaled, so a small share may come out negative.
         let wrong = (issued - retired + recovery).max(0.0);
         let back = (1.0 - fetch - wrong - retired).max(0.0);
         Some([

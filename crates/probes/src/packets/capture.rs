@@ -17,12 +17,12 @@ use super::{Pairing, Timed, parse};
 
 /// Packets wait here while this thread does not run; 4 MiB hold some 10⁴.
 const ROOM: usize = 4 << 20;
-/// How often the thread looks whether it is to end.
+/// How often the thread checks whether to stop.
 const LOOK_MS: i64 = 20;
 
 /// A packet socket at work.
 pub(crate) struct Capture {
-    /// The wall clock's moment after which nothing counts, in ns; `u64::MAX` while there is none.
+    /// The wall-clock time from which on packets are ignored, in ns; `u64::MAX` while it runs.
     stop: Arc<AtomicU64>,
     /// `None` once it has ended.
     thread: Option<JoinHandle<Timed>>,
@@ -31,7 +31,7 @@ pub(crate) struct Capture {
 impl Capture {
     /// Begins to watch connections to `ports` whose client's port has the bits of `mask` clear.
     ///
-    /// Errors: this user may not (CAP_NET_RAW).
+    /// Errors: missing permission (CAP_NET_RAW).
     pub(crate) fn start(ports: &[u16], mask: u16) -> io::Result<Capture> {
         // Of all protocols, since only then packets that leave are seen too; from IP's header on.
         let socket =
@@ -47,13 +47,13 @@ impl Capture {
         Ok(Capture { stop, thread })
     }
 
-    /// Ends it.
+    /// Stops it.
     pub(crate) fn finish(mut self) -> Timed {
         self.end()
     }
 
     fn end(&mut self) -> Timed {
-        // The clock by which the kernel stamps packets.
+        // The clock of the kernel's packet stamps.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         self.stop.store(now, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -61,7 +61,7 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// Where the programs could not begin to see, it is never finished.
+    /// If the programs could not be attached, it is never finished.
     fn drop(&mut self) {
         self.end();
     }
@@ -71,7 +71,7 @@ fn watch(socket: &OwnedFd, ports: &[u16], mask: u16, stop: &AtomicU64) -> Timed 
     let mut pairing = Pairing::default();
     loop {
         let (bytes, at_ns) = match receive(socket) {
-            // Packets never cease under load: those that came since are not wanted.
+            // Packets never cease under load: later ones are ignored.
             Some((_, at_ns)) if at_ns > stop.load(Ordering::Relaxed) => break,
             Some(packet) => packet,
             // Everything was read.

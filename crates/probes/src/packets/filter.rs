@@ -28,11 +28,11 @@ pub(super) enum Direction {
     Both,
 }
 
-/// Lets the kernel pass over all but TCP over IPv4 without options with the ports that are wanted.
+/// Makes the kernel drop all packets except TCP over IPv4 without options with the given ports.
 pub(super) fn attach(socket: &OwnedFd, ports: &[u16], mask: u16, direction: Direction) -> io::Result<()> {
     let program = program(ports, mask, direction);
     let description = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the description and the program that it points at outlive the call, which copies them; the length is the
+    // SAFETY: the description and its program outlive the call, which copies them; the length is the
     // description's own.
     let result = unsafe {
         libc::setsockopt(
@@ -51,7 +51,7 @@ fn program(ports: &[u16], mask: u16, direction: Direction) -> Vec<libc::sock_fil
     let one = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let ports: Vec<u32> = ports.iter().map(|port| u32::from(*port)).collect();
     let mask = u32::from(mask);
-    // A jump counts from the next line; `to` is how far behind the last of these tests it leads.
+    // A jump counts from the next line; `to` is its distance behind the last of these tests.
     let tests = |to: u8| {
         let count = ports.len() as u8;
         ports.iter().zip(0..).map(move |(port, i)| one(IF_EQUAL, count - 1 - i + to, 0, *port))
@@ -65,7 +65,7 @@ fn program(ports: &[u16], mask: u16, direction: Direction) -> Vec<libc::sock_fil
     // TCP only; X becomes the length of IP's header.
     lines.extend([one(LOAD_BYTE, 0, 0, 9), one(IF_EQUAL, 1, 0, 6), one(RETURN, 0, 0, 0)]);
     lines.extend([one(LOAD_HEADER, 0, 0, 0), one(LOAD_HALF_X, 0, 0, 2)]);
-    // To the server, or from it; else it is dropped.
+    // To the server, or from it; otherwise it is dropped.
     lines.extend(tests(sources + 1));
     lines.push(one(LOAD_HALF_X, 0, 0, 0));
     lines.extend(tests(3));
@@ -128,7 +128,7 @@ mod tests {
             };
             check(&ipv4(5000, 80, 7, 10), true);
             check(&ipv4(80, 5000, 7, 10), true);
-            // Others' connections, and those that are not singled out.
+            // Connections of other servers, and connections outside of the sample.
             check(&ipv4(5000, 90, 7, 10), false);
             check(&ipv4(90, 5000, 7, 10), false);
             check(&ipv4(5001, 80, 7, 10), false);

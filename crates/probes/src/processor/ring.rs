@@ -10,24 +10,24 @@ use super::Taken;
 /// Memory for samples, in units of 4 KiB: half a second of 499 samples of 60 frames fits twice. A power of two.
 const PAGES: usize = 64;
 
-/// The ring through which the kernel hands samples of one event over.
+/// The ring in which the kernel writes samples of one event.
 pub(super) struct Ring {
     base: *mut u8,
     length: usize,
     page: usize,
 }
 
-// SAFETY: the mapping is this value's own, and only `&mut self` reads it.
+// SAFETY: the mapping belongs to this value, and only `&mut self` reads it.
 unsafe impl Send for Ring {}
 
-/// One thing that the kernel wrote.
+/// One record of the kernel.
 pub(super) enum Record {
     Stack(Taken),
     Lost(u64),
 }
 
 impl Ring {
-    /// The ring of an event. Errors: the kernel gives no memory for it.
+    /// The ring of an event. Errors: the kernel has no memory for it.
     pub(super) fn map(event: &OwnedFd) -> io::Result<Ring> {
         let page = rustix::param::page_size();
         let length = (1 + (PAGES * 4096 / page).max(1)) * page;
@@ -71,12 +71,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it is this value's own mapping, of that length, and nothing reads it any more.
+        // SAFETY: the mapping belongs to this value and has that length, and it is no longer read.
         let _ = unsafe { munmap(self.base.cast(), self.length) };
     }
 }
 
-/// Reads records one after the other; one that is not whole ends it. Source: `perf_event_open(2)`.
+/// Reads records one after the other, until an incomplete one. Source: `perf_event_open(2)`.
 fn parse(mut bytes: &[u8], each: &mut impl FnMut(Record)) {
     let word = |bytes: &[u8], at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     while let Some(head) = word(bytes, 0) {
@@ -93,7 +93,7 @@ fn parse(mut bytes: &[u8], each: &mut impl FnMut(Record)) {
     }
 }
 
-/// Process and thread, the number of frames, and the frames with marks between those of the kernel and the user.
+/// Process and thread, the number of frames, and the frames with marks between kernel frames and user frames.
 fn stack(body: &[u8]) -> Taken {
     let mut words = body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
     let pid = words.next().unwrap_or(0) as u32;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-/// Names of addresses, read when first asked for.
+/// Names of addresses, read on first use.
 #[derive(Default)]
 pub(super) struct Symbols {
     kernel: Option<Table>,
@@ -54,7 +54,7 @@ impl Symbols {
     pub(super) fn user(&mut self, pid: u32, address: u64) -> String {
         let Some(mapping) = self.mapping(pid, address) else { return "[unknown]".into() };
         let image = self.files.entry(mapping.file.clone()).or_insert_with(|| {
-            // As the process sees it, which may be in a container.
+            // The path from the process's view, which may be in a container.
             let path = format!("/proc/{pid}/root{}", mapping.file);
             image(Path::new(&path)).unwrap_or_default()
         });
@@ -83,8 +83,8 @@ impl Symbols {
     }
 }
 
-/// The function that has `address`: of those that begin before it the last that reaches so far. Code
-/// without a symbol belongs to none.
+/// The function that contains `address`: the last one that begins before it and extends beyond it. Code
+/// without a symbol belongs to no function.
 fn function_at(table: &Table, address: u64) -> Option<&str> {
     // Search depth for functions nested in another: parts of a function that have a name of their own.
     const WITHIN: usize = 4;
@@ -101,7 +101,7 @@ fn short(file: &str) -> String {
     file.rsplit('/').next().unwrap_or(file).to_owned()
 }
 
-/// The functions in `/proc/kallsyms`; none where the addresses are hidden.
+/// The functions in `/proc/kallsyms`; empty if the addresses are hidden.
 fn kallsyms(text: &str) -> Table {
     let function = |line: &str| {
         let mut words = line.split_whitespace();

@@ -48,7 +48,7 @@ fn reads_each_processor() {
     let proc = root.path().join("proc");
     fs::create_dir(&proc).unwrap();
     let write = |name: &str, text: &str| fs::write(proc.join(name), text).unwrap();
-    // The second of three is offline: `softirqs` has a column for it, the others have none.
+    // The second of three is offline: `softirqs` has a column for it, the others do not.
     write(
         "stat",
         "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 1 100 1000 10 1 5 2 7 0\ncpu2 1 1 1 1 1 1 1 1\nintr 5\n",
@@ -87,7 +87,7 @@ fn sees_its_own_process() {
     let subject = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
     let mut probe = open(&subject, &mut missing).unwrap_or_else(|lacks| panic!("{lacks:?}"));
     probe.resume().unwrap();
-    // It wakes up again, so it was ready to run once at least.
+    // It wakes up again, so it was ready to run at least once.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let mut record = Probes::default();
     assert_eq!(probe.pause().enter(1.0, &mut record), None);

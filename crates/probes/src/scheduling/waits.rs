@@ -1,4 +1,4 @@
-//! Waits in the run queue and for a futex, each one timed by programs in the kernel (`src/bpf/scheduling.bpf.c`).
+//! Waits in the run queue and for a futex, each timed by programs in the kernel (`src/bpf/scheduling.bpf.c`).
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub(super) struct Waits {
     before: Seen,
 }
 
-/// What they saw.
+/// Waits that the programs timed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// In the run queue, and for a futex.
@@ -49,7 +49,7 @@ impl Seen {
 
 #[cfg(feature = "bpf")]
 impl Waits {
-    /// Loads them. Errors: why not, with what to do.
+    /// Loads the programs. Errors: the reason, with a hint.
     pub(super) fn open(pids: &[u32]) -> Result<Waits, String> {
         Waits::sized(pids, &[])
     }
@@ -98,7 +98,7 @@ fn seen(programs: &Programs) -> libbpf_rs::Result<Seen> {
 
 #[cfg(not(feature = "bpf"))]
 impl Waits {
-    /// Says that this build cannot.
+    /// Fails, since this build lacks the feature.
     pub(super) fn open(_: &[u32]) -> Result<Waits, String> {
         Err("a build with the feature `bpf`, and root".into())
     }

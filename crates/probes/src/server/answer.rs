@@ -9,7 +9,7 @@ use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser};
 /// Counters by their names.
 pub(super) type Numbers = BTreeMap<String, f64>;
 
-/// A whole answer: the program that gave it, and its numbers.
+/// A complete response: the program that sent it, and its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub program: String,
@@ -34,13 +34,13 @@ pub(super) fn stats(bytes: &[u8]) -> io::Result<Option<Answer>> {
     if !numbers.contains_key("cmd_get") {
         return Err(no("it does not count what it is asked for".into()));
     }
-    // Only Sphinx has threads that share, or not.
+    // Only Sphinx reports whether its threads share.
     let name = if stats.get("sharing").is_some() { SPHINX } else { "memcached" };
     let version = stats.get("version").map(text).unwrap_or_default();
     Ok(Some(Answer { program: format!("{name} {version}").trim_end().to_owned(), numbers }))
 }
 
-/// The name of the server that has threads' metrics.
+/// Name of the server with per-thread metrics.
 pub(super) const SPHINX: &str = "sphinx";
 
 /// NGINX's response with `stub_status`; `None` while it is incomplete.
@@ -90,9 +90,9 @@ impl Sink for Page {
     }
 }
 
-/// The answer to a GET; `None` while there is more to come.
+/// The response to a GET; `None` while it is incomplete.
 ///
-/// Errors: it is not a success.
+/// Errors: a status other than success.
 pub(super) fn page(bytes: &[u8], more: bool) -> io::Result<Option<Page>> {
     let (mut parser, mut page) = (HttpParser::default(), Page::default());
     let response = match parser.parse(Asked::Any, bytes, &mut page) {

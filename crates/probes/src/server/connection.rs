@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{SendFlags, getsockname, send};
 
-/// How long a server may take for an answer; the probes wait for it.
+/// Time limit of a server's response; the probes wait for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// More than any answer: memcached's has 3 KiB, Sphinx's metrics 15 KiB for each thread.
+/// More than any response: memcached's has 3 KiB, Sphinx's metrics 15 KiB for each thread.
 const LONGEST: usize = 8 << 20;
 
 /// A connection that sends one request after the other.
@@ -39,9 +39,9 @@ impl Connection {
         SocketAddr::try_from(getsockname(&self.socket).ok()?).ok().map(|address| address.port())
     }
 
-    /// Asks, and shows all that has come to `read` until that is satisfied, with whether more can come.
+    /// Sends a request, and passes all received bytes to `read` until it returns a result, with whether more may come.
     ///
-    /// Errors: those of `read`; the answer is not whole in time. The connection is of no more use then.
+    /// Errors: those of `read`; the response is incomplete at the time limit. The connection is useless then.
     pub(super) fn ask<T>(
         &mut self,
         question: &[u8],

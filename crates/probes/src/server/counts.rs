@@ -51,7 +51,7 @@ enum Per {
     Second,
     Request,
     KiloRequest,
-    /// It is not a counter: its mean over the moments.
+    /// A gauge: its mean over the moments.
     Moment,
 }
 
@@ -61,7 +61,7 @@ const FIGURES: [(&str, &str, Per); 21] = [
     ("bytes_written", "sent_bytes_per_request", Per::Request),
     ("curr_connections", "connections", Per::Moment),
     ("threads", "threads", Per::Moment),
-    // One connection had more to do than it is given in one turn (memcached's -R).
+    // A connection had more work than the limit of one turn (memcached's -R).
     ("conn_yields", "yields_per_kilo_request", Per::KiloRequest),
     // Sphinx: requests from one thread to another.
     ("messages", "passed_on_per_request", Per::Request),
@@ -83,7 +83,7 @@ const FIGURES: [(&str, &str, Per); 21] = [
 ];
 
 impl Moment {
-    /// What `program` counted since `before`.
+    /// Counts of `program` since `before`.
     pub(super) fn since(&self, before: &Moment, program: String) -> Counts {
         let servers = self.said.len().max(1);
         let mut counts = Counts { program, servers: self.said.len(), moments: 2, ..Counts::default() };
@@ -117,7 +117,7 @@ impl Counts {
         self.elapsed_ns += other.elapsed_ns;
         other.grown.iter().for_each(|(name, more)| *self.grown.entry(name.clone()).or_insert(0.0) += more);
         other.stood.iter().for_each(|(name, more)| *self.stood.entry(name.clone()).or_insert(0.0) += more);
-        // A slot without an answer has nothing to add.
+        // A slot without a response adds no data.
         if other.moments > 0 {
             self.used = self.used.zip(other.used).map(|(a, b)| a.plus(b));
         }
@@ -161,7 +161,7 @@ impl Counts {
         let threads = mean("threads").unwrap_or(1.0);
         figures.insert("spinning_share", grown("spin_us").map(|us| us / 1e6 / seconds / threads));
         figures.insert("hit_share", grown("get_hits").zip(grown("cmd_get")).map(|(hits, gets)| hits / gets));
-        // The question itself is one that is being answered.
+        // The request for counters is itself being answered.
         figures.insert("answering", mean("writing").map(|writing| (writing - self.servers as f64).max(0.0)));
         let dropped = grown("total_connections").zip(grown("handled_connections"));
         figures.insert("dropped_per_s", dropped.map(|(all, handled)| (all - handled).max(0.0) / seconds));

@@ -11,13 +11,13 @@ use super::connection::Connection;
 use super::metrics::{self, ServiceTimes};
 use crate::subject::{Subject, listened};
 
-/// Where NGINX tells of itself: as `taillight` sets it up, and as its manual and its packages do.
+/// Paths of NGINX's status page: the one that `taillight` configures, and those of its manual and its packages.
 const STATUS: [&str; 3] = ["/.status", "/basic_status", "/nginx_status"];
 
-/// A server that tells its counters.
+/// A server that reports its counters.
 pub(super) struct Questioned {
     address: Address,
-    /// `None` once an answer did not come: a late one would be taken for the next one.
+    /// `None` after a missing response: a late one would be taken for the next one.
     connection: Option<Connection>,
     question: Question,
     program: String,
@@ -38,7 +38,7 @@ enum Question {
 pub(super) struct Said {
     /// In the middle between question and answer.
     pub at: Time,
-    /// How long the answer took.
+    /// Duration of the response.
     pub took: Nanos,
     pub numbers: Numbers,
     pub service: ServiceTimes,
@@ -80,7 +80,7 @@ impl Questioned {
                 }
                 Err(error) => said.push(error.to_string()),
             }
-            // A server that does not answer one question answers no other.
+            // A server that does not respond to one request responds to none.
             if said.len() == 1 && said[0].contains("no whole answer") {
                 break;
             }
@@ -109,7 +109,7 @@ impl Questioned {
         self.connection.as_ref()?.own_port()
     }
 
-    /// Looks for the port where a Sphinx tells its metrics, among those at which its processes listen.
+    /// Finds the port of a Sphinx's metrics, among those at which its processes listen.
     pub(super) fn find_metrics(&mut self, proc: &Path, subject: &Subject) {
         let served: BTreeSet<u16> = subject.ports.iter().copied().collect();
         let own = self.address.socket().map(|socket| socket.ip());
@@ -128,9 +128,9 @@ impl Questioned {
         subject.pids.iter().filter(of_it).copied().collect()
     }
 
-    /// Asks it.
+    /// Requests the counters.
     ///
-    /// Errors: it does not answer as it did at first.
+    /// Errors: the response differs from the first one in kind.
     pub(super) fn ask(&mut self) -> io::Result<Said> {
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let asked = monotonic_now();

@@ -4,7 +4,8 @@ use std::thread;
 
 use super::*;
 
-/// A server that answers each line with what `answer` makes of it and its number, on any number of connections; it ends
+/// A server that answers each line with the result of `answer` for it and its number, on any number of connections; it
+/// ends
 /// with the test.
 fn server(answer: fn(&str, u64) -> Option<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! The kernel's own view of sockets, asked as `ss -ti` asks it: by netlink, which takes no privilege.
+//! The kernel's own figures of sockets, requested like `ss -ti` does: by netlink, without privilege.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,14 +20,14 @@ const ESTABLISHED: u32 = 1 << 1;
 /// The attribute that holds `struct tcp_info`, and the flag that requests it.
 const INFO: u16 = 2;
 const WITH_INFO: u8 = 1 << (INFO - 1);
-/// Of a message's own head, of `struct inet_diag_msg`, and where the identity lies in that.
+/// Sizes of a message's head and of `struct inet_diag_msg`, and the offset of the socket's identity in it.
 const HEAD: usize = 16;
 const BODY: usize = 72;
 const ID: std::ops::Range<usize> = 4..52;
-/// More than the kernel puts into one answer.
+/// More than the kernel puts into one response.
 const ROOM: usize = 64 << 10;
 
-/// What tells a socket from all others: its ends, its device, and the kernel's number of it.
+/// Identity of a socket: its ends, its device, and the kernel's number of it.
 pub(super) type Id = [u8; 48];
 
 /// A connection at one moment.
@@ -48,7 +48,7 @@ impl Connection {
     }
 }
 
-/// A socket to ask.
+/// A netlink socket for requests.
 pub(super) struct Diag {
     socket: OwnedFd,
     answer: Vec<u8>,
@@ -68,7 +68,7 @@ impl Diag {
 
     /// The established connections of servers at `ports`.
     ///
-    /// Cost: some 1 ms, since the kernel goes through all of its table of connections.
+    /// Cost: some 1 ms, since the kernel scans its whole table of connections.
     pub(super) fn connections(&mut self, ports: &[u16]) -> io::Result<Vec<Connection>> {
         let mut found = Vec::new();
         for port in ports {
@@ -98,7 +98,7 @@ impl Diag {
         bytes.extend(length.to_ne_bytes());
         bytes.extend(BY_FAMILY.to_ne_bytes());
         bytes.extend((REQUEST | flags).to_ne_bytes());
-        // A number of the request and one of the asking process; one question at a time needs neither.
+        // Sequence number and port id; unnecessary for one request at a time.
         bytes.extend([0; 8]);
         bytes.extend([family, TCP, extensions, 0]);
         bytes.extend(ESTABLISHED.to_ne_bytes());
@@ -107,20 +107,20 @@ impl Diag {
         Ok(())
     }
 
-    /// Takes one answer; `true` where more will come.
+    /// Receives one response; `true` if more will come.
     fn listen(&mut self, into: &mut Vec<Connection>) -> io::Result<bool> {
         let (length, _) = recv(&self.socket, &mut self.answer[..], RecvFlags::empty())?;
         read(&self.answer[..length], into)
     }
 }
 
-/// Reads an answer; `true` where more will come.
+/// Reads a response; `true` if more will come.
 ///
 /// Errors: the kernel refuses.
 fn read(mut bytes: &[u8], into: &mut Vec<Connection>) -> io::Result<bool> {
     let mut more = false;
     while let Some((kind, flags, body, rest)) = message(bytes) {
-        // Parts of a dump say so; its end is a message of its own.
+        // Flag of the parts of a dump, whose end is a separate message.
         const PART: u16 = 2;
         more |= flags & PART != 0;
         match kind {

@@ -3,12 +3,12 @@
 /// Source: `struct tcp_info` in `include/uapi/linux/tcp.h`. Older kernels have a shorter one; missing fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Info {
-    /// The round trip as TCP smoothes it: answers sent until acknowledged. Units: µs.
+    /// TCP's smoothed round trip: from sending a response to its acknowledgement. Units: µs.
     pub round_trip_us: u64,
     pub resent: u64,
     pub received: u64,
     pub sent: u64,
-    /// Time in which something was unacknowledged, and in which the client's window or the own buffer held it back.
+    /// Time with unacknowledged data, and time limited by the client's window or the own send buffer.
     /// Units: µs.
     pub busy_us: u64,
     pub by_window_us: u64,

@@ -29,7 +29,7 @@ impl Queues {
     }
 }
 
-/// Looks again and again how much waits in one of the connections' queues.
+/// Repeatedly samples the unread bytes of one of the connections.
 pub(super) struct Sampler {
     stop: Sender<()>,
     thread: JoinHandle<Queues>,
@@ -45,14 +45,14 @@ impl Sampler {
             // Else the kernel may put a moment off to the client's next timer, and requests are met as they are sent.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             let mut queues = Queues::default();
-            // Not the same ones in each slot.
+            // Different connections in each slot.
             let first = (monotonic_now().0 / 1_000_000 % 1_000_000) as u32;
             for i in first.. {
                 if stopped.recv_timeout(pause(i)) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
                 let Some(one) = connections.get(chosen(i, connections.len())) else { continue };
-                // One that was closed does not count as lasting.
+                // A closed connection is not counted among the lasting ones.
                 let Ok(Some(now)) = diag.again(one) else { continue };
                 queues.moments += 1;
                 queues.unread += u64::from(now.unread);
@@ -62,24 +62,24 @@ impl Sampler {
         Ok(Sampler { stop, thread })
     }
 
-    /// Ends it.
+    /// Stops it.
     pub(super) fn finish(self) -> Queues {
         drop(self.stop);
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// From half to one and a half intervals, spread evenly: a fixed one might always meet the same moment of something that
-/// repeats.
+/// From half to one and a half intervals, uniform: a fixed pause might always sample the same phase of periodic
+/// work.
 fn pause(i: u32) -> Duration {
-    // The golden ratio: its multiples, without their whole parts, lie as even as any numbers can.
+    // The golden ratio: the fractional parts of its multiples are spread as evenly as possible.
     let part = (f64::from(i) * 0.618_033_988_749_894_9).fract();
     INTERVAL.mul_f64(0.5 + part)
 }
 
 /// The connection to read in moment `i`: each connection equally often, and after pauses of every length.
 fn chosen(i: u32, connections: usize) -> usize {
-    // A root that has nothing to do with the one of the pauses.
+    // A square root that is unrelated to the ratio of the pauses.
     let part = (f64::from(i) * std::f64::consts::SQRT_2).fract();
     (part * connections as f64) as usize
 }
@@ -95,7 +95,7 @@ mod tests {
             (0..100 * connections as u32).for_each(|i| moments[chosen(i, connections)] += 1);
             assert!(moments.iter().all(|count| (90..=110).contains(count)), "{connections}: {moments:?}");
         }
-        // None to choose from.
+        // No connection to choose from.
         assert_eq!(chosen(3, 0), 0);
     }
 

@@ -26,7 +26,7 @@ fn a_wait_before_the_read_follows_from_what_stands_unread() {
             thread::sleep(DELAY / 4);
             server.write_all(b"answer\r\n").unwrap();
         }
-        // A connection that is closed is one no more.
+        // A closed connection is not counted.
         (waits, server)
     });
     let subject =
@@ -65,7 +65,7 @@ fn one_connection_of_many_counts_as_one() {
     let mut diag = Diag::open().unwrap();
     let connections = diag.connections(&[address.port()]).unwrap();
     assert_eq!(connections.len(), CONNECTIONS);
-    // The second one: a sampler that asks each third meets it never, or too often.
+    // The second connection: a sampler that reads every third would never meet it, or too often.
     let second = clients
         .iter_mut()
         .find(|client| client.local_addr().unwrap().port() == connections[1].client_port())
@@ -116,7 +116,7 @@ fn slots_are_summed_and_a_server_without_connections_is_told() {
     assert_eq!((got.connections, got.round_trip_us_mean, got.resent_per_s), (4, 100.0, 2.0));
     assert_eq!((got.received_bytes_per_s, got.sent_bytes_per_s), (8_000.0, 4_000.0));
     assert_eq!((got.busy_share, got.held_by_window_share, got.held_by_buffer_share), (0.125, 0.025, 0.0));
-    // 40 bytes unread where 2000 a second come, on each connection.
+    // 40 bytes unread at 2000 arriving per second, on each connection.
     assert_eq!(got.read_wait_us_mean, Some(20_000.0));
     let mut record = Probes::default();
     Counts { slots: 1, ..Counts::default() }.enter(1.0, &mut record);

@@ -2,12 +2,12 @@ use std::collections::HashMap;
 
 use crate::packets::Timed;
 
-/// A request as packets and programs both know it: the client's port, and where the request ends in its stream.
+/// Common key of a request for packets and programs: the client's port, and the end of the request in its stream.
 pub(crate) type Key = (u16, u32);
 
 /// The same requests, timed by packets and by the programs.
 ///
-/// Only what both timed is compared. Each of the two begins and ends to look at its own moment, and a request that
+/// Only requests that both timed are compared. The two start and stop at different moments, and a request that
 /// only one of them has seen may be the one that waited longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
@@ -39,7 +39,7 @@ impl Compared {
         compared
     }
 
-    /// Adds those of another slot.
+    /// Adds the requests of another slot.
     pub(crate) fn add(&mut self, other: &Compared) {
         self.requests += other.requests;
         self.packets_ns += other.packets_ns;

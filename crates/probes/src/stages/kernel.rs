@@ -32,7 +32,7 @@ static ORDER: [&str; 11] = [
     "on_netif_receive_skb",
     "on_tcp_probe",
 ];
-/// How many of them a server without a ring has no use for.
+/// Number of programs at the front that a server without a ring does not need.
 const OF_RINGS: usize = 5;
 /// Minimum number of connections that are validated against packets.
 const CHECKED: usize = 2;
@@ -90,7 +90,7 @@ impl Kernel {
         })
     }
 
-    /// Forgets everything that was under way; returns how many messages that were.
+    /// Discards everything under way; returns the number of discarded messages.
     fn forget(&self) -> libbpf_rs::Result<u64> {
         let mut under_way = 0;
         empty(&self.programs.map("connections")?, |_, connection| under_way += messages_of(connection))?;
@@ -99,7 +99,7 @@ impl Kernel {
         Ok(under_way)
     }
 
-    /// Takes out the time of each request that is validated against packets. Units: ns.
+    /// Removes and returns the time of each request that is validated against packets. Units: ns.
     fn checked(&self) -> libbpf_rs::Result<HashMap<Key, u64>> {
         let mut times = HashMap::new();
         empty(&self.programs.map("checked")?, |key, time| times.extend(request_of(key).zip(word(time))))?;
@@ -116,7 +116,7 @@ impl Kernel {
 
     /// Bits of a client's port that single out a few of the connections, but enough of them.
     fn mask(&self) -> u16 {
-        // Clients of IPv4 are in the second where the server listens by a socket of IPv6.
+        // Clients of IPv4 are in the second table if the server listens on a socket of IPv6.
         let tables = ["tcp", "tcp6"].into_iter().filter_map(|name| {
             fs::read_to_string(format!("/proc/{}/net/{name}", self.subject.pids.first()?)).ok()
         });
@@ -150,7 +150,7 @@ fn word(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// The key of the table `checked` in `src/bpf/stages.bpf.c`: the client's port above where the request ends.
+/// The key of the table `checked` in `src/bpf/stages.bpf.c`: the client's port above the end of the request.
 fn request_of(key: &[u8]) -> Option<Key> {
     let key = word(key)?;
     Some(((key >> 32) as u16, key as u32))
@@ -180,7 +180,7 @@ impl Instrument for Kernel {
             Err(why) => (Timed::default(), Some(why)),
         };
         let (Ok(now), Ok(checked), Ok(under_way)) = (self.read(), self.checked(), self.forget()) else {
-            // Nothing can be said of this slot: everything in it was lost.
+            // This slot has no results: everything in it was lost.
             let times = vec![Histogram::default(); HISTOGRAMS];
             return Box::new(Seen { skipped: u64::from(u32::MAX), times, ..Seen::default() });
         };

@@ -35,16 +35,16 @@ const ENOUGH: u64 = 100;
 /// reads them, or too few of them end within a slot to be representative.
 const CUT: f64 = 0.1;
 
-/// Everything of one slot or more.
+/// Results of one slot or more.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     /// By [`STAGES`], then [`TOTAL`].
     pub times: Vec<Histogram>,
     /// By `enum count`.
     pub counts: [u64; COUNTS],
-    /// Messages on their way when the slot ended.
+    /// Messages in progress when the slot ended.
     pub under_way: u64,
-    /// Events that the kernel did not hand to a program, since it ran already on that processor.
+    /// Events that the kernel did not pass to a program, because it already ran on that processor.
     pub skipped: u64,
     /// Whether the server reads and sends by io_uring.
     pub by_ring: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
     pub tells: bool,
     /// Some of the requests as packets timed them.
     pub compared: Compared,
-    /// Why there are none.
+    /// Why they are missing.
     pub untimed: Option<String>,
 }
 
@@ -242,7 +242,7 @@ mod tests {
         );
         check([1103, 1000, 0, 0, 0, 1, 0, 0, 0], 0, Some(1000.0 / 1100.0), &[("no reason", 100)], true);
         check([1003, 1000, 0, 0, 0, 1, 0, 0, 0], 50, Some(1000.0 / 1050.0), &[("the kerne", 50)], true);
-        // Nothing was followed at all, as of a server that reads in another way.
+        // No message was followed, as with a server that reads by other calls.
         check([500, 0, 0, 400, 0, 0, 0, 0, 0], 0, Some(0.0), &[("16 others", 400), ("no reason", 98)], true);
         // Slots may cut a tenth; beyond it no process is seen to wait, or to read at all.
         check([1102, 1000, 0, 0, 0, 100, 0, 0, 0], 0, Some(1.0), &[], false);
@@ -251,7 +251,7 @@ mod tests {
         let under_way = Seen { under_way: 200, ..seen([200, 0, 0, 0, 0, 0, 0, 0, 0]) };
         assert!(under_way.enter(1.0, &mut record).is_some_and(|lost| lost.contains("answered it during")));
         assert_eq!((record.stages.as_ref().unwrap().cut, record.stages.unwrap().messages), (20, 200));
-        // Too few to say.
+        // Too few messages to judge.
         check([13, 9, 2, 0, 0, 0, 0, 0, 0], 0, Some(9.0 / 11.0), &[("the socke", 2)], false);
         check([0, 0, 0, 0, 0, 0, 0, 0, 0], 0, None, &[], false);
     }

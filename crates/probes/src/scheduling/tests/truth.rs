@@ -28,7 +28,7 @@ fn programs(sizes: &[(&str, u32)]) -> Option<Waits> {
     }
 }
 
-/// Time that this thread was ready to run and did not, as `/proc` counts it. Units: ns.
+/// Time that this thread was ready but not running, as counted in `/proc`. Units: ns.
 fn own_waits() -> u64 {
     let tid = gettid().as_raw_pid() as u32;
     Thread::read(Path::new("/"), std::process::id(), tid).map_or(0, |counted| counted.waiting_ns)

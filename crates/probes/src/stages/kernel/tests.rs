@@ -1,7 +1,7 @@
-//! A server with a delay planted in one stage after the other must show it there.
+//! A server with a delay planted in one stage after the other: the probe must show it in that stage.
 //!
-//! The server times its delays itself, so that a machine that is slow in between does not look like a probe that is
-//! wrong; medians are compared, so that a stall of the host in some of the requests does not either.
+//! The server times its delays itself, so that a slow machine does not look like an error of the probe;
+//! medians are compared, so that a stall of the host in some of the requests does not either.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -45,7 +45,7 @@ enum Plant {
     BusyBeforeRead,
     /// The thread reads until it has a whole request, and the second half comes late.
     SlowRead,
-    /// The answer takes its time.
+    /// The response takes time.
     SleepInApplication,
     /// As two of them together, for requests that come two at a time: the second waits for the first's answer.
     Turns,
@@ -171,7 +171,7 @@ fn serve_by_reads() -> SocketAddr {
     address
 }
 
-/// Asks `requests` times, each when the one before is answered; when each was sent.
+/// Sends `requests` requests, each after the response to the previous one; returns when each was sent.
 fn ask(plant: Plant, address: SocketAddr, requests: usize) -> Vec<Instant> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -196,7 +196,7 @@ fn ask(plant: Plant, address: SocketAddr, requests: usize) -> Vec<Instant> {
     sent
 }
 
-/// Asks and waits for the answer.
+/// Sends a request and waits for the response.
 fn once(stream: &mut TcpStream) {
     stream.write_all(b"get me\r\n").unwrap();
     stream.read_exact(&mut [0; 8]).unwrap();
@@ -240,7 +240,7 @@ fn observe(plant: Plant) -> Option<Observed> {
     watched(plant, serve(plant))
 }
 
-/// The same of a server that is up.
+/// The same with a server that is already running.
 fn watched(plant: Plant, server: Server) -> Option<Observed> {
     let kernel = programs(server.address, Limits::default());
     let mut sent = Vec::new();
@@ -252,7 +252,7 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
     server.stop.store(true, Ordering::Relaxed);
     let mut planted = server.thread.join().unwrap();
     planted.truncate(REQUESTS);
-    // A server that waits late holds up the last request that came before the end, which may have come late itself.
+    // A server that waits late delays the last request that came before the end, which may have come late itself.
     let late = matches!(plant, Plant::LateWait | Plant::VeryLateWait);
     let held_up = |(start, time): (Instant, Duration)| {
         let last = sent.iter().rfind(|sent| late && **sent < start + time);
@@ -271,7 +271,7 @@ fn a_planted_delay_shows_in_its_stage() {
     let check = |plant: Plant, stage: &str| {
         let Some(Observed { seen, stages, lost, planted }) = observe(plant) else { return };
         assert_eq!(lost, None);
-        // The first is cut where its thread waited already; the last where its thread had not waited again.
+        // The first is cut if its thread was already waiting; the last if its thread had not waited again.
         assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
         assert!(stages.messages as usize >= REQUESTS, "{plant:?}: {stages:?}");
         assert!(stages.notes.iter().all(|note| !note.contains(LATER)), "{plant:?}: {stages:?}");
@@ -298,7 +298,7 @@ fn a_planted_delay_shows_in_its_stage() {
     check(Plant::LargeSend, "send");
 }
 
-/// One that sends as much as there is room for, and waits for more; its one client ends it.
+/// A server that sends as much as there is room for, and waits for more; its one client ends it.
 fn serve_without_blocking() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -435,7 +435,7 @@ fn a_ring_s_turns_are_told() {
         let mut streams = [(); 2].map(|()| TcpStream::connect(server.address).unwrap());
         kernel.resume().unwrap();
         for _ in 0..REQUESTS {
-            // The server sleeps between two rounds, so it finds both when it comes.
+            // The server sleeps between two rounds, so it finds both when it wakes.
             for stream in &mut streams {
                 stream.write_all(b"get me\r\n").unwrap();
             }
@@ -451,7 +451,7 @@ fn a_ring_s_turns_are_told() {
     let Some(seen) = seen else { return };
     let seen = seen.as_any().downcast_ref::<Seen>().unwrap();
     assert!(seen.by_ring && seen.tells);
-    // Half of the requests wait for the others: the third quarter is the median of those that do.
+    // Half of the requests wait for the others: the third quartile is the median of the waiting half.
     let events = &seen.times[STAGES.iter().position(|name| *name == "event_library").unwrap()];
     let (wait, planted) = (events.quantile_us(0.75).unwrap(), stats::median(&planted).unwrap());
     assert!((wait / planted - 1.0).abs() < ERROR, "{wait} of {planted}");
@@ -470,10 +470,10 @@ fn stages_add_up_to_what_packets_say() {
         let total = stages.total.mean_us.unwrap();
         assert!((sum / total - 1.0).abs() < 1e-6, "{plant:?}: {sum} {total}");
         let other = stages.independent.unwrap_or_else(|| panic!("{plant:?}: {:?}", stages.notes));
-        // Those that the stages cut are left out, and counted.
+        // Requests that the stages cut are left out, and counted.
         assert!(other.requests as usize >= REQUESTS - 3, "{plant:?}: {other:?}");
         assert!(other.requests + seen.compared.alone <= REQUESTS as u64, "{plant:?}: {other:?}");
-        // Without a delay a request takes so little that the programs' own work shows.
+        // Without a delay a request is so short that the programs' own work shows.
         if plant != Plant::Nothing {
             assert!(other.remainder_share.abs() < 0.10, "{plant:?}: {other:?}");
         }
@@ -574,7 +574,7 @@ fn a_slot_ends_while_requests_go_on() {
         kernel.pause().enter(1.0, &mut record);
         correlated.push(record.stages.unwrap().correlated);
     }
-    // The client cannot have ended by itself.
+    // The client did not end on its own.
     ended.store(true, Ordering::Relaxed);
     assert!(client.join().unwrap() > 0);
     server.stop.store(true, Ordering::Relaxed);
