@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* What a system call is to the stages of a request. Source: arch/x86/entry/syscalls/syscall_64.tbl and
+/* Maps system calls to the stages of a request. Source: arch/x86/entry/syscalls/syscall_64.tbl and
  * include/uapi/asm-generic/unistd.h of the kernel. */
 #ifndef TAILLIGHT_CALLS_H
 #define TAILLIGHT_CALLS_H
@@ -82,7 +82,7 @@ static __always_inline bool waits_for_futex(struct pt_regs *regs, long number)
 	return operation == 0 || operation == 6 || operation == 9 || operation == 11 || operation == 13;
 }
 
-/* The first argument, which is the socket of all calls that read and send. */
+/* The first argument, which is the socket in all calls that read or send. */
 static __always_inline int first_argument(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* What is known of messages, connections and threads while requests are followed, and what was counted of them. */
+/* State of messages, connections and threads while requests are followed, and their counts. */
 #ifndef TAILLIGHT_FOLLOWED_H
 #define TAILLIGHT_FOLLOWED_H
 
-/* Messages of one connection that are not answered; more are counted as crowded. A power of two. */
+/* Unanswered messages of one connection; further ones are counted as crowded. A power of two. */
 #define RING 16
 /* Connections answered by one thread in one round that are remembered to its end; further ones end with their send. */
 #define ANSWERED 32
@@ -13,14 +13,14 @@ enum stage { NETWORK, EPOLL, EVENTS, READ, OPEN, APPLICATION, SEND, TOTAL, HISTO
 
 enum count {
 	MESSAGES,   /* data with PSH that reached a socket of the port */
-	FINISHED,   /* entered in all stages */
-	NO_BUFFER,  /* its socket buffer was not seen to arrive */
-	CROWDED,    /* its connection had RING others */
+	FINISHED,   /* followed through all stages */
+	NO_BUFFER,  /* the arrival of its socket buffer was not seen */
+	CROWDED,    /* its connection already had RING messages */
 	NO_ROOM,    /* a table was full */
 	NO_WAIT,    /* read by a thread that was not seen to return from epoll_wait since the slot began */
 	NO_PACKET,  /* a send that queued no packet before it returned: counted to its return */
 	EARLY,      /* a read of bytes that arrived before the slot */
-	LATER,      /* a send of a connection whose requests have all ended: their thread has waited since */
+	LATER,      /* a send on a connection whose requests have all ended: their thread has waited since */
 	COUNTS
 };
 
@@ -36,24 +36,24 @@ struct message {
 	__u64 returned;
 	__u64 read_from;
 	__u64 read_to;
-	__u64 turn; /* when the server began with it, where it tells */
+	__u64 turn; /* when the server began with it, if it reports it */
 	__u32 end;
 	__u32 known; /* whether its thread was seen to wait */
 };
 
 struct connection {
 	__u32 head; /* written by TCP only */
-	__u32 has_part; /* likewise: the first segment of a message without PSH has come */
-	__u64 part; /* likewise: when */
-	__u32 read; /* this and the rest by the thread that serves the connection only */
+	__u32 has_part; /* written by TCP only: the first segment of a message without PSH has arrived */
+	__u64 part; /* written by TCP only: when it arrived */
+	__u32 read; /* this and the rest: written only by the thread that serves the connection */
 	__u32 tail;
 	__u64 sent; /* the end of the last send */
 	__u64 sending; /* time in sends */
 	__u64 opening; /* time in opens */
 	__u64 packet; /* the last packet, sent by a thread, or by TCP when the peer makes room */
 	__u32 sends;
-	__u32 checked; /* the client's port, where the connection's requests are held against packets */
-	__u32 turned; /* messages whose turn has come */
+	__u32 checked; /* the client's port, if the connection's requests are validated against packets */
+	__u32 turned; /* messages that the server has begun with */
 	__u32 unused;
 	struct message ring[RING];
 };
@@ -61,8 +61,8 @@ struct connection {
 struct thread {
 	__u64 returned;
 	__u64 entered;
-	__u64 socket; /* of the call that it is in */
-	__u64 last_read; /* the connection that it read last */
+	__u64 socket; /* of the current call */
+	__u64 last_read; /* the connection of its last read */
 	__u32 call;
 	__u32 answered;
 	__u64 connection[ANSWERED];
@@ -91,7 +91,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* What a new entry of `connections` and `threads` is copied from: they do not fit on the stack. */
+/* Templates of new entries of `connections` and `threads`: they do not fit on the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -114,8 +114,8 @@ struct {
 } counts SEC(".maps");
 
 /*
- * The time of each request that is held against packets, by the client's port and the request's end in its stream: which
- * is how the packets know it too. When it is full the rest of the slot goes unchecked.
+ * The time of each request that is validated against packets. Its key, the client's port and the request's end in its
+ * stream, is also available from packets. When the table is full, the rest of the slot is not validated.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -128,7 +128,7 @@ static __always_inline void count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&counts, &what);
 
-	/* Atomic although it is this processor's own: TCP may interrupt a system call between load and store. */
+	/* Atomic although it belongs to this processor: TCP may interrupt a system call between load and store. */
 	if (n)
 		__sync_fetch_and_add(n, 1);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * As much of the kernel's types as the programs here read.
+ * The kernel's types, as far as the programs here read them.
  *
- * Only names matter: `preserve_access_index` makes clang write down which field is meant, and the loader puts in where
- * the running kernel has it (CO-RE). So a structure lists the fields that are read and no others, and one object fits
+ * Only names matter: `preserve_access_index` makes clang record the name of each field, and the loader fills in its
+ * offset in the running kernel (CO-RE). So a structure lists only the fields that are read, and one object fits
  * every kernel that describes its types (BTF).
  */
 #ifndef TAILLIGHT_KERNEL_H
 #define TAILLIGHT_KERNEL_H
 
-/* It is there in place of that file: libbpf's headers then call registers as the kernel does. */
+/* Replaces that file: libbpf's headers then use the kernel's names of registers. */
 #define __VMLINUX_H__
 
 typedef unsigned char __u8;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* A server by a ring: when it wakes up, when its operations begin and end, and when it says that it begins. Belongs to
- * stages.bpf.c, behind the programs of system calls, with which it shares what a read and a send are. */
+/* A server with a ring: when it wakes up, when its operations begin and end, and when it reports its turns. Part of
+ * stages.bpf.c, after the programs of system calls, with which it shares the handling of reads and sends. */
 #ifndef TAILLIGHT_RING_H
 #define TAILLIGHT_RING_H
 
-/* The thread that runs, if it is in io_uring_enter. */
+/* The current thread, if it is in io_uring_enter. */
 static __always_inline struct thread *in_ring(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -13,14 +13,14 @@ static __always_inline struct thread *in_ring(void)
 	return t && t->call == CALL_RING ? t : 0;
 }
 
-/* The socket as a number, which its address is to the verifier only after a way through memory. */
+/* The socket as a number: the verifier accepts its address as a number only after a store and a load. */
 static __always_inline __u64 number_of(struct thread *t, struct sock *sk)
 {
 	t->socket = (__u64)sk;
 	return *(volatile __u64 *)&t->socket;
 }
 
-/* It wakes up in the call: what arrived meanwhile has waited until now. One that was made to leave has not slept. */
+/* It wakes up in the call: messages that arrived during its sleep have waited until now. A preempted thread has not slept. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct task_struct *next)
 {
@@ -28,7 +28,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 	struct thread *t = bpf_map_lookup_elem(&threads, &leaves);
 
 	/*
-	 * 0 is TASK_RUNNING. One that is made to leave is ready whatever its state, which it may have set already on its
+	 * 0 is TASK_RUNNING. A preempted thread is ready in any state, which it may already have set on its
 	 * way to sleep. Source: include/linux/sched.h, __schedule()
 	 */
 	if (t && t->call == CALL_RING && !preempt && before->__state != 0)
@@ -41,7 +41,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 	return 0;
 }
 
-/* It begins with an operation that it was given. */
+/* It begins with a submitted operation. */
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(on_io_uring_submit_req, void *request)
 {
@@ -87,7 +87,7 @@ int BPF_PROG(on_sock_send_length, struct sock *sk, int result, int flags)
 	return 0;
 }
 
-/* The server says that it begins with what it has read of a connection. */
+/* The server reports that it begins with the data that it has read from a connection. */
 SEC("usdt")
 int BPF_USDT(on_turn, int fd)
 {
@@ -102,7 +102,7 @@ int BPF_USDT(on_turn, int fd)
 	if (!c)
 		return 0;
 	now = bpf_ktime_get_ns();
-	/* Some were answered without a word. */
+	/* Some messages were answered without a report. */
 	if ((__s32)(c->turned - c->tail) < 0)
 		c->turned = c->tail;
 	for (int i = 0; i < RING; i++) {

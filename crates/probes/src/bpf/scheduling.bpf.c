@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
-/* How long the threads of a server wait for a processor, and for each other (futex). */
+/* Times that the threads of a server wait for a processor, and for each other (futex). */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -12,7 +12,7 @@ enum { RUN_QUEUE, FUTEX, HISTOGRAMS };
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Since when a thread is ready to run, by its number. */
+/* When a thread became ready to run, by its number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -20,7 +20,7 @@ struct {
 	__type(value, __u64);
 } ready SEC(".maps");
 
-/* Since when it waits for a futex. */
+/* When a thread began to wait for a futex, by its number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -28,7 +28,7 @@ struct {
 	__type(value, __u64);
 } waiting SEC(".maps");
 
-/* Waits that a table had no room for. */
+/* Waits lost because a table was full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -36,7 +36,7 @@ struct {
 	__type(value, __u64);
 } no_room SEC(".maps");
 
-/* It begins to wait. */
+/* The thread begins to wait. */
 static __always_inline void begins(void *table, __u32 tid)
 {
 	__u64 now = bpf_ktime_get_ns(), *lost;
@@ -45,7 +45,7 @@ static __always_inline void begins(void *table, __u32 tid)
 	if (!bpf_map_update_elem(table, &tid, &now, BPF_ANY))
 		return;
 	lost = bpf_map_lookup_elem(&no_room, &zero);
-	/* Atomic although it is this processor's own: another of these programs may interrupt this one. */
+	/* Atomic although it belongs to this processor: another of these programs may interrupt this one. */
 	if (lost)
 		__sync_fetch_and_add(lost, 1);
 }
@@ -75,7 +75,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 	__u32 tid = next->pid;
 	__u64 *since;
 
-	/* Made to leave, whatever its state; 0 is TASK_RUNNING. Source: include/linux/sched.h, __schedule() */
+	/* Preempted in any state; 0 is TASK_RUNNING. Source: include/linux/sched.h, __schedule() */
 	if (preempt || before->__state == 0)
 		is_ready(before);
 	since = bpf_map_lookup_elem(&ready, &tid);

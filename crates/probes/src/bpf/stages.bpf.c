@@ -2,9 +2,9 @@
 /*
  * Where each request of a server with a loop of epoll or io_uring spends its time.
  *
- * A message is what a client wrote in one go: its last segment has PSH. It is followed by three keys, none of which is
- * a processor: its socket buffer until it reaches the socket, its place in the byte stream (the sequence number)
- * until a read has copied it, and its connection until the answer is on its way.
+ * A message is the data that a client wrote in one go: its last segment has PSH. It is followed by three keys, none of
+ * which is a processor: its socket buffer until it reaches the socket, its place in the byte stream (the sequence number)
+ * until a read has copied it, and its connection until the response is in transit.
  *
  *   arrived    netif_rx or netif_receive_skb, whichever sees the buffer first
  *   at_socket  tcp_probe: TCP takes it for an established connection
@@ -13,12 +13,12 @@
  *   read_to    it returns, and the connection's copied_seq has passed the message's end
  *   sent       the last packet of the last send on the connection before the thread waits again is queued at the device
  *
- *   turn       the server begins with what it read (its static probe `reactor:turn`), where it does not read in turn
+ *   turn       the server begins with the data that it read (its static probe `reactor:turn`), if it does not read in turn
  *
- * A thread with a ring has its reads and sends done inside io_uring_enter, one after the other: there `returned` is the
- * moment at which it enters the call, or wakes up in it, and an operation begins where the one before has ended.
+ * The reads and sends of a thread with a ring run inside io_uring_enter, one after the other: there `returned` is the
+ * moment at which it enters the call, or wakes up in it, and an operation begins when the previous one has ended.
  *
- * A connection's ring of messages has one writer of `head` (TCP, under the socket's lock) and one of all else (the
+ * A connection's ring of messages has one writer of `head` (TCP, under the socket's lock) and one of all other fields (the
  * thread that serves the connection), so it needs no lock, which a program on a tracepoint could not take.
  */
 #include "kernel.h"
@@ -34,14 +34,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "followed.h"
 
-/* The answer to what was read of a connection is on its way: enters every message that it answers. */
+/* The response to the data read from a connection is in transit: records every message that it answers. */
 __noinline int finish(__u64 socket)
 {
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
 
 	if (!c || !c->sends)
 		return 0;
-	/* What the peer's window held back left after the call. */
+	/* Data held back by the peer's window left after the call. */
 	if (c->packet > c->sent) {
 		c->sending += c->packet - c->sent;
 		c->sent = c->packet;
@@ -84,7 +84,7 @@ __noinline int finish(__u64 socket)
 
 /* -- from the device to the socket ------------------------------------------------------------------------------ */
 
-/* Notes when a buffer for one of the ports was first seen. */
+/* Records when a buffer for one of the ports was first seen. */
 static __always_inline int buffer_arrived(struct sk_buff *skb)
 {
 	struct config *config = settings();
@@ -94,7 +94,7 @@ static __always_inline int buffer_arrived(struct sk_buff *skb)
 	struct arrival *known, arrival = {};
 	__u32 length, offset;
 
-	/* IP's header: both callers come after the link layer's was taken off. */
+	/* IP's header: both callers run after the link layer's header was removed. */
 	if (!config || bpf_probe_read_kernel(header, sizeof(header), skb->data))
 		return 0;
 	if (header[0] >> 4 == 4) {
@@ -190,7 +190,7 @@ int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 	seq = (__u32)tcp[4] << 24 | (__u32)tcp[5] << 16 | (__u32)tcp[6] << 8 | tcp[7];
 	next = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
 	if ((__s32)(seq + size - next) <= 0)
-		return 0; /* known bytes once more */
+		return 0; /* retransmitted bytes */
 	now = bpf_ktime_get_ns();
 	arrival = bpf_map_lookup_elem(&arrivals, &key);
 	first = arrival && arrival->seq == seq ? arrival->at : 0;
@@ -225,14 +225,14 @@ int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 	m->arrived = first;
 	m->at_socket = now;
 	m->end = seq + size;
-	/* A reader that sees the new head sees the message: TCP holds the socket's lock here, and the read took it before it looks. */
+	/* A reader that sees the new head sees the message: TCP holds the socket's lock here, and a read takes it first. */
 	__sync_fetch_and_add(&c->head, 1);
 	return 0;
 }
 
 /* -- in the server ---------------------------------------------------------------------------------------------- */
 
-/* The socket behind a file of the current process, if it is one of the ports'. */
+/* The socket of a file descriptor of the current process, if it belongs to one of the ports. */
 static __always_inline __u64 socket_of(int fd)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -304,7 +304,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long number)
 	return 0;
 }
 
-/* A read of `socket`, begun at t->entered, copied something: stamps every message whose end it reached. */
+/* A read of `socket`, begun at t->entered, copied data: stamps every message whose end it reached. */
 static __always_inline void was_read(struct thread *t, __u64 socket, __u64 now)
 {
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
@@ -322,7 +322,7 @@ static __always_inline void was_read(struct thread *t, __u64 socket, __u64 now)
 
 		if (c->read == head || (__s32)(copied - m->end) < 0)
 			break;
-		/* What came during the round waited neither for epoll nor for its turn. */
+		/* Messages that came during the round waited neither for epoll nor for their turn. */
 		m->known = t->returned != 0;
 		m->returned = t->returned > m->at_socket ? t->returned : m->at_socket;
 		m->read_from = t->entered > m->returned ? t->entered : m->returned;
@@ -332,7 +332,7 @@ static __always_inline void was_read(struct thread *t, __u64 socket, __u64 now)
 	}
 }
 
-/* A send on `socket`, begun at t->entered, took something. */
+/* A send on `socket`, begun at t->entered, accepted data. */
 static __always_inline void was_sent(struct thread *t, __u64 socket, __u64 now)
 {
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
@@ -396,7 +396,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 
 /* -- from the server to the device -------------------------------------------------------------------------------- */
 
-/* Whether a packet that leaves has more than headers. */
+/* Whether an outgoing packet has data. */
 static __always_inline bool has_data(struct sk_buff *skb)
 {
 	__u64 head = (__u64)skb->head, data = (__u64)skb->data;
@@ -408,8 +408,8 @@ static __always_inline bool has_data(struct sk_buff *skb)
 }
 
 /*
- * A packet of the server is queued at the device. One without data is no part of an answer: TCP acknowledges a further
- * request, or 40 ms after, while the thread is elsewhere.
+ * A packet of the server is queued at the device. A packet without data is not part of a response: TCP acknowledges a
+ * further request, or does so 40 ms later, while the thread does other work.
  */
 SEC("tp_btf/net_dev_queue")
 int BPF_PROG(on_net_dev_queue, struct sk_buff *skb)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* Histograms of times, of which the including file has HISTOGRAMS. */
+/* Histograms of times; the including file defines their number, HISTOGRAMS. */
 #ifndef TAILLIGHT_TIMES_H
 #define TAILLIGHT_TIMES_H
 
-/* Eighths of octaves up to 2^40 ns, 18 min. As `src/histogram.rs` reads them. */
+/* Eighths of octaves up to 2^40 ns, 18 min; `src/histogram.rs` reads them. */
 #define BUCKETS 312
 
 struct histogram {
@@ -19,7 +19,7 @@ struct {
 	__type(value, struct histogram);
 } histograms SEC(".maps");
 
-/* Enters one span of time. A function of its own, verified once. */
+/* Adds one span of time. A separate function, so that it is verified once. */
 __noinline int enter(__u32 stage, __u64 ns)
 {
 	struct histogram *histogram = bpf_map_lookup_elem(&histograms, &stage);

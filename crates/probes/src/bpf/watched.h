@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* What the programs are told, and which processes they watch. */
+/* The programs' configuration, and the processes that they watch. */
 #ifndef TAILLIGHT_WATCHED_H
 #define TAILLIGHT_WATCHED_H
 
 #define PORTS 8
-/* Namespaces of processes are nested no deeper. Source: MAX_PID_NS_LEVEL is 32, containers make 1 or 2. */
+/* Maximum nesting of process namespaces. Source: MAX_PID_NS_LEVEL is 32, containers make 1 or 2. */
 #define LEVELS 4
 
 struct config {
 	__u32 pid_namespace;
 	__u32 ports;
 	__u16 port[PORTS];
-	/* A connection whose client's port has these bits clear is one of those that are held against packets. */
+	/* A connection is validated against packets if its client's port has these bits clear. */
 	__u32 checked_mask;
 };
 
@@ -29,7 +29,7 @@ struct {
 	__type(value, __u8);
 } wanted SEC(".maps");
 
-/* By the kernel's own number of a process: 1 where it is wanted, 2 where not. */
+/* By the kernel's own number of a process: 1 if it is watched, 2 if not. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -44,7 +44,7 @@ static __always_inline struct config *settings(void)
 	return bpf_map_lookup_elem(&configuration, &zero);
 }
 
-/* Whether a task's process is one of those that are watched, by its number where the loader runs. */
+/* Whether a task's process is watched, by its number in the loader's namespace. */
 static __always_inline bool is_watched(struct task_struct *task, __u32 process)
 {
 	__u8 *known = bpf_map_lookup_elem(&processes, &process);
