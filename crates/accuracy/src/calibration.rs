@@ -1,6 +1,5 @@
 //! Calibration of comparisons: pairs of null servers that are identical, or differ by a planted amount, are compared by
-//! the
-//! laboratory's own method, pair by pair until settled. Without and with planted noise, on the real clock or in a
+//! the laboratory's own method, pair by pair until settled. Without and with planted noise, on the real clock or in a
 //! simulated world.
 
 mod case;

@@ -1,9 +1,8 @@
 //! The fault list: faults around a measurement are planted in random doses, and each verdict is compared with the
 //! right one.
 //!
-//! A fault is an entry of a table ([`list`]): its place, the parameters drawn for a dose, the right verdict and
-//! the source of the true figures. Most are planted in a simulated world, where the truth is exact and a dose takes
-//! some
+//! A fault is an entry of a table ([`list`]): its place, the parameters drawn for a dose, the right verdict and the
+//! source of the true figures. Most are planted in a simulated world, where the truth is exact and a dose takes some
 //! ms; a few exist only on a real machine.
 
 pub(crate) mod chance;
@@ -111,8 +110,7 @@ fn progress(row: &Row) -> String {
 
 impl Faults {
     /// The number of false verdicts: usable ones whose p99 is off by more than 10 % or that should be unusable, and
-    /// invalid
-    /// ones on a simulated clock without any disturbance except by the server itself.
+    /// invalid ones on a simulated clock without any disturbance except by the server itself.
     pub fn failures(&self) -> usize {
         self.faults.iter().map(Row::failures).sum()
     }

@@ -1,8 +1,7 @@
 //! The engine's service times against an independent observer of the same requests' packets.
 //!
 //! The engine ends a request at the receive stamp of its own socket. The observer is a packet socket: the kernel stamps
-//! each packet
-//! for it before the device transmits the packet, by a separate reading of the clock.
+//! each packet for it before the device transmits the packet, by a separate reading of the clock.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,9 +28,8 @@ use crate::table::Table;
 use crate::{Setting, noise_words, us};
 
 /// Largest difference between engine and packets at p50. Derivation: the send's system call takes 1 µs before the
-/// request's packet
-/// on a quiet machine, which is part of a service time; recording and the loopback device may take as long after the
-/// response's packet.
+/// request's packet on a quiet machine, which is part of a service time; recording and the loopback device may take as
+/// long after the response's packet.
 const BAR_P50: Nanos = Nanos::from_micros(3);
 /// Largest difference at p99.
 const BAR_P99: Nanos = Nanos::from_micros(10);
@@ -250,8 +248,7 @@ impl Compared {
     /// Pairs the packets of the window with the engine's requests.
     ///
     /// The generator's one thread sends requests one after the other, each in its own system call. So a packet belongs
-    /// to the request
-    /// with the latest `sent` before it.
+    /// to the request with the latest `sent` before it.
     fn new(recording: &Recording, mut answered: Vec<Answered>, timed: &Timed, clocks: &Clocks) -> Compared {
         answered.sort_unstable_by_key(|request| request.sent);
         let (from, to) = (recording.window_start, recording.window_start + recording.window);

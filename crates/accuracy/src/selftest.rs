@@ -1,9 +1,8 @@
 //! Validates the ruler against servers with known response times, on the real clock.
 //!
-//! A queue's response times vary widely from run to run, so a few seconds cannot confirm a formula. Each
-//! run is therefore compared with a simulation of the very same arrivals and service times. The remaining difference is
-//! the error
-//! of the ruler and of the machine: a few tens of µs for the wires, against a service time of 2 ms.
+//! A queue's response times vary widely from run to run, so a few seconds cannot confirm a formula. Each run is
+//! therefore compared with a simulation of the very same arrivals and service times. The remaining difference is the
+//! error of the ruler and of the machine: a few tens of µs for the wires, against a service time of 2 ms.
 
 use anyhow::Result;
 use dist::{Gap, Process};

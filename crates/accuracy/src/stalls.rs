@@ -20,8 +20,7 @@ pub(crate) const LENGTH: Nanos = Nanos::from_millis(3);
 /// Mean time between the starts of two stalls, in measurements of accuracy.
 pub(crate) const EVERY: Nanos = Nanos::from_millis(50);
 /// Nice value of the busy loop, which preempts the generator at once. Without permission to set it (CAP_SYS_NICE) both
-/// share the
-/// processor.
+/// share the processor.
 const BUSY: i64 = -10;
 /// Nice value of the thread that ends stalls: it preempts the busy loop, even if both processors are busy.
 const THREAD: i32 = -20;

@@ -2,10 +2,9 @@
 //! It is an example because `cargo test` builds examples and nothing installs them.
 //!
 //! `pretend_generator FILE WORD…`: each word is an instruction: `live=TEXT` prints this live line after the start,
-//! `size=N`
-//! makes its recording N bytes long, `for=MS` runs this long after the start, `hang` runs until it is stopped, `deaf`
-//! until it is killed, `fail-early` and `fail-late` exit with 3 before and after it was ready.
-//! The recording is `PID START NOW done|stopped`, in ns of `CLOCK_MONOTONIC`.
+//! `size=N` makes its recording N bytes long, `for=MS` runs this long after the start, `hang` runs until it is stopped,
+//! `deaf` until it is killed, `fail-early` and `fail-late` exit with 3 before and after it was ready. The recording is
+//! `PID START NOW done|stopped`, in ns of `CLOCK_MONOTONIC`.
 
 use std::process::ExitCode;
 use std::time::Duration;

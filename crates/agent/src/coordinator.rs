@@ -96,8 +96,7 @@ impl Coordinator {
     }
 
     /// Plans, applies or undoes knobs on every agent's machine; returns each agent's reply or error. The knobs are
-    /// reverted when the
-    /// sessions end.
+    /// reverted when the sessions end.
     pub fn tune(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
         let Coordinator { links, heard, gone, runtime, .. } = self;
         runtime.block_on(Members { links, heard, gone }.tune_all(tune))

@@ -62,8 +62,7 @@ impl Credentials {
     }
 
     /// Whether an agent with these credentials may listen on `address`: beyond loopback it must authenticate its
-    /// clients, and a
-    /// token requires TLS unless `insecure_token`.
+    /// clients, and a token requires TLS unless `insecure_token`.
     pub fn may_listen(&self, address: SocketAddr, insecure_token: bool) -> Result<(), Error> {
         let encrypted = self.identity.is_some();
         let exposed = |remedy| Err(Error::Exposed { address, remedy });

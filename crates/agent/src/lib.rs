@@ -3,12 +3,12 @@
 //!
 //! An [`Agent`] listens for one coordinator at a time and starts a generator as a child process for it. A
 //! [`Coordinator`] opens a session with each agent, compares its clock with its own ([`Comparison`]), starts all
-//! generators at the same moment, and collects their recordings. Each side detects within the *lease* that
-//! the other disconnected: the agent then kills its child, the coordinator stops the others ([`Outcome::lost`]).
+//! generators at the same moment, and collects their recordings. Each side detects within the *lease* that the other
+//! disconnected: the agent then kills its child, the coordinator stops the others ([`Outcome::lost`]).
 //!
 //! This crate does not interpret loads, servers or recordings: options go in ([`Generators`], [`Servers`]), bytes come
-//! out ([`Part::recording`]). Its network runtime runs in agents and coordinators only; a
-//! generator is another process, with its own event loop.
+//! out ([`Part::recording`]). Its network runtime runs in agents and coordinators only; a generator is another process,
+//! with its own event loop.
 //!
 //! Try it: `cargo test -p agent`, whose tests plant wrong clocks in agents and verify that they are detected.
 

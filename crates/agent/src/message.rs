@@ -1,8 +1,7 @@
 //! Messages between coordinator and agent, in protobuf.
 //!
-//! Each direction is one stream, in one call that lasts as long as the session: when either
-//! side disconnects, the stream ends. A new kind of message or task gets a new tag; a change of an existing one,
-//! a new [`PROTOCOL`].
+//! Each direction is one stream, in one call that lasts as long as the session: when either side disconnects, the
+//! stream ends. A new kind of message or task gets a new tag; a change of an existing one, a new [`PROTOCOL`].
 
 #![allow(unreachable_pub, reason = "the generated client and server take public messages")]
 
@@ -12,8 +11,7 @@ use prost::{Message, Oneof};
 ///
 /// 2 added the role of a server; 3 the device that knobs act on; 4 describes generators and servers by specifications;
 /// 5 serves, halts and resumes single services and reports their use of resources; 6 watches them and their machine
-/// during a
-/// trial, lists the probes available there, and changes knobs of a generator's machine.
+/// during a trial, lists the probes available there, and changes knobs of a generator's machine.
 pub const PROTOCOL: u32 = 6;
 
 /// The version of this program, sent to the other side.

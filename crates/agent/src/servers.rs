@@ -5,8 +5,7 @@ use crate::message::{Serve, Tune, Watch};
 /// The agent's actions in the role of a server, for a coordinator.
 ///
 /// Data from the network are checked here: which programs may be started, and with which options. `session` identifies
-/// the
-/// coordinator; each has one server at a time.
+/// the coordinator; each has one server at a time.
 pub trait Servers: Send + Sync + 'static {
     /// Starts a server and returns once it accepts connections.
     ///
@@ -39,8 +38,7 @@ pub trait Served {
     fn usage(&self) -> String;
 
     /// Starts or ends an observation of the server and this machine during a trial, and returns the results as JSON;
-    /// its times are by
-    /// `CLOCK_MONOTONIC`.
+    /// its times are by `CLOCK_MONOTONIC`.
     ///
     /// Errors: an unknown request.
     fn watch(&mut self, watch: &Watch) -> Result<String, String>;

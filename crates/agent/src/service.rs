@@ -40,13 +40,10 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// A connection without any reply for twice this time is closed; sessions have their lease, which is shorter.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// Limit of concurrent sessions of an agent that only starts servers: compared servers run side by side, each waiting
-/// for its
-/// turn, and a study has one for each of its configurations, of which the largest has under 40. An agent that generates
-/// load has one
-/// session, since two loads would disturb each other.
+/// for its turn, and a study has one for each of its configurations, of which the largest has under 40. An agent that
+/// generates load has one session, since two loads would disturb each other.
 const SERVERS: usize = 64;
-/// The permitted leases: a busy machine would break shorter ones; longer ones keep load running
-/// without a coordinator.
+/// The permitted leases: a busy machine would break shorter ones; longer ones keep load running without a coordinator.
 pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
 /// Settings of an agent.

@@ -88,8 +88,7 @@ impl Tenant {
     }
 
     /// Starts or ends an observation of the server and its machine during a trial; the window is given by this
-    /// machine's
-    /// `CLOCK_MONOTONIC`, which is compared with the agent's.
+    /// machine's `CLOCK_MONOTONIC`, which is compared with the agent's.
     ///
     /// Errors: the agent refuses, there is no server, or the agent disconnected.
     pub fn watch(&mut self, watch: Watch) -> Result<String, Error> {

@@ -28,8 +28,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Loads the programs of the object file `bytes` that `order` names, detached at first. They will watch the
-    /// processes `pids`. `sizes`
-    /// overrides the number of entries of tables.
+    /// processes `pids`. `sizes` overrides the number of entries of tables.
     ///
     /// Errors: this user lacks the privilege, or the kernel lacks a required feature.
     pub(crate) fn load(

@@ -34,8 +34,7 @@ impl Observer {
     }
 
     /// The same with every probe active all the time, for a trial that measures the server's performance under
-    /// observation; the
-    /// results are useless, since they are not separated by slot.
+    /// observation; the results are useless, since they are not separated by slot.
     pub fn throughout(wanted: &ProbeSet, subject: Subject) -> Observer {
         Observer::begin(wanted, subject, Slots::one())
     }
@@ -56,8 +55,7 @@ impl Observer {
     }
 
     /// Stops and writes the results within the trial's window into the trial. A probe that lost too much data makes the
-    /// trial
-    /// invalid.
+    /// trial invalid.
     pub fn finish(self, trial: &mut Trial) {
         let wanted = self.wanted.clone();
         self.seen(&Beside::of(trial)).enter(&wanted, trial);

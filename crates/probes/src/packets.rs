@@ -93,8 +93,7 @@ impl Pairing {
     /// Adds a packet with its stamp `at_ns`.
     ///
     /// On loopback and behind a bridge, one packet is seen more than once: for a request the last sighting counts, when
-    /// it
-    /// reaches the server's side; for a response the first, when it leaves it.
+    /// it reaches the server's side; for a response the first, when it leaves it.
     pub(crate) fn enter(&mut self, packet: Packet, at_ns: u64) {
         let newer = |a: u32, b: u32| (a.wrapping_sub(b) as i32) > 0;
         if !packet.to_server {

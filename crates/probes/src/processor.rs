@@ -23,8 +23,7 @@ use symbols::Symbols;
 /// sample it costs 0.1 %.
 const RATE_HZ: u64 = 499;
 /// Instructions between two samples of a thread, if the processor counts them. A prime; a core of 2.5 GHz that runs two
-/// per cycle
-/// gives as many samples as the clock.
+/// per cycle gives as many samples as the clock.
 const INSTRUCTIONS: u64 = 10_000_019;
 /// Number of stacks kept separately in the record; a cache's whole tree has fewer.
 const STACKS: usize = 400;
@@ -116,8 +115,7 @@ impl Sampler {
     }
 
     /// Opens an instruction event on each thread that has a clock event. On all threads or none: a split of some
-    /// threads does not
-    /// represent the server.
+    /// threads does not represent the server.
     fn open_instructions(&mut self, mut open: impl FnMut(u32) -> io::Result<Sampled>) {
         if self.without_instructions {
             return;

@@ -6,8 +6,7 @@ use spec::{Probe, ProbeSet};
 /// The parts of a trial that are needed to align probe results with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// When its window opened, by the `CLOCK_MONOTONIC` of the observed machine; `None` if unknown. Units:
-    /// ns.
+    /// When its window opened, by the `CLOCK_MONOTONIC` of the observed machine; `None` if unknown. Units: ns.
     pub opened_ns: Option<u64>,
     /// The length of the window. Units: s.
     pub window_s: f64,

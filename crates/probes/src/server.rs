@@ -1,8 +1,8 @@
 //! The server's own counters, requested over a connection of the probe at both ends of each slot.
 //!
 //! They are requested between slots, when no other probe is active: a response costs the server some 50 µs, which no
-//! probe should
-//! see. So this cost is not part of the probes' overhead in the windows; the time of the responses is in the record.
+//! probe should see. So this cost is not part of the probes' overhead in the windows; the time of the responses is in
+//! the record.
 
 mod answer;
 mod connection;

@@ -8,9 +8,8 @@ use crate::instrument::Reading;
 /// Divides time so that every probe is compared with its own absence.
 ///
 /// Probe number `j` is active in slot `i` if bit `j` of `i` is 0: over 2ᵏ slots each of k probes is active in half of
-/// the
-/// slots, and each other probe is active in half of these, so that the costs of different probes are
-/// separated. In a window of fewer slots the last probes share a rhythm, so that each still runs and pauses.
+/// the slots, and each other probe is active in half of these, so that the costs of different probes are separated. In
+/// a window of fewer slots the last probes share a rhythm, so that each still runs and pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub length: Duration,

@@ -1,7 +1,8 @@
-//! Prints the JSON schema of results: `cargo run -p results --example schema > docs/reference/result-schema-v3.json`.
-//! With the argument `study`, the schema of studies: `cargo run -p results --example schema study >
-//! docs/reference/study-schema-v2.json`;
-//! with `comparison`, the schema of comparisons: `… comparison > docs/reference/comparison-schema-v1.json`.
+//! Prints the JSON schema of results, of studies with the argument `study`, or of comparisons with `comparison`:
+//!
+//! - `cargo run -p results --example schema > docs/reference/result-schema-v3.json`
+//! - `cargo run -p results --example schema study > docs/reference/study-schema-v2.json`
+//! - `cargo run -p results --example schema comparison > docs/reference/comparison-schema-v1.json`
 
 fn main() {
     let schema = match std::env::args().nth(1).as_deref() {

@@ -1,6 +1,5 @@
 //! Resources that may limit a target, their use under one load, and the gain from one more of each: an estimate from
-//! the busy times
-//! of that load alone.
+//! the busy times of that load alone.
 
 use crate::{Among, Part, Service, Trial};
 
@@ -98,10 +97,8 @@ fn mean_us(trial: &Trial, is_meant: impl Fn(&str, Part) -> bool) -> Option<f64> 
 }
 
 /// Busy threads of a service. A service that writes spans never works on more requests than it has threads, so it is
-/// full if a
-/// sample finds more. The spans of a store only show how long its callers waited, so a store is judged by its processor
-/// time; if that
-/// exceeds its number of threads, its threads are not its limit.
+/// full if a sample finds more. The spans of a store only show how long its callers waited, so a store is judged by its
+/// processor time; if that exceeds its number of threads, its threads are not its limit.
 fn of_threads(service: &Service, trial: &Trial) -> Option<Resource> {
     let count = f64::from(service.threads).max(1.0);
     let busy = if is_store(trial, &service.name) {
@@ -135,10 +132,8 @@ fn is_store(trial: &Trial, name: &str) -> bool {
 }
 
 /// Wait of a request for a thread of the service. If the spans of the entrance service begin only once a thread has the
-/// request,
-/// the wait is part of the time between the generator and the span. All of that time counts as wait, which
-/// overestimates it by the time
-/// in the network and in front of the service. Units: µs.
+/// request, the wait is part of the time between the generator and the span. All of that time counts as wait, which
+/// overestimates it by the time in the network and in front of the service. Units: µs.
 fn wait_us(service: &Service, trial: &Trial) -> Option<f64> {
     let queue = mean_us(trial, |name, part| name == service.name && part == Part::Queue)?;
     let mut edges = trial.traces.iter().flat_map(|traces| &traces.edges);
@@ -149,8 +144,7 @@ fn wait_us(service: &Service, trial: &Trial) -> Option<f64> {
 }
 
 /// Processors that a service kept busy, on average over the window; in results without that figure, from the start of
-/// the generator
-/// to its end.
+/// the generator to its end.
 fn processors(service: &Service, trial: &Trial) -> Option<f64> {
     let used = trial.services.iter().find(|one| one.name == service.name)?;
     let (used, time) = match used.window_cpu_s {

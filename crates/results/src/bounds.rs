@@ -60,8 +60,7 @@ impl Trial {
     }
 
     /// Bounds of the response time that `target` judges. `basis` is the choice of the experiment for targets without
-    /// one of their
-    /// own.
+    /// one of their own.
     pub fn qos_bounds(&self, target: &ResponseTarget, basis: QosBasis) -> Option<Bounds> {
         match target.basis.unwrap_or(basis) {
             QosBasis::Windowed if self.windowed_p99_us.is_some() => self.bounds.as_ref()?.windowed_p99,

@@ -19,8 +19,8 @@ pub enum LoopKind {
 
 /// Results of a closed loop: a fixed number of clients, each of which waits for a response before its next request.
 ///
-/// Both columns are given, since neither is a response time under a load: the first leaves out the
-/// requests that a waiting client never sent, the second makes them up.
+/// Both columns are given, since neither is a response time under a load: the first leaves out the requests that a
+/// waiting client never sent, the second makes them up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedLoop {
     /// Clients, each with at most one outstanding request.

@@ -11,12 +11,10 @@ pub(crate) struct Due<'a> {
 
 impl Due<'_> {
     /// The time at a percentile of all due requests; `us` is the same percentile of those with a response time.
-    /// Infinite if the
-    /// request at the percentile failed.
+    /// Infinite if the request at the percentile failed.
     ///
     /// Time-outs count at their age. Between two kept percentiles the time is interpolated linearly; it is never below
-    /// `us`,
-    /// so that a failure improves nothing, and without errors it equals `us`.
+    /// `us`, so that a failure improves nothing, and without errors it equals `us`.
     pub(crate) fn at_us(&self, percentile: f64, us: Option<f64>) -> Option<f64> {
         let Some(outcomes) = self.outcomes else { return us };
         if outcomes.fail_beyond(percentile) {
@@ -52,8 +50,7 @@ impl Trial {
     }
 
     /// The windowed p99 of all due requests; `us` is the windowed p99 of those with a response time. It is scaled by
-    /// the ratio of the
-    /// plain p99s, since errors are not recorded by window.
+    /// the ratio of the plain p99s, since errors are not recorded by window.
     pub(crate) fn windowed_of_due(&self, us: Option<f64>) -> Option<f64> {
         let due = self.due();
         let Some(p99) = due.times.p99_us else { return due.at_us(99.0, us) };

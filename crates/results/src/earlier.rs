@@ -94,8 +94,7 @@ fn field<T: DeserializeOwned>(config: &mut Map<String, Value>, name: &str) -> Op
     Some(value)
 }
 
-/// Removes the plan if its specifications use today's names: an unknown name would be ignored
-/// silently.
+/// Removes the plan if its specifications use today's names: an unknown name would be ignored silently.
 fn plan(config: &mut Map<String, Value>) -> Option<PlanRecord> {
     let plan: PlanRecord = serde_json::from_value(config.clone().into()).ok()?;
     let Ok(Value::Object(again)) = serde_json::to_value(&plan) else { return None };

@@ -7,8 +7,8 @@ use crate::{Service, Trial};
 
 /// The version of the schema that this program writes; it also reads the earlier ones.
 ///
-/// 2 added fields for clusters, datagrams, closed loops and several generators, all of them
-/// optional. 3 stores a trial's configuration as a specification; before, it used names of its own.
+/// 2 added fields for clusters, datagrams, closed loops and several generators, all of them optional. 3 stores a
+/// trial's configuration as a specification; before, it used names of its own.
 pub const SCHEMA: u32 = 3;
 
 /// A set of trials that answers one question, with everything needed to read it later elsewhere.
@@ -109,12 +109,10 @@ pub struct Target {
     #[serde(default)]
     pub containers: Vec<String>,
     /// TCP's congestion control in the network namespace of the first instance, as the kernel reports it; `None` for a
-    /// server
-    /// without its own namespace.
+    /// server without its own namespace.
     #[serde(default)]
     pub congestion_control: Option<String>,
-    /// The started services, callees before callers; empty for a server that was already
-    /// running.
+    /// The started services, callees before callers; empty for a server that was already running.
     #[serde(default)]
     pub services: Vec<Service>,
     /// The agent that ran it on another machine.

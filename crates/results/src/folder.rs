@@ -69,8 +69,7 @@ impl Error {
 /// The folder of one result.
 ///
 /// Every file is written to a temporary file in the same folder, synced to disk, and renamed, so that a reader, even
-/// after a crash of
-/// the program or of the machine, sees either the old file or the new one, never a partial one.
+/// after a crash of the program or of the machine, sees either the old file or the new one, never a partial one.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
     path: PathBuf,

@@ -48,8 +48,7 @@ pub struct ReceiveTimes {
 }
 
 /// Arrivals that were due while a thread of the generator had no processor for over 100 µs. They were not sent, and no
-/// other
-/// figure counts them: if the server was slow at exactly these times, this number of further requests would have
+/// other figure counts them: if the server was slow at exactly these times, this number of further requests would have
 /// waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Withheld {

@@ -13,8 +13,7 @@ pub struct Judged<'a> {
     /// failed and has no response time. Units: µs, or per cent of a ratio.
     pub measured: Option<f64>,
     /// Lower bound of the figure without generator and host, which only make times longer and misses more; `None` if
-    /// their
-    /// effect is insignificant or unknown.
+    /// their effect is insignificant or unknown.
     pub least: Option<f64>,
     /// Whether it is only an upper bound: the server may be better.
     slowed: bool,
@@ -128,10 +127,8 @@ impl Trial {
     /// A percentile of named times: the response times of an operation, or a distribution.
     ///
     /// `None` if the name is unknown, if fewer than 10 samples lie beyond the percentile (for a distribution: no
-    /// sample), or if
-    /// it is not kept for an operation. Events that need not happen, such as stalls, are judged by the longest if they
-    /// are few, and are
-    /// 0 without an event if any step was completed.
+    /// sample), or if it is not kept for an operation. Events that need not happen, such as stalls, are judged by the
+    /// longest if they are few, and are 0 without an event if any step was completed.
     pub fn times_us(&self, name: &str, percentile: f64) -> Option<f64> {
         if let Some(operation) = self.operations.iter().find(|operation| operation.name == name) {
             return operation.response_time.percentile_us(percentile).flatten();

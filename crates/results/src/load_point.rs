@@ -96,8 +96,7 @@ impl<'a> LoadPoint<'a> {
     }
 
     /// The median of `figure` over the trials that generator or host only slowed, an upper bound of the undisturbed
-    /// figure;
-    /// `None` if any trial is usable, or no slowed trial has the figure.
+    /// figure; `None` if any trial is usable, or no slowed trial has the figure.
     pub fn at_most(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         spread(self.slowed().filter_map(figure)).map(|spread| spread.median)
     }
@@ -122,8 +121,8 @@ impl<'a> LoadPoint<'a> {
         spread(self.usable().filter_map(figure))
     }
 
-    /// The usable trial whose `figure` is the median: it represents all repeats if a figure cannot
-    /// average them, such as a time series. Without usable trials, the first one.
+    /// The usable trial whose `figure` is the median: it represents all repeats if a figure cannot average them, such
+    /// as a time series. Without usable trials, the first one.
     pub fn representative(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<&'a Trial> {
         let mut ranked: Vec<&Trial> = self.usable().collect();
         ranked.sort_by(|a, b| figure(a).unwrap_or(f64::MAX).total_cmp(&figure(b).unwrap_or(f64::MAX)));

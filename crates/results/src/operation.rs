@@ -35,8 +35,7 @@ pub struct Operation {
 }
 
 /// Arrivals of an operation, and the number that ended well within its limit: errors, time-outs and requests that were
-/// never
-/// sent do not count.
+/// never sent do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct OperationLimit {

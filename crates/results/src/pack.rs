@@ -7,8 +7,7 @@
 //!
 //! Unpacking an untrusted file must not destroy anything: only plain files with plain relative names are extracted,
 //! existing files are never overwritten, entries never exceed their listed size, and a folder appears complete or not
-//! at
-//! all.
+//! at all.
 
 mod read;
 mod write;

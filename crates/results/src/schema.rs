@@ -24,8 +24,7 @@ pub fn comparison_json_schema() -> serde_json::Value {
 }
 
 /// A quality-of-service (QoS) target: a percentile of the response time and its limit, or a list of conditions all of
-/// which
-/// must hold.
+/// which must hold.
 ///
 /// Has the JSON form of `units::Qos`, which does not depend on the schema library.
 #[derive(JsonSchema)]

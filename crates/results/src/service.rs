@@ -50,8 +50,7 @@ pub struct ServiceUsage {
     /// trial.
     pub cpu_s: Option<f64>,
     /// The same for the window alone: excludes work before the load, such as filling a cache or logging users in.
-    /// `None` if
-    /// unknown, and in results of earlier versions.
+    /// `None` if unknown, and in results of earlier versions.
     #[serde(default)]
     pub window_cpu_s: Option<f64>,
     /// Resident memory of all its processes at the end; pages that they share count for each.

@@ -19,8 +19,7 @@ const WANTED_POINTS: u64 = 30;
 /// Outcomes of sessions, if arrivals are sessions: viewers of videos, users of a social network.
 ///
 /// The offered load and the arrivals of such a trial count steps (chunks, pages), as they count requests elsewhere;
-/// figures in
-/// sessions are here.
+/// figures in sessions are here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
     /// That arrived during the load, warm-up included, and were given a connection.
@@ -83,8 +82,8 @@ pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
 
 /// A quantity that a workload measured over the window, such as the start-up delay of sessions, summarized.
 ///
-/// Units: microseconds, even for media in a buffer. `None` if fewer than 10 samples lie beyond
-/// the percentile (for p1 and p5: below it): print it as "–".
+/// Units: microseconds, even for media in a buffer. `None` if fewer than 10 samples lie beyond the percentile (for p1
+/// and p5: below it): print it as "–".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionSummary {

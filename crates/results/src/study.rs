@@ -1,8 +1,7 @@
 //! Record of a study: a published figure measured again, with its claims judged.
 //!
 //! A study's folder holds `study.json`, this record, next to the folders of its experiments. The record holds
-//! everything
-//! that a page shows: the report draws and computes nothing, so that a study can be read years later.
+//! everything that a page shows: the report draws and computes nothing, so that a study can be read years later.
 
 mod cell;
 mod claim;
@@ -73,8 +72,8 @@ pub struct Study {
     /// Parameters that the study derived from the machine, or that were set by hand.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// The plan, each point with its whole specification; `None` for a study of schema 1 whose
-    /// specifications used other names.
+    /// The plan, each point with its whole specification; `None` for a study of schema 1 whose specifications used
+    /// other names.
     #[serde(default)]
     pub plan: Option<PlanRecord>,
     /// The claims that this host cannot measure, with the reason.

@@ -1,6 +1,5 @@
 //! The generator's records of a trial's traced requests: stored next to the trial until they are joined with the spans
-//! of the
-//! services.
+//! of the services.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -104,8 +104,7 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<TimeBounds>,
     /// When the window opened, by the monotonic clock of the machine that the program was started on; aligns the
-    /// records of probes
-    /// with the trial.
+    /// records of probes with the trial.
     #[serde(default)]
     pub window_opened_monotonic_ns: Option<u64>,
     /// Records of probes; `None` if none were requested.
@@ -145,8 +144,7 @@ impl Trial {
     }
 
     /// Whether sessions arrived in an open loop and each of them was a closed loop: steps are due after responses, as
-    /// for viewers
-    /// with `--pacing closed` and `player`.
+    /// for viewers with `--pacing closed` and `player`.
     pub fn is_closed_within_sessions(&self) -> bool {
         let workload = self.spec.as_ref().map(|spec| &spec.workload);
         !self.is_closed_loop() && matches!(workload, Some(Workload::Video(video)) if video.pacing.is_closed())
@@ -181,8 +179,7 @@ impl Trial {
     }
 
     /// The response times that the trial's claims rest on: of all requests, or of those due in undisturbed windows, if
-    /// the host
-    /// moved the p99 of the rest.
+    /// the host moved the p99 of the rest.
     pub fn claimed(&self) -> &LatencySummary {
         self.undisturbed().unwrap_or(&self.all.response_time)
     }
@@ -202,8 +199,7 @@ impl Trial {
     /// it.
     ///
     /// A percentile that the summary does not keep is read from the curve, at its next point: at most 12 % nearer to
-    /// 100. There is no
-    /// curve of the undisturbed windows alone.
+    /// 100. There is no curve of the undisturbed windows alone.
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
         if let Some(undisturbed) = self.undisturbed() {
             return undisturbed.percentile_us(percentile).flatten();

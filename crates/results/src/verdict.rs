@@ -19,8 +19,7 @@ pub enum Verdict {
         /// By how many requests a second the backlog grew; of sessions, by how many steps more fell due than ended.
         backlog_growth_rps: f64,
         /// For sessions, the share of the steps without a response within the generator's time-out, 0 to 1; 0 if the
-        /// workload has
-        /// its own deadline, and in results of earlier versions.
+        /// workload has its own deadline, and in results of earlier versions.
         #[serde(default)]
         timed_out_share: f64,
     },

@@ -51,8 +51,7 @@ pub(crate) fn logins(spec: &Spec) -> Nanos {
 }
 
 /// The workload of these servers, as caches or as web servers; `servers` may still be unknown. For a playlist, includes
-/// its listing
-/// if it was fetched.
+/// its listing if it was fetched.
 ///
 /// Errors: parameters that contradict each other; a file or folder that cannot be read.
 pub fn sent(

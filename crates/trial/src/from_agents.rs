@@ -1,7 +1,7 @@
 //! A load that several machines generate: the coordinator's side of a trial.
 //!
-//! It replaces the generator in this process: the data set is stored from here, and the agents' recordings
-//! are merged into one, which is judged and kept like any other. Each agent's own part is judged, too.
+//! It replaces the generator in this process: the data set is stored from here, and the agents' recordings are merged
+//! into one, which is judged and kept like any other. Each agent's own part is judged, too.
 
 mod merge;
 mod options;

@@ -292,8 +292,7 @@ fn or_nothing(
 }
 
 /// The recording; an interrupted run yields the recording of a shorter window. With several generators, the others stop
-/// when one
-/// is lost, and keep their data.
+/// when one is lost, and keep their data.
 ///
 /// Errors: nothing was recorded, or the run was interrupted before any request of its window was due.
 fn watched(
@@ -383,8 +382,7 @@ fn partitions(task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
 }
 
 /// Divides the connections to one server among its threads: at least one to each from each of the `generators`'
-/// threads, which
-/// may increase the total.
+/// threads, which may increase the total.
 fn divide(plan: &mut Plan, generators: usize) {
     let threads = plan.endpoints.len();
     for (thread, endpoint) in plan.endpoints.iter_mut().enumerate() {

@@ -1,9 +1,8 @@
 //! One trial: from a specification to its record.
 //!
 //! [`run`] takes a [`Task`], which is a [`spec::Spec`] and the addresses of running servers: it fills and verifies the
-//! data
-//! set, warms up, measures, drains, judges, and returns the [`results::Trial`]. The load comes from this process or, if
-//! the specification names agents, from their machines. It starts no server and changes nothing on the machine.
+//! data set, warms up, measures, drains, judges, and returns the [`results::Trial`]. The load comes from this process
+//! or, if the specification names agents, from their machines. It starts no server and changes nothing on the machine.
 //!
 //! Try it: `cargo test -p trial`; a whole trial is `cargo run --release -- load cache --rate 20k --json`.
 

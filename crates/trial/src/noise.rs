@@ -1,10 +1,9 @@
 //! Disturbance by the host: time stolen by the hypervisor, and time used by other programs.
 //!
-//! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second
-//! at a time. A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their
-//! own: at this pace they touch fewer than one request in two thousand. A server with many threads makes a sample more
-//! expensive,
-//! so samples are taken less often.
+//! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second at a time.
+//! A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their own: at this pace they
+//! touch fewer than one request in two thousand. A server with many threads makes a sample more expensive, so samples
+//! are taken less often.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,10 +27,8 @@ use crate::sides::{Lost, Point, Sides};
 /// Between two samples...
 const EVERY: Duration = Duration::from_millis(250);
 /// ...and at least this multiple of the processor time of one sample. Source: on a machine with few processors,
-/// sampling runs on the
-/// generator's processor and causes a stall; a sample of a site of 90 processes and a thousand threads takes 20 ms, so
-/// a short window
-/// is sampled only at its ends.
+/// sampling runs on the generator's processor and causes a stall; a sample of a site of 90 processes and a thousand
+/// threads takes 20 ms, so a short window is sampled only at its ends.
 const REST: u32 = 2000;
 /// A span is disturbed if others used more than this share of the processors of server and generator. Counters tick
 /// at 10 ms, so a span of 250 ms on two processors is exact to about 4 %.
@@ -39,8 +36,7 @@ const FOREIGN: f64 = 0.10;
 /// The same for the hypervisor; with few processors, a single tick of steal exceeds it.
 const STEAL: f64 = 0.01;
 /// A span is also disturbed if a working thread had no processor for more than this share of the time: a constant loss
-/// below it
-/// delays one request in five hundred, which moves a p99 by 4 % if the tail is exponential.
+/// below it delays one request in five hundred, which moves a p99 by 4 % if the tail is exponential.
 const LOST: f64 = 0.001;
 /// A program is named from this share of one processor on: the smallest share that exceeds one tick in a short trial...
 const NAMED: f64 = 0.02;
@@ -57,8 +53,7 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch, for a generator that runs on any processor. The server's processor time does not count as
-    /// foreign load if its
-    /// processes are known.
+    /// foreign load if its processes are known.
     pub fn start(server_pids: &[u32]) -> Watch {
         Watch::on(server_pids, &[])
     }
@@ -97,8 +92,7 @@ impl Watch {
     }
 
     /// Stops, marks the disturbed windows, records the time taken from server and generator, and summarizes; also
-    /// returns the
-    /// server's use of processors if its process is known.
+    /// returns the server's use of processors if its process is known.
     pub fn finish(self, recording: &mut Recording) -> (Noise, BTreeMap<String, f64>) {
         let here = self.seen(recording.window_start, recording.window);
         enter(recording, &here, &[])
@@ -151,8 +145,7 @@ fn around(points: &[Point], from: Time, to: Time) -> &[Point] {
 }
 
 /// The first and the last point inside the window: before `from` and after `to` the load differs. If these cover less
-/// than half of
-/// it, the points around it.
+/// than half of it, the points around it.
 fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
     let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
     let inside = inside.next().zip(inside.next_back());
@@ -162,16 +155,14 @@ fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
 }
 
 /// Activity of a machine in a window besides the measurement, and the server's use of it. The agent of a server's
-/// machine
-/// sends it as JSON.
+/// machine sends it as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
     /// Whether this machine also generated load.
     generates: bool,
     spans: Vec<SpanSeen>,
     /// Over all spans together. The time lost in a short span is uncertain and clamped at 0, so a sum over spans would
-    /// grow with
-    /// their number.
+    /// grow with their number.
     #[serde(default)]
     whole: Option<Lost>,
     steal_share: Option<f64>,
@@ -216,10 +207,8 @@ impl MachineSeen {
 }
 
 /// Marks windows that were disturbed on this machine or on another machine of the server, records the time taken from
-/// server and
-/// generator, and summarizes; also returns the server's use of processors if it is known on all of its machines. `None`
-/// is a
-/// machine that reported nothing.
+/// server and generator, and summarizes; also returns the server's use of processors if it is known on all of its
+/// machines. `None` is a machine that reported nothing.
 pub(crate) fn enter(
     recording: &mut Recording,
     here: &MachineSeen,

@@ -1,6 +1,6 @@
 //! Use of the machine by one side, mostly the server, during the window: processor time of each thread, waits, and the
-//! interrupt
-//! share of the processor that handles most interrupts. These three limit how a cache scales (IISWC'17 §IV-B).
+//! interrupt share of the processor that handles most interrupts. These three limit how a cache scales (IISWC'17
+//! §IV-B).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,8 +17,7 @@ pub(crate) struct Served {
 }
 
 /// A thread that uses less than this share of the busiest one's time is not a worker: memcached's maintenance thread
-/// for
-/// its lists takes at most about 8 % of a core (measured).
+/// for its lists takes at most about 8 % of a core (measured).
 const WORKS: f64 = 0.10;
 
 impl Served {

@@ -1,13 +1,10 @@
 //! Time that others used, between two samples, on the processors of server and generator.
 //!
 //! On a machine of 40 processors, the total is not informative: a program that takes the server's only processor is 2.5
-//! % of it.
-//! So a side is judged by the time that its threads waited for a processor (`schedstat`), as far as other programs
-//! explain it:
-//! threads of one server that share a processor wait for each other, which is the server's own doing. If a thread
-//! shares its
-//! processors with other threads of the measurement, other programs explain its wait in proportion to their part of the
-//! time there.
+//! % of it. So a side is judged by the time that its threads waited for a processor (`schedstat`), as far as other
+//! programs explain it: threads of one server that share a processor wait for each other, which is the server's own
+//! doing. If a thread shares its processors with other threads of the measurement, other programs explain its wait in
+//! proportion to their part of the time there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,12 +17,10 @@ use units::{CpuList, Time};
 use crate::served::Served;
 
 /// A thread whose time on a processor and waiting for one is less than this share of the busiest one's is not a worker,
-/// as
-/// in [`Served`].
+/// as in [`Served`].
 const WORKS: f64 = 0.10;
 /// Rounding error of a process's time between two samples, in ticks: one of user and one of system time. Errors of
-/// several
-/// processes partly cancel.
+/// several processes partly cancel.
 const ROUNDED: f64 = 2.0;
 
 /// The counters of the processors and of both sides at one moment.
@@ -59,8 +54,8 @@ pub(crate) struct Lost {
     /// Of the time of a generator's.
     pub(crate) generator: f64,
     /// The larger of both, counting only threads that share their processors with no other thread of the measurement.
-    /// The wait of the
-    /// other threads is an estimate, and inaccurate over a short span: the processors' counters are samples.
+    /// The wait of the other threads is an estimate, and inaccurate over a short span: the processors' counters are
+    /// samples.
     #[serde(default)]
     pub(crate) alone: f64,
     /// Share of the time of both sides' processors that other programs used, if the server is known.
@@ -143,8 +138,7 @@ impl Sides {
 }
 
 /// Time of the measurement's own work outside the known threads: other processes, and threads that began or ended in
-/// between,
-/// minus `rounding` ticks. It may have run anywhere.
+/// between, minus `rounding` ticks. It may have run anywhere.
 fn unseen_ns(before: &Point, after: &Point, own: &[(&CpuList, Thread)], rounding: f64) -> f64 {
     let tick_ns = 1e9 / ticks_per_second();
     let ns = |after: u64, before: u64| after.saturating_sub(before) as f64 * tick_ns;
@@ -206,8 +200,7 @@ impl Span<'_> {
     }
 
     /// Share of time in which a working thread of a side had no processor: the hypervisor had it, or the thread waited
-    /// for one. If
-    /// other programs are known, only the wait that they explain counts.
+    /// for one. If other programs are known, only the wait that they explain counts.
     fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool, counted: Counted) -> f64 {
         let wanted = |thread: &Thread| (thread.running_ns + thread.waiting_ns) as f64;
         let most = side.iter().map(|(_, thread)| wanted(thread)).fold(0.0, f64::max);

@@ -33,8 +33,7 @@ pub struct Task {
     /// Process ids of the servers, if known and on this machine: their processor time is not foreign load.
     pub server_pids: Vec<u32>,
     /// Whether the server also has processes on other machines: their activity is requested on standard output after
-    /// the window, and
-    /// read from standard input.
+    /// the window, and read from standard input.
     pub server_elsewhere: bool,
 }
 

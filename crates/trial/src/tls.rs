@@ -28,8 +28,7 @@ pub(crate) struct TlsClient {
 /// Checks that these settings fit the web servers.
 ///
 /// Errors: TLS settings for a URL without TLS; servers with different names, since one name is sent to all and verified
-/// in all
-/// certificates.
+/// in all certificates.
 pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
     let Tls { tls_ca, tls_insecure, tls_name, tls_cert, tls_key: _ } = tls;
     let given = tls_ca.is_some() || *tls_insecure || tls_name.is_some() || tls_cert.is_some();
@@ -54,8 +53,7 @@ pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
 }
 
 /// TLS settings, or `None` for plain connections. `host` is the name of the target, `wanted` whether its URL asks for
-/// TLS:
-/// then the machine's own authorities are trusted unless others are given.
+/// TLS: then the machine's own authorities are trusted unless others are given.
 ///
 /// Errors: a file that is not PEM of its kind, or an invalid name.
 pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsClient>> {

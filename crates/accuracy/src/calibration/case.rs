@@ -95,8 +95,7 @@ impl Case {
     }
 
     /// Compares the two servers, pair by pair in a random order, until the comparison is settled or the pairs run out.
-    /// A pair with a
-    /// missing figure is measured again.
+    /// A pair with a missing figure is measured again.
     fn compare(self, world: &World<'_>, seed: u64, number: u64, most: usize) -> Result<Paired> {
         let mut chance = Chance::of(seed, &self.title(), number);
         let (mut first, mut second) = (Vec::new(), Vec::new());

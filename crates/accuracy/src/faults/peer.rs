@@ -85,8 +85,8 @@ struct Answer {
     misdeed: Option<Misdeed>,
 }
 
-/// A server with known times: one queue, or any number of requests at once if they are datagrams. On a
-/// stream, overtaking responses would be matched to the wrong requests.
+/// A server with known times: one queue, or any number of requests at once if they are datagrams. On a stream,
+/// overtaking responses would be matched to the wrong requests.
 pub(crate) struct Peer {
     queue: Queue,
     odd: Option<Odd>,

@@ -57,8 +57,8 @@ impl Given {
 pub(crate) enum Found {
     /// The verdict is right.
     Right,
-    /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or
-    /// the measurement differs from the specification.
+    /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or the
+    /// measurement differs from the specification.
     FalseValid,
     /// Rejects true figures.
     FalseInvalid,

@@ -38,8 +38,7 @@ pub struct ClockReport {
     /// Right before the start, whose time was converted with it.
     pub at_start: Comparison,
     /// Its drift relative to this clock, from the beginning of the session to the end of the load; `None` if the agent
-    /// was
-    /// lost.
+    /// was lost.
     pub drift: Option<Drift>,
 }
 

@@ -41,8 +41,7 @@ pub(super) fn sources(root: &Path) -> Vec<Source> {
 }
 
 /// The number of an event such as `event=0x9c,umask=0x1`, for whose terms `format` returns the bits; `None` if it
-/// cannot be
-/// parsed.
+/// cannot be parsed.
 ///
 /// Source: `Documentation/ABI/testing/sysfs-bus-event_source-devices-format` of the kernel.
 fn config(event: &str, format: impl Fn(&str) -> Option<String>) -> Option<u64> {

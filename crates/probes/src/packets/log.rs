@@ -11,8 +11,7 @@ use super::filter::{Direction, attach, dropped};
 use super::{Pairing, Timed, parse};
 
 /// Size of a frame, which holds one packet: 80 bytes of the kernel's, then the headers of IPv4 and TCP without options.
-/// Two cache
-/// lines, since the sender waits while they are written.
+/// Two cache lines, since the sender waits while they are written.
 const FRAME: usize = 128;
 /// The kernel allocates the ring in blocks of this size.
 const BLOCK: usize = 1 << 16;
@@ -22,9 +21,8 @@ const MOST: usize = 1 << 21;
 /// Packets that this machine sends over some connections, recorded by the kernel into a ring (`PACKET_RX_RING`).
 ///
 /// No thread reads the ring while it records, so recording takes no processor from the measured programs. The kernel
-/// reads its
-/// clock for each packet before the device transmits it: over loopback this stamp is independent of the receiving
-/// socket's stamp.
+/// reads its clock for each packet before the device transmits it: over loopback this stamp is independent of the
+/// receiving socket's stamp.
 ///
 /// Cost: a copy of the headers in the sender's system call; 128 bytes for each packet.
 ///

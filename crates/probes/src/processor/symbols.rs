@@ -83,8 +83,8 @@ impl Symbols {
     }
 }
 
-/// The function that contains `address`: the last one that begins before it and extends beyond it. Code
-/// without a symbol belongs to no function.
+/// The function that contains `address`: the last one that begins before it and extends beyond it. Code without a
+/// symbol belongs to no function.
 fn function_at(table: &Table, address: u64) -> Option<&str> {
     // Search depth for functions nested in another: parts of a function that have a name of their own.
     const WITHIN: usize = 4;

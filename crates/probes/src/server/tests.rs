@@ -5,8 +5,7 @@ use std::thread;
 use super::*;
 
 /// A server that answers each line with the result of `answer` for it and its number, on any number of connections; it
-/// ends
-/// with the test.
+/// ends with the test.
 fn server(answer: fn(&str, u64) -> Option<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

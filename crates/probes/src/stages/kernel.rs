@@ -17,8 +17,7 @@ use spec::Probe;
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
 
 /// TCP's program is attached last, so that no message is recorded whose read is missed. The first ones observe the
-/// operations of
-/// a server with a ring, in addition to its calls.
+/// operations of a server with a ring, in addition to its calls.
 static ORDER: [&str; 11] = [
     "on_turn",
     "on_sched_switch",

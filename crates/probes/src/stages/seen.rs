@@ -31,8 +31,7 @@ const FOLLOWED: f64 = 0.99;
 /// With fewer requests than this, the share of lost ones is not judged.
 const ENOUGH: u64 = 100;
 /// Limit of the share of messages that are cut: 2.5 % are cut if a server answers within ms. Beyond it, either no
-/// observed process
-/// reads them, or too few of them end within a slot to be representative.
+/// observed process reads them, or too few of them end within a slot to be representative.
 const CUT: f64 = 0.1;
 
 /// Results of one slot or more.

@@ -101,8 +101,7 @@ impl Gate {
     }
 
     /// Lower bound of the figure without generator and host, if known. A percentile without bounds, and the longest
-    /// time, are at
-    /// least the lower bound of the next lower percentile that has bounds.
+    /// time, are at least the lower bound of the next lower percentile that has bounds.
     fn least_us(&self, trial: &Trial) -> Option<f64> {
         let below = |percentile: f64| {
             let known = &trial.bounds.as_ref()?.percentiles;
@@ -118,8 +117,7 @@ impl Gate {
     }
 
     /// Whether a figure beyond the limit would meet it without the effects of generator and host, or a missing figure
-    /// would
-    /// exist if the generator had sent all due requests.
+    /// would exist if the generator had sent all due requests.
     fn may_hold(&self, trial: &Trial, found: &Found, holds: impl Fn(f64) -> bool) -> bool {
         match &found.value {
             Err(_) => {

@@ -24,8 +24,7 @@ type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 /// Unpacks `file` into a new folder of its old name in the folder `into`.
 ///
 /// Errors: `file` was not written by [`pack`](super::pack), is damaged, or names a file that does not belong into a
-/// result; or
-/// the folder exists. Nothing is left behind then.
+/// result; or the folder exists. Nothing is left behind then.
 pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
     let opened = File::open(file).map_err(|source| Error::Read { path: file.into(), source })?;
     let mut archive: Archive = tar::Archive::new(GzDecoder::new(io::BufReader::new(opened)));

@@ -20,7 +20,6 @@ pub struct ClientTimes {
     /// All three: the service time of these requests.
     pub service_time: LatencySummary,
     /// Uncertainty of the border between the first two moments, and between the last two: the error of the offset
-    /// between the stamps'
-    /// clock and the client's. Units: µs.
+    /// between the stamps' clock and the client's. Units: µs.
     pub clocks_us: f64,
 }

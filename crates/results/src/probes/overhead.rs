@@ -15,8 +15,7 @@ pub struct Overhead {
     /// Requests answered per second with the probe over those without.
     pub throughput_ratio: Option<f64>,
     /// The server's processor time per request with the probe over that without. Below the maximum this ratio, not the
-    /// throughput, shows
-    /// the loss of maximum throughput.
+    /// throughput, shows the loss of maximum throughput.
     pub cpu_per_request_ratio: Option<f64>,
 }
 

@@ -14,8 +14,7 @@ pub struct Processor {
     pub rate_hz: u64,
     /// By owner of the code: `kernel`, the program itself, each library. They sum up to 1.
     pub shares: Vec<CodeShare>,
-    /// The same for instructions; empty if the machine does not count them, and in results of earlier
-    /// versions.
+    /// The same for instructions; empty if the machine does not count them, and in results of earlier versions.
     #[serde(default)]
     pub instruction_shares: Vec<CodeShare>,
     /// The most frequent stacks, with the remainder under `(other)`; a flame graph is drawn from these.

@@ -17,8 +17,7 @@ pub struct ServerCounters {
     /// From a request to its complete response.
     pub answer_us_mean: f64,
     /// `requests_per_s`, `requests_per_wait`, `cpu_us_per_request` and others, if this server counts them. In a cache,
-    /// a
-    /// get of several keys counts once for each key, as the server counts it.
+    /// a get of several keys counts once for each key, as the server counts it.
     pub figures: Vec<Counter>,
     /// Time of requests by the server's own clock, if it reports it.
     pub service: Option<ServerTime>,

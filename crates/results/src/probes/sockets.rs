@@ -9,10 +9,8 @@ pub struct Sockets {
     /// Connections that lasted throughout a slot, on average.
     pub connections: u64,
     /// Mean time from the arrival of a request's bytes at the socket to the read that takes them: the unread bytes over
-    /// the bytes
-    /// that arrived per second (Little's law). `None` if no bytes arrived, or if the result exceeds the mean service
-    /// time, which
-    /// contains it.
+    /// the bytes that arrived per second (Little's law). `None` if no bytes arrived, or if the result exceeds the mean
+    /// service time, which contains it.
     pub read_wait_us_mean: Option<f64>,
     /// Sampled moments, each of one connection's queue.
     pub moments: u64,

@@ -17,8 +17,7 @@ pub struct Cell {
     /// The block, from 0; machines drift from block to block.
     pub block: u32,
     /// Measured figures, named with their unit: `latency_us_p99`, `achieved_rps`, `within_1ms_share`. A figure that
-    /// could not
-    /// be measured is absent, never 0.
+    /// could not be measured is absent, never 0.
     pub metrics: BTreeMap<String, f64>,
     /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty if not requested.
     #[serde(default)]
@@ -32,8 +31,7 @@ pub struct Cell {
     pub trial: Option<String>,
     /// The same metrics at the reference point of its block; a ratio to them cancels the drift of the machine.
     pub reference: BTreeMap<String, f64>,
-    /// If this trial replaces an earlier one of the same block: the label of the earlier trial's
-    /// verdict.
+    /// If this trial replaces an earlier one of the same block: the label of the earlier trial's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
 }

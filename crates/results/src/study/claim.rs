@@ -17,8 +17,7 @@ pub struct ClaimResult {
     /// Reason for the verdict; for a claim that could not be judged, the missing data.
     pub reason: String,
     /// The two-sided p-value of the verdict after Holm's correction for the claims of the study; `None` if there were
-    /// too
-    /// few blocks for a test.
+    /// too few blocks for a test.
     #[serde(default)]
     pub p_value: Option<f64>,
     /// Whether it is undecided and the host disturbed some of its trials: on a quieter host fewer blocks would suffice.

@@ -14,8 +14,7 @@ const FILE: &str = "study.json";
 /// The folder of one study.
 ///
 /// While the study is measured, the folder is called `NAME.partial`; when complete, it is renamed, and from then on
-/// only files made
-/// from the record change. Files are written atomically.
+/// only files made from the record change. Files are written atomically.
 #[derive(Clone, Debug)]
 pub struct StudyFolder {
     path: PathBuf,

@@ -54,8 +54,8 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
 }
 
 /// Time for each login before a load. Source: the limit of one login, divided by the logins that run at once. The site
-/// determines
-/// the cost of a login, and its hashes may be expensive; the limit of one login detects a site that does not answer.
+/// determines the cost of a login, and its hashes may be expensive; the limit of one login detects a site that does not
+/// answer.
 pub(super) const LOGIN: Nanos = Nanos(LOGIN_MOST.as_nanos() as u64 / AT_ONCE as u64);
 
 /// Upper bound of the time for logins of users who are present when the load begins; zero for other workloads.

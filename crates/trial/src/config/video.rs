@@ -16,8 +16,7 @@ const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet. `None` if it plays a
-/// playlist
-/// that was not fetched yet.
+/// playlist that was not fetched yet.
 ///
 /// Errors: parameters that contradict each other.
 pub(super) fn config(
@@ -72,8 +71,7 @@ pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
 }
 
 /// Errors: a playlist that would not be fetched; a window that opens while fewer chunks end than fall due; a bandwidth
-/// that
-/// could not be enforced.
+/// that could not be enforced.
 fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
     let warmup = spec.time.warmup;
     bandwidth(video, spec)?;

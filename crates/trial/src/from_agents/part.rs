@@ -7,8 +7,7 @@ use workloads::web::FileSet;
 use crate::task::Task;
 
 /// The specification of generator number `share` of `shares`: its part of the connections and clients, without settings
-/// of
-/// this machine only. The rate stays whole: its arrivals are divided among all generators, so that together they are
+/// of this machine only. The rate stays whole: its arrivals are divided among all generators, so that together they are
 /// one process.
 ///
 /// `files` is the file set of the workload, if it has one.

@@ -16,8 +16,7 @@ use crate::tls::{TlsClient, encrypted};
 /// How often a request to stop is checked for while a server is waited for.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time limit of one login before a load. Source: four times the duration of four concurrent logins on one core with
-/// the highest
-/// bcrypt cost of our sites, 15: 2 s each.
+/// the highest bcrypt cost of our sites, 15: 2 s each.
 pub(crate) const LOGIN_MOST: Duration = Duration::from_secs(30);
 
 /// Sends requests to the server at `address` over a new connection; all of it takes at most 5 s.
@@ -114,8 +113,8 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// Connects to `address`; all reads and writes have the deadline. TLS is on top of it, so its
-    /// handshake has the same deadline.
+    /// Connects to `address`; all reads and writes have the deadline. TLS is on top of it, so its handshake has the
+    /// same deadline.
     fn connect(
         address: &Address,
         deadline: &Deadline,

@@ -31,8 +31,7 @@ pub(super) fn plan(task: &Task, plan: &mut Plan) -> Result<()> {
 }
 
 /// State shared by all threads: the titles of the films, and this process's part of the logged-in users. The start time
-/// of a run
-/// distinguishes it from others.
+/// of a run distinguishes it from others.
 ///
 /// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; `stop` is set.
 pub(super) fn known(

@@ -6,13 +6,11 @@ use anyhow::{Error, Result, bail};
 use crate::generate::Interrupted;
 
 /// Users who log in, or whose data are requested, at once before a load. Source: ours; enough to keep the processors of
-/// a small
-/// server busy with password hashes, and far fewer than its programs can serve.
+/// a small server busy with password hashes, and far fewer than its programs can serve.
 pub(crate) const AT_ONCE: usize = 4;
 
 /// Applies `work` to each of `items`, some at a time; results are in order of completion. Each worker keeps its state
-/// from one
-/// item to the next.
+/// from one item to the next.
 ///
 /// Errors: the first error of `work`, after which no further item is begun; `stop` is set.
 pub(super) fn several<I: Sync, K: Default, T: Send, E: std::error::Error + Send + Sync + 'static>(

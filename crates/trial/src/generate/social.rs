@@ -66,8 +66,7 @@ fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseErr
 }
 
 /// Why this load cannot be offered to a site with this number of users. Such a trial is invalid without being run, so
-/// that a search
-/// continues with a lower rate.
+/// that a search continues with a lower rate.
 pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     Ok(check_users(task, config)?.err().map(|error| {
         // Rounds a computed rate to its significant digits.
@@ -244,8 +243,7 @@ mod tests {
     }
 
     /// A site in this process that closes a connection after `answers` responses and takes `login` for a login; it
-    /// counts its
-    /// connections.
+    /// counts its connections.
     fn site(answers: usize, login: Duration) -> (Address, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());

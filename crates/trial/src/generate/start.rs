@@ -6,8 +6,7 @@ use units::{Nanos, Time};
 use crate::noise::MachineSeen;
 
 /// Reports on standard output that all connections are established, and waits on standard input for `start NS`, the
-/// moment on
-/// CLOCK_MONOTONIC at which the warm-up begins.
+/// moment on CLOCK_MONOTONIC at which the warm-up begins.
 ///
 /// Errors: another line was read, or standard input ended.
 pub(super) fn on_stdin() -> Result<Time, String> {
@@ -23,8 +22,8 @@ pub(super) fn on_stdin() -> Result<Time, String> {
 }
 
 /// Requests on standard output, by a line `{"window": …}`, the activity of the server's other machines in the window
-/// that opened
-/// then on CLOCK_MONOTONIC, and reads it from standard input: a list, with `null` for a machine without data.
+/// that opened then on CLOCK_MONOTONIC, and reads it from standard input: a list, with `null` for a machine without
+/// data.
 ///
 /// Errors: another line was read, or standard input ended.
 pub(super) fn of_servers(opened: Time, window: Nanos) -> Result<Vec<Option<MachineSeen>>, String> {

@@ -83,8 +83,7 @@ fn is_loopback(address: &Address) -> bool {
 /// Requests the beginning of a video from each server; returns the name that the first server reports.
 ///
 /// Errors: a server cannot be reached, does not answer within 5 s in all, does not speak HTTP, does not support ranges,
-/// or lacks
-/// the requested videos; `stop` is set.
+/// or lacks the requested videos; `stop` is set.
 pub(super) fn probe(
     task: &Task,
     config: &VideoConfig,
@@ -100,8 +99,7 @@ pub(super) fn probe(
 }
 
 /// Maximum number of sessions drawn as under way when the load begins. Source: ours; at some 300 B each they take 80
-/// MB, and
-/// sessions for nine times the ports to one address cannot be served from here.
+/// MB, and sessions for nine times the ports to one address cannot be served from here.
 const MOST_DRAWN: usize = 1 << 18;
 
 /// State shared by all threads.
@@ -112,8 +110,7 @@ pub(super) fn known(config: &VideoConfig) -> Result<Arc<Known>> {
 }
 
 /// Why this process cannot generate the load, whatever the server does. Such a trial is invalid without being run, so
-/// that a
-/// search continues with a lower rate.
+/// that a search continues with a lower rate.
 pub(super) fn too_many(
     task: &Task,
     config: &VideoConfig,

@@ -12,12 +12,10 @@ use crate::task::Task;
 use crate::tls::TlsClient;
 
 /// Requests a page from each server, so that a target that is not a web server is reported before the load; returns the
-/// name that
-/// the first server reports.
+/// name that the first server reports.
 ///
 /// Errors: a server cannot be reached, does not answer within 5 s in all, or does not speak HTTP; `stop` is set. A
-/// missing page
-/// is not an error: the load counts it.
+/// missing page is not an error: the load counts it.
 pub(super) fn probe(
     task: &Task,
     config: &WebConfig,

@@ -18,8 +18,7 @@ use crate::faults::scene::{RPS, START, Scene, WINDOW};
 use crate::faults::service::Service;
 
 /// Permitted reasons for a generator that could not run or had too much work. If the halves of the window differ
-/// because of it,
-/// "not steady" is right.
+/// because of it, "not steady" is right.
 const LATE: &[Reason] = &[
     Reason::GeneratorLag,
     Reason::ReceiveLag,
@@ -128,8 +127,7 @@ const SPREAD: f64 = 0.12;
 /// the earliest start of the stop, and the range after it,
 const STOP: (f64, f64) = (0.5, 0.2);
 /// and the next burst begins after this, when the stop has ended and all requests are answered. It is not a multiple of
-/// the 10 ms
-/// interval at which the engine checks the backlog.
+/// the 10 ms interval at which the engine checks the backlog.
 const CYCLE: f64 = 2.4;
 
 /// Bursts of arrivals whose answers come after them, and stops in between.

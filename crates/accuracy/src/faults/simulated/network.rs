@@ -40,8 +40,7 @@ pub(crate) const FAULTS: &[Fault] = &[
 const TIMEOUT: Nanos = Nanos::from_millis(50);
 
 /// From this share of failures on over the whole run, the failures in the window exceed the limit: 24 of 6 600 requests
-/// leave
-/// more than the permitted 6 to the 6 000 of the window, except with a probability of 1 in 10⁵.
+/// leave more than the permitted 6 to the 6 000 of the window, except with a probability of 1 in 10⁵.
 const SURELY: f64 = 4.0 * ERRORS_ALLOWED;
 
 fn failing(share: f64) -> Right {

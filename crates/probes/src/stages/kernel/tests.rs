@@ -1,7 +1,7 @@
 //! A server with a delay planted in one stage after the other: the probe must show it in that stage.
 //!
-//! The server times its delays itself, so that a slow machine does not look like an error of the probe;
-//! medians are compared, so that a stall of the host in some of the requests does not either.
+//! The server times its delays itself, so that a slow machine does not look like an error of the probe; medians are
+//! compared, so that a stall of the host in some of the requests does not either.
 
 use std::fs::File;
 use std::io::{Read, Write};
