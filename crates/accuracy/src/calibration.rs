@@ -28,7 +28,7 @@ const ALIKE: f64 = 0.05;
 /// Parameters of a calibration.
 #[derive(Clone, Debug)]
 pub struct CalibrationRun {
-    /// Of arrivals, service times and noise.
+    /// Seed of arrivals, service times and noise.
     pub seed: u64,
     /// Comparisons of each of the six cases.
     pub comparisons: u64,
@@ -40,7 +40,7 @@ pub struct CalibrationRun {
     pub command: Vec<String>,
 }
 
-/// How the comparisons of all cases ended.
+/// Results of all cases.
 #[derive(Serialize)]
 pub struct Calibration {
     #[serde(flatten)]
@@ -88,7 +88,7 @@ pub fn calibration(run: &CalibrationRun, mut tell: impl FnMut(&str)) -> Result<C
 }
 
 impl Calibration {
-    /// How many cases miss their bars.
+    /// Number of cases that miss their bars.
     pub fn failures(&self) -> usize {
         self.cases.iter().filter(|case| !case.within()).count()
     }
@@ -117,7 +117,7 @@ impl Calibration {
         }
     }
 
-    /// For people.
+    /// The tables, for a terminal.
     pub fn text(&self) -> String {
         self.origin.text("Calibration", &self.how(), &[self.table()])
     }

@@ -43,7 +43,7 @@ pub struct FaultRun {
     pub command: Vec<String>,
 }
 
-/// All faults that were planted, and the verdicts on them.
+/// All planted faults, and the verdicts on them.
 #[derive(Serialize)]
 pub struct Faults {
     #[serde(flatten)]
@@ -115,7 +115,7 @@ impl Faults {
         self.faults.iter().map(Row::failures).sum()
     }
 
-    /// How many doses were judged.
+    /// Number of judged doses.
     pub fn doses(&self) -> usize {
         self.faults.iter().map(|row| row.doses).sum()
     }
@@ -215,7 +215,7 @@ impl Faults {
         }
     }
 
-    /// The doses that were judged wrongly.
+    /// The wrongly judged doses.
     fn misses(&self) -> Table {
         let rows = self.faults.iter().flat_map(|row| {
             row.misses.iter().map(|miss| {
@@ -294,7 +294,7 @@ mod tests {
         faults(&run(&names, 3), |line| println!("{line}")).unwrap()
     });
 
-    /// Asserts that no dose was judged so.
+    /// Asserts that no dose was judged this way.
     fn assert_none(found: &str) {
         let all =
             SIMULATED.faults.iter().flat_map(|row| row.misses.iter().map(move |miss| (row.fault, miss)));

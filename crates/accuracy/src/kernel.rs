@@ -73,7 +73,7 @@ pub(crate) struct Row {
     difference_us: Pair,
     /// From the engine's sending time to the request's packet.
     before_us: Pair,
-    /// From the answer's packet to the engine's end of the request.
+    /// From the response's packet to the engine's end of the request.
     after_us: Pair,
     /// Error of a packet's stamp after conversion to the engine's clock.
     clocks_us: f64,
@@ -104,7 +104,7 @@ impl Pair {
 /// Workload, and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// Lines, the least that a request can be.
+    /// Lines, the smallest requests.
     Lines,
     /// HTTP requests for a page of 4 KiB.
     Pages,

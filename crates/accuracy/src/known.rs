@@ -48,7 +48,7 @@ pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Re
     })
 }
 
-/// A null server in a process of its own.
+/// A null server in a separate process.
 pub(crate) struct Server {
     process: launch::Process,
     pub(crate) address: SocketAddr,
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-/// Measures a null server with these arguments from the last of the processors.
+/// Measures a null server with these arguments; the generator runs on the last of the processors.
 pub(crate) fn measure(
     arguments: &[&str],
     plan: impl Fn(SocketAddr) -> Result<Plan>,

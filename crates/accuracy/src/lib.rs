@@ -40,7 +40,7 @@ pub use selftest::selftest;
 pub enum Part {
     /// The engine against the kernel's timestamps of packets.
     Kernel,
-    /// The engine against servers of known times.
+    /// The engine against servers with known times.
     Servers,
     /// Comparison with other generators.
     Peers,
@@ -52,7 +52,7 @@ pub enum Part {
 
 /// Common settings of all rows of a run.
 struct Setting {
-    /// The processors that may be used: servers on the first, generators on the last.
+    /// The permitted processors: servers on the first, generators on the last.
     cpus: Vec<usize>,
     window: Nanos,
     seed: u64,
@@ -70,7 +70,7 @@ impl Setting {
     }
 }
 
-/// All that was found.
+/// Results of all tables.
 #[derive(Serialize)]
 pub struct Accuracy {
     #[serde(flatten)]
@@ -90,7 +90,7 @@ fn met(within: Option<bool>) -> String {
 }
 
 impl Accuracy {
-    /// How many bars were not met.
+    /// Number of missed bars.
     pub fn missed(&self) -> usize {
         let kernel = self.kernel.iter().chain(&self.web_kernel);
         kernel.filter(|row| row.within == Some(false)).count()
@@ -107,7 +107,7 @@ impl Accuracy {
         self.origin.words(self.how(), self.tables())
     }
 
-    /// How many figures are within their bounds.
+    /// Table of the number of figures within their bounds.
     fn bars(&self) -> Table {
         let count = |known: Vec<bool>| (known.iter().filter(|within| **within).count(), known.len());
         let kernel = |rows: &[kernel::Row]| count(rows.iter().filter_map(|row| row.within).collect());

@@ -15,7 +15,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Here and now, by this command.
+    /// The origin of a measurement made here and now, by this command.
     pub(crate) fn here(mut command: Vec<String>) -> Origin {
         if let Some(program) = command.first_mut() {
             // The name without its path.
@@ -29,7 +29,7 @@ impl Origin {
         }
     }
 
-    /// The tables for a terminal; `how` they were made, in words.
+    /// The tables for a terminal; `how` describes the method.
     pub(crate) fn text(&self, title: &str, how: &str, tables: &[Table]) -> String {
         let facts = [
             format!("Made by {} on {}.", self.command.join(" "), self.created),

@@ -50,7 +50,7 @@ pub(crate) struct Field {
     protocol: &'static str,
     /// The requests, in words.
     asked: &'static str,
-    /// Of the tables,
+    /// Title of the tables,
     title: &'static str,
     /// and title of the table of generators.
     generators: &'static str,
@@ -121,7 +121,7 @@ struct Subject {
     rows: Vec<Row>,
 }
 
-/// A generator that was found, or not.
+/// A known generator, installed or not.
 #[derive(Serialize)]
 struct Known {
     name: &'static str,
@@ -275,7 +275,8 @@ fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<Tol
     Ok(Told { command, reported, verdict, noise: None })
 }
 
-/// A program with its standard error in its standard output: some report there, and only its end would be kept.
+/// A program with its standard error in its standard output: some report there, and only the end of standard error
+/// would be kept.
 fn both_outputs(name: &str, program: &Path, arguments: &[String]) -> Spec {
     Spec::new(name, "sh")
         .args(["-c", "exec \"$0\" \"$@\" 2>&1"])

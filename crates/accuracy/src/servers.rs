@@ -1,4 +1,4 @@
-//! The engine's response times against servers whose times are known.
+//! The engine's response times against servers with known times.
 
 use anyhow::Result;
 use dist::Gap;

@@ -25,7 +25,7 @@ const BUSY: i64 = -10;
 /// Nice value of the thread that ends stalls: it preempts the busy loop, even if both processors are busy.
 const THREAD: i32 = -20;
 
-/// Which side stalls.
+/// The side that stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stalled {

@@ -1,6 +1,6 @@
 use results::TextTable;
 
-/// A table for people.
+/// A table for a terminal.
 pub(crate) struct Table {
     pub(crate) title: String,
     /// Description of the contents, one sentence per line.
@@ -18,7 +18,7 @@ pub(crate) fn document(title: &str, facts: &[String], tables: &[Table]) -> Strin
     for table in tables {
         lines.extend([String::new(), table.title.clone()]);
         lines.extend_from_slice(&table.about);
-        // A cell must not end its own row.
+        // A cell must not contain a line break.
         let row = |row: &Vec<String>| row.iter().map(|cell| cell.replace(['\n', '\r'], " ")).collect();
         let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
         lines

@@ -64,7 +64,7 @@ struct Exchange {
     received: u64,
     /// When the other side replied.
     replied: u64,
-    /// When the answer was there.
+    /// When the reply arrived.
     returned: u64,
 }
 
@@ -84,7 +84,7 @@ impl Exchange {
 /// The offset of another clock from this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// When, by this clock. Units: ns.
+    /// Time of the comparison, by this clock. Units: ns.
     pub at_ns: u64,
     /// The other clock minus this one. Units: ns.
     pub offset_ns: i64,
@@ -118,7 +118,7 @@ impl Comparison {
 /// How much faster another clock runs than this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Units: µs each second.
+    /// The drift. Units: µs each second.
     pub ppm: f64,
     /// The true drift differs by at most this, if it was constant. Units: µs each second.
     pub error_ppm: f64,
@@ -197,7 +197,7 @@ mod tests {
             prop_assert_eq!(comparison.here(comparison.there(asked)), asked);
         }
 
-        /// An even drift is found to within the stated error.
+        /// A constant drift is measured to within the stated error.
         #[test]
         fn the_drift_is_found(
             ppm in -200.0..200.0f64,

@@ -34,7 +34,7 @@ pub struct AgentConfig {
     pub agents: Vec<String>,
     /// Credentials of the coordinator.
     pub credentials: Credentials,
-    /// Whether a token may be sent in clear beyond this machine.
+    /// Whether a token may be sent without TLS to other machines.
     pub insecure_token: bool,
     /// Name of the coordinator on the agents: `user@host`.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct AgentConfig {
 pub struct Load {
     /// For each agent the specification of its generator, as JSON.
     pub specs: Vec<String>,
-    /// From the order to prepare until all must be ready.
+    /// Time limit from the order to prepare until all are ready.
     pub prepare_within: Duration,
     /// Time limit from the start until all have ended.
     pub end_within: Duration,
@@ -57,9 +57,9 @@ pub struct Load {
 pub struct Coordinator {
     links: Vec<Link>,
     heard: mpsc::Receiver<Heard>,
-    /// Why an agent disconnected, for each that did.
+    /// For each disconnected agent, the reason.
     gone: Vec<Option<String>>,
-    /// The first comparison with each, against which the drift is measured.
+    /// The first comparison with each agent, the reference of its drift.
     first: Vec<Comparison>,
     runtime: Runtime,
 }
@@ -90,7 +90,7 @@ impl Coordinator {
         Ok(coordinator)
     }
 
-    /// The agents as messages name them.
+    /// Names of the agents in messages.
     pub fn agents(&self) -> Vec<String> {
         self.links.iter().map(Link::label).collect()
     }

@@ -14,7 +14,7 @@ const LONGEST_TOKEN: usize = 1024;
 /// The header with the token.
 const HEADER: &str = "authorization";
 
-/// The environment variable that the token may come from instead of a file.
+/// The environment variable for the token, an alternative to a file.
 pub const TOKEN: &str = "TAILLIGHT_TOKEN";
 
 /// Paths of one side's credentials, as given on the command line.
@@ -24,7 +24,7 @@ pub struct CredentialFiles {
     pub cert: Option<PathBuf>,
     /// Its private key, PEM.
     pub key: Option<PathBuf>,
-    /// The authority whose certificates are believed, PEM.
+    /// The trusted authority, PEM.
     pub ca: Option<PathBuf>,
     /// A file that holds the shared token.
     pub token: Option<PathBuf>,
@@ -90,7 +90,8 @@ impl Credentials {
         }
     }
 
-    /// Whether a coordinator with these may connect to `address`: a token is not sent in clear unless agreed to.
+    /// Whether a coordinator with these credentials may connect to `address`: a token is sent without TLS only if
+    /// permitted.
     pub fn may_connect(&self, address: &str, loopback: bool, insecure_token: bool) -> Result<(), Error> {
         if self.identity.is_some() && self.ca.is_none() {
             return Err(lone("certificate", "the authority of the agents' certificates"));

@@ -34,7 +34,7 @@ pub enum Order {
     /// Requests the agent's clock.
     #[prost(message, tag = "2")]
     Ping(Ping),
-    /// Starts a task, which answers [`Event::Ready`] and then waits.
+    /// Starts a task, which sends [`Event::Ready`] and then waits.
     #[prost(message, tag = "3")]
     Prepare(Prepare),
     /// Starts the task that is ready.
@@ -46,7 +46,7 @@ pub enum Order {
     /// Keeps the session alive.
     #[prost(message, tag = "6")]
     Beat(()),
-    /// Starts the server of the task again, which is halted.
+    /// Starts the halted server of the task again.
     #[prost(message, tag = "7")]
     Resume(Resume),
     /// Requests facts about the agent's machine.
@@ -55,7 +55,7 @@ pub enum Order {
     /// Changes knobs of the agent's machine, or plans changes.
     #[prost(message, tag = "9")]
     Tune(Tune),
-    /// Stops the server of the task, which keeps its places.
+    /// Halts the server of the task, which keeps its addresses.
     #[prost(message, tag = "10")]
     Halt(()),
     /// Requests the resources that the task's server has used so far.
@@ -86,7 +86,7 @@ pub struct Hello {
 /// A request for the time.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Ping {
-    /// Returned in the answer.
+    /// Number of the ping, returned in the reply.
     #[prost(uint64, tag = "1")]
     pub number: u64,
 }
@@ -178,7 +178,7 @@ pub struct Generate {
     /// Which generator this is, from 0.
     #[prost(uint32, tag = "3")]
     pub share: u32,
-    /// How many there are.
+    /// Number of generators.
     #[prost(uint32, tag = "4")]
     pub shares: u32,
 }
@@ -186,7 +186,7 @@ pub struct Generate {
 /// When to begin.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Start {
-    /// By the agent's clock. Units: ns.
+    /// Start time by the agent's clock. Units: ns.
     #[prost(uint64, tag = "1")]
     pub at_ns: u64,
 }
@@ -202,10 +202,10 @@ pub struct FromAgent {
 /// An event from the agent.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Event {
-    /// The answer to [`Order::Hello`].
+    /// The reply to [`Order::Hello`].
     #[prost(message, tag = "1")]
     Welcome(Welcome),
-    /// The answer to [`Order::Ping`].
+    /// The reply to [`Order::Ping`].
     #[prost(message, tag = "2")]
     Pong(Pong),
     /// The task can begin.
@@ -226,7 +226,7 @@ pub enum Event {
     /// The server of the task accepts connections.
     #[prost(message, tag = "8")]
     Serving(Serving),
-    /// The answer to [`Order::Facts`], [`Order::Tune`], [`Order::Usage`] and [`Order::Watch`].
+    /// The reply to [`Order::Facts`], [`Order::Tune`], [`Order::Usage`] and [`Order::Watch`].
     #[prost(message, tag = "9")]
     Answer(Answer),
     /// The server of the task is halted.
@@ -245,7 +245,7 @@ pub struct Serving {
     pub start_ns: u64,
 }
 
-/// A server that was stopped for a while.
+/// A halted server.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Halted {
     /// Duration of the stop. Units: ns.
@@ -253,7 +253,7 @@ pub struct Halted {
     pub stop_ns: u64,
 }
 
-/// An answer.
+/// A reply.
 #[derive(Clone, PartialEq, Message)]
 pub struct Answer {
     /// Text, or JSON.
@@ -281,13 +281,13 @@ pub struct Welcome {
 /// The agent's clock.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Pong {
-    /// Of the question.
+    /// Number of the ping.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// When the question was read. Units: ns by the agent's clock.
+    /// When the ping was read. Units: ns by the agent's clock.
     #[prost(uint64, tag = "2")]
     pub received_ns: u64,
-    /// When the answer was made.
+    /// When the reply was sent.
     #[prost(uint64, tag = "3")]
     pub replied_ns: u64,
 }

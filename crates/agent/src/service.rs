@@ -29,13 +29,13 @@ use crate::message::{Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent,
 use crate::rpc::agent_server::{Agent as Rpc, AgentServer};
 use crate::{Clock, Credentials, Error, Generators, Servers};
 
-/// The longest order. Source: the windows that probes' overhead is judged by, 36 000 of an hour with 90 B each.
+/// The longest order. Source: the windows that determine probes' overhead, 36 000 of an hour with 90 B each.
 const LARGEST_ORDER: usize = 4 << 20;
 /// Capacity of the queue of messages to the coordinator.
 const OUTGOING: usize = 16;
 /// Time limit for a coordinator's introduction.
 const HELLO_WAIT: Duration = Duration::from_secs(5);
-/// How long the agent waits at its end for its sessions to be over.
+/// Time that a stopping agent waits for its sessions to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 /// A connection without any reply for twice this time is closed; sessions have their lease, which is shorter.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
@@ -50,9 +50,9 @@ pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200
 pub struct Settings {
     /// Name of the agent in results.
     pub name: String,
-    /// Which clients are let in.
+    /// Credentials that clients must match.
     pub credentials: Credentials,
-    /// Whether a token may be taken in clear from beyond this machine.
+    /// Whether a token is accepted without TLS from other machines.
     pub insecure_token: bool,
     /// The clock for start times.
     pub clock: Clock,
@@ -156,7 +156,7 @@ impl Drop for Agent {
     }
 }
 
-/// The call's server side.
+/// The server side of the RPC.
 struct Service {
     settings: Settings,
     slot: Slot,
@@ -194,7 +194,7 @@ impl Rpc for Service {
         tokio::spawn(async move {
             let end = session.run(orders, stopping).await;
             log(&format!("session of {} from {peer}: {} loads; {end}", hello.name, session.loads));
-            // The place is free before the coordinator sees the end of the stream.
+            // Frees the place before the coordinator sees the end of the stream.
             drop(held);
             drop(session);
         });
@@ -216,7 +216,7 @@ async fn hello(orders: &mut Streaming<ToAgent>) -> Result<Hello, Status> {
     }
 }
 
-/// Why two sides with these names, protocols and programs do not go together, if so.
+/// Why two sides with these names, protocols and programs are incompatible, if they are.
 pub(crate) fn mismatch(one: (&str, u32, &str), other: (&str, u32, &str)) -> Option<String> {
     let text = |(name, protocol, program)| format!("the {name} is taillight {program} (protocol {protocol})");
     ((one.1, one.2) != (other.1, other.2))

@@ -82,7 +82,7 @@ struct Counters {
     threads: BTreeSet<u32>,
     events: Vec<Counting>,
     before: Counts,
-    /// Counters that some threads were refused, and why the last of them.
+    /// Counters that were refused on some threads, and the last reason.
     refused: BTreeSet<&'static str>,
     why: String,
 }
@@ -111,11 +111,11 @@ struct Counts {
 
 /// The available events, and the missing ones.
 struct Opened<E> {
-    /// Each with the places of its source and its thread.
+    /// Each with the indices of its source and its thread.
     events: Vec<(usize, usize, E)>,
     /// Counters that this machine lacks.
     absent: Vec<&'static str>,
-    /// Counters that some threads were refused, and why the last of them.
+    /// Counters that were refused on some threads, and the last reason.
     refused: Vec<&'static str>,
     why: Option<io::Error>,
 }
@@ -384,13 +384,13 @@ mod tests {
         let counts = || {
             let all = Sums::from([
                 (CYCLES, counted(200)),
-                // Half of the time.
+                // Counted half of the time.
                 (INSTRUCTIONS, Counted { running_ns: 5, ..counted(50) }),
                 (KERNEL_INSTRUCTIONS, counted(75)),
                 ("llc_misses", counted(1)),
                 ("backend_stalls", counted(50)),
                 ("page_faults", counted(4)),
-                // On, and never counted.
+                // Enabled, but never counted.
                 ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
                 // No thread ran.
                 ("cpu_migrations", Counted::default()),

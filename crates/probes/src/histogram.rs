@@ -1,11 +1,11 @@
 use results::probes::Span;
 
-/// Steps of the kernel's histogram: eighths of octaves up to 2⁴⁰ ns. As `BUCKETS` in `src/bpf/times.h`.
+/// Steps of the kernel's histogram: eighths of octaves up to 2⁴⁰ ns. Same as `BUCKETS` in `src/bpf/times.h`.
 pub(crate) const BUCKETS: usize = 312;
 /// A 99th percentile needs ten samples beyond it.
 const ENOUGH_FOR_P99: u64 = 1000;
 
-/// Times as the kernel counts them. Units: ns.
+/// A histogram in the kernel's form. Units: ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Histogram {
     pub count: u64,

@@ -1,4 +1,4 @@
-//! Disks and page cache, as `/proc` counts them.
+//! Disks and page cache, as counted in `/proc`.
 
 use std::fs;
 use std::io;
@@ -86,12 +86,12 @@ impl Counts {
     }
 }
 
-/// Bytes read by system calls, and bytes that disks gave. Source: `proc_pid_io(5)`.
+/// Bytes read by system calls, and bytes read from disks. Source: `proc_pid_io(5)`.
 fn bytes(io: &str) -> Option<[u64; 2]> {
     Some([field(io, "rchar")?, field(io, "read_bytes")?])
 }
 
-/// Field 12 of `proc_pid_stat(5)`; the name before may hold anything.
+/// Field 12 of `proc_pid_stat(5)`; the preceding name may contain any character.
 fn major_faults(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
 }

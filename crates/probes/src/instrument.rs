@@ -7,7 +7,7 @@ use spec::Probe;
 
 /// An active probe. It observes in slots; between them it costs nothing.
 pub(crate) trait Instrument {
-    /// Which.
+    /// The kind of probe.
     fn probe(&self) -> Probe;
 
     /// Starts observing.
@@ -24,7 +24,7 @@ pub(crate) trait Reading: Send {
     /// Adds the results of the same probe in another slot.
     fn add(&mut self, other: &dyn Reading);
 
-    /// The same once more.
+    /// A copy.
     fn same(&self) -> Box<dyn Reading>;
 
     /// For [`Reading::add`].

@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Progr
 
 use crate::histogram::Histogram;
 
-/// More ports than these cannot be watched. `PORTS` in `src/bpf/watched.h`.
+/// Maximum number of watched ports. `PORTS` in `src/bpf/watched.h`.
 pub(crate) const PORTS: usize = 8;
 
 /// The programs attached to a static probe of the server: provider and name.
@@ -22,7 +22,7 @@ pub(crate) struct Programs {
     /// Order in which they are attached.
     order: &'static [&'static str],
     pids: Vec<u32>,
-    /// While they look.
+    /// The links of attached programs.
     links: Vec<Link>,
 }
 
@@ -58,7 +58,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// A table of theirs.
+    /// A table of the programs.
     pub(crate) fn map(&self, name: &str) -> libbpf_rs::Result<MapHandle> {
         let map = self.object.maps().find(|map| map.name() == name);
         let none = || io::Error::new(io::ErrorKind::NotFound, format!("there is no table {name}"));
@@ -105,14 +105,14 @@ impl Programs {
         Ok(tells)
     }
 
-    /// They cease to, the last first.
+    /// Detaches the programs, the last first.
     pub(crate) fn detach(&mut self) {
         while let Some(link) = self.links.pop() {
             drop(link);
         }
     }
 
-    /// The first `count` of their histograms, over all processors, since they were loaded.
+    /// The first `count` histograms, over all processors, since the programs were loaded.
     pub(crate) fn histograms(&self, count: usize) -> libbpf_rs::Result<Vec<Histogram>> {
         let map = self.map("histograms")?;
         let mut times = vec![Histogram::default(); count];
@@ -123,7 +123,7 @@ impl Programs {
         Ok(times)
     }
 
-    /// The words of their table `name`, over all processors, since they were loaded.
+    /// The words of the table `name`, over all processors, since the programs were loaded.
     pub(crate) fn counts<const N: usize>(&self, name: &str) -> libbpf_rs::Result<[u64; N]> {
         let map = self.map(name)?;
         let mut sums = [0; N];

@@ -145,7 +145,7 @@ fn watch(
             Probe::Server => server::open(subject, &mut own_ports, &mut missing),
             Probe::Counters => counters::open(subject, &mut missing),
             Probe::Io => input_output::open(subject),
-            // The generator's.
+            // The generator runs this probe.
             Probe::Client => continue,
         };
         match opened {

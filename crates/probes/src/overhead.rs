@@ -8,7 +8,7 @@ use units::{Nanos, Time};
 
 use crate::slots::Slot;
 
-/// The length of a trial's windows, unless there are so many that they are longer. Source: `results::WindowPoint`.
+/// The length of a trial's windows, unless a long trial has longer ones. Source: `results::WindowPoint`.
 const WINDOW_MS: u64 = 100;
 
 /// One side of the comparison.
@@ -18,7 +18,7 @@ struct Side {
     answered: Vec<f64>,
     server_ns: u64,
     slots_ns: u64,
-    /// Whether the server's processor time is known of all slots.
+    /// Whether the server's processor time is unknown in some slot.
     lacks_time: bool,
 }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(got.throughput_ratio, Some(0.9));
         // 0.4 busy at a rate of 90 against 0.2 at 100.
         assert!((got.cpu_per_request_ratio.unwrap() - (0.4 / 90.0) / (0.2 / 100.0)).abs() < 1e-9);
-        // A probe that looked throughout cannot be validated against anything.
+        // A probe that was always active has no windows to compare with.
         let got = of(Probe::Stages, &slots[..1], &windows, Time(1_000_000_000));
         assert_eq!((got.windows_without, got.p99_ratio, got.throughput_ratio), (0, None, None));
         assert_eq!(of(Probe::Cpu, &slots, &windows, Time(1_000_000_000)).windows_with, 0);

@@ -44,19 +44,19 @@ pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
     Some(Packet { client, to_server, from, to: from.wrapping_add(data as u32) })
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The client's port, and the end of the request in its stream.
     pub key: (u16, u32),
     /// The stamp of the request's last packet. Units: ns of the wall clock.
     pub asked_ns: u64,
-    /// The stamp of the answer's last packet. Units: ns of the wall clock.
+    /// The stamp of the response's last packet. Units: ns of the wall clock.
     pub answered_ns: u64,
 }
 
 impl Answered {
-    /// From the request to its answer. Units: ns.
+    /// Time from the request to its response. Units: ns.
     pub fn took_ns(&self) -> u64 {
         self.answered_ns.saturating_sub(self.asked_ns)
     }
@@ -65,15 +65,15 @@ impl Answered {
 /// Times of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timed {
-    /// The pairs of request and answer.
+    /// The pairs of request and response.
     pub requests: Vec<Answered>,
     /// Requests that came before the previous one was answered: responses cannot be assigned to them.
     pub mixed: u64,
-    /// Packets that the socket had no room for.
+    /// Packets dropped for lack of room in the socket.
     pub dropped: u64,
 }
 
-/// A request and as much of its answer as was seen.
+/// A request and the part of its response seen so far.
 struct Pair {
     end: u32,
     arrived_ns: u64,
@@ -82,7 +82,7 @@ struct Pair {
     is_mixed: bool,
 }
 
-/// Pairs packets to requests and answers.
+/// Assigns packets to requests and responses.
 #[derive(Default)]
 pub(crate) struct Pairing {
     open: HashMap<(u128, u16), Pair>,
@@ -212,7 +212,7 @@ pub(super) mod tests {
         check(&[(answer, 0, 5, 10)], &[], 0);
         // Seen twice each, as on loopback.
         check(&[(ask, 0, 5, 100), (ask, 0, 5, 110), (answer, 0, 9, 150), (answer, 0, 9, 160)], &[(5, 40)], 0);
-        // An answer of two parts ends with the second; the next request begins a new pair.
+        // A response of two parts ends with the second; the next request begins a new pair.
         check(
             &[
                 (ask, 0, 5, 100),

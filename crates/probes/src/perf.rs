@@ -35,7 +35,7 @@ impl Event {
         check(unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Ends that.
+    /// Disables counting.
     pub(crate) fn disable(&self) -> io::Result<()> {
         // SAFETY: as in `enable`.
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })

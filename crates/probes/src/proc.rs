@@ -8,12 +8,12 @@ pub(crate) struct Socket {
     pub local: u16,
     pub remote: u16,
     pub listens: bool,
-    /// Whether its packets are of IPv4, as on a socket of IPv6 they may be.
+    /// Whether its packets are IPv4, which is also possible on an IPv6 socket.
     pub by_ipv4: bool,
     pub inode: u64,
 }
 
-/// How an address of IPv4 begins in `/proc/net/tcp6`: ::ffff:0:0/96, in words of this processor's byte order.
+/// Prefix of an IPv4 address in `/proc/net/tcp6`: ::ffff:0:0/96, in words of this processor's byte order.
 const MAPPED: &str = "0000000000000000FFFF0000";
 
 /// The sockets of a table such as `/proc/net/tcp`. Source: the kernel's `Documentation/networking/proc_net_tcp.rst`.

@@ -1,4 +1,4 @@
-//! Which code uses the processors on behalf of the server: sampled by a clock, since a clock is always there.
+//! Use of the processors by the server's code: sampled by a clock, since a clock is always available.
 
 mod ring;
 mod symbols;
@@ -35,11 +35,11 @@ struct Sampler {
     pids: Vec<u32>,
     /// The same as in [`Subject`].
     services: Vec<(String, Vec<u32>)>,
-    /// By thread: some start late.
+    /// Rings by thread; some threads start late.
     rings: HashMap<u32, Sampled>,
     /// The same by instructions; empty if the processor does not count them on this machine.
     by_instructions: HashMap<u32, Sampled>,
-    /// Whether a thread could not be sampled so.
+    /// Whether sampling by instructions failed on a thread.
     without_instructions: bool,
     /// Threads that it may not sample, and the reason for the last of them.
     refused: BTreeSet<u32>,
@@ -69,7 +69,7 @@ enum By {
     Instructions,
 }
 
-/// Stacks and how often each was taken.
+/// Stacks with their number of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tally {
     stacks: HashMap<Taken, u64>,
@@ -81,7 +81,7 @@ struct Tally {
 struct Samples {
     by_clock: Tally,
     by_instructions: Tally,
-    /// Threads that were not sampled, and why the last of them; of how many.
+    /// Threads that were not sampled, with the last reason, and the number of all threads.
     refused: BTreeSet<u32>,
     why: String,
     threads: usize,
@@ -184,7 +184,7 @@ fn open_thread(tid: u32, by: By) -> io::Result<Sampled> {
     // The ring reports a loss with the next sample that has room, and so never reports the last ones.
     attributes.read_format = READ_LOST;
     let (event, lost) = match Event::open(attributes, tid) {
-        // A kernel that does not count them.
+        // The kernel does not count losses.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             attributes.read_format = 0;
             (Event::open(attributes, tid)?, None)

@@ -17,7 +17,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Of this trial.
+    /// The parts of this trial.
     pub fn of(trial: &Trial) -> Beside {
         Beside {
             opened_ns: trial.window_opened_monotonic_ns,
@@ -56,7 +56,7 @@ impl Seen {
     pub fn enter(self, wanted: &ProbeSet, trial: &mut Trial) {
         let mut record = Probes {
             asked: wanted.probes().iter().map(|probe| probe.name().to_owned()).collect(),
-            // Which the generator wrote.
+            // Written by the generator.
             client: trial.probes.take().and_then(|probes| probes.client),
             ..self.record
         };

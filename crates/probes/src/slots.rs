@@ -21,16 +21,16 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     pub from: Time,
     pub to: Time,
-    /// The probes that looked.
+    /// The active probes.
     pub looked: Vec<Probe>,
     pub readings: Vec<(Probe, Box<dyn Reading>)>,
-    /// Processor time of the server within. Units: ns.
+    /// Processor time of the server in the slot. Units: ns.
     pub server_ns: Option<u64>,
 }
 
 /// A slot contains at least one whole window of 100 ms, wherever it begins.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// Changes of the machine within seconds must fall on slots of both kinds.
+/// Changes of the machine within seconds must affect slots of both kinds.
 const LONGEST: Duration = Duration::from_millis(500);
 
 impl Slots {
@@ -48,7 +48,7 @@ impl Slots {
         Slots { length: Duration::from_secs(86_400), last: 0 }
     }
 
-    /// Whether probe number `j` looks in slot `i`.
+    /// Whether probe number `j` is active in slot `i`.
     pub(crate) fn looks(self, j: usize, i: usize) -> bool {
         let bit = u32::try_from(j).unwrap_or(u32::MAX).min(self.last);
         (i >> bit) & 1 == 0

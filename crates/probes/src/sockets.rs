@@ -32,7 +32,7 @@ struct Sockets {
 /// Counts of one slot or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    /// Connections that lasted throughout the slots, each slot's counted.
+    /// Connections that lasted throughout a slot, summed over slots.
     connections: u64,
     slots: u64,
     /// Summed over them.
@@ -131,7 +131,7 @@ impl Summed for Counts {
         let (connections, sum) = (self.connections as f64, &self.sum);
         let per_s = |count: u64| count as f64 / observed_s;
         let slots = self.slots as f64;
-        // All connections, all slots: how long there was anything to be busy with.
+        // Total time of all connections in all slots, the denominator of shares.
         let share = |us: u64| us as f64 / 1e6 / (observed_s * connections / slots);
         let moments = self.queues.moments;
         // For one connection: its mean unread bytes over the bytes that arrive per second.

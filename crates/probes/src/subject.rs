@@ -42,20 +42,20 @@ impl Subject {
     }
 }
 
-/// The processes that listen on any of `ports`, as far as their open files may be read.
+/// The processes that listen on any of `ports`, as far as their open files are readable.
 fn listeners(proc: &Path, ports: &[u16]) -> Vec<u32> {
     let inodes = listening(proc, &|port| ports.contains(&port));
     let has_one = |pid: &u32| open_files(proc, *pid).iter().any(|file| inodes.contains_key(file));
     host::threads::numbers(proc).into_iter().filter(has_one).collect()
 }
 
-/// The ports at which the process `pid` listens, as far as its open files may be read.
+/// The ports at which the process `pid` listens, as far as its open files are readable.
 pub(crate) fn listened(proc: &Path, pid: u32) -> BTreeSet<u16> {
     let inodes = listening(proc, &|_| true);
     open_files(proc, pid).iter().filter_map(|file| inodes.get(file).copied()).collect()
 }
 
-/// The sockets that listen at ports of this kind, by how `/proc/PID/fd` calls them.
+/// The sockets that listen at the `wanted` ports, by their names in `/proc/PID/fd`.
 fn listening(proc: &Path, wanted: &dyn Fn(u16) -> bool) -> BTreeMap<String, u16> {
     let mut inodes = BTreeMap::new();
     for table in ["net/tcp", "net/tcp6"] {

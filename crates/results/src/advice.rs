@@ -9,11 +9,11 @@ const FULLEST: f64 = 0.98;
 /// Threads of a service, or the processors that services share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Which.
+    /// Kind of resource.
     pub kind: ResourceKind,
-    /// How many there are: threads of the service, or processors.
+    /// Number of threads of the service, or of processors.
     pub count: f64,
-    /// How many of them were busy on average.
+    /// Mean number of busy ones.
     pub busy: f64,
     /// The mean wait of a request for the resource, now and with one more. Units: µs.
     pub waits_us: (f64, f64),
@@ -28,12 +28,12 @@ pub enum ResourceKind {
     Threads {
         /// Its name.
         service: String,
-        /// Among which its threads are divided.
+        /// Instances that share its threads.
         instances: f64,
     },
     /// The processors that services share.
     Processors {
-        /// The service that used most of them, with its share.
+        /// The service with the largest use, with its share.
         most: Option<(String, f64)>,
     },
 }
@@ -45,7 +45,7 @@ impl Resource {
         of_threads.chain(of_processors(services, trial)).filter(|resource| resource.used() > 0.0).collect()
     }
 
-    /// That which is used most, and so saturates first.
+    /// The resource with the highest utilisation, which saturates first.
     pub fn first(all: Vec<Resource>) -> Option<Resource> {
         all.into_iter().max_by(|a, b| a.used().total_cmp(&b.used()))
     }
@@ -154,7 +154,7 @@ fn processors(service: &Service, trial: &Trial) -> Option<f64> {
     (time > 0.0).then(|| used / time)
 }
 
-/// How many of the processors that services were pinned to were busy with them.
+/// Busy processors, among those that services were pinned to.
 fn of_processors(services: &[Service], trial: &Trial) -> Option<Resource> {
     let mut cpus: Vec<usize> = services.iter().flat_map(|service| service.cpus.iter().copied()).collect();
     cpus.sort_unstable();

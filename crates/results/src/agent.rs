@@ -12,17 +12,17 @@ pub struct AgentRecord {
     pub address: String,
     /// The version of its program.
     pub version: String,
-    /// Its clock less the coordinator's, at the start.
+    /// Its clock minus the coordinator's, at the start.
     pub clock_offset_us: Option<f64>,
-    /// How far off that estimate may be.
+    /// Error bound of that estimate.
     pub clock_offset_error_us: Option<f64>,
-    /// How much faster its clock runs: millionths.
+    /// Relative drift of its clock, positive if faster. Units: ppm.
     pub drift_ppm: Option<f64>,
     /// Its part of the offered load.
     pub offered_rps: f64,
     /// Requests answered within the window that it received, per second.
     pub achieved_rps: f64,
-    /// Arrivals of the window that were its part.
+    /// Arrivals of the window in its part.
     pub arrivals: u64,
     /// The response times that it measured.
     pub response_time: LatencySummary,

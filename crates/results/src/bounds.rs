@@ -7,9 +7,9 @@ use crate::{Invalid, Trial};
 /// The range of a figure without the effects of generator and host, which only lengthen response times. Units: µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
-    /// The least.
+    /// Lower bound.
     pub low_us: f64,
-    /// The most: the figure as measured, or of the undisturbed windows.
+    /// Upper bound: the figure as measured, or of the undisturbed windows.
     pub high_us: f64,
 }
 
@@ -31,7 +31,7 @@ impl Bounds {
 pub struct TimeBounds {
     /// By percentile, rising: all percentiles of the trial.
     pub percentiles: Vec<PercentileBounds>,
-    /// Of the windowed p99.
+    /// Bounds of the windowed p99.
     pub windowed_p99: Option<Bounds>,
     /// Why the bounds are too wide for a usable figure, in words; `None` if they are usable at the judged percentile.
     pub slowed: Option<Invalid>,
@@ -40,7 +40,7 @@ pub struct TimeBounds {
 /// The bounds of one percentile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileBounds {
-    /// 0 to 100.
+    /// The percentile, 0 to 100.
     pub percentile: f64,
     /// Bounds of the percentile.
     #[serde(flatten)]
@@ -69,7 +69,7 @@ impl Trial {
         }
     }
 
-    /// Whether generator or host lengthened its response times by more than a figure may be uncertain.
+    /// Whether generator or host lengthened its response times beyond the uncertainty of a usable figure.
     pub fn is_disturbed(&self) -> bool {
         self.verdict.is_disturbed() || self.slowed().is_some()
     }

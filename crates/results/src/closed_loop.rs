@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::LatencySummary;
 
-/// How the next request comes about.
+/// When a request is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
@@ -25,12 +25,12 @@ pub enum LoopKind {
 pub struct ClosedLoop {
     /// Clients, each with at most one outstanding request.
     pub clients: u32,
-    /// The mean pause of a client between an answer and its next request.
+    /// The mean pause of a client between a response and its next request.
     pub think_time_us: f64,
     /// The time between two requests of one client that the correction for coordinated omission expected;
     /// `None` without a correction.
     pub expected_interval_us: Option<f64>,
-    /// The times as they were measured.
+    /// The times as measured.
     pub uncorrected: LatencySummary,
     /// The same, plus the requests that a client would have sent at the expected interval while it waited.
     pub corrected: Option<LatencySummary>,

@@ -51,7 +51,7 @@ pub struct Side {
     pub machine: String,
     /// Time of measurement: RFC 3339, UTC.
     pub created: String,
-    /// How much of a study was measured.
+    /// Effort of the study's run.
     pub effort: Option<Effort>,
 }
 
@@ -60,9 +60,9 @@ pub struct Side {
 pub struct ComparedFigure {
     /// The figure's name within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] for a single command.
     pub id: String,
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// How each side's is drawn.
+    /// Kind of plot.
     pub kind: FigureKind,
     /// The horizontal axis.
     pub x: Axis,
@@ -94,9 +94,9 @@ pub struct ComparedPoint {
     pub ratio: Option<Ratio>,
     /// The load as a share of the maximum throughput, if loads were matched by it.
     pub share: Option<f64>,
-    /// Trials of either side that were invalid, and are left out.
+    /// Invalid trials of either side, left out.
     pub invalid: u32,
-    /// Trials behind a paired ratio that were disturbed, and count all the same.
+    /// Disturbed trials behind a paired ratio, which still count.
     #[serde(default)]
     pub disturbed: u32,
     /// The ratio without pairs that have a disturbed trial, as a check; `None` if no trial was disturbed.
@@ -152,7 +152,7 @@ pub struct Agreement {
 }
 
 impl Comparison {
-    /// The figure called `id`.
+    /// The figure with this `id`.
     pub fn figure(&self, id: &str) -> Option<&ComparedFigure> {
         self.figures.iter().find(|figure| figure.id == id)
     }
@@ -234,7 +234,7 @@ mod tests {
         };
         check(8, (0.5, 0.8), (true, false), None);
         check(8, (0.97, 1.04), (false, true), None);
-        // Four times as narrow and then some.
+        // More than four times as narrow.
         check(10, (0.8, 1.05), (false, false), Some(15));
         // At half the width, it lies within ±5 %; it never excludes 1.
         check(10, (0.9, 1.0 / 0.9), (false, false), Some(37));

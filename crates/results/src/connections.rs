@@ -2,12 +2,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// How evenly the requests of the window fell on the connections, and how differently the connections fared.
+/// How evenly the requests of the window were distributed over the connections, and how their p99s differ.
 ///
-/// A server that deals connections out to its threads unevenly shows here first.
+/// A server that assigns connections to its threads unevenly shows here first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionSpread {
-    /// Connections.
+    /// Number of connections.
     pub count: u64,
     /// Requests of the connection with the fewest.
     pub requests_min: u64,
@@ -15,7 +15,7 @@ pub struct ConnectionSpread {
     pub requests_median: f64,
     /// Requests of the connection with the most.
     pub requests_max: u64,
-    /// The most over the mean: 1 is even.
+    /// The most requests of a connection over the mean: 1 is even.
     pub imbalance: Option<f64>,
     /// The smallest p99 response time of a connection.
     pub p99_min_us: Option<f64>,

@@ -3,11 +3,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
-/// Which requests a trial's response times rest on.
+/// The requests that a trial's response times rest on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// All that were due in the window: the host moved their p99 by little.
+    /// All requests due in the window: the host moved their p99 only slightly.
     #[default]
     All,
     /// Requests due in windows without disturbance by the host or lateness of the generator.
@@ -19,7 +19,7 @@ pub enum Basis {
 /// Effects of the host on a trial's response times, and the requests that the figures rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
-    /// Windows of the windowed p99.
+    /// Number of windows of the windowed p99.
     pub windows: u64,
     /// Length of these windows; 0 in results of earlier versions, which used the windows of the time series.
     #[serde(default)]
@@ -47,13 +47,13 @@ pub struct Disturbance {
 pub struct Lateness {
     /// Requests that it may have delayed by more than this are counted, and corrected in `response_time`.
     pub over_us: f64,
-    /// How many there are.
+    /// Number of these requests.
     pub requests: u64,
     /// Windows whose p99 it may have moved beyond the limit; they are ignored if the p99 of all requests was moved.
     #[serde(default)]
     pub windows: u64,
-    /// The most that the p99 may be moved so.
+    /// Limit of this effect on the p99.
     pub limit_us: Option<f64>,
-    /// The response times that the trial rests on, had the generator never been late: a lower bound of each percentile.
+    /// The trial's response times without the generator's lateness: a lower bound of each percentile.
     pub response_time: LatencySummary,
 }

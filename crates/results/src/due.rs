@@ -25,7 +25,7 @@ impl Due<'_> {
         }
         let with_times = outcomes.intended.saturating_sub(outcomes.errors);
         let at = percentile * outcomes.intended as f64 / with_times as f64;
-        // Rounding may lead past the longest.
+        // Rounding may exceed 100.
         Some(us?.max(self.read(at.min(100.0))?))
     }
 
@@ -116,7 +116,7 @@ mod tests {
     fn what_failed_is_slower_than_all_that_was_answered() {
         for with_curve in [true, false] {
             for condition in ["home.p95<500ms", "p95<500ms"] {
-                // 8 of 100 pages missed 500 ms, however they did.
+                // 8 of 100 pages missed 500 ms, as errors or as slow responses.
                 assert!(!passes(&trial(4, 4, with_curve), condition), "{condition}");
                 assert!(!passes(&trial(0, 8, with_curve), condition), "{condition}");
                 assert!(!passes(&trial(8, 0, with_curve), condition), "{condition}");

@@ -34,13 +34,13 @@ pub struct Experiment {
     pub version: String,
     /// The seed of every random stream.
     pub seed: u64,
-    /// The target that the search judged.
+    /// The QoS target of the search.
     #[schemars(with = "crate::schema::Qos")]
     pub qos: Qos,
     /// The basis used to judge `qos` if the target does not name one.
     #[schemars(with = "crate::schema::QosBasis")]
     pub qos_basis: QosBasis,
-    /// Why that basis was taken, in words.
+    /// Why that basis was chosen, in words.
     pub qos_basis_reason: String,
     /// Facts about the machine, as `taillight host --json` prints them.
     pub host: Value,
@@ -62,7 +62,7 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Maximum, sweep and peak on the embedded server.
+    /// Demo: maximum, sweep and peak on the embedded server.
     Demo,
     /// A single load.
     Load,
@@ -77,7 +77,7 @@ pub enum Kind {
 /// A server under test and the findings about it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// `sphinx`, `memcached`, or the address of a foreign server.
+    /// `sphinx`, `memcached`, or the address of an external server.
     pub name: String,
     /// The version that the server reports.
     pub version: String,
@@ -96,10 +96,10 @@ pub struct Target {
     /// Servers that shared the load, with processors, threads and memory divided among them; 0 if unknown.
     #[serde(default)]
     pub instances: u32,
-    /// The program that was started, a file of the machine or of the image; empty for a server that already ran.
+    /// The started program, a file of the machine or of the image; empty for a server that was already running.
     #[serde(default)]
     pub binary: String,
-    /// The name and the id of the image that containers were started from.
+    /// The name and the id of the containers' image.
     #[serde(default)]
     pub image: Option<String>,
     /// The version of LXC, podman or docker.
@@ -134,14 +134,14 @@ pub struct Target {
 pub struct MaxThroughput {
     /// The block that began with this measurement.
     pub block: u32,
-    /// The highest rate that was sustained.
+    /// The highest sustained rate.
     pub low_rps: f64,
-    /// The lowest rate that was not.
+    /// The lowest rate that was not sustained.
     pub high_rps: f64,
 }
 
 impl MaxThroughput {
-    /// The rate that load shares refer to: the highest that was sustained.
+    /// The reference rate of load shares: the highest sustained rate.
     pub fn reference_rps(&self) -> f64 {
         self.low_rps
     }

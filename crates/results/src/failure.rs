@@ -9,7 +9,7 @@ pub struct ErrorCount {
     /// Words with underscores, such as `timeout`, `connection_lost`, `connection_refused`, `server_error`,
     /// `client_error`, `protocol`, `wrong_value`, `datagram_lost`.
     pub kind: String,
-    /// Requests of the window that failed so.
+    /// Requests of the window with this failure.
     pub count: u64,
     /// Detail of the first of these failures.
     pub first_detail: Option<String>,

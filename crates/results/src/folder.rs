@@ -47,7 +47,7 @@ pub enum Error {
         path: PathBuf,
         /// Its schema.
         found: u64,
-        /// The latest that this version reads.
+        /// The latest schema that this version reads.
         known: u32,
     },
 }
@@ -94,7 +94,7 @@ impl ResultFolder {
         let folder = ResultFolder { path };
         let trials = folder.path.join("trials");
         let made = fs::create_dir(&trials).map_err(|e| Error::write(&trials, e));
-        // Reserve room now: a result of a demo is about 3 MB, and a full disk is best found at once.
+        // Reserve room now: a demo's result is about 3 MB, and a full disk should be detected at once.
         let probe = made.and_then(|()| folder.write("probe", &vec![0; 4 << 20]));
         let removed = fs::remove_file(folder.path.join("probe"));
         if let Err(error) = probe {
@@ -105,7 +105,7 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// The folder at `path`, which must hold a `result.json`; a path to that file itself will do.
+    /// The folder at `path`, which must hold a `result.json`; the path of that file is also accepted.
     pub fn open(path: &Path) -> Result<ResultFolder, Error> {
         Ok(ResultFolder { path: folder_of(path, FILE)? })
     }
@@ -131,7 +131,7 @@ impl ResultFolder {
     }
 }
 
-/// The folder at `path`, which must hold `file`; a path to that file itself will do.
+/// The folder at `path`, which must hold `file`; the path of that file is also accepted.
 pub(crate) fn folder_of(path: &Path, file: &str) -> Result<PathBuf, Error> {
     let is_file = path.file_name().is_some_and(|name| name == file);
     let folder = if is_file { path.parent().unwrap_or(Path::new(".")) } else { path };

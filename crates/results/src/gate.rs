@@ -14,7 +14,7 @@ pub use evaluate::GateResult;
 /// or not counted) meets no condition; neither does an invalid trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// The operation, or the distribution of sessions, that it applies to; `None` for all requests.
+    /// The operation or distribution of sessions that it applies to; `None` for all requests.
     operation: Option<String>,
     /// The judged figure.
     figure: Figure,
@@ -54,7 +54,7 @@ enum Limit {
 }
 
 impl Figure {
-    /// Whether less is better.
+    /// Whether lower is better.
     fn is_cost(&self) -> bool {
         match self {
             Figure::Percentile(_) | Figure::WindowedP99 | Figure::Max | Figure::Mean | Figure::Errors => true,
@@ -130,7 +130,7 @@ impl fmt::Display for Gate {
     }
 }
 
-/// `time` to the nanosecond, in the unit that reads best.
+/// `time` exact to the nanosecond, in the most readable unit.
 fn exact(time: Nanos) -> String {
     let (scale, unit) = match time.0 {
         0..1_000 => (1, "ns"),

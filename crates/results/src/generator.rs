@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// The generator's own state during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// Threads that sent.
+    /// Sending threads.
     pub threads: u32,
     /// The processors that they were pinned to; empty if not pinned.
     pub cpus: Vec<usize>,
@@ -35,11 +35,11 @@ pub struct Generator {
     pub max_in_flight: u64,
 }
 
-/// How the moments are known at which answers came.
+/// Source of the arrival times of responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiveTimes {
-    /// Share of the receives that the kernel stamped, 0 to 1. The others are known by their reading: Unix sockets, clients with
-    /// a bandwidth of their own.
+    /// Share of the receives that the kernel stamped, 0 to 1. The others are timed when they are read: Unix sockets,
+    /// clients with a bandwidth of their own.
     pub kernel_share: f64,
     /// The largest error with which stamps, of the wall clock, were converted to the generator's clock.
     pub clock_error_us: f64,
@@ -52,7 +52,7 @@ pub struct ReceiveTimes {
 /// waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Withheld {
-    /// How many were due in the window.
+    /// Arrivals withheld in the window.
     pub arrivals: u64,
     /// Their share of all arrivals in the window, 0 to 1.
     pub share: f64,
@@ -75,7 +75,7 @@ pub struct Noise {
     pub steal_share: Option<f64>,
     /// Share of all processors' time that other processes took, 0 to 1.
     pub foreign_cpu_share: Option<f64>,
-    /// Windows that a stall, steal or foreign load hit, on any of the machines.
+    /// Windows disturbed by a stall, steal or foreign load, on any of the machines.
     pub disturbed_windows: u64,
     /// Other programs that used most of this machine's processors from the warm-up to the drain, the busiest
     /// first; missing in results of earlier versions.
@@ -102,6 +102,6 @@ pub struct MachineNoise {
     pub steal_share: Option<f64>,
     /// Share of all processors' time used by processes other than the server, 0 to 1.
     pub foreign_cpu_share: Option<f64>,
-    /// Share of its time that the processor most taken by interrupts spent in them, 0 to 1.
+    /// Share of time in interrupts, of the processor with the most of them, 0 to 1.
     pub busiest_interrupt_share: Option<f64>,
 }

@@ -17,9 +17,9 @@ const COLUMNS: usize = 600;
 pub struct Heat {
     /// The length of time of one column, by intended time.
     pub column_ms: u64,
-    /// Cells to each factor of two.
+    /// Cells per factor of two.
     pub cells_per_octave: u32,
-    /// In order from the start of the trial's window.
+    /// Columns, from the start of the trial's window.
     pub columns: Vec<HeatColumn>,
 }
 
@@ -31,7 +31,7 @@ pub struct Heat {
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String", extend("pattern" = "^([0-9]+:[0-9]+( [0-9]+)*)?$"))]
 pub struct HeatColumn {
-    /// The cell that the first count is of.
+    /// The cell of the first count.
     pub first: u32,
     /// The counts, without gaps.
     pub counts: Vec<u64>,
@@ -74,7 +74,7 @@ impl HeatColumn {
     /// Each cell with its count, including empty cells.
     pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let first = self.first;
-        // A file may claim any first cell.
+        // A damaged file may have any first cell.
         self.counts.iter().enumerate().map(move |(i, count)| (first.saturating_add(i as u32), *count))
     }
 }

@@ -119,7 +119,7 @@ impl Trial {
         }
     }
 
-    /// A distribution that the workload measured of its sessions, by its name.
+    /// A distribution that the workload measured of its sessions, by name.
     pub fn distribution(&self, name: &str) -> Option<&DistributionSummary> {
         self.sessions.as_ref()?.distributions.get(SessionFigure::named(name).map_or(name, |of| of.record))
     }
@@ -165,7 +165,7 @@ impl Trial {
         counted.or_else(|| (record == "misses" && self.sessions.is_some()).then(|| self.missed()).flatten())
     }
 
-    /// The share of the steps due that were not completed.
+    /// The share of due steps that were not completed.
     fn missed(&self) -> Option<f64> {
         let due = self.arrivals.intended;
         (due > 0).then(|| due.saturating_sub(self.arrivals.completed) as f64 / due as f64)
@@ -260,7 +260,7 @@ mod tests {
         check((1_000, 11, 0), "240p.p99<4s", Some(false), Some(9.0));
         check((1_000, 5, 6), "p99<8s", Some(false), Some(9.0));
         check((1_000, 50, 0), "startup<2s", Some(true), Some(0.75));
-        // 154 visitors of 192 had no answer, and the others are too few for a percentile.
+        // 154 visitors of 192 had no response, and the others are too few for a percentile.
         check((192, 0, 154), "240p.p95<4s", Some(false), Some(9.0));
         check((192, 0, 9), "240p.p95<4s", None, None);
         check((0, 0, 0), "240p.p99<4s", Some(true), Some(0.75));
@@ -300,7 +300,7 @@ mod tests {
         check("met>95%", ("sessions_met", 1.0), 0, Some(false));
         check("misses<1%", ("misses", 0.0), 10, Some(true));
         check("misses<1%", ("misses", 0.0), 0, Some(false));
-        // More than all is a miscount, and counts as all.
+        // A share above 1 is a miscount, and counts as 1.
         let mut trial = trial();
         trial.counters.insert("sessions_met".into(), 1.7);
         let qos: Qos = "met>95%".parse().unwrap();

@@ -16,7 +16,7 @@ use crate::TracedRequest;
 pub struct KeptTraces {
     /// One request in `one_in` was traced.
     pub one_in: u64,
-    /// The number of the service at which requests come in.
+    /// The number of the entrance service.
     pub entrance: u16,
     /// The services and stores behind the numbers in spans.
     pub services: Vec<KeptService>,

@@ -84,7 +84,8 @@ impl<'a> LoadPoint<'a> {
         Some(Bounds { low_us: low.median, high_us: high.median })
     }
 
-    /// Whether generator or host lengthened the response times of every usable trial by more than a figure may be uncertain.
+    /// Whether generator or host lengthened the response times of every usable trial beyond the uncertainty of a usable
+    /// figure.
     pub fn is_bounded(&self) -> bool {
         let mut usable = self.usable().peekable();
         usable.peek().is_some() && usable.all(|trial| trial.slowed().is_some())
@@ -106,7 +107,7 @@ impl<'a> LoadPoint<'a> {
         self.spread(&figure).map(|spread| spread.median).or_else(|| self.at_most(figure))
     }
 
-    /// How many usable trials found the server overloaded.
+    /// Number of usable trials that found the server overloaded.
     fn overloads(&self) -> usize {
         self.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }

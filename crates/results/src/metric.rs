@@ -12,10 +12,10 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, in the order of a table.
+    /// All metrics, in the order of a table.
     pub const ALL: [Metric; 5] = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
 
-    /// The name that tables print.
+    /// Name in tables.
     pub fn words(self) -> &'static str {
         match self {
             Metric::Mean => "mean",

@@ -19,8 +19,8 @@ pub struct Operation {
     /// Outcomes of its requests.
     #[serde(default)]
     pub outcomes: Option<Arrivals>,
-    /// Whether its requests follow others, as a set follows a miss: they are not arrivals, count neither as
-    /// offered load nor in `all`, and their intended time is the end of the request that they follow.
+    /// Whether its requests follow others, as a set follows a miss: they are not arrivals, count neither as offered
+    /// load nor in `all`, and their intended time is the end of the request that they follow.
     #[serde(default)]
     pub follow_up: bool,
     /// The part of it that met its own limit, if it has one.

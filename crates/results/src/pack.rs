@@ -27,14 +27,14 @@ const LIST: &str = "pack.json";
 /// Extension of a packed file.
 pub const EXTENSION: &str = "taillight.tgz";
 
-/// A result that was packed or unpacked.
+/// Summary of a packed or unpacked result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
-    /// The file, or the folder that was made.
+    /// The new file or folder.
     pub path: PathBuf,
     /// Number of files in it.
     pub files: usize,
-    /// Their size together, not compressed.
+    /// Their total size, uncompressed.
     pub bytes: u64,
 }
 

@@ -50,7 +50,7 @@ pub struct Probes {
     /// The kernel's time stamps in the client.
     #[serde(default)]
     pub client: Option<ClientTimes>,
-    /// Which code used the processors.
+    /// Use of the processors by code.
     pub processor: Option<Processor>,
     /// The available counters of the processor and of the kernel.
     pub counters: Vec<Counter>,
@@ -74,7 +74,7 @@ impl Probes {
     }
 }
 
-/// Something that this host, this user or this build cannot show.
+/// A feature that this host, this user or this build lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// The probe that needs it.

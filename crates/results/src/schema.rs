@@ -57,7 +57,7 @@ pub(crate) struct ResponseTarget {
 #[schemars(tag = "kind", rename_all = "snake_case")]
 #[allow(dead_code, reason = "only its shape is used")]
 pub(crate) enum Condition {
-    /// On the response times of all requests.
+    /// A condition on the response times of all requests.
     ResponseTime(ResponseTarget),
     /// A condition on named times: a distribution of sessions, such as `startup`, or the response times of one
     /// operation.
@@ -80,7 +80,7 @@ pub(crate) enum Condition {
     },
 }
 
-/// Which figure a quality-of-service target judges.
+/// The figure that a quality-of-service target judges.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 #[allow(dead_code, reason = "only its shape is used")]

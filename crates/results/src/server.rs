@@ -12,7 +12,7 @@ pub struct ServerFigures {
     pub requests: u64,
     /// Requests to it that failed or timed out.
     pub errors: u64,
-    /// Its part of all servers' requests, 0 to 1.
+    /// Its share of all servers' requests, 0 to 1.
     pub share: Option<f64>,
     /// done − intended.
     pub response_time: LatencySummary,

@@ -11,7 +11,7 @@ pub struct Service {
     pub name: String,
     /// Its program and version; empty if unknown.
     pub version: String,
-    /// The program that was started, a file of the machine or of the image.
+    /// The started program, a file of the machine or of the image.
     pub binary: String,
     /// The services that it calls.
     pub calls: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Service {
     pub entrances: Vec<String>,
     /// Isolation form: `bare`, `bridged`, `lxc`, `podman`, `docker`.
     pub form: String,
-    /// Processes among which threads, memory and processors were divided.
+    /// Processes that share threads, memory and processors.
     pub instances: u32,
     /// Threads or worker processes, of all instances together.
     pub threads: u32,
@@ -53,7 +53,7 @@ pub struct ServiceUsage {
     /// `None` if unknown, and in results of earlier versions.
     #[serde(default)]
     pub window_cpu_s: Option<f64>,
-    /// Resident memory of all its processes at the end; pages that they share count for each.
+    /// Resident memory of all its processes at the end; shared pages count for each process.
     pub resident_bytes: Option<u64>,
     /// Increase of its own counters; empty if it has no counters, or did not respond.
     pub counters: BTreeMap<String, f64>,

@@ -22,25 +22,27 @@ const WANTED_POINTS: u64 = 30;
 /// figures in sessions are here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// That arrived during the load, warm-up included, and were given a connection.
+    /// Sessions that arrived during the load, warm-up included, and got a connection.
     pub begun: u64,
     /// Sessions under way when the load began, with drawn ages.
     pub underway: u64,
-    /// That came to their end.
+    /// Sessions that ended.
     pub ended: u64,
     /// Sessions that would have continued after the load.
     pub cut: u64,
     /// Sessions that arrived without room for another, or without the resources to begin: all their steps are errors.
     pub refused: u64,
-    /// That were due before the end of the load, which the generator had not come to by then: all their steps are unfinished.
+    /// Sessions due before the end of the load that the generator had not begun by then: all their steps are
+    /// unfinished.
     #[serde(default)]
     pub never_begun: u64,
-    /// That had a fault, once each: a connection that could not be established or was lost, or a wrong answer.
+    /// Sessions with a fault, counted once each: a connection that could not be established or was lost, or a wrong
+    /// response.
     #[serde(default)]
     pub faulty: u64,
     /// Number of live sessions, mean over the window.
     pub live_mean: f64,
-    /// The most at once.
+    /// Maximum number of live sessions.
     pub live_max: u64,
     /// Live sessions: pairs of seconds after the start of the window and their number.
     pub live: Vec<(f64, u64)>,
@@ -66,7 +68,7 @@ impl Sessions {
     }
 }
 
-/// The counter of stalls: how many, of how many milliseconds that were watched.
+/// The counter of stalls: their number, over the milliseconds watched.
 const STALLS: &str = "stalls";
 /// The name of its figure.
 const STALLS_PER_HOUR: &str = "stalls_per_hour";
@@ -271,11 +273,11 @@ mod tests {
             assert!(stretches.iter().all(|point| point.p50_us.is_some()));
             assert!(stretches.iter().all(|p| p.p5_us.is_some() == tails && p.p95_us.is_some() == tails));
         };
-        // 10 000 samples: 200 in each.
+        // 10 000 samples: 200 in each point.
         check(1, 50, true);
-        // 1 000 samples: 33 wanted in each, so 40, of four windows.
+        // 1 000 samples: the target of 33 in each point gives 40, from four windows.
         check(10, 25, false);
-        // 100: 20 in each.
+        // 100 samples: 20 in each point.
         check(100, 5, false);
         check(400, 1, false);
         let (values, over_time) = rising(1_000);

@@ -49,7 +49,7 @@ pub struct Study {
     /// Deviations of method or machine from the publication.
     #[serde(default)]
     pub deviations: Vec<String>,
-    /// How much was measured.
+    /// Effort of the run.
     #[serde(rename = "form")]
     pub effort: Effort,
     /// Start time: RFC 3339, UTC.
@@ -82,7 +82,7 @@ pub struct Study {
     /// Remarks about the machine that the servers ran on, if it was a remote one.
     #[serde(default)]
     pub remote_host: Option<String>,
-    /// Which machines generated the load.
+    /// Machines that generated the load.
     #[serde(default)]
     pub agents: Agents,
     /// The parts of schema 1's configuration that have no field today; null in later schemas.
@@ -90,7 +90,7 @@ pub struct Study {
     pub earlier: Value,
     /// Facts about the machine that the servers ran on, as `taillight host --json` prints them.
     pub host: Value,
-    /// The knobs that were applied, as they are written: `cpu.set=0`.
+    /// The applied knobs, in command-line form: `cpu.set=0`.
     pub knobs: Vec<String>,
     /// Remarks for the reader, such as cores shared by server and generator.
     pub notes: Vec<String>,
@@ -108,7 +108,7 @@ pub struct Study {
     pub cells: Vec<Cell>,
 }
 
-/// How much of a study is measured.
+/// Effort of a study's run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -132,7 +132,7 @@ impl Effort {
     }
 }
 
-/// A part of a study that was not measured.
+/// A skipped part of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// The skipped item: a series, a point, a claim's figure, or the whole study.

@@ -57,9 +57,9 @@ pub struct TextTable {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// The heads of the columns.
+    /// Column headings.
     pub columns: Vec<String>,
-    /// Each with as many cells as there are columns.
+    /// Rows, each with one cell per column.
     pub rows: Vec<Vec<String>>,
     /// Remarks for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +67,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// A table without notes, whose id is its title in small letters and hyphens.
+    /// A table without notes, whose id is its title in lower case with hyphens.
     pub fn new(title: &str, columns: &[&str], rows: Vec<Vec<String>>) -> TextTable {
         let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         TextTable {

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub struct TracedRequests {
     /// One request in `one_in` was traced.
     pub one_in: u64,
-    /// Each of them.
+    /// The traced requests.
     pub requests: Vec<TracedRequest>,
     /// The service times of all requests that were answered correctly, by operation.
     pub by_lot: BTreeMap<String, ByLot>,
 }
 
-/// Service times of an operation, traced and not: which, the generator drew by lot.
+/// Service times of an operation's traced and untraced requests, which the generator chose at random.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct ByLot {
@@ -44,7 +44,7 @@ pub struct TracedRequest {
     pub first_byte_ns: Option<u64>,
     pub done_ns: u64,
     pub outcome: RequestOutcome,
-    /// Bytes of its answer's content.
+    /// Bytes of its response's content.
     pub bytes: u64,
 }
 
@@ -54,11 +54,11 @@ pub struct TracedRequest {
 pub enum RequestOutcome {
     /// The response was correct.
     Completed,
-    /// Refused, answered wrongly, or lost with its connection.
+    /// Refused, with a wrong response, or lost with its connection.
     Error,
     /// Not answered within the time-out.
     Timeout,
-    /// Neither when the load ended.
+    /// Not answered when the load ended.
     Unfinished,
 }
 

@@ -28,13 +28,13 @@ pub struct Traces {
 /// The share of traced requests that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
-    /// Requests due in the window that the generator had traced and that were answered.
+    /// Traced requests due in the window that were answered.
     pub sampled: u64,
     /// Requests whose span at the entrance was found.
     pub joined: u64,
     /// Requests with complete spans: no span lacks its other end or its parent.
     pub whole: u64,
-    /// Traced requests of the window that failed; no part of the sums is of them.
+    /// Traced requests of the window that failed; they are excluded from the sums.
     pub failed: u64,
     /// Spans that the services report as written, including requests outside of the window.
     pub spans_expected: u64,
@@ -69,7 +69,7 @@ impl Coverage {
 pub struct TracedOperation {
     /// Its name, as in [`crate::Operation::name`].
     pub name: String,
-    /// All of its requests that were joined.
+    /// All of its joined requests.
     pub all: Group,
     /// Requests from the 40th to the 60th percentile of the generator's time.
     pub middle: Group,
@@ -87,10 +87,10 @@ pub struct TracedOperation {
     pub tracer: LatencySummary,
     /// By service and store, the ones with the most time first.
     pub services: Vec<ServiceTime>,
-    /// The request in the middle of the roots.
+    /// The request with the median root time.
     #[serde(default)]
     pub median_request: Option<Waterfall>,
-    /// The request in the middle of the tail.
+    /// The request in the middle of the tail, by root time.
     #[serde(default)]
     pub tail_request: Option<Waterfall>,
 }
@@ -98,11 +98,11 @@ pub struct TracedOperation {
 /// Some requests of an operation. Units: ns, summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// Their roots.
+    /// Sum of their root times, measured by the generator.
     pub root_ns: u64,
-    /// Their spans at the entrance.
+    /// Sum of their spans at the entrance.
     pub tracer_ns: u64,
 }
 
@@ -116,10 +116,10 @@ pub struct ServiceTime {
     pub calls: u64,
     /// Processor time of the threads that served it; 0 for a store, which writes no spans. Units: ns, of all calls.
     pub cpu_ns: u64,
-    /// How long its threads were occupied, from the moment at which a request is taken to that at which its answer is written; of a
-    /// store how long its callers waited. Units: ns, of all calls.
+    /// Time that its threads were occupied, from taking a request to writing its response; for a store, time that its
+    /// callers waited. Units: ns, of all calls.
     pub busy_ns: u64,
-    /// Its time on the critical path; parts without any are left out.
+    /// Its time on the critical path; parts without time are left out.
     pub parts: Vec<PartTime>,
 }
 
@@ -140,7 +140,7 @@ pub struct PartTime {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// A request was due and not sent yet: its client waited for a connection, or came late. Counts for `client`.
+    /// A request was due but not sent yet: it waited for a connection, or the generator was late. Counts for `client`.
     BeforeSending,
     /// Between the generator and the service at the entrance, both ways: the load balancer, the web server, the network to them.
     Front,
@@ -152,14 +152,14 @@ pub enum Part {
     PoolWait,
     /// Messages were encoded, decoded or handed to the kernel.
     Codec,
-    /// The service worked, or waited for something that no span is of.
+    /// The service worked, or waited without a span.
     #[default]
     Application,
     /// A call to a database or a cache. Counts for the store.
     Store,
     /// A call without a known other end. Counts for the called service.
     Unexplained,
-    /// Only of a [`WaterfallRow`]: calls of its own, or stores, were waited for.
+    /// Only in a [`WaterfallRow`]: it waited for its own calls, or for stores.
     Calls,
 }
 
@@ -208,10 +208,10 @@ impl Part {
     }
 }
 
-/// Which of an operation's requests are meant.
+/// A group of an operation's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Among {
-    /// All that were joined.
+    /// All joined requests.
     #[default]
     All,
     /// [`TracedOperation::middle`].
@@ -274,7 +274,7 @@ pub struct Waterfall {
     pub root_ns: u64,
     /// The request itself, and below each row the calls that it made, by start time.
     pub rows: Vec<WaterfallRow>,
-    /// Rows that were left out: the shortest.
+    /// Number of omitted rows, the shortest ones.
     pub left_out: u64,
 }
 
@@ -291,14 +291,14 @@ pub struct WaterfallRow {
     pub depth: u32,
     /// When the caller began it.
     pub start_ns: u64,
-    /// When the caller had the answer.
+    /// When the caller had the response.
     pub end_ns: u64,
     /// Whether it is on the critical path: the request waited for it.
     pub is_critical: bool,
     /// Outcome if there was no response: `refused`, `failed`, `deadline`.
     #[serde(default)]
     pub outcome: Option<String>,
-    /// From its start to its end, without a gap.
+    /// Its parts, from start to end without a gap.
     pub parts: Vec<RowPart>,
 }
 
@@ -326,7 +326,7 @@ pub enum RowKind {
 /// The calls of one method from one service to another, or to a store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EdgeTimes {
-    /// The service that calls.
+    /// The calling service.
     pub caller: String,
     /// The called service or store.
     pub callee: String,
@@ -343,7 +343,7 @@ pub struct EdgeTimes {
     pub retried: u64,
     /// From called to decoded, at the caller.
     pub wall: LatencySummary,
-    /// Waiting for a thread, at the callee; empty of a store.
+    /// Wait for a thread at the callee; empty for a store.
     pub queue: LatencySummary,
     /// The callee's handler without its own calls; empty for a store.
     pub application: LatencySummary,
@@ -378,9 +378,9 @@ pub struct TracingCost {
     pub operation: String,
     /// Service times of traced requests.
     pub traced: LatencySummary,
-    /// Service times of the others.
+    /// Service times of the untraced requests.
     pub untraced: LatencySummary,
-    /// By how much the mean of the traced is higher.
+    /// Difference of the means, traced minus untraced.
     pub mean: Option<Difference>,
     /// The same for the median.
     pub p50: Option<Difference>,
@@ -388,7 +388,7 @@ pub struct TracingCost {
     pub p99: Option<Difference>,
 }
 
-/// How much higher a figure is, with its 95 % interval.
+/// Difference between two figures, with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct Difference {

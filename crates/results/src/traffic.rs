@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the requests reached the server.
+/// Transport of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Transport {
     /// TCP.
@@ -30,7 +30,7 @@ impl Transport {
     }
 }
 
-/// The bytes that passed the generator's sockets within the window, without the kernel's headers.
+/// Bytes through the generator's sockets within the window, without the kernel's headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Sent to the servers.
@@ -62,9 +62,9 @@ impl Traffic {
 pub struct Datagrams {
     /// Requests sent as a datagram.
     pub sent: u64,
-    /// Requests whose answer never came in full.
+    /// Requests whose response was never complete.
     pub lost: u64,
-    /// Answers that came after their request had timed out.
+    /// Responses that came after their request had timed out.
     pub late: u64,
     /// Datagrams that came twice.
     pub duplicated: u64,

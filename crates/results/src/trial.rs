@@ -19,7 +19,7 @@ use crate::{
 pub struct Trial {
     /// Unique within its result, and the name of its files: `0007`.
     pub id: String,
-    /// The name of the target that was measured.
+    /// The name of the measured target.
     pub target: String,
     /// Purpose of the trial.
     pub purpose: Purpose,
@@ -34,20 +34,20 @@ pub struct Trial {
     pub started: String,
     /// The requested rate: requests per second, or if arrivals are sessions, sessions per second.
     pub offered_rps: f64,
-    /// Requests answered in the window over its length; of sessions, their steps.
+    /// Requests answered in the window over its length; for sessions, their steps.
     pub achieved_rps: f64,
-    /// Whether requests came at times of their own or waited for answers.
+    /// Whether requests were due at drawn times or waited for responses.
     #[serde(default)]
     pub loop_kind: LoopKind,
     /// Both columns of a closed loop; `None` for an open loop.
     #[serde(default)]
     pub closed_loop: Option<ClosedLoop>,
-    /// How the requests reached the server.
+    /// Transport of the requests.
     #[serde(default)]
     pub transport: Option<Transport>,
     /// The length of the window in which arrivals counted.
     pub window_s: f64,
-    /// How long the load ran before the window opened.
+    /// Duration of the load before the window opened.
     pub warmup_s: f64,
     /// Duration of the drain after the window closed.
     pub drain_s: f64,
@@ -78,7 +78,7 @@ pub struct Trial {
     /// Each server of a cluster separately; empty for a single server.
     #[serde(default)]
     pub servers: Vec<ServerFigures>,
-    /// How evenly the connections were used and served.
+    /// How evenly connections were used and served.
     #[serde(default)]
     pub connections: Option<ConnectionSpread>,
     /// Outcomes of sessions, if arrivals are sessions.
@@ -128,7 +128,7 @@ pub struct Trial {
     /// The configuration of schema 1 and 2, which used other names; null in later schemas.
     #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
     pub earlier: Value,
-    /// Whether the figures may be believed.
+    /// Whether the figures are trustworthy, and why not.
     pub verdict: Verdict,
     /// The gates that judged it.
     #[serde(default)]
@@ -184,7 +184,7 @@ impl Trial {
         self.undisturbed().unwrap_or(&self.all.response_time)
     }
 
-    /// Whether its claims rest on the windows that the host did not disturb, and not on all.
+    /// Whether its claims rest only on the undisturbed windows.
     pub fn rests_on_part(&self) -> bool {
         self.undisturbed().is_some()
     }

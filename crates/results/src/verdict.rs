@@ -16,7 +16,7 @@ pub enum Verdict {
     Overloaded {
         /// Achieved over offered throughput, 0 to 1; for sessions, steps that ended in the window over those due in it.
         achieved_share: f64,
-        /// By how many requests a second the backlog grew; of sessions, by how many steps more fell due than ended.
+        /// Growth of the backlog in requests per second; for sessions, steps due minus steps ended, per second.
         backlog_growth_rps: f64,
         /// For sessions, the share of the steps without a response within the generator's time-out, 0 to 1; 0 if the
         /// workload has its own deadline, and in results of earlier versions.
@@ -25,7 +25,7 @@ pub enum Verdict {
     },
     /// The figures do not describe the server alone.
     Invalid {
-        /// Every reason that was found, the most severe first.
+        /// Every reason, the most severe first.
         reasons: Vec<Invalid>,
     },
 }
@@ -47,7 +47,7 @@ pub enum Reason {
     GeneratorLag,
     /// The generator received too late.
     ReceiveLag,
-    /// The host disturbed server or generator by more than the figures can bear.
+    /// The host disturbed server or generator beyond the limits of usable figures.
     HostDisturbed,
     /// The generator had no time left.
     GeneratorSaturated,
@@ -139,7 +139,7 @@ impl Verdict {
         !matches!(self, Verdict::Invalid { .. })
     }
 
-    /// Whether the trial is invalid for disturbances of its timing alone.
+    /// Whether the trial is invalid only because of disturbed timing.
     pub fn is_disturbed(&self) -> bool {
         self.is_invalid_only_by(Reason::is_disturbance)
     }

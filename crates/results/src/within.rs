@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::Arrivals;
 
-/// The share of requests that were answered within a target: Memloader's own metric.
+/// The share of requests answered within a target: Memloader's own metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Within {
     /// The target of the response time.

@@ -167,7 +167,7 @@ fn a_hostile_file_is_refused_and_leaves_nothing() {
     };
     let with = |name: &str, files: &[(&str, &[u8])]| list(name, files);
     let good = with("r", &[("result.json", EXPERIMENT)]);
-    // The same made well is taken.
+    // A correct archive of the same kind is accepted.
     let (_root, outcome) =
         tried(&archive(&[("pack.json", Regular, good.as_bytes()), ("result.json", Regular, EXPERIMENT)]));
     assert!(outcome.is_ok(), "{outcome:?}");
@@ -190,7 +190,7 @@ fn a_hostile_file_is_refused_and_leaves_nothing() {
             (path, Regular, b"x"),
         ];
         check(&entries, "leads elsewhere");
-        // Not in the list either.
+        // An entry that is not in the list.
         let entries: [(&str, tar::EntryType, &[u8]); 2] =
             [("pack.json", Regular, good.as_bytes()), (path, Regular, b"x")];
         check(&entries, "not in its list");

@@ -1,16 +1,16 @@
 use reactor::WallClock;
 use units::Time;
 
-/// The wall clock's lead before and after a run.
+/// Offset of the wall clock before and after a run.
 pub struct Clocks {
-    /// The lead before.
+    /// The offset before.
     pub before: WallClock,
-    /// The lead after.
+    /// The offset after.
     pub after: WallClock,
 }
 
 impl Clocks {
-    /// A moment of the wall clock on the engine's, by the lead between the two samples.
+    /// Converts a wall-clock time to the engine's clock, by the offset between the two samples.
     pub fn monotonic(&self, wall: Time) -> Time {
         let span = self.after.at.since(self.before.at).0.max(1);
         let into = self.before.monotonic(wall).since(self.before.at).0.min(span);
@@ -19,7 +19,7 @@ impl Clocks {
         WallClock { ahead_ns, ..self.before }.monotonic(wall)
     }
 
-    /// By how much a converted moment may be wrong.
+    /// Error bound of a converted time.
     pub fn error_us(&self) -> f64 {
         self.before.error.max(self.after.error).as_micros_f64()
     }

@@ -39,7 +39,7 @@ pub enum Sent {
     Video(Option<Box<VideoConfig>>),
     /// Sessions of users of a social network.
     Social(Box<SocialConfig>),
-    /// Visitors of a site of films.
+    /// Visitors of a movie site.
     Movies(Box<MoviesConfig>),
     /// Lines to a null server.
     Null,
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_load_of_a_trace_is_what_comes_from_the_windows_begin_to_before_its_end() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        // Seconds, as in the log of a web server.
+        // Whole seconds, as in a web server's log.
         std::fs::write(file.path(), "0\n0\n1\n1\n1\n2\n").unwrap();
         let check = |warmup: u64, window: u64, expect: f64| {
             let mut spec = Spec::default();

@@ -134,7 +134,7 @@ impl Agents {
         self.opened
     }
 
-    /// The agent that was lost, as a reason against the trial.
+    /// The lost agent, as a reason against the trial.
     pub(crate) fn lost(&self) -> Option<&Invalid> {
         self.lost.as_ref()
     }

@@ -47,9 +47,9 @@ use crate::tls::{TlsClient, control};
 pub struct Done {
     /// The record; the lab adds the experiment that it belongs to.
     pub trial: Trial,
-    /// All that was measured.
+    /// The full recording.
     pub recording: Recording,
-    /// The requests that were traced, of a load that traces any.
+    /// The traced requests, if the load traces any.
     pub sampled: Option<TracedRequests>,
 }
 
@@ -221,7 +221,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     };
     drop(show);
     let (mut recording, watch) = watched;
-    // Agents count from a moment of their own.
+    // Agents' times start at their own window.
     let opened = agents.as_ref().map_or(Some(recording.window_start), Agents::window_opened);
     let servers = match (task.server_elsewhere, opened) {
         (true, Some(opened)) => start::of_servers(opened, recording.window).map_err(Error::msg)?,
@@ -261,7 +261,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     Ok(Done { trial, recording, sampled })
 }
 
-/// Watches this machine, on which the load is generated unless agents do.
+/// Watches this machine, which generates the load unless agents do.
 fn watch(task: &Task, cpus: &[usize]) -> Watch {
     match task.spec.generator.agents.agents.is_empty() {
         true => Watch::on(&task.server_pids, cpus),
@@ -400,7 +400,7 @@ fn datagram_ports(servers: &[Address]) -> Result<Vec<Address>> {
     servers.iter().map(udp).collect()
 }
 
-/// How the requests reach the servers. Errors: TLS with datagrams, or servers of several kinds.
+/// Transport of the requests. Errors: TLS with datagrams, or servers of several kinds.
 fn transport(endpoints: &[Address], tls: bool) -> Result<Transport> {
     let any = |is: fn(&Address) -> bool| endpoints.iter().any(is);
     let (udp, unix) = (any(Address::is_datagram), any(|address| matches!(address, Address::Unix(_))));
@@ -447,7 +447,7 @@ fn incomplete(data_set: &DataSet) -> Invalid {
     Invalid { reason: Reason::FillFailed, detail }
 }
 
-/// Whether items were lost during the window although they had been there.
+/// Whether items that had been stored were lost during the window.
 fn evicted(recording: &Recording, task: &Task, config: &CacheConfig) -> Option<Invalid> {
     let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
     let ratio = *hits as f64 / (*gets).max(1) as f64;
@@ -461,7 +461,7 @@ fn evicted(recording: &Recording, task: &Task, config: &CacheConfig) -> Option<I
     })
 }
 
-/// Writes all that was measured to `file`, without loss, the window's start taken as 0.
+/// Writes the recording to `file`, without loss, with the window's start as time 0.
 pub fn write_recording(recording: &Recording, file: &Path) -> Result<()> {
     let mut recording = recording.clone();
     recording.rebase();

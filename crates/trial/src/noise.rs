@@ -24,7 +24,7 @@ use crate::record;
 use crate::served::{Served, Used, busiest_in_interrupts, figures};
 use crate::sides::{Lost, Point, Sides};
 
-/// Between two samples...
+/// Minimum time between two samples...
 const EVERY: Duration = Duration::from_millis(250);
 /// ...and at least this multiple of the processor time of one sample. Source: on a machine with few processors,
 /// sampling runs on the generator's processor and causes a stall; a sample of a site of 90 processes and a thousand
@@ -137,7 +137,7 @@ fn pause_after(took: Duration) -> Duration {
     EVERY.max(took * REST)
 }
 
-/// From the last point before `from` to the first one after `to`.
+/// The points from the last one before `from` to the first one after `to`.
 fn around(points: &[Point], from: Time, to: Time) -> &[Point] {
     let first = points.iter().rposition(|point| point.at <= from).unwrap_or(0);
     let last = points.iter().position(|point| point.at >= to).map_or(points.len(), |last| last + 1);

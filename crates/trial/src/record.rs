@@ -22,14 +22,14 @@ use workloads::social::{TIERS, of_operation};
 /// Facts of a trial that its recording does not hold.
 pub(crate) struct Circumstances {
     pub load: Load,
-    /// The shares of requests answered within these are counted.
+    /// Targets for which the share of requests within them is counted.
     pub within: Vec<Nanos>,
     pub started: String,
     /// The specification, with all defaults filled in.
     pub spec: Spec,
     pub found: Found,
     pub transport: Transport,
-    /// The processors of the generator, or of each agent's.
+    /// The processors of the generator, or of each agent's generator.
     pub cpus: Vec<usize>,
     /// The event loop.
     pub io: String,
@@ -171,7 +171,7 @@ fn targets(asked: &[Nanos]) -> impl Iterator<Item = Nanos> + use<> {
     targets.into_iter()
 }
 
-/// The failures by kind, the commonest first.
+/// The failures by kind, the most frequent first.
 fn errors(recording: &Recording) -> Vec<ErrorCount> {
     let mut kinds: Vec<ErrorCount> = recording
         .errors

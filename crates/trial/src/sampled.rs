@@ -1,4 +1,4 @@
-//! The requests that were traced, as a trial leaves them for who joins them with the spans of the services.
+//! Traced requests of a trial, written for joining with the spans of the services.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,7 @@ pub(crate) struct Sides {
 pub(crate) struct Lost {
     /// Share of a server's working thread's time; `None` if its processes are unknown.
     pub(crate) server: Option<f64>,
-    /// Of the time of a generator's.
+    /// Share of a generator's working thread's time.
     pub(crate) generator: f64,
     /// The larger of both, counting only threads that share their processors with no other thread of the measurement.
     /// The wait of the other threads is an estimate, and inaccurate over a short span: the processors' counters are
@@ -152,7 +152,7 @@ fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)>
     after.threads.iter().filter_map(move |(&tid, now)| Some((tid, now.since(*before.threads.get(&tid)?))))
 }
 
-/// Which threads' waits are charged to others.
+/// The threads whose waits are charged to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
@@ -350,7 +350,7 @@ mod tests {
         // The third thread is almost idle, and its wait delays no request.
         let server = [(7, 125, 125), (8, 250, 0), (6, 1, 9)];
         let found = lost(&pinned, &[(25, 0), (25, 0), (25, 0)], 62, &server, &[(9, 250, 0)]);
-        // Thread 6 may have had 1 ms of processor 0.
+        // Thread 6 may have used 1 ms of processor 0.
         close(found.server.unwrap(), 124.0 / 500.0);
     }
 

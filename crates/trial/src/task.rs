@@ -24,7 +24,7 @@ pub struct Task {
     pub urls: Vec<Url>,
     /// Number I of N generators that share one load.
     pub share: (u32, u32),
-    /// Whether the moment to start is read from standard input.
+    /// Whether the start time is read from standard input.
     pub start_on_stdin: bool,
     /// Whether points are written to standard output during the run.
     pub live: bool,
@@ -43,7 +43,7 @@ impl Task {
         if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }
 
-    /// When the data set is stored.
+    /// Policy for storing the data set.
     pub(crate) fn fill(&self) -> FillPolicy {
         if let Workload::Cache(cache) = &self.spec.workload { cache.fill } else { FillPolicy::Never }
     }
@@ -87,7 +87,7 @@ impl Task {
         }
     }
 
-    /// How the connections are encrypted, if they are.
+    /// TLS settings of the connections, if encrypted.
     pub(crate) fn tls(&self) -> Result<Option<TlsClient>> {
         match self.urls.first() {
             None => tls::client(&self.spec.generator.tls, &self.names[0].host, false),
@@ -98,7 +98,7 @@ impl Task {
         }
     }
 
-    /// Which of all machines' threads the thread of this process is.
+    /// Position of a thread of this process among the threads of all machines.
     pub(crate) fn seat(&self, thread: u32) -> Seat {
         let (number, of) = self.share;
         let threads = self.spec.generator.threads();

@@ -94,7 +94,7 @@ pub(crate) fn control(address: &Address, tls: Option<&TlsClient>) -> Result<(Con
     }
 }
 
-/// Connects, with a bound on how long the peer may be silent. A UDP address is connected to over TCP.
+/// Connects, with a limit on the peer's silence. A UDP address is connected over TCP.
 fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
     let patience: Duration = PATIENCE;
     match address {

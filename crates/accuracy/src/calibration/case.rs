@@ -16,7 +16,7 @@ pub(super) enum Planted {
     Nothing,
     /// More processor time for each request.
     ProcessorTime,
-    /// Each answer is sent later.
+    /// Each response is sent later.
     Delay,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Case {
     pub(super) truth: f64,
 }
 
-/// How the comparisons of a case ended.
+/// Results of a case.
 #[derive(Debug, Serialize)]
 pub(super) struct CaseResult {
     planted: Planted,
@@ -51,7 +51,7 @@ pub(super) struct CaseResult {
 }
 
 impl Case {
-    /// Makes `comparisons` comparisons of at most `most` pairs each.
+    /// Runs `comparisons` comparisons of at most `most` pairs each.
     pub(super) fn run(
         self,
         world: &World<'_>,
@@ -224,7 +224,7 @@ mod tests {
         assert!((at_least(100, 0.05, 6) - 0.384).abs() < 1e-3);
     }
 
-    /// A short form of the calibration, with noise.
+    /// A short calibration, with noise.
     #[test]
     fn alike_servers_are_seldom_called_different_and_others_are_told_apart() {
         let seed = 1;

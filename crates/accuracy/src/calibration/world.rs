@@ -52,14 +52,14 @@ const MORE_TIME: f64 = 0.1;
 const LATER: Nanos = Nanos::from_micros(20);
 /// Mean time between the starts of two stalls of each side on the real clock.
 const EVERY: Nanos = Nanos::from_millis(150);
-/// In a simulated world: lengths of stops, and how many there are of generator and of server in a trial.
+/// In a simulated world: lengths of stops, and their number for generator and server in a trial.
 const STOPS: (Nanos, Nanos) = (Nanos::from_micros(200), Nanos::from_millis(5));
 const COUNT: (u64, u64) = (1, 4);
 
 /// Place of the trials.
 #[derive(Clone, Copy)]
 pub(super) enum World<'a> {
-    /// On these processors.
+    /// This machine, on these processors.
     Here(&'a Setting),
     Simulated,
 }
@@ -98,7 +98,7 @@ impl World<'_> {
         Ok(Plan { warmup, drain: Nanos::from_millis(100), when_absent: WhenAbsent::Withhold, ..plan })
     }
 
-    /// The mean service time, and the delay of answers.
+    /// The mean service time, and the delay of responses.
     fn server(self, planted: Option<Planted>) -> (Nanos, Nanos) {
         let service = self.shape().service;
         match planted {

@@ -15,12 +15,12 @@ impl Chance {
         Chance { rng: Streams::new(seed).stream(Purpose::Other(number(fault)), dose) }
     }
 
-    /// Evenly from 0 up to 1, without 1.
+    /// Uniform from 0 to 1, without 1.
     pub(crate) fn unit(&mut self) -> f64 {
         self.rng.random()
     }
 
-    /// Evenly from `low` up to `high`.
+    /// Uniform from `low` to `high`.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
@@ -30,7 +30,7 @@ impl Chance {
         self.between(low.ln(), high.ln()).exp()
     }
 
-    /// A span from `low` up to `high`, evenly on a logarithmic axis.
+    /// A span from `low` to `high`, uniform on a logarithmic axis.
     pub(crate) fn span(&mut self, low: Nanos, high: Nanos) -> Nanos {
         Nanos(self.magnitude(low.0 as f64, high.0 as f64).round() as u64)
     }
@@ -40,7 +40,7 @@ impl Chance {
         self.rng.random_range(low..=high)
     }
 
-    /// A seed for something that draws by itself.
+    /// A seed for another random stream.
     pub(crate) fn seed(&mut self) -> u64 {
         self.rng.random()
     }

@@ -27,7 +27,7 @@ pub(crate) struct Fault {
     pub(crate) doses: &'static str,
     /// The right verdict.
     pub(crate) right: &'static str,
-    /// How the true figures are known.
+    /// Source of the true figures.
     pub(crate) truth: &'static str,
     /// Plants one dose and measures.
     pub(crate) plant: fn(&mut Chance) -> Result<Outcome>,
@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// A dose that was measured and judged.
+/// A measured and judged dose.
 pub(crate) struct Judged {
     /// The planted dose, in words with units.
     pub(crate) dose: String,

@@ -1,4 +1,4 @@
-//! Faults that exist on a real machine only: processes of this program on loopback, few doses each.
+//! Faults that exist only on a real machine: processes of this program on loopback, few doses each.
 
 pub(super) mod agents;
 pub(super) mod disk;
@@ -34,7 +34,7 @@ const SERVICE: Nanos = Nanos::from_micros(500);
 const WINDOW: Nanos = Nanos::from_secs(3);
 /// Time limit of a process, in addition to its measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How the true figures are known.
+/// Source of the true figures.
 const SIMULATION: &str = "the simulation of the same arrivals and service times";
 
 /// The processors of one measurement.
@@ -77,12 +77,12 @@ impl Bench {
         Ok(Bench { server, folder, seed, service_seed })
     }
 
-    /// The file that the trial is written to.
+    /// The trial's file.
     fn file(&self) -> PathBuf {
         self.folder.path().join("trial.json")
     }
 
-    /// The words that offer the load and write the trial to a file.
+    /// The arguments that offer the load and write the trial to a file.
     fn load(&self, file: &str) -> Vec<String> {
         let words = format!(
             "load null --target {} --rate {RPS} --connections 16 --depth 4096 --warmup 500ms --window {}s --drain 2s \
@@ -118,13 +118,13 @@ impl Bench {
     }
 }
 
-/// This program with these words.
+/// This program with these arguments.
 fn taillight(words: &[String]) -> Result<Spec> {
     let exe = std::env::current_exe().context("this program's own file is not known")?;
     Ok(Spec::new("taillight", exe).args(words.iter().cloned()))
 }
 
-/// Waits for a generator to end well.
+/// Waits for a generator to exit successfully.
 fn ended(generator: &mut Process) -> Result<()> {
     let status = generator.wait(PATIENCE)?;
     if !status.success() {

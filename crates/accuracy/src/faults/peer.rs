@@ -78,7 +78,7 @@ impl Odd {
     }
 }
 
-/// An answer that waits for its time.
+/// A response that waits for its departure time.
 struct Answer {
     conn: Conn,
     tag: String,
@@ -90,7 +90,7 @@ struct Answer {
 pub(crate) struct Peer {
     queue: Queue,
     odd: Option<Odd>,
-    /// Period at whose multiples answers leave; each closes its connection.
+    /// Period at whose multiples responses leave; each closes its connection.
     ends_each: Option<Nanos>,
     /// By departure time, then by arrival order.
     due: BTreeMap<(Time, u64), Answer>,

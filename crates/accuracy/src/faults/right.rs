@@ -88,7 +88,7 @@ pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Fo
         // From here on the verdict claims that the figures describe the server.
         (_, Right::Invalid(_) | Right::Refused) => Found::FalseValid,
         _ if off => Found::FalseValid,
-        // Its response times grow with the window.
+        // Response times of an overload grow with the window.
         (Given::Verdict(Verdict::Valid), Right::Overloaded) => Found::FalseValid,
         (Given::Verdict(Verdict::Overloaded { .. }), Right::Valid | Right::TrueOrInvalid(_)) => Found::Other,
         _ => Found::Right,

@@ -18,18 +18,18 @@ pub(crate) struct Row {
     pub(crate) right: &'static str,
     pub(crate) truth: &'static str,
     pub(crate) doses: usize,
-    /// How often each verdict was given.
+    /// Number of doses with each verdict.
     pub(crate) verdicts: BTreeMap<&'static str, usize>,
     pub(crate) false_valid: usize,
     pub(crate) false_invalid: usize,
     /// Verdicts with a wrong reason, or an overload of a server that kept up.
     pub(crate) other: usize,
-    /// Measured over true less 1, without its sign, over all doses.
+    /// Measured over true minus 1, without its sign, over all doses.
     pub(crate) p50_error: Option<Error>,
     pub(crate) p99_error: Option<Error>,
     /// The largest error of p99 with a usable verdict.
     pub(crate) worst_usable_p99_error: Option<f64>,
-    /// The first doses that were judged wrongly.
+    /// The first wrongly judged doses.
     pub(crate) misses: Vec<Miss>,
     /// Why the fault is impossible on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub(crate) struct Error {
     pub(crate) worst: f64,
 }
 
-/// A dose that was judged wrongly.
+/// A wrongly judged dose.
 #[derive(Serialize)]
 pub(crate) struct Miss {
     /// Its number, which together with seed and name reproduces it.
@@ -86,7 +86,7 @@ impl Row {
         }
     }
 
-    /// Enters dose `number`.
+    /// Adds dose `number`.
     pub(crate) fn enter(&mut self, number: u64, judged: Judged) {
         self.doses += 1;
         *self.verdicts.entry(judged.given.label()).or_default() += 1;

@@ -21,9 +21,9 @@ use crate::faults::right::{Given, Right};
 use crate::faults::service::{Queue, Service};
 use crate::known;
 
-/// When every warm-up begins.
+/// Start of every warm-up.
 pub(crate) const START: Time = Time(1_000_000_000);
-/// Longer than a queue of the loads below remembers, some 10 ms.
+/// Longer than the correlation time of queues under the loads below, some 10 ms.
 const WARMUP: Nanos = Nanos::from_millis(200);
 /// 20 windows of 100 ms, of which the verdict compares the first half with the second.
 pub(crate) const WINDOW: Nanos = Nanos::from_secs(2);
@@ -61,7 +61,7 @@ pub(crate) struct Scene {
     pub(crate) costs: Costs,
     /// Pauses of the first generator's machine, with their length; ascending.
     pub(crate) stops: Vec<(Time, Nanos)>,
-    /// When its clock is stepped, and by how much; ascending.
+    /// Clock steps of the generator's machine, with their size; ascending.
     pub(crate) steps: Vec<(Time, Nanos)>,
     /// The generators, which share the load.
     pub(crate) generators: Vec<Generator>,
@@ -133,7 +133,7 @@ impl Scene {
         std::iter::from_fn(move || Some(schedule.take())).take_while(move |arrival| arrival.intended < closes)
     }
 
-    /// The true response times: the schedule and the server's times alone, by Lindley's recursion.
+    /// The true response times: from the schedule and the server's times alone, by Lindley's recursion.
     pub(crate) fn truth(&self) -> Latency {
         let mut queue = Queue::new(self.service.clone());
         let mut times = Latency::new();
@@ -205,7 +205,7 @@ impl Scene {
     }
 }
 
-/// Plays generators against a server at `address`.
+/// Runs generators against a server at `address`.
 fn play_on<R: Reactor>(
     world: &mut World,
     (mut usher, mut usher_machine): (Usher, SimReactor),
@@ -283,7 +283,7 @@ impl Program for Usher {
     }
 }
 
-/// A generator that plays.
+/// A generator in the simulated world.
 struct Player {
     engine: Engine<Numbers>,
     generator: Generator,
@@ -309,7 +309,7 @@ impl<R: Reactor> Program<R> for Player {
 mod tests {
     use super::*;
 
-    /// Two ways to the same figures: the engine in its world, and a recursion that knows neither.
+    /// Two independent methods for the same figures: the engine in its world, and a recursion without either.
     #[test]
     fn an_undisturbed_scene_measures_what_the_recursion_computes() {
         let mut chance = Chance::of(1, "scene", 0);

@@ -10,5 +10,5 @@ pub(super) mod server;
 const RECURSION: &str = "the same arrivals and service times without the fault, by Lindley's recursion";
 /// The same if the fault is the server's own.
 const OWN_RECURSION: &str = "the same arrivals and service times, by Lindley's recursion";
-/// A verdict allows as many failures. Source: `ERRORS` in `crates/openloop/src/judge.rs`.
+/// Share of failures that a verdict allows. Source: `ERRORS` in `crates/openloop/src/judge.rs`.
 const ERRORS_ALLOWED: f64 = 0.001;

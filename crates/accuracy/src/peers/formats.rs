@@ -2,7 +2,7 @@
 
 use crate::peers::Reported;
 
-/// The line that begins with `word`, in words.
+/// The words of the line that begins with `word`.
 fn row<'a>(text: &'a str, word: &str) -> Option<Vec<&'a str>> {
     let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
     text.lines().map(words).find(|words| words.first() == Some(&word))

@@ -225,7 +225,7 @@ mod tests {
             says("4711");
             says("16");
             says("7");
-            // In all, for each connection, or in thousands.
+            // In total, for each connection, or in thousands.
             assert!(["3200", "200", "3k"].iter().any(|rate| told.contains(rate)), "{told}");
         }
     }

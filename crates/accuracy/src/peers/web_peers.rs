@@ -163,7 +163,7 @@ mod tests {
             says("4711");
             says("16");
             says("7");
-            // In all, or for each connection.
+            // In total, or for each connection.
             let paced = ["3200", "200"].iter().any(|rate| told.contains(rate));
             assert_eq!(paced, peer.paces, "{told}");
         }

@@ -27,7 +27,7 @@ const OUTGOING: usize = 16;
 
 /// A message of an agent, or why the stream ended, and when it was read by this machine's `CLOCK_MONOTONIC`.
 pub(crate) struct Heard {
-    /// Which agent, from 0.
+    /// Number of the agent, from 0.
     pub(super) agent: usize,
     pub(crate) at_ns: u64,
     pub(crate) what: Result<Event, String>,
@@ -45,8 +45,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Opens a session with agent number `agent`, whose events go to `heard`; its clock's answers are waited for
-    /// there, too.
+    /// Opens a session with agent number `agent`, whose events go to `heard`, including ping replies.
     pub(crate) async fn open(
         agent: usize,
         address: &str,

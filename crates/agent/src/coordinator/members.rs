@@ -12,11 +12,11 @@ use crate::{Comparison, Error};
 /// Time limit of all comparisons; beyond it, the agent is reachable but does not reply.
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 
-/// The agents of a session, and the messages of all.
+/// The agents of a load, and the queue of their messages.
 pub(super) struct Members<'a> {
     pub(super) links: &'a [Link],
     pub(super) heard: &'a mut mpsc::Receiver<Heard>,
-    /// Why an agent disconnected, for each that did.
+    /// For each disconnected agent, the reason.
     pub(super) gone: &'a mut [Option<String>],
 }
 

@@ -3,7 +3,7 @@ use crate::{Comparison, Drift};
 /// Result of a load that several agents generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// When all were to begin, by this machine's `CLOCK_MONOTONIC`. Units: ns.
+    /// The common start time, by this machine's `CLOCK_MONOTONIC`. Units: ns.
     pub start_ns: u64,
     /// One for each agent, in the given order.
     pub parts: Vec<Part>,
@@ -32,7 +32,7 @@ pub struct Part {
     pub clock: ClockReport,
 }
 
-/// How an agent's clock stood to the coordinator's.
+/// An agent's clock relative to the coordinator's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockReport {
     /// Right before the start, whose time was converted with it.

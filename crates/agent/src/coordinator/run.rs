@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time for agents to stop: the time that they give their generators, and the transfer of the recording.
 const STOP_WAIT: Duration = Duration::from_secs(15);
 
-/// How far an agent is.
+/// Progress of an agent.
 enum Progress {
     Preparing,
     Ready,

@@ -100,7 +100,7 @@ impl Child {
     }
 }
 
-/// The thread that looks after the process.
+/// The thread that controls the process.
 struct Worker {
     process: Process,
     to_do: mpsc::Receiver<Order>,

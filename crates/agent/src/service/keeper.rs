@@ -1,4 +1,4 @@
-//! The thread that looks after a server.
+//! The thread that controls a server.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -57,7 +57,7 @@ fn run(
             },
             Ok(Order::Usage) => drop(tell.blocking_send(ChildEvent::Said(Ok(server.usage())))),
             Ok(Order::Watch(watch)) => drop(tell.blocking_send(ChildEvent::Said(server.watch(&watch)))),
-            // A server runs already.
+            // A server is already running.
             Ok(Order::Start(_)) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 server.stop();

@@ -31,7 +31,7 @@ pub(super) struct Session {
     pub(super) lease: Duration,
     /// Number of the session, unique in this agent.
     pub(super) number: u64,
-    /// Loads that were run to their end.
+    /// Completed loads.
     pub(super) loads: u32,
     /// The pending request of the coordinator.
     pub(super) asked: Option<JoinHandle<Said>>,
@@ -40,12 +40,12 @@ pub(super) struct Session {
 /// A reply, or an error.
 type Said = Result<String, String>;
 
-/// Why a session is over.
+/// Why a session ended.
 type End = String;
 
 impl Session {
-    /// Serves until the coordinator disconnects, is silent for the lease, or the agent is stopped; returns why. No
-    /// child is left then.
+    /// Serves until the coordinator disconnects, is silent for the lease, or the agent is stopped; returns the reason.
+    /// All children have ended then.
     pub(super) async fn run(
         &mut self,
         mut orders: Streaming<ToAgent>,

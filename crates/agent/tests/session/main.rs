@@ -1,4 +1,4 @@
-//! Agents and coordinators over loopback, with generators and servers that only pretend.
+//! Agents and coordinators over loopback, with pretended generators and servers.
 
 mod clocks;
 mod refusals;

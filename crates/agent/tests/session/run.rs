@@ -113,7 +113,7 @@ fn an_interrupt_stops_all() {
         coordinator.run(&load_of(&words), &stop, |_, _| stop.store(true, Ordering::Relaxed)).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     assert_eq!(children("interrupted"), Vec::<u32>::new());
-    // Before the start, too.
+    // The same before the start.
     let error = coordinator.run(&load_of(&["hang", "hang"]), &stop, |_, _| {}).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     stop.store(false, Ordering::Relaxed);

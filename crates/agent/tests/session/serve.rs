@@ -1,4 +1,4 @@
-//! The role of a server, with servers that only pretend.
+//! The role of a server, with pretended servers.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -105,7 +105,7 @@ fn server_agent() -> (Here, Receiver<String>) {
     server_agent_with(Clock::monotonic())
 }
 
-/// An agent in the role of a server whose clock is off.
+/// An agent in the role of a server with a wrong clock.
 fn server_agent_with(clock: Clock) -> (Here, Receiver<String>) {
     let (told, hear) = channel();
     let (mut settings, log) = settings("s", clock, Credentials::default());

@@ -16,7 +16,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// Short, since some tests wait for its end, but many times as long as a busy machine keeps a thread waiting.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
-/// Starts generators that pretend: the specification holds the words for `pretend_generator`.
+/// Starts pretended generators: the specification holds the words for `pretend_generator`.
 pub(crate) struct Pretend;
 
 impl Generators for Pretend {

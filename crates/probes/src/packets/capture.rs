@@ -20,7 +20,7 @@ const ROOM: usize = 4 << 20;
 /// How often the thread checks whether to stop.
 const LOOK_MS: i64 = 20;
 
-/// A packet socket at work.
+/// A running packet capture.
 pub(crate) struct Capture {
     /// The wall-clock time from which on packets are ignored, in ns; `u64::MAX` while it runs.
     stop: Arc<AtomicU64>,
@@ -33,7 +33,7 @@ impl Capture {
     ///
     /// Errors: missing permission (CAP_NET_RAW).
     pub(crate) fn start(ports: &[u16], mask: u16) -> io::Result<Capture> {
-        // Of all protocols, since only then packets that leave are seen too; from IP's header on.
+        // All protocols, since otherwise outgoing packets are not seen; from IP's header on.
         let socket =
             socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
         attach(&socket, ports, mask, Direction::Both)?;

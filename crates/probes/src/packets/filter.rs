@@ -1,4 +1,4 @@
-//! The filter of a packet socket, which the kernel runs.
+//! The filter of a packet socket, run by the kernel.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -77,7 +77,7 @@ fn program(ports: &[u16], mask: u16, direction: Direction) -> Vec<libc::sock_fil
     lines
 }
 
-/// Packets that there was no room for. Source: `packet(7)`, PACKET_STATISTICS: packets, then drops.
+/// Packets dropped for lack of room. Source: `packet(7)`, PACKET_STATISTICS: packets, then drops.
 pub(super) fn dropped(socket: &OwnedFd) -> u64 {
     let mut statistics = [0_u32; 2];
     let mut length = size_of_val(&statistics) as libc::socklen_t;

@@ -41,7 +41,7 @@ impl PacketLog {
     ///
     /// Errors: missing permission (CAP_NET_RAW); no memory.
     pub fn start(port: u16, mask: u16, packets: usize) -> io::Result<PacketLog> {
-        // Of all protocols, since only then packets that leave are seen; from IP's header on.
+        // All protocols, since otherwise outgoing packets are not seen; from IP's header on.
         let socket =
             socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
         attach(&socket, &[port], mask, Direction::Out)?;
@@ -64,7 +64,7 @@ impl PacketLog {
         Ok(PacketLog { socket, ring, frames, port })
     }
 
-    /// Ends the recording and pairs requests with answers. The pairs are unordered.
+    /// Ends the recording and pairs requests with responses. The pairs are unordered.
     pub fn finish(self) -> Timed {
         let mut pairing = Pairing::default();
         for frame in (0..self.frames).map_while(|number| self.frame(number)) {

@@ -7,7 +7,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::Taken;
 
-/// Memory for samples, in units of 4 KiB: half a second of 499 samples of 60 frames fits twice. A power of two.
+/// Memory for samples, in units of 4 KiB: enough for one second of 499 samples of 60 frames. A power of two.
 const PAGES: usize = 64;
 
 /// The ring in which the kernel writes samples of one event.

@@ -182,7 +182,7 @@ mod tests {
         };
         check(0xff, None);
         check(0x10f, Some("exported"));
-        // The program's own, stripped.
+        // Code of the program itself, stripped.
         check(0x110, None);
         check(0x1ff, None);
         check(0x2ff, Some("start"));

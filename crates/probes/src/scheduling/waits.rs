@@ -18,9 +18,9 @@ pub(super) struct Waits {
 /// Waits that the programs timed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// In the run queue, and for a futex.
+    /// Waits in the run queue, and for a futex.
     pub times: [Histogram; 2],
-    /// Waits that a table had no room for, and events that the kernel did not hand over.
+    /// Waits lost because a table was full, and events that the kernel did not pass on.
     pub lost: u64,
 }
 
@@ -85,7 +85,7 @@ impl Waits {
     }
 }
 
-/// Everything since the programs were loaded.
+/// Totals since the programs were loaded.
 #[cfg(feature = "bpf")]
 fn seen(programs: &Programs) -> libbpf_rs::Result<Seen> {
     let mut times = programs.histograms(2)?.into_iter();

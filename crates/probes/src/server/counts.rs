@@ -23,7 +23,7 @@ pub(super) struct Counts {
     moments: u64,
     answers: u64,
     answers_ns: u64,
-    /// Between the moments, on average over the servers.
+    /// Time between the moments, on average over the servers.
     elapsed_ns: u64,
     /// Increase of counters, over all servers.
     grown: Numbers,
@@ -150,7 +150,7 @@ impl Counts {
         let mean = |name: &str| self.stood.get(name).map(|sum| sum / self.moments as f64);
         let mut figures: BTreeMap<&'static str, Option<f64>> = BTreeMap::new();
         figures.insert("requests_per_s", Some(requests / seconds));
-        // A ratio to 0 is not finite, and left out.
+        // A ratio to 0 is not finite, and is left out.
         let (user, system) = (grown("rusage_user"), grown("rusage_system"));
         let own = user.zip(system).map(|(user, system)| user + system);
         figures.insert("cpu_us_per_request", own.map(|s| 1e6 * s / requests));

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use results::probes::ServerTime;
 
-/// How Sphinx calls its histogram. Source: `crates/sphinx/src/metrics/text.rs`.
+/// Name of Sphinx's histogram. Source: `crates/sphinx/src/metrics/text.rs`.
 const NAME: &str = "sphinx_service_time_seconds_";
 
-/// Service times of a Sphinx, over all its threads and kinds of requests.
+/// Service times of a Sphinx server, over all its threads and kinds of requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ServiceTimes {
     /// Requests with a time of at most the key, in ns; `u64::MAX` has all.

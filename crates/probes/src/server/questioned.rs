@@ -22,21 +22,21 @@ pub(super) struct Questioned {
     question: Question,
     program: String,
     metrics: Option<SocketAddr>,
-    /// Questions so far, which NGINX counts among the requests.
+    /// Requests for counters so far, which NGINX counts among its requests.
     questions: f64,
 }
 
 #[derive(Clone, Copy)]
 enum Question {
     Stats,
-    /// At this path.
+    /// NGINX's status page at this path.
     Status(&'static str),
 }
 
 /// Response of a server at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Said {
-    /// In the middle between question and answer.
+    /// Midpoint between request and response.
     pub at: Time,
     /// Duration of the response.
     pub took: Nanos,

@@ -55,7 +55,7 @@ fn a_server_is_asked_at_both_ends_of_each_slot() {
     assert_eq!(sum.enter(1.0, &mut record), None);
     let got = record.server.unwrap();
     assert_eq!((got.program.as_str(), got.servers, got.answers), ("memcached 1.6.18", 2, 8));
-    // 1000 gets more, and 20 ms of processor time, with each answer.
+    // Each response adds 1000 gets and 20 ms of processor time.
     assert!((got.figure("cpu_us_per_request").unwrap() - 20.0).abs() < 1e-6, "{got:?}");
     let requests = got.figure("requests_per_s").unwrap() * got.observed_s;
     assert!((requests - 4000.0).abs() < 1e-6, "{got:?}");

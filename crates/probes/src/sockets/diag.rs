@@ -55,7 +55,7 @@ pub(super) struct Diag {
 }
 
 impl Diag {
-    /// Errors: the kernel lacks `CONFIG_INET_DIAG`, or something forbids netlink.
+    /// Errors: the kernel lacks `CONFIG_INET_DIAG`, or netlink is forbidden.
     pub(super) fn open() -> io::Result<Diag> {
         let socket = socket_with(
             AddressFamily::NETLINK,

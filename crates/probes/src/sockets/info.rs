@@ -85,7 +85,7 @@ mod tests {
         let mut sum = info.since(&Info::default());
         sum.add(&info);
         assert_eq!((sum.resent, sum.received, sum.sent), (4, 2000, 10_000));
-        // An old kernel's ends before the bytes sent.
+        // An old kernel's structure ends before the bytes sent.
         assert_eq!(
             Info::read(&bytes[..160]),
             Info { round_trip_us: 35, resent: 2, received: 1000, ..Info::default() }

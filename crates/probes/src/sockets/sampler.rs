@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_millis(1);
 /// Bytes in the queues, summed over moments, each of which reads one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queues {
-    /// Moments.
+    /// Number of moments.
     pub moments: u64,
     /// Units: bytes, summed over the moments.
     pub unread: u64,
@@ -42,7 +42,7 @@ impl Sampler {
         let connections = connections.to_vec();
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
-            // Else the kernel may put a moment off to the client's next timer, and requests are met as they are sent.
+            // Otherwise the kernel may delay a moment to the client's next timer, so that it coincides with sends.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             let mut queues = Queues::default();
             // Different connections in each slot.

@@ -14,7 +14,7 @@ fn a_wait_before_the_read_follows_from_what_stands_unread() {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut server = listener.accept().unwrap().0;
-    // The request waits unread for the delay, then both rest.
+    // The request waits unread for the delay, then both sides pause.
     let serving = thread::spawn(move || {
         let mut waits = Vec::new();
         for _ in 0..REQUESTS {

@@ -12,12 +12,12 @@ pub(crate) type Key = (u16, u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub requests: u64,
-    /// Sums over them. Units: ns.
+    /// Sums over the compared requests. Units: ns.
     pub packets_ns: u64,
     pub stages_ns: u64,
-    /// Requests that only the packets showed.
+    /// Requests seen only by packets.
     pub alone: u64,
-    /// As of [`Timed`].
+    /// The same as in [`Timed`].
     pub mixed: u64,
     pub dropped: u64,
 }

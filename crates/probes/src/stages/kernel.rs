@@ -36,10 +36,10 @@ const OF_RINGS: usize = 5;
 /// Minimum number of connections that are validated against packets.
 const CHECKED: usize = 2;
 
-/// How much the kernel's tables hold.
+/// Capacities of the kernel's tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at a time.
+    /// Concurrent connections.
     pub connections: u32,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Kernel {
     before: Counted,
 }
 
-/// Everything that was counted since the programs were loaded.
+/// Counts since the programs were loaded.
 #[derive(Default)]
 struct Counted {
     times: Vec<Histogram>,
@@ -113,7 +113,7 @@ impl Kernel {
         })
     }
 
-    /// Bits of a client's port that single out a few of the connections, but enough of them.
+    /// Bits of a client's port that select a few connections, but enough of them.
     fn mask(&self) -> u16 {
         // Clients of IPv4 are in the second table if the server listens on a socket of IPv6.
         let tables = ["tcp", "tcp6"].into_iter().filter_map(|name| {
@@ -130,7 +130,7 @@ impl Kernel {
     }
 }
 
-/// Messages in `struct connection` that were neither entered nor given up: its `head` less its `tail`.
+/// Messages in `struct connection` that were neither recorded nor dropped: its `head` minus its `tail`.
 fn messages_of(connection: &[u8]) -> u64 {
     let word = |at: usize| Some(u32::from_ne_bytes(connection.get(at..at + 4)?.try_into().ok()?));
     // Source: the structure in `src/bpf/stages.bpf.c`: head, has_part, part, read, tail.

@@ -37,9 +37,9 @@ const CUT: f64 = 0.1;
 /// Results of one slot or more.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
-    /// By [`STAGES`], then [`TOTAL`].
+    /// Histograms by [`STAGES`], then [`TOTAL`].
     pub times: Vec<Histogram>,
-    /// By `enum count`.
+    /// Counts by `enum count`.
     pub counts: [u64; COUNTS],
     /// Messages in progress when the slot ended.
     pub under_way: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Seen {
     pub by_ring: bool,
     /// Whether it reports the begin of a request's turn.
     pub tells: bool,
-    /// Some of the requests as packets timed them.
+    /// Some of the requests, also timed by packets.
     pub compared: Compared,
     /// Why they are missing.
     pub untimed: Option<String>,

@@ -34,14 +34,14 @@ pub struct GateResult {
 /// A figure: its value, or the reason why it is missing.
 struct Found {
     value: Result<f64, String>,
-    /// Whether the true figure is that or better.
+    /// Whether the value is a lower bound of the true figure.
     at_least: bool,
     /// Errors and requests, if errors (which count as slower than all others) moved the figure.
     errors: Option<(u64, u64)>,
 }
 
 impl Gate {
-    /// Holds `trial` to the gate.
+    /// Judges `trial` by the gate.
     pub fn evaluate(&self, trial: &Trial) -> GateResult {
         let found = self.find(trial);
         let (limit, unit) = match self.limit {
@@ -133,7 +133,7 @@ impl Gate {
         }
     }
 
-    /// Why not even a good figure opens the gate.
+    /// Why the gate fails even with a good figure.
     fn doubt(&self, trial: &Trial) -> Option<String> {
         match &trial.verdict {
             Verdict::Valid => None,

@@ -69,7 +69,7 @@ fn subject(text: &str) -> Result<(Option<String>, Figure), String> {
 
 fn figure(text: &str) -> Result<Figure, String> {
     let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
-    // As a QoS target may name the figure of all requests.
+    // A QoS target may also name the figure of all requests this way.
     let text = text.strip_prefix("raw p").map_or(text, |_| text["raw".len()..].trim_start());
     if let Some(percentile) = percentile(text) {
         return if percentile > 0.0 && percentile < 100.0 {
@@ -121,7 +121,7 @@ fn limit(figure: &Figure, text: &str) -> Result<Limit, String> {
         Figure::Rate | Figure::Within(_) | Figure::Errors | Figure::Ratio(_) => {
             let percent =
                 percent().ok_or_else(|| format!("'{text}' is not a number of per cent, such as 99%"))?;
-            // More than all is offered at times, since Poisson arrivals vary; more than all of them is never reached.
+            // A gate above 100 % is refused: Poisson arrivals vary, but never more than all of them are answered.
             if percent <= 100.0 {
                 Ok(Limit::Percent(percent))
             } else {

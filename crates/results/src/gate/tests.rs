@@ -132,7 +132,7 @@ fn what_sessions_feel_is_held_to_its_limit() {
     check("stall<5s", false, "stall.p95<5s missed: the workload measured no stall");
     let none = "of what sessions measure only percentiles, max and mean are known";
     check("startup.errors<1%", false, &format!("startup.errors<1% missed: {none}"));
-    // An overload's response times grow with the window, its misses do not.
+    // An overload's response times grow with the window; its misses do not.
     trial.verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     let passed = |gate: &str| gate.parse::<Gate>().unwrap().evaluate(&trial).passed;
@@ -162,7 +162,7 @@ fn a_server_that_never_stalls_meets_a_target_on_stalls() {
     check(&[0.5, 1.0, 5.0], 10, "stall.mean<3s", true, "stall.mean<3s met: 2.17 s");
 }
 
-/// Visitors of a site that does not answer most of them.
+/// Visitors of a site that leaves most of them without a response.
 #[test]
 fn what_was_not_answered_meets_no_response_time() {
     let mut trial = trial();

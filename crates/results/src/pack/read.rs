@@ -149,7 +149,7 @@ fn ended(rest: impl Read) -> Result<(), String> {
     if read > LONGEST_END { Err("something follows its last file".into()) } else { Ok(()) }
 }
 
-/// Whether a result came out that this program reads.
+/// Verifies that the folder has a result that this program reads.
 fn check(folder: &Path) -> Result<(), Error> {
     if StudyFolder::is_one(folder) {
         StudyFolder::open(folder)?.load().map(drop)
@@ -158,7 +158,7 @@ fn check(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Gives the folder its name.
+/// Renames the folder to its final name.
 fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
     // The rename replaces an empty folder created in between, which loses no data.
     fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;

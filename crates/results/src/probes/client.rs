@@ -13,9 +13,9 @@ pub struct ClientTimes {
     pub requests: u64,
     /// From just before the write to the network device.
     pub to_device: LatencySummary,
-    /// From the device until the answer's last packet came from there: the network and the server.
+    /// From the device until the response's last packet arrived there: the network and the server.
     pub away: LatencySummary,
-    /// From there to the return of the receive: the client's own reading.
+    /// From there to the return of the receive: the client's own read.
     pub to_reader: LatencySummary,
     /// All three: the service time of these requests.
     pub service_time: LatencySummary,

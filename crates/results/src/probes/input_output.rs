@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 /// Reads of the server from disks and from the page cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputOutput {
-    /// How long the probe looked.
+    /// Time of observation.
     pub observed_s: f64,
-    /// Share of all processors' time that was idle with something waiting for a disk, 0 to 1.
+    /// Share of all processors' time that was idle while a task waited for a disk, 0 to 1.
     pub wait_share: f64,
     /// Bytes that the server had read from disks, per second; `None` without permission to read it.
     pub disk_read_bytes_per_s: Option<f64>,
@@ -52,7 +52,7 @@ pub struct InputOutputSlot {
 }
 
 impl InputOutput {
-    /// The most slots that are kept. Source: ours; a figure has some hundred columns.
+    /// Limit of kept slots. Source: ours; a figure has some hundred columns.
     pub const SLOTS: usize = 600;
 
     /// The mean over the slots of a phase; `None` without slots.

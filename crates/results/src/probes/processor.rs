@@ -1,16 +1,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which code used the processors on behalf of the server, by sampling.
+/// Use of the processors by the server's code, from samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Processor {
-    /// How long the probe looked.
+    /// Time of observation.
     pub observed_s: f64,
-    /// Samples that were taken.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples that the kernel had no room for.
+    /// Samples that the kernel dropped for lack of room.
     pub lost: u64,
-    /// Samples a second of a thread that runs.
+    /// Samples per second of a running thread.
     pub rate_hz: u64,
     /// By owner of the code: `kernel`, the program itself, each library. They sum up to 1.
     pub shares: Vec<CodeShare>,
@@ -71,7 +71,7 @@ pub struct Stack {
 /// One counter of the processor or the kernel over the slots in which it was enabled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counter {
-    /// `ipc`, `llc_misses_per_kilo_instruction`, `page_faults_per_s` and the like.
+    /// Name, such as `ipc`, `llc_misses_per_kilo_instruction` or `page_faults_per_s`.
     pub name: String,
     /// Its value.
     pub value: f64,

@@ -6,7 +6,7 @@ use super::Span;
 /// How the server's threads were scheduled, and the interrupts of the processors during that time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduling {
-    /// How long the probe looked.
+    /// Time of observation.
     pub observed_s: f64,
     /// From ready to running, over all the server's threads; `None` if only means per thread are known.
     pub run_queue: Option<Span>,

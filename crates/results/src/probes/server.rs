@@ -6,13 +6,13 @@ use super::Counter;
 /// The server's own counters, read at the beginning and the end of each slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCounters {
-    /// From the first answer of a slot to its last, all slots together.
+    /// From the first response of a slot to its last, summed over the slots.
     pub observed_s: f64,
     /// Name of the server program: `memcached 1.6.18`, `nginx`; one name for several identical servers.
     pub program: String,
     /// Servers whose counters were read.
     pub servers: u32,
-    /// Answers, of all of them together.
+    /// Responses of all of them together.
     pub answers: u64,
     /// From a request to its complete response.
     pub answer_us_mean: f64,
@@ -28,7 +28,7 @@ pub struct ServerCounters {
 pub struct ServerTime {
     /// Timed requests.
     pub requests: u64,
-    /// Their mean: from the return of a receive to just before the send of the answer.
+    /// Mean time from the return of a receive to just before the send of the response.
     pub mean_us: f64,
     /// Upper end of the step that contains the median; `None` beyond the last step.
     pub p50_at_most_us: Option<f64>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// TCP's figures of the server's connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sockets {
-    /// How long the probe looked.
+    /// Time of observation.
     pub observed_s: f64,
     /// Connections that lasted throughout a slot, on average.
     pub connections: u64,
@@ -14,13 +14,13 @@ pub struct Sockets {
     pub read_wait_us_mean: Option<f64>,
     /// Sampled moments, each of one connection's queue.
     pub moments: u64,
-    /// The mean of TCP's own smoothed round trips: from an answer to its acknowledgement.
+    /// The mean of TCP's own smoothed round trips: from a response to its acknowledgement.
     pub round_trip_us_mean: f64,
     /// Bytes that arrived per second.
     pub received_bytes_per_s: f64,
     /// Bytes sent per second, including retransmissions.
     pub sent_bytes_per_s: f64,
-    /// Segments that were sent again, per second.
+    /// Retransmitted segments per second.
     pub resent_per_s: f64,
     /// Share of a connection's time with unacknowledged response data, 0 to 1.
     pub busy_share: f64,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// include the whole of it: stages are waiting times of a request, not shares of the processor's work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stages {
-    /// How long the probe looked.
+    /// Time of observation.
     pub observed_s: f64,
     /// Messages that reached a socket of the server during the slots.
     pub messages: u64,
@@ -18,12 +18,12 @@ pub struct Stages {
     pub cut: u64,
     /// Correlated messages over all that were not cut, 0 to 1; `None` without messages.
     pub correlated_share: Option<f64>,
-    /// The others by the reason.
+    /// Uncorrelated messages by reason.
     pub uncorrelated: Vec<Uncorrelated>,
     /// In the order in which a request passes them: `network`, `epoll`, `event_library`, `read`, `open`, `application`,
     /// `send`.
     pub stages: Vec<Stage>,
-    /// From the arrival at the device to the answer's last packet at the device.
+    /// From the arrival at the device to the response's last packet at the device.
     pub total: Span,
     /// The same time from an independent source.
     pub independent: Option<IndependentTime>,
@@ -36,16 +36,16 @@ pub struct Stages {
 pub struct Stage {
     /// Its name.
     pub name: String,
-    /// Its time, over all messages that were followed.
+    /// Its time, over all correlated messages.
     pub time: Span,
 }
 
 /// A distribution of times, from a histogram of eight steps an octave: a percentile is exact to 6 %, the mean exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// Times that were entered.
+    /// Number of times.
     pub count: u64,
-    /// Their mean.
+    /// Mean time.
     pub mean_us: Option<f64>,
     /// The median.
     pub p50_us: Option<f64>,
@@ -53,19 +53,19 @@ pub struct Span {
     pub p99_us: Option<f64>,
 }
 
-/// Messages that were not followed.
+/// Messages that were not correlated, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Uncorrelated {
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// How many.
+    /// Number of messages.
     pub count: u64,
 }
 
 /// The time of some of the same requests, measured independently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IndependentTime {
-    /// How.
+    /// Method of measurement.
     pub method: String,
     /// Timed requests.
     pub requests: u64,

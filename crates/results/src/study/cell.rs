@@ -12,7 +12,7 @@ use crate::Verdict;
 pub struct Cell {
     /// Its series.
     pub series: String,
-    /// Its place on the axis of the study.
+    /// Its position on the axis of the study.
     pub x: X,
     /// The block, from 0; machines drift from block to block.
     pub block: u32,
@@ -22,9 +22,9 @@ pub struct Cell {
     /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty if not requested.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
-    /// Whether the figures may be believed.
+    /// Whether the figures are trustworthy, and why not.
     pub verdict: Verdict,
-    /// Whether generator or host lengthened its response times by more than a figure may be uncertain.
+    /// Whether generator or host lengthened its response times beyond the uncertainty of a usable figure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slowed: bool,
     /// Its trial: the experiment's folder, relative to the study's, and the trial's id, as `FOLDER#0007`.
@@ -44,7 +44,7 @@ impl Cell {
     }
 }
 
-/// A place on an axis: a number, or a name.
+/// A position on an axis: a number, or a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum X {
@@ -63,7 +63,7 @@ impl X {
         }
     }
 
-    /// An order over all of them: numbers as numbers, before names by their letters.
+    /// Total order: numbers by value, then names alphabetically.
     pub fn total_cmp(&self, other: &X) -> Ordering {
         match (self, other) {
             (X::Number(a), X::Number(b)) => a.total_cmp(b),

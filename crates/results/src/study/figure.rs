@@ -12,9 +12,9 @@ pub struct Figure {
     pub title: String,
     /// Kind of plot.
     pub kind: FigureKind,
-    /// The horizontal axis. Of percentiles: 0 to 100.
+    /// The horizontal axis. For percentiles: 0 to 100.
     pub x: Axis,
-    /// The vertical axis. Of a matrix: its rows.
+    /// The vertical axis. For a matrix: its rows.
     pub y: Axis,
     /// Our series and the published ones. For a matrix: one series for each row, with the row's name.
     pub series: Vec<Series>,
@@ -27,14 +27,14 @@ pub struct Figure {
     pub overloaded: Option<String>,
 }
 
-/// How a figure is drawn.
+/// Kind of plot of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureKind {
     /// A line for each series, with whiskers.
     #[default]
     Lines,
-    /// A group of bars for each place, with whiskers.
+    /// A group of bars for each position, with whiskers.
     Bars,
     /// A grid of labelled cells, each with its published counterpart.
     Matrix,
@@ -49,13 +49,13 @@ pub struct Axis {
     pub label: String,
     /// The unit; empty for a quantity without one.
     pub unit: String,
-    /// How numbers are laid out.
+    /// Scale of numbers.
     pub scale: Scale,
     /// The names in their order; empty for an axis of numbers.
     pub categories: Vec<String>,
 }
 
-/// How numbers are laid out on an axis.
+/// Scale of numbers on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -75,7 +75,7 @@ pub struct Series {
     pub published: bool,
     /// The publication; `None` for our own.
     pub source: Option<String>,
-    /// By their places, rising.
+    /// Points by position, rising.
     pub points: Vec<Point>,
 }
 
@@ -89,7 +89,7 @@ pub struct Point {
     /// The lower end of the 95 % interval of the median, or the least value if there were too few repeats for an
     /// interval.
     pub low: Option<f64>,
-    /// Its upper end, or the most.
+    /// Its upper end, or the greatest value.
     pub high: Option<f64>,
     /// Number of repeats; 0 for a published value.
     pub n: u32,

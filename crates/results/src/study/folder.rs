@@ -35,7 +35,7 @@ impl StudyFolder {
         Ok(StudyFolder { path })
     }
 
-    /// The folder at `path`, which must hold a `study.json`; a path to that file itself will do.
+    /// The folder at `path`, which must hold a `study.json`; the path of that file is also accepted.
     pub fn open(path: &Path) -> Result<StudyFolder, Error> {
         Ok(StudyFolder { path: folder_of(path, FILE)? })
     }

@@ -7,17 +7,17 @@ use super::X;
 /// The plan of a study, with everything filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
-    /// How often each point was to be measured.
+    /// Planned measurements of each point.
     pub blocks: u32,
-    /// How often each reference point was, in each block.
+    /// Planned measurements of each reference point in each block.
     pub references_per_block: u32,
     /// The width of the interval of a maximum throughput, as a share of it.
     pub tolerance: f64,
     /// The maximum throughput that loads are shares of, if it is not searched.
     pub assumed_maximum_rps: Option<f64>,
-    /// Every place of every series.
+    /// Every point of every series.
     pub points: Vec<PlannedPoint>,
-    /// Two services at once, of a study of co-location.
+    /// Pairs of concurrent services, for a study of co-location.
     pub pairs: Vec<[PlannedPoint; 2]>,
     /// Points that are measured again in each block.
     pub references: Vec<PlannedPoint>,
@@ -28,7 +28,7 @@ pub struct PlanRecord {
 pub struct PlannedPoint {
     /// The series.
     pub series: String,
-    /// Its place on the axis.
+    /// Its position on the axis.
     pub x: X,
     /// The specification of the point.
     #[serde(rename = "experiment", serialize_with = "written")]

@@ -8,9 +8,9 @@ pub struct Table {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// The heads of the columns.
+    /// Column headings.
     pub columns: Vec<String>,
-    /// Each with as many cells as there are columns.
+    /// Rows, each with one cell per column.
     pub rows: Vec<Row>,
     /// The publication of the published rows; empty without such rows.
     pub source: String,
@@ -24,7 +24,7 @@ pub struct Table {
 pub struct Row {
     /// Whether it comes from a publication and was not measured here.
     pub published: bool,
-    /// From left to right.
+    /// Cells, from left to right.
     pub cells: Vec<Entry>,
 }
 
@@ -34,7 +34,7 @@ pub struct Row {
 pub enum Entry {
     /// A quantity.
     Quantity {
-        /// How much.
+        /// Value in the unit.
         value: f64,
         /// Unit: `us`, `ms`, `rps`, `%`; empty for a plain number.
         unit: String,

@@ -153,7 +153,7 @@ fn most(asked: Option<u32>, descriptors: usize, ports: usize) -> Result<usize> {
     Ok(asked)
 }
 
-/// The ports that the kernel gives to connections by itself.
+/// Number of ports in the kernel's ephemeral range.
 fn ports(range: Option<&str>) -> usize {
     let ends: Vec<usize> =
         range.unwrap_or_default().split_whitespace().filter_map(|end| end.parse().ok()).collect();

@@ -26,7 +26,7 @@ pub(super) fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<W
     Ok(config)
 }
 
-/// Errors: a file that cannot be read; more than a request carries.
+/// Errors: a file that cannot be read; a body that is too large for a request.
 fn body(web: &workload::Web) -> Result<Option<Body>> {
     if let Some(file) = &web.body {
         let name = file.display().to_string();

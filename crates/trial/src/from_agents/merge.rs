@@ -11,7 +11,7 @@ pub(super) fn read(part: &Part, window: Nanos) -> Result<Option<Recording>> {
     let Ok(bytes) = &part.recording else { return Ok(None) };
     let mut recording: Recording = serde_json::from_slice(bytes)
         .with_context(|| format!("agent {}: a damaged recording", name(part)))?;
-    // Each counts from the start of its own window, which all opened together.
+    // Times count from the start of each agent's window; all windows opened together.
     recording.rebase();
     // A recording that was stopped early has a shorter window.
     if recording.window != window && !(recording.interrupted && recording.window < window) {
@@ -55,7 +55,7 @@ fn shape(recording: &Recording) -> [Vec<&str>; 2] {
     ]
 }
 
-/// The agent that was lost first, as a reason against the trial.
+/// The first lost agent, as a reason against the trial.
 pub(super) fn lost(outcome: &Outcome) -> Option<Invalid> {
     let (part, why) = outcome.lost()?;
     let (all, left) = (outcome.parts.len(), outcome.parts.iter().filter(|p| p.recording.is_ok()).count());
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_each_agent_noted_of_its_host_is_in_the_record() {
-        // The second machine lost time in the first two windows, and read some answers late there.
+        // The second machine lost time in the first two windows, and read some responses late there.
         let samples: Vec<(u64, u64)> = (0..3_000).map(|i| (i * 333_334, 50_000)).collect();
         let (first, mut second) = (recording(&samples, 0), recording(&samples, 77));
         second.windows.mark(Nanos::from_millis(50), Nanos::from_millis(150));

@@ -8,9 +8,9 @@ pub(super) fn config(asked: &Agents) -> Result<AgentConfig> {
     agent_config(asked, asked.agents.clone())
 }
 
-/// How these agents are spoken to.
+/// Configuration for a connection to these agents.
 ///
-/// Errors: certificates or a token that cannot be read; a lease that agents do not give.
+/// Errors: certificates or a token that cannot be read; a lease outside of the permitted range.
 pub fn agent_config(asked: &Agents, agents: Vec<String>) -> Result<AgentConfig> {
     asked.check_lease().map_err(Error::msg)?;
     let files = CredentialFiles {

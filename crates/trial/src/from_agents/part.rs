@@ -36,7 +36,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
         }
         Workload::Video(video) => {
             video.max_sessions = video.max_sessions.map(|all| part(all).max(1));
-            // As of files of a web server.
+            // The same as for a web server's files.
             if let Ok(catalog) = crate::config::catalog_of(video) {
                 (video.videos, video.videos_seed) = (*catalog.description(), catalog.seed());
                 video.file_set = None;

@@ -13,7 +13,7 @@ use workloads::cache::{PATIENCE, Stream};
 use crate::generate::Interrupted;
 use crate::tls::{TlsClient, encrypted};
 
-/// How often a request to stop is checked for while a server is waited for.
+/// How often a request to stop is checked while waiting for a server.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time limit of one login before a load. Source: four times the duration of four concurrent logins on one core with
 /// the highest bcrypt cost of our sites, 15: 2 s each.
@@ -167,7 +167,7 @@ impl Write for Bounded {
 /// Hint for a server that refuses connections.
 fn refused(address: &Address, error: &io::Error) -> String {
     match error.kind() {
-        // A server listens there, and may reset a connection this early.
+        // A server that listens may reset a connection this early.
         io::ErrorKind::ConnectionReset => {
             format!("{address} closed the connection at once; is it an HTTP server?")
         }

@@ -60,7 +60,7 @@ fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseErr
         return Ok(config.check_users(&draw, task.share.1, asked.threads()));
     }
     let threads = spec::Generator { cpus: asked.agents.agents_cpus.clone(), ..asked.clone() }.threads();
-    // The part of the first, which is the largest.
+    // The part of the first thread, which is the largest.
     let population = config.population.map(|users| users.div_ceil(agents));
     Ok(SocialConfig { population, ..config.clone() }.check_users(&draw, agents, threads))
 }
@@ -88,7 +88,7 @@ pub(super) fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
 fn share(task: &Task, thread: u32) -> Share {
     let (seat, threads) = (task.seat(thread), task.spec.generator.threads());
     let users = task.spec.generator.connections;
-    // As the generator cuts them.
+    // Divided in the same way as in the generator.
     let population = users / threads + u32::from(thread < users % threads);
     Share { thread: seat.thread, threads: seat.threads, population }
 }
@@ -116,7 +116,7 @@ pub(super) fn primed(
         let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
-        // A hundred times at most.
+        // At most a hundred lines.
         if task.live && done.is_multiple_of(of.div_ceil(100)) {
             live::before(&format!("{} of {of} users read into the cache", *done));
         }
@@ -230,10 +230,10 @@ mod tests {
         let at_once =
             "15 sessions a second: 1170 on average and up to 1307 are logged in at once, and there are 1000";
         check("15", 1, &[at_once, "use a lower --rate"]);
-        // The users of a thread are its own: 780 of 1000 leave 40 threads too few to spare.
+        // Each thread has its own users: 780 of 1000 leave 40 threads too few spare ones.
         check("10", 1, &[]);
         check("10", 40, &["780 on average", "there are 1000, on each of 40 threads 25"]);
-        // Of agents as well, whose generators share them out.
+        // The same with agents, whose generators divide the users.
         let (mut task, config) = task("10", 1);
         task.spec.generator.agents.agents = ["a:1", "b:1"].map(String::from).into();
         assert_eq!(too_many(&task, &config).unwrap(), None);

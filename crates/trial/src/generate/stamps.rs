@@ -13,7 +13,7 @@ const ONE_IN: usize = 8;
 const UNKNOWN: f64 = 1e6;
 const MOST: f64 = 4e6;
 
-/// A run that the kernel stamps.
+/// A run with kernel time stamps.
 pub(super) struct Stamped {
     before: WallClock,
 }

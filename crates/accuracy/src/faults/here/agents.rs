@@ -26,7 +26,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     }),
 ];
 
-/// The token of both agents. Any of this length serves, as they listen on loopback and end with the dose.
+/// The token of both agents. Any token of this length suffices, since they listen on loopback and end with the dose.
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// How long a coordinator waits for a silent agent, much less than the window.
 const LEASE: &str = "1s";

@@ -48,7 +48,7 @@ fn full(chance: &mut Chance) -> Result<Outcome> {
     Ok(Judged { dose, right: Right::Refused, given, truth: None, measured: None }.into())
 }
 
-/// A command that sees mounts of its own.
+/// A command in its own mount namespace.
 fn apart(words: &[&str]) -> Spec {
     let user: &[&str] = if geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
     Spec::new("unshare", "unshare").arg("--mount").args(user.iter().copied()).args(words.iter().copied())

@@ -1,4 +1,4 @@
-//! A probe whose buffer runs over.
+//! A probe whose buffer overflows.
 
 use std::path::Path;
 

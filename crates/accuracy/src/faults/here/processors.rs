@@ -53,7 +53,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     taken("hog-both-cores", "busy loops on both processors", HOGS, HOST, |c| hogs(c, true, true)),
 ];
 
-/// Long enough for the connections to be established before anything is stopped, and short of the window.
+/// Long enough for the connections to be established before a process is stopped, and shorter than the window.
 const BEGINNING: Duration = Duration::from_millis(600);
 
 fn stopped(chance: &mut Chance) -> Result<Outcome> {
@@ -64,7 +64,7 @@ fn stopped(chance: &mut Chance) -> Result<Outcome> {
     let gap = Duration::from(WINDOW) / n as u32;
     let mut wait = BEGINNING + gap.mul_f64(chance.unit());
     for _ in 0..n {
-        // An end before its time shows below, when the trial is read.
+        // An early end is detected below, when the trial is read.
         if generator.wait(wait).is_ok() {
             break;
         }

@@ -20,7 +20,7 @@ pub(super) enum Fate {
     Changed,
 }
 
-/// The share of the keys that meet with a fate.
+/// The share of the keys that meet a fate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     pub(super) fate: Fate,
@@ -38,7 +38,7 @@ pub(super) struct Store {
 struct Shared {
     items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     loss: Loss,
-    /// Items that met with the fate.
+    /// Items that met the fate.
     hit: Mutex<u64>,
     stop: AtomicBool,
 }
@@ -74,7 +74,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // The listener looks at the flag when a client comes.
+        // The listener checks the flag when a client connects.
         let woken = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take().filter(|_| woken.is_ok()) {
             let _ = listening.join();

@@ -1,4 +1,4 @@
-//! Generators on several machines that do not begin together.
+//! Generators on several machines that do not start together.
 
 use anyhow::Result;
 use results::Reason;

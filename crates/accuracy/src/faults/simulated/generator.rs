@@ -30,7 +30,7 @@ const LATE: &[Reason] = &[
 const LATE_WORDS: &str =
     "invalid (generator lag, receive lag, host disturbed or generator saturated), or valid with true figures";
 
-/// A row of the table below: simulated, of the generator, late or true.
+/// A row of the table below: a simulated fault that makes the generator late, or has no effect.
 const fn late(
     name: &'static str,
     planted: &'static str,
@@ -118,7 +118,7 @@ fn stopped_while_sending(chance: &mut Chance, length: Nanos) -> Result<Outcome> 
     Ok(scene.judged(format!("{n} times {length}"), &truth, Right::TrueOrInvalid(LATE)).into())
 }
 
-/// Of a cycle, as multiples of the stop's length: arrivals come in the first part,
+/// Parts of a cycle, as multiples of the stop's length: the burst of arrivals,
 const BURST: f64 = 0.45;
 /// the minimum service time of the server,
 const TAKES: f64 = 0.5;
@@ -130,7 +130,7 @@ const STOP: (f64, f64) = (0.5, 0.2);
 /// the 10 ms interval at which the engine checks the backlog.
 const CYCLE: f64 = 2.4;
 
-/// Bursts of arrivals whose answers come after them, and stops in between.
+/// Bursts of arrivals whose responses come after them, and stops in between.
 fn stopped_while_receiving(chance: &mut Chance, length: Nanos) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
     let times = |factor: f64| Nanos((factor * length.0 as f64) as u64);

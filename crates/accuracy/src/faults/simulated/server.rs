@@ -147,7 +147,7 @@ fn ends_many(chance: &mut Chance) -> Result<Outcome> {
 
 /// The period of a quota. Source: the kernel's default for control groups.
 const PERIOD: Nanos = Nanos::from_millis(100);
-/// Near its limit a server may be called either.
+/// Near its limit, both verdicts are right for a server.
 const NEAR_LIMIT: f64 = 0.85;
 
 fn throttles(chance: &mut Chance) -> Result<Outcome> {

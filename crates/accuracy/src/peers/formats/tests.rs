@@ -72,7 +72,7 @@ fn other_texts_are_not() {
         assert_eq!(parse("Segmentation fault"), None);
         assert_eq!(parse(&"\u{1b}[2J:\n".repeat(100)), None);
         for (_, text) in FIXTURES.iter().filter(|(_, text)| *text != own) {
-            // mutilate's descendant is read as mutilate is.
+            // mutilate's descendant has the same format.
             assert!(parse(text).is_none() || text.starts_with("#type"), "{own} is read from {text}");
         }
     }

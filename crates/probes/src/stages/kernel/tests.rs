@@ -31,7 +31,7 @@ const REQUESTS: usize = 25;
 const ERROR: f64 = 0.10;
 /// Part of the note about sends outside of all stages.
 const LATER: &str = "sends came after their request had ended";
-/// More than any buffer of a socket holds.
+/// Larger than any socket buffer.
 const LARGE: usize = 64 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,11 +47,11 @@ enum Plant {
     SlowRead,
     /// The response takes time.
     SleepInApplication,
-    /// As two of them together, for requests that come two at a time: the second waits for the first's answer.
+    /// For requests that come in pairs: the second waits for the first's response.
     Turns,
     /// A file opens late: one end of a pipe, whose other end is opened after a while.
     LateOpen,
-    /// The answer is larger than all buffers, and the client does not read yet.
+    /// The response is larger than all buffers, and the client does not read yet.
     LargeSend,
 }
 
@@ -156,7 +156,7 @@ fn serve(plant: Plant) -> Server {
     Server { address, stop, thread }
 }
 
-/// A thread for each connection, which waits in its reads and nowhere else.
+/// A thread for each connection, which waits only in its reads.
 fn serve_by_reads() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -232,7 +232,7 @@ struct Observed {
     seen: Seen,
     stages: Stages,
     lost: Option<String>,
-    /// The median. Units: µs.
+    /// The median of the planted delay. Units: µs.
     planted: f64,
 }
 
@@ -498,7 +498,7 @@ fn few_of_the_connections_are_checked_whatever_socket_listens() {
 
 #[test]
 fn lost_requests_are_never_passed_over() {
-    // A table of four connections for a hundred.
+    // A table with room for four of a hundred connections.
     let server = serve(Plant::Nothing);
     let kernel = programs(server.address, Limits { connections: 4 });
     let seen = kernel.map(|kernel| seen_of(kernel, server.address, 100, 3));
