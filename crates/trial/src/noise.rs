@@ -98,7 +98,7 @@ impl Watch {
         enter(recording, &here, &[])
     }
 
-    /// Stops; returns what the machine did in the window that opened at this time.
+    /// Stops; returns the machine's activity in the window that opened at this time.
     pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
         let (points, sides, programs) = self.thread.join().unwrap_or_default();
@@ -127,7 +127,7 @@ impl Watch {
     }
 }
 
-/// Processor time of this thread: waiting for a processor is no reason to sample less often.
+/// Processor time of this thread; its waits for a processor must not make sampling rarer.
 fn thread_time() -> Duration {
     rustix::time::clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
@@ -154,8 +154,8 @@ fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
     inside.filter(most).or_else(|| around.first().zip(around.last()))
 }
 
-/// Activity of a machine in a window besides the measurement, and the server's use of it. The agent of a server's
-/// machine sends it as JSON.
+/// Disturbance of a machine in a window, and the server's use of the machine. The agent of a server's machine sends it
+/// as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
     /// Whether this machine also generated load.
@@ -316,7 +316,7 @@ fn parent() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
 }
 
-/// Programs that ran besides the measurement since the last census of processes.
+/// Other programs that ran since the last census of processes.
 fn programs(mut used: census::Used, since: Time, servers: &[u32]) -> Vec<Program> {
     used.look(Census::read(Path::new("/")));
     let elapsed = (monotonic_now().since(since).as_secs_f64() * ticks_per_second()).max(1.0);

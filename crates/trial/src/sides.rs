@@ -224,8 +224,7 @@ impl Span<'_> {
         ((charged + self.steal_ns(&all)) / (workers * self.ns)).min(1.0)
     }
 
-    /// Time that these threads waited for other programs: their part of the foreign time on the processors where they
-    /// may run.
+    /// Time that these threads waited for other programs: their part of the foreign time on their allowed processors.
     fn charged_ns(&self, cpus: &CpuList, crew: &Crew, counted: Counted) -> f64 {
         let foreign = self.foreign_ns(cpus);
         let itself = crew.running_ns / crew.threads;

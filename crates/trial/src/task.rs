@@ -67,7 +67,7 @@ impl Task {
         }
     }
 
-    /// Facts known before anything is sent, besides the specification.
+    /// Facts known before the first request, in addition to the specification.
     pub(crate) fn found(&self, sent: &Sent, io_reason: String) -> Found {
         let web = if let Sent::Web(config) = sent { Some(config) } else { None };
         let body =
