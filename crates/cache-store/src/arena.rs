@@ -8,21 +8,22 @@ use rustix::mm::{
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// One up-front reservation of addresses, which starts at a huge page; memory at its front, for which huge pages are asked.
+/// One up-front reservation of addresses, aligned to a huge page. The memory is at its front, with huge pages
+/// requested.
 pub(crate) struct Arena {
     start: NonNull<u8>,
     /// What may be used; only ever grows. Units: bytes.
     length: AtomicUsize,
     /// What that may become. Units: bytes.
     reach: usize,
-    /// What the system gave, up to a huge page more.
+    /// The mapping itself, up to a huge page larger.
     mapping: (*mut std::ffi::c_void, usize),
     pages: Pages,
     /// The file that it is a part of, if it is, and from where on.
     file: Option<(OwnedFd, u64)>,
 }
 
-/// New memory, or only addresses where there is to be no access.
+/// Maps new memory, or reserves addresses only if `access` is empty.
 fn map(length: usize, access: ProtFlags, how: MapFlags) -> Option<*mut std::ffi::c_void> {
     // SAFETY: a new private mapping at an address of the system's choice overlaps no memory that is in use.
     unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | how) }.ok()
@@ -30,15 +31,15 @@ fn map(length: usize, access: ProtFlags, how: MapFlags) -> Option<*mut std::ffi:
 
 // SAFETY: the memory belongs to the arena alone.
 unsafe impl Send for Arena {}
-// SAFETY: what is shared is read through `bytes` and written through `bytes_mut`, whose callers keep them apart.
+// SAFETY: shared bytes are read through `bytes` and written through `bytes_mut`, whose callers keep them apart.
 unsafe impl Sync for Arena {}
 
 /// Units: bytes. Source: x86-64 and arm64 with 4 KiB pages; elsewhere it is only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Units: bytes. The system keeps the address space locked while it provides memory, and whatever else the process wants to
-/// map or unmap waits, together with the other threads' memory: so the steps are short. On a new virtual machine
-/// 4 GiB take 13 s, and thus a step 50 ms; a system call for each of them costs nothing beside that.
+/// Units: bytes. The system keeps the address space locked while it provides memory, and whatever else the process
+/// wants to map or unmap waits, together with the other threads' memory: so the steps are short. On a new virtual
+/// machine 4 GiB take 13 s, and thus a step 50 ms; a system call for each of them costs nothing in comparison.
 const PROVIDED_AT_ONCE: usize = 16 << 20;
 
 /// What memory is made of. With small pages a look-up in 25 MB of items spends more time on address translation than on
@@ -54,8 +55,8 @@ pub(crate) enum Pages {
 }
 
 impl Arena {
-    /// Takes `length` bytes, which read as 0, and has them provided at once if `now` says so. They may become `reach` bytes
-    /// later, unless there is no room for so many addresses, or they come from the pool of huge pages.
+    /// Takes `length` bytes, which read as 0, and has them provided at once if `now` says so. The arena can grow to
+    /// `reach` bytes later, unless that many addresses are not available or it uses pool pages.
     ///
     /// Errors: `None` where the system refuses.
     pub(crate) fn new(length: usize, reach: usize, now: bool) -> Option<Arena> {
@@ -71,15 +72,15 @@ impl Arena {
     /// The `length` bytes of `file` from `offset` on, as they are there, with memory for all of them, which the process
     /// has at once if `now` says so.
     ///
-    /// Bounds: in whole pages. Errors: `None` where there is no room for them in the file system, or the system refuses.
+    /// Bounds: in whole pages. Errors: `None` if the file system has no room, or the system refuses.
     pub(crate) fn in_file(file: BorrowedFd<'_>, offset: u64, length: usize, now: bool) -> Option<Arena> {
-        // A page for which there is no room would end the process when it is written.
+        // Writing a page without room in the file system would end the process.
         fallocate(file, FallocateFlags::empty(), offset, length as u64).ok()?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the system's choice overlaps no memory that is in use.
         let mapping =
             unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, file, offset) }.ok()?;
-        // SAFETY: the advice changes how the mapping is backed, not what it holds.
+        // SAFETY: the advice changes the backing of the mapping, not its content.
         let advised = unsafe { madvise(mapping, length, Advice::LinuxHugepage) };
         let arena = Arena {
             start: NonNull::new(mapping.cast())?,
@@ -97,7 +98,7 @@ impl Arena {
 
     #[inline]
     fn length(&self) -> usize {
-        // A thread that asks for bytes of a new part was told of them by the one that had made it longer.
+        // A thread that asks for bytes of a new part learned about them from the thread that extended the arena.
         self.length.load(Ordering::Relaxed)
     }
 
@@ -106,9 +107,10 @@ impl Arena {
         self.reach
     }
 
-    /// Makes it `length` bytes long, if it is shorter; what is new is provided as it is written. Returns whether it is.
+    /// Extends the arena to `length` bytes, if it is shorter; new pages are provided when written. Returns whether it
+    /// succeeded.
     ///
-    /// Cost: a system call, whatever the length.
+    /// Cost: one system call, for any length.
     pub(crate) fn grow(&self, length: usize) -> bool {
         let before = self.length();
         if length <= before {
@@ -128,9 +130,9 @@ impl Arena {
         let from = before / page * page;
         let start = self.start.as_ptr().wrapping_add(from);
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
-        // SAFETY: addresses of the reservation, behind what is in use, or a page that has this access already.
+        // SAFETY: addresses of the reservation, beyond the part in use, or a page that has this access already.
         let opened = unsafe { mprotect(start.cast(), length - from, access) };
-        // SAFETY: the advice changes how the mapping is backed, not what it holds.
+        // SAFETY: the advice changes the backing of the mapping, not its content.
         let _ = unsafe { madvise(start.cast(), length - from, Advice::LinuxHugepage) };
         opened.is_ok()
     }
@@ -166,11 +168,11 @@ impl Arena {
     fn from_anywhere(length: usize, reach: usize) -> Option<Arena> {
         let reach = reach.max(length);
         let mapped = reach.checked_add(HUGE_PAGE)?;
-        // Addresses without access count as no memory, whatever the system's rules about promising too much.
+        // Addresses without access do not count as memory under any overcommit policy.
         let mapping = map(mapped, ProtFlags::empty(), MapFlags::empty())?;
         let start = mapping.wrapping_byte_add(mapping.align_offset(HUGE_PAGE));
-        // SAFETY: the advice changes how the mapping is backed, not what it holds. Where there are no huge pages it is
-        // refused, and small ones do.
+        // SAFETY: the advice changes the backing of the mapping, not its content. Without huge pages the system refuses
+        // it, and small pages are used.
         let advised = unsafe { madvise(start, length, Advice::LinuxHugepage) };
         let pages = if advised.is_ok() { Pages::Transparent } else { Pages::Small };
         let arena = Arena {
@@ -184,7 +186,7 @@ impl Arena {
         arena.grow(length).then_some(arena)
     }
 
-    /// Bytes on huge pages of the pool, and bytes for which transparent huge pages are asked for.
+    /// Bytes on huge pages of the pool, and bytes with transparent huge pages requested.
     pub(crate) fn huge_bytes(&self) -> (u64, u64) {
         match self.pages {
             Pages::Pool => (self.length() as u64, 0),
@@ -195,7 +197,7 @@ impl Arena {
 
     /// Gives memory to the system, which reads as 0 until it is written again.
     ///
-    /// Does nothing where it is not in whole pages, as small segments of tests are.
+    /// Does nothing unless the range is in whole pages; tests use smaller segments.
     ///
     /// # Safety
     /// As for [`Arena::bytes_mut`].
@@ -206,14 +208,15 @@ impl Arena {
         );
         if (at | length).is_multiple_of(rustix::param::page_size()) {
             let start = self.start.as_ptr().wrapping_add(at);
-            // What lies in a file is memory until it is cut out of that.
+            // Pages of a file stay in memory until a hole is punched.
             let how = if self.file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
             // SAFETY: within the mapping, and no slice of it exists, as the caller promises.
             let _ = unsafe { madvise(start.cast(), length, how) };
         }
     }
 
-    /// Makes sure of memory for what was given to the system, which is to be written again; returns whether there is.
+    /// Provides memory again for a range that was given back to the system and is to be written; returns whether that
+    /// worked.
     ///
     /// Other memory than a file's is the system's business.
     pub(crate) fn take_back(&self, at: usize, length: usize) -> bool {
@@ -240,8 +243,8 @@ impl Arena {
     /// The bytes from `at` on, to be written.
     ///
     /// # Safety
-    /// No other slice of any of them is in use. That is why this takes no exclusive borrow: what has been published
-    /// is read by other threads while the one writer appends elsewhere.
+    /// No other slice of any of these bytes is in use. This takes no exclusive borrow because other threads read
+    /// published bytes while the one writer appends elsewhere.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
     pub(crate) unsafe fn bytes_mut(&self, at: usize, length: usize) -> &mut [u8] {

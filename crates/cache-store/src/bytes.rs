@@ -1,6 +1,6 @@
-//! Numbers as bytes, little-endian, for what is kept across a restart.
+//! Little-endian encoding of numbers for state kept across a restart.
 
-/// What is still to be read; every read says whether there was as much.
+/// The unread remainder; every read reports whether enough bytes were left.
 pub(crate) struct Rest<'b>(pub(crate) &'b [u8]);
 
 impl Rest<'_> {
@@ -16,16 +16,16 @@ impl Rest<'_> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// So many numbers, if there are as many.
+    /// Reads `count` numbers; `None` if fewer are left.
     pub(crate) fn u64s(&mut self, count: usize) -> Option<Vec<u64>> {
-        // Before memory is taken for them.
+        // Checked before allocating.
         if count > self.0.len() / 8 {
             return None;
         }
         (0..count).map(|_| self.u64()).collect()
     }
 
-    /// So many numbers, if there are as many.
+    /// Reads `count` numbers; `None` if fewer are left.
     pub(crate) fn u32s(&mut self, count: usize) -> Option<Vec<u32>> {
         if count > self.0.len() / 4 {
             return None;

@@ -41,7 +41,7 @@ pub struct Config {
 /// Where the segments of a store lie that is to outlive its process: in a file that is memory, as on tmpfs.
 #[derive(Clone, Copy, Debug)]
 pub struct InFile<'f> {
-    /// The file, at least as long as what is asked of it.
+    /// The file; must be long enough for the given range.
     pub file: BorrowedFd<'f>,
     /// From where on there are [`Config::log_length`] bytes for this store alone. Units: bytes. Bounds: whole pages.
     pub offset: u64,
@@ -77,19 +77,21 @@ impl Config {
         }
     }
 
-    /// The least memory that works: two segments, and two of the largest items, or of 2 MiB where these are larger. Units: bytes.
+    /// The least memory that works: two segments, and two of the largest items, or two of 2 MiB if that is more. Units:
+    /// bytes.
     pub fn memory_min(&self) -> usize {
         self.item_max.clamp(1, SEGMENT).next_multiple_of(self.segment) * SEGMENTS_MIN
     }
 
-    /// The least memory that the largest item still has room in, which [`Store::set_memory`](crate::Store::set_memory) should
-    /// leave: [`Config::memory_min`], and twice that item where it is larger than 2 MiB. Units: bytes.
+    /// The least memory that still fits the largest item, a lower limit for
+    /// [`Store::set_memory`](crate::Store::set_memory): [`Config::memory_min`], and twice that item if it is larger
+    /// than 2 MiB. Units: bytes.
     pub fn shrunk_min(&self) -> usize {
         // As `check` has it at the start: half of all segments, of which there may be an odd number.
         self.memory_min().max((self.item_max * 2).next_multiple_of(self.segment))
     }
 
-    /// What the segments take. Units: bytes.
+    /// Size of all segments. Units: bytes.
     pub fn log_length(&self) -> usize {
         self.memory / self.segment * self.segment
     }
@@ -154,7 +156,7 @@ pub enum ConfigError {
     /// The system has no such memory.
     #[error("the system does not give {memory} of memory")]
     Refused {
-        /// What was asked for.
+        /// The memory requested.
         memory: Bytes,
     },
 }

@@ -41,9 +41,9 @@ const OUTSIDE: u64 = 0;
 pub(crate) struct Retired(u64);
 
 impl Epochs {
-    /// For so many reading threads; with none, nothing is ever waited for.
+    /// For `readers` reading threads; with none, writers never wait.
     ///
-    /// `pause` lets other threads run for a moment: a writer that finds no memory but what they look at calls it.
+    /// `pause` lets other threads run for a moment; a writer calls it when all memory left is still visible to readers.
     pub fn new(readers: usize, pause: fn()) -> Arc<Epochs> {
         Arc::new(Epochs {
             now: Apart(AtomicU64::new(OUTSIDE + 1)),
@@ -53,18 +53,18 @@ impl Epochs {
         })
     }
 
-    /// A writer: what it has just made unreachable may be in use until this [is over](Epochs::is_over).
+    /// A writer: memory that has just become unreachable may be in use until this [is over](Epochs::is_over).
     pub(crate) fn retire(&self) -> Retired {
         Retired(self.now.0.fetch_add(1, Ordering::AcqRel))
     }
 
-    /// A writer: whether no reader can still be looking at what was retired then.
+    /// A writer: whether no reader can still see memory retired at that time.
     pub(crate) fn is_over(&self, retired: Retired) -> bool {
         if self.readers.is_empty() {
             return true;
         }
-        // With the fence of `Seat::enter`: either this sees the reader inside, or the reader sees what came before
-        // `retire`. The loads acquire what readers did before they left.
+        // With the fence of `Seat::enter`: either this sees the reader inside, or the reader sees all writes before
+        // `retire`. The loads acquire the readers' accesses before they left.
         fence(Ordering::SeqCst);
         self.readers.iter().all(|reader| {
             let since = reader.0.load(Ordering::Acquire);
@@ -72,7 +72,7 @@ impl Epochs {
         })
     }
 
-    /// A writer: waits for that, so many pauses at most, and says whether it is.
+    /// A writer: waits until `retired` is over, for at most this number of pauses; returns whether it is.
     ///
     /// No two threads can wait for each other: a reader that is inside waits for nothing.
     pub(crate) fn wait(&self, retired: Retired, pauses: u32) -> bool {
@@ -100,7 +100,7 @@ impl Seat {
         (number < epochs.readers.len()).then(|| Seat { epochs: Arc::clone(epochs), number, inside: false })
     }
 
-    /// From here on, until [`Seat::leave`], what the reader finds stays as it is.
+    /// From here until [`Seat::leave`], everything that the reader finds stays unchanged.
     #[inline]
     pub(crate) fn enter(&mut self) {
         if self.inside {
@@ -113,7 +113,7 @@ impl Seat {
         fence(Ordering::SeqCst);
     }
 
-    /// The reader keeps nothing of what it found.
+    /// The reader drops all references to items that it found.
     #[inline]
     pub(crate) fn leave(&mut self) {
         if std::mem::take(&mut self.inside) {

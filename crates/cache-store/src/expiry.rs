@@ -2,8 +2,8 @@ use proto_memcache::limits::RELATIVE_EXPTIME_MAX;
 
 /// When an item ends.
 ///
-/// Units: seconds on the clock of `now`, which must be Unix time for clients' absolute times to mean what
-/// they say. Shape: 0 is never, 1 is long past; as memcached keeps it.
+/// Units: seconds on the clock of `now`, which must be Unix time for clients' absolute times to be right. Shape: 0 is
+/// never, 1 is long past; as in memcached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry(u32);
 
@@ -13,7 +13,7 @@ impl Expiry {
     /// The item has ended already.
     pub const PAST: Expiry = Expiry(1);
 
-    /// What a client's `exptime` means at `now`: 0 never, below 0 past, up to 30 days a span, above a date.
+    /// Interprets a client's `exptime` at `now`: 0 never, below 0 past, up to 30 days a span, above a date.
     pub fn from_exptime(exptime: i32, now: u32) -> Expiry {
         match i64::from(exptime) {
             0 => Expiry::NEVER,
@@ -24,7 +24,7 @@ impl Expiry {
         }
     }
 
-    /// The same for an `exptime` of the binary protocol, where none is below 0.
+    /// The same for an `exptime` of the binary protocol, which is unsigned.
     pub fn from_unsigned(exptime: u32, now: u32) -> Expiry {
         i32::try_from(exptime).map_or(Expiry(exptime), |exptime| Expiry::from_exptime(exptime, now))
     }
@@ -35,7 +35,7 @@ impl Expiry {
         self.0 != 0 && self.0 <= now
     }
 
-    /// The seconds that are left at `now`; `None` for ever, 0 where it is over.
+    /// The seconds left at `now`; `None` for no expiry, 0 if expired.
     pub fn left(self, now: u32) -> Option<u32> {
         (self.0 != 0).then(|| self.0.saturating_sub(now))
     }
@@ -45,7 +45,7 @@ impl Expiry {
         self.0 != 0 && self.0 < other.0
     }
 
-    /// The first second at which it is over; the last of all where it never is.
+    /// The first second at which the item is expired; `u32::MAX` if it never expires.
     pub(crate) fn moment(self) -> u32 {
         if self.0 == 0 { u32::MAX } else { self.0 }
     }

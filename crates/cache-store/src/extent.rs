@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-/// What the record of a large item has in the place of its value.
+/// Stored in the record of a large item in place of its value.
 ///
 /// ```text
 ///  0             4             8                      16
@@ -55,7 +55,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// What it takes of the record. Units: bytes.
+    /// Size within the record. Units: bytes.
     pub(crate) const SIZE: usize = 16;
 
     /// Reads what [`Extent::to_bytes`] has written.

@@ -48,7 +48,7 @@ impl Index {
         Index { table: Arc::new(Table::new(most)), spare: Vec::new(), entries: 0, scratch: Vec::new() }
     }
 
-    /// What other threads look at.
+    /// The part of the index shared with other threads.
     pub(crate) fn table(&self) -> Arc<Table> {
         Arc::clone(&self.table)
     }
@@ -57,7 +57,7 @@ impl Index {
         self.entries
     }
 
-    /// What the buckets take. Units: bytes.
+    /// Size of the buckets. Units: bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.table.homes.bytes() + self.table.overflow.bytes()
     }
@@ -111,7 +111,7 @@ impl Index {
         bucket.mark(at.slot, bucket.get(at.slot));
     }
 
-    /// What is known of a record's use.
+    /// The recorded use of a record.
     pub(crate) fn usage(&self, at: Slot) -> Usage {
         self.table.bucket(at.bucket).get(at.slot).usage()
     }
@@ -121,7 +121,7 @@ impl Index {
         self.table.homes.len()
     }
 
-    /// Marks what was not used for long, in one home bucket and those behind it.
+    /// Marks records that were not used for long, in one home bucket and its overflow buckets.
     pub(crate) fn age(&self, home: usize, now: u32) {
         let mut id = BucketId::Home(home);
         loop {
@@ -179,7 +179,8 @@ impl Index {
         Entry::from_word(word).map(Entry::location)
     }
 
-    /// Adds the entry that such a number was kept of, so many seconds after `then`; returns whether it is one of this hash.
+    /// Adds the entry for a number saved `passed` seconds ago, at `then`; returns whether the number belongs to this
+    /// hash.
     pub(crate) fn insert_word(
         &mut self,
         hash: KeyHash,
@@ -211,7 +212,7 @@ impl Index {
 
     /// Fills the hole at `hole` with the last entry of its chain, so that no chain keeps empty buckets.
     ///
-    /// Without this each chain would stay as long as it ever was, and all would be found out in time.
+    /// Without this, chains would never shrink and lookups would get slower over time.
     fn shorten(&mut self, home: usize, hole: Slot) {
         let table = &*self.table;
         let first = table.homes.get(home);

@@ -18,7 +18,7 @@ pub(crate) use large::Large;
 pub(crate) use supply::{Backed, Lowered};
 use units::Bytes;
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Its records end here. Units: bytes.
@@ -27,7 +27,7 @@ pub(crate) struct Segment {
     pub(crate) live: usize,
     /// Their sizes. Units: bytes.
     pub(crate) live_bytes: usize,
-    /// Where it waits for its turn.
+    /// The queue that it waits in.
     pub(crate) queue: Queue,
     /// No item in it ends by itself before this, in seconds of Unix time.
     pub(crate) soonest: u32,
@@ -44,16 +44,16 @@ const GONE: u64 = u64::MAX;
 const UNUSED: Segment =
     Segment { used: 0, live: 0, live_bytes: 0, queue: Queue::New, soonest: u32::MAX, birth: 0, since: 0 };
 
-/// What a segment is filled with.
+/// The kind of records in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// What clients store, as they store it.
     New,
-    /// What was kept when its segment was taken back.
+    /// Records kept when their segment was reclaimed.
     Kept,
 }
 
-/// With fewer segments none is set apart for what is kept: it would stand half empty at the cost of the others.
+/// With fewer segments none is set apart for kept records: it would stand half empty at the cost of the others.
 ///
 /// Measured on Zipf 1.0 with 200 000 keys of 30 B and values of 200 B: of 6 segments (14 MiB) two queues hit 0.827 and
 /// FIFO 0.796, of 5 (12 MiB) 0.757 and 0.773.
@@ -70,7 +70,7 @@ pub(crate) struct Log {
     pub(crate) segments: Vec<Segment>,
     /// The one that is appended to.
     pub(crate) active: usize,
-    /// The one that what is kept is appended to.
+    /// The segment that kept records are appended to.
     pub(crate) keeping: Option<usize>,
     /// Full ones of each [`Queue`], oldest first.
     pub(crate) order: [VecDeque<usize>; 2],
@@ -80,7 +80,7 @@ pub(crate) struct Log {
     pub(crate) arriving: Vec<Extent>,
     /// Segments of either.
     large_segments: usize,
-    /// Twice the number of segments that were begun for what is new.
+    /// Twice the number of segments that were begun for new records.
     begun: u64,
     /// Segments that were begun.
     births: u64,
@@ -150,7 +150,7 @@ impl Log {
         self.segments[segment] = Segment { queue, birth, ..UNUSED };
     }
 
-    /// What other threads read of it.
+    /// The part that other threads read.
     pub(crate) fn records(&self) -> Arc<Records> {
         Arc::clone(&self.records)
     }
@@ -175,8 +175,7 @@ impl Log {
         self.supply.reach()
     }
 
-    /// Has so much memory from now on, or goes there step by step ([`Log::lower`]) where it is less than now. Fails where
-    /// the system does not give it.
+    /// Sets the memory: at once if it grows, step by step ([`Log::lower`]) if it shrinks. Fails if the system refuses.
     pub(crate) fn set_memory(&mut self, memory: usize) -> bool {
         let count = memory / self.segment_len();
         if !self.records.grow(count) {
@@ -198,12 +197,12 @@ impl Log {
         self.supply.settle(index_bytes);
     }
 
-    /// Segments that hold nothing but values that replies point at.
+    /// Segments that contain only values that replies point at.
     pub(crate) fn pinned(&self) -> usize {
         self.supply.pinned()
     }
 
-    /// Says in which second what is appended next is written.
+    /// Sets the current second, recorded for records appended from now on.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: u32) {
         self.now = now;
@@ -225,7 +224,7 @@ impl Log {
         self.supply.spare(index_bytes)
     }
 
-    /// Room behind what is kept, if there is a segment for it.
+    /// Room left in the segment of kept records, if there is such a segment.
     pub(crate) fn room_to_keep(&self) -> Option<usize> {
         self.keeping.map(|segment| self.segment_len() - self.segments[segment].used)
     }
@@ -255,7 +254,7 @@ impl Log {
         self.go_on_in(next, index_bytes)
     }
 
-    /// The same with a segment that there is no memory for, if none is available; the caller empties another.
+    /// Like `advance`, but takes a segment beyond the memory limit if none is available; the caller empties another.
     pub(crate) fn advance_on_credit(&mut self, index_bytes: usize) -> bool {
         let next = self.supply.borrow();
         self.go_on_in(next, index_bytes)
@@ -277,21 +276,21 @@ impl Log {
         }
     }
 
-    /// Begins a segment for what is kept, if there is one.
+    /// Begins a segment for kept records, if one is available.
     pub(crate) fn advance_to_keep(&mut self, index_bytes: usize) -> bool {
         let Some(next) = self.supply.take(index_bytes, false) else { return false };
         if let Some(full) = self.keeping.replace(next) {
             self.close(full, index_bytes);
         }
         self.be_born(next, Queue::Kept);
-        // Before all of the active segment, and behind all that came before it. Its records have their unique numbers
-        // with them, so that only what was flushed is asked of their position; and whatever is kept has not been
-        // flushed, so that it was kept when a segment had been begun since the flush.
+        // Before all of the active segment, and behind all earlier ones. Its records carry their unique numbers, so
+        // that their position only decides whether they were flushed; and a kept record was not flushed when kept, a
+        // segment having been begun since the flush.
         self.records.begin(next, (self.begun - 2).saturating_sub(1));
         true
     }
 
-    /// The position up to which all records are older than what comes next.
+    /// The position of the next record: all records before it are older.
     pub(crate) fn end(&mut self, index_bytes: usize) -> u64 {
         if let Some(segment) = self.keeping.take() {
             self.close(segment, index_bytes);
@@ -304,7 +303,7 @@ impl Log {
         self.supply.audit(index_bytes);
     }
 
-    /// Says that all segments may hold what has ended.
+    /// Marks all segments as possibly containing expired items.
     pub(crate) fn expect_ended(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.soonest = 0);
     }
@@ -320,7 +319,7 @@ impl Log {
     #[inline]
     pub(crate) fn append(&mut self, header: &Header, key: &[u8], value: &[u8]) -> Location {
         let offset = self.claim(self.active, header);
-        // SAFETY: no slice of what was claimed just now exists.
+        // SAFETY: no slice of the bytes just claimed exists.
         let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
         let body = &mut bytes[header.length()..];
@@ -332,7 +331,7 @@ impl Log {
     /// Appends a record whose value is still to be written.
     pub(crate) fn append_head(&mut self, header: &Header, key: &[u8]) {
         let offset = self.claim(self.active, header);
-        // SAFETY: no slice of what was claimed just now exists.
+        // SAFETY: no slice of the bytes just claimed exists.
         let bytes = unsafe { self.records.draft(offset, header.length() + header.key) };
         header.write(bytes);
         bytes[header.length()..].copy_from_slice(key);
@@ -347,7 +346,7 @@ impl Log {
             Queue::Kept => self.keeping.expect("room was made"),
         };
         let offset = self.claim(segment, header);
-        // SAFETY: no slice of what was claimed just now exists.
+        // SAFETY: no slice of the bytes just claimed exists.
         let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
         let body = self.body(from, &old);

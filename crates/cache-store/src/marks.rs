@@ -1,8 +1,8 @@
 use crate::record;
 
-/// What the meta commands know of an item beside its value.
+/// State of an item that only the meta commands use.
 ///
-/// Whatever gives an item a new value clears them, unless it says otherwise.
+/// A new value clears them, unless its command sets them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u32);
 
@@ -11,9 +11,9 @@ impl Marks {
     pub const NONE: Marks = Marks(0);
     /// The key came in base 64, and is to be shown so.
     pub const BINARY_KEY: Marks = Marks(1);
-    /// The value is out of date, and a client that reads it is told so.
+    /// The value is out of date; clients that read it are informed.
     pub const STALE: Marks = Marks(2);
-    /// A client was told to store a new value, so that no other client is told.
+    /// One client has been elected to store a new value; other clients are not.
     pub const CLAIMED: Marks = Marks(4);
 
     /// Whether all of `other` are set.

@@ -25,8 +25,8 @@ pub(crate) struct Pins {
     most: AtomicUsize,
 }
 
-/// One in so many segments may be pinned at once. What they held is lost to the writer when their turn comes, until the
-/// replies have left; three quarters of the memory are left to it whatever becomes of them.
+/// At most one in `SHARE` segments can be pinned at once. The writer loses pinned segments when their turn comes, until
+/// the replies have left; three quarters of the memory always remain to it.
 const SHARE: usize = 4;
 
 impl Pins {
@@ -35,14 +35,14 @@ impl Pins {
         Pins { of, pinned: AtomicUsize::new(0), most: AtomicUsize::new(segments / SHARE) }
     }
 
-    /// The writer: so many of the segments can be in use from now on.
+    /// The writer: sets the number of segments in use, which bounds the pins.
     pub(crate) fn share(&self, segments: usize) {
         self.most.store(segments / SHARE, Ordering::Relaxed);
     }
 
     /// Pins a segment, unless too many others are pinned.
     pub(crate) fn pin(&self, segment: usize) -> bool {
-        // The order is that of what follows: a reader leaves its epoch, or the writer goes on.
+        // The operation that follows orders this: a reader leaves its epoch, or the writer goes on.
         if self.of[segment].fetch_add(1, Ordering::Relaxed) == 0
             && self.pinned.fetch_add(1, Ordering::Relaxed) >= self.most.load(Ordering::Relaxed)
         {
@@ -84,7 +84,7 @@ pub(crate) struct Origin<'s> {
 }
 
 impl Origin<'_> {
-    /// Keeps the value where it is, if that may be.
+    /// Pins the value in place, if the limit allows.
     pub(crate) fn pin(self) -> Option<Pinned> {
         let Origin { records, at } = self;
         let header = records.header(at);
@@ -110,10 +110,11 @@ impl fmt::Debug for Origin<'_> {
     }
 }
 
-/// A value that stays where it is and as it is, whatever becomes of its item and its store.
+/// A value pinned in place: it stays readable and unchanged even if its item or its store goes.
 ///
-/// Bounds: a quarter of a store's segments can be pinned at once, beside those of large values, which are always pinned.
-/// Cost: its segments cannot be written again meanwhile.
+/// Bounds: a quarter of a store's segments can be pinned at once, plus the segments of large values, which are always
+/// pinned.
+/// Cost: its segments cannot be reused while it exists.
 pub struct Pinned {
     records: Arc<Records>,
     what: What,
@@ -123,7 +124,7 @@ pub struct Pinned {
     length: usize,
 }
 
-/// What is pinned for a value.
+/// The memory pinned for a value.
 #[derive(Clone, Copy)]
 enum What {
     /// The segment that its record is in.
@@ -171,7 +172,7 @@ impl Pinned {
 
 impl AsRef<[u8]> for Pinned {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: what is pinned is not written to.
+        // SAFETY: pinned memory is never written.
         unsafe { self.records.bytes(self.offset, self.length) }
     }
 }

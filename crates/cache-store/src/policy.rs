@@ -1,21 +1,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which items go when memory is full. Segments are always taken back whole; the policies differ in which segment
-/// goes, and in what of it is kept.
+/// Which items are evicted when memory is full. Segments are always reclaimed whole; policies differ in which segment
+/// goes and which of its items are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// The oldest segment goes with all that is in it. Source: Sphinx, ANCS'19 §IV-A.
     Fifo,
-    /// The oldest segment goes; what was read since it was written is written again.
+    /// The oldest segment goes; items read since they were written are written again.
     SecondChance,
-    /// New items pass through a queue of a quarter of the memory. Those that were read meanwhile are kept in a second
-    /// queue, where each round is earned by another read. What is stored once and read never leaves early.
+    /// New items pass through a queue of a quarter of the memory. Items read in that time are kept in a second queue,
+    /// where each round is earned by another read. What is stored once and read never leaves early.
     ///
     /// Source: S3-FIFO (Yang et al., SOSP'23) without its ghosts, and with segments in the place of items.
     #[default]
     TwoQueues,
-    /// None but what has ended; what finds no room is refused. Source: memcached's `-M`.
+    /// Evicts nothing but expired items; writes that find no room are refused. Source: memcached's `-M`.
     Never,
 }
 

@@ -11,14 +11,14 @@ use crate::store::{Entry, View};
 /// One thread's eyes on the partitions of all threads: it reads them while their owners write, without a lock and
 /// without a message.
 ///
-/// Cost: a fence for the first of the gets between two [`Reader::leave`]s, and what the owner's own get costs.
+/// Cost: a fence for the first of the gets between two [`Reader::leave`]s, plus the cost of the owner's own get.
 pub struct Reader {
     seat: Seat,
     views: Box<[View]>,
     stats: Stats,
 }
 
-/// What a reader finds.
+/// The result of a reader's lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup<'r> {
     /// The item, until [`Reader::leave`].
@@ -45,7 +45,7 @@ impl Reader {
 
     /// The item of `key` in partition `number`.
     ///
-    /// Items that have ended are not found, and stay where they are until their owner meets them.
+    /// Expired items are not found; their owner removes them later.
     #[inline]
     pub fn get(&mut self, number: usize, key: Key, now: u32) -> Lookup<'_> {
         self.seat.enter();
@@ -72,8 +72,8 @@ impl Reader {
         Lookup::Missing
     }
 
-    /// The item of `key` in partition `number`, for a caller that wants to know what a [`Reader::get`] would find; it
-    /// does not count as one. None also where only the owner can say.
+    /// The item of `key` in partition `number`, as [`Reader::get`] would find it, without counting a get. `None` also
+    /// if only the owner can tell.
     pub fn peek(&mut self, number: usize, key: Key, now: u32) -> Option<Entry<'_>> {
         self.seat.enter();
         let shared = &*self.views[number].shared;
@@ -83,19 +83,19 @@ impl Reader {
         stands.then(|| Entry::new(&shared.records, at, &header, usage, now))
     }
 
-    /// Lets owners reuse what was found; to be called before the thread sleeps, and not only then: what its thread
-    /// has seen takes memory as long as it is not called.
+    /// Lets owners reuse memory that this thread has seen. Call it before the thread sleeps and regularly in between:
+    /// until then that memory stays occupied.
     #[inline]
     pub fn leave(&mut self) {
         self.seat.leave();
     }
 
-    /// What it has done.
+    /// Counters of this reader.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Sets what it has done to 0.
+    /// Sets all counters to 0.
     pub fn reset_stats(&mut self) {
         self.stats.reset();
     }

@@ -15,11 +15,11 @@
 //! ```
 //!
 //! All numbers are little-endian. Records follow each other without gaps, so that a segment can be walked. A record
-//! that the index points at is never changed: whatever changes an item appends a new record, so that other threads
-//! may read this one meanwhile.
+//! that the index points at is never changed: every change of an item appends a new record, so that other threads can
+//! read the old one concurrently.
 //!
-//! The unique number of a new record follows from where it lies ([`Log::cas`](crate::log::Log::cas)). A record that
-//! was moved, or written again for a change that is none to clients, carries its number along.
+//! The unique number of a new record follows from its position ([`Log::cas`](crate::log::Log::cas)). A record that was
+//! moved, or rewritten for a change invisible to clients, carries its number along.
 
 use crate::expiry::Expiry;
 
@@ -47,9 +47,9 @@ const WITH_MARKS: usize = 0xff;
 pub(crate) struct Header {
     pub(crate) expiry: Expiry,
     pub(crate) flags: u32,
-    /// The unique number, where it is not that of the record's place.
+    /// The unique number, if it differs from the one that the position implies.
     pub(crate) cas: Option<u64>,
-    /// What the meta commands know of an item beside its value, and [`LARGE`]; nearly always 0. Bounds: 24 bits.
+    /// [`Marks`](crate::Marks) of the meta commands, and [`LARGE`]; nearly always 0. Bounds: 24 bits.
     pub(crate) marks: u32,
     pub(crate) key: usize,
     pub(crate) value: usize,

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Location(pub(crate) u64);
 
 impl Location {
-    /// What an index entry has room for.
+    /// Bits available in an index entry.
     pub(crate) const BITS: u32 = 36;
     /// They hold a location and the mark of an empty entry: 256 GiB.
     pub(crate) const END: usize = (1 << Location::BITS) - 1;
@@ -37,7 +37,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// At most so many segments of `1 << shift` bytes, of which those that `arena` has can be used.
+    /// At most `segments` segments of `1 << shift` bytes; the memory of `arena` decides how many are usable.
     pub(crate) fn new(arena: Arena, shift: u32, segments: usize, partition: (u32, u32)) -> Records {
         debug_assert!(partition.0 < partition.1);
         let ages = (0..segments).map(|_| AtomicU64::new(0)).collect();
@@ -77,7 +77,7 @@ impl Records {
         unsafe { self.arena.bytes(segment << self.shift, used) }
     }
 
-    /// Has so many segments, if the system gives the memory; returns whether it does.
+    /// Grows to `segments` segments; returns whether the system gave the memory.
     pub(crate) fn grow(&self, segments: usize) -> bool {
         self.arena.grow(segments << self.shift)
     }
@@ -120,7 +120,7 @@ impl Records {
         self.position_in(self.ages[self.segment_of(at)].load(Ordering::Relaxed), within)
     }
 
-    /// The same at byte `within` of a segment before which so many had been begun. The first of all is 1.
+    /// The same at byte `within` of a segment before which `begun` segments had been begun. The first position is 1.
     #[inline]
     pub(crate) fn position_in(&self, begun: u64, within: usize) -> u64 {
         (begun << (self.shift - record::ALIGN.ilog2())) + (within / record::ALIGN) as u64 + 1
@@ -136,7 +136,7 @@ impl Records {
 
     #[inline]
     pub(crate) fn header(&self, at: Location) -> Header {
-        // SAFETY: a record that the index points at is not written to, and no field but its own is asked for.
+        // SAFETY: a record that the index points at is not written to, and only its own fields are read.
         Header::read(|field| unsafe { self.arena.bytes(at.offset() + field, 4) })
     }
 

@@ -1,6 +1,6 @@
 use std::ops::AddAssign;
 
-/// Why there is no live item.
+/// The reason for a miss.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
     Missing,
@@ -10,7 +10,7 @@ pub(crate) enum Gone {
 
 macro_rules! stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a partition holds, and what it has done. Those of all partitions add up.
+        /// Contents and counters of a partition; the sum over all partitions is the store's.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
@@ -38,7 +38,7 @@ stats! {
     bytes,
     /// Segments that hold anything.
     segments,
-    /// Segments that hold nothing but values that replies point at.
+    /// Segments that contain only values that replies point at.
     pinned_segments,
     /// Segments that can be filled without taking one back.
     spare_segments,
@@ -48,7 +48,7 @@ stats! {
     index_buckets,
     /// Memory on huge pages that were set apart (`vm.nr_hugepages`). Units: bytes.
     pool_bytes,
-    /// Memory for which transparent huge pages are asked for; the system gives them as far as it has them. Units: bytes.
+    /// Memory with transparent huge pages requested; the system provides them if available. Units: bytes.
     thp_bytes,
     /// Items ever stored.
     total_items,
@@ -86,7 +86,7 @@ stats! {
     cmd_flush,
     /// Keys asked for and found.
     get_hits,
-    /// Keys asked for and not found, for whatever reason.
+    /// Keys requested and not found, for any reason.
     get_misses,
     /// Misses because the item had expired.
     get_expired,
@@ -119,7 +119,7 @@ stats! {
 }
 
 impl Stats {
-    /// Counts a key that was asked for, and found or not.
+    /// Counts a get, as hit or miss.
     #[inline]
     pub(crate) fn count_get(&mut self, found: Result<(), Gone>) {
         self.cmd_get += 1;

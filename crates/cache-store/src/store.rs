@@ -149,12 +149,12 @@ impl Store {
         })
     }
 
-    /// What makes the hashes of this store.
+    /// The hash function of this store.
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
-    /// What the store holds and has done.
+    /// Contents and counters of the store.
     pub fn stats(&self) -> Stats {
         let (pool_bytes, thp_bytes) = self.log.huge_bytes();
         Stats {
@@ -178,9 +178,9 @@ impl Store {
 
     /// Changes [`Config::memory`] to `memory` bytes; returns whether it could.
     ///
-    /// More of it is there at once, and is taken from the system as it is written. Less of it comes about by
-    /// [`Store::tend`], a little with each call: items go as when memory is full, except where none may
-    /// ([`Policy::Never`]), which waits until they have ended. What the index has grown to it keeps.
+    /// More memory is available at once, and is taken from the system when written. [`Store::tend`] releases memory, a
+    /// little with each call: items are evicted as when memory is full; with [`Policy::Never`] it waits until they have
+    /// expired. Memory that the index has grown into stays with the index.
     ///
     /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: false, too, where the system does not give it.
     pub fn set_memory(&mut self, memory: usize) -> bool {
@@ -188,7 +188,7 @@ impl Store {
         (least..=self.log.reach()).contains(&memory) && self.log.set_memory(memory)
     }
 
-    /// What has been counted so far, without what says how things stand ([`Store::stats`] has that, too).
+    /// Counters only, without the gauges that [`Store::stats`] adds.
     pub fn counts(&self) -> &Stats {
         &self.stats
     }

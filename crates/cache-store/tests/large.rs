@@ -11,11 +11,11 @@ use std::os::fd::AsFd;
 
 const NOW: u32 = 1_700_000_000;
 const SEGMENT: usize = 4096;
-/// The memory of the index as long as it does not grow. Units: bytes.
+/// The memory of the index until it grows. Units: bytes.
 const INDEX: usize = 64 << 10;
 const POLICIES: [Policy; 3] = [Policy::Fifo, Policy::SecondChance, Policy::TwoQueues];
 
-/// `segments` segments of 4 KiB, beside the smallest index.
+/// `segments` segments of 4 KiB, plus the smallest index.
 fn config(segments: usize, policy: Policy) -> Config {
     let memory = INDEX + segments * SEGMENT;
     Config { memory, segment: SEGMENT, item_max: segments * SEGMENT / 2, policy, ..Config::new(0, 1) }
@@ -91,7 +91,7 @@ fn a_large_value_is_an_item_as_every_other() {
             let item = store.get(key, NOW).unwrap();
             assert!(item.value == value && item.flags == 7);
             let cas = item.cas;
-            // What changes it beside its value leaves it in its place.
+            // Changes other than to the value leave the value in its place.
             let place = item.value.as_ptr();
             assert!(store.touch(key, Expiry::from_exptime(100, NOW), NOW));
             assert_eq!(store.amend(key, Expiry::NEVER, Marks::STALE, Cas::Same, NOW), Some(cas));
@@ -99,7 +99,7 @@ fn a_large_value_is_an_item_as_every_other() {
             assert!((entry.value.as_ptr(), entry.value.len(), entry.cas) == (place, length, cas));
             assert!(entry.marks == Marks::STALE && entry.expiry == Expiry::NEVER && entry.fetched);
             assert_eq!(store.count(key, true, 1, NOW), Counted::NonNumeric);
-            // Two of the largest have no room beside each other: where nothing may go, neither may the old one.
+            // Two of the largest do not fit together: if nothing may be evicted, neither may the old one.
             let is_refused = policy == Policy::Never && length > 5 * SEGMENT;
             for (verb, joined) in [
                 (StoreVerb::Append, [&value[..], b"x"].concat()),
@@ -134,7 +134,7 @@ fn a_large_value_that_is_here_is_stored_at_once() {
     for policy in POLICIES {
         let mut store = small(40, policy);
         (0..2000).for_each(|i| _ = set(&mut store, &format!("small{i}"), &[b'v'; 100]));
-        // One that waits begins anew, whenever another came between.
+        // A waiting claim restarts whenever another was served in between.
         let mut waits = Some(claim(&mut store, "waits", 8 * SEGMENT, 0));
         for round in 0..50 {
             let length = SEGMENT + round * SEGMENT / 5;
@@ -178,7 +178,7 @@ fn what_readers_look_at_is_waited_for_and_then_given_up() {
     (0..500).for_each(|i| _ = set(&mut store, &format!("small{i}"), &[b'v'; 100]));
     let key = store.hasher().key(b"small499");
     assert!(matches!(reader.get(0, key, NOW), Lookup::Found(_)));
-    // It is inside, and may look at whatever was there then.
+    // The reader is inside, and may see everything that was there then.
     assert_eq!(set(&mut store, "large", &value(3 * SEGMENT, 1)), Stored::NoMemory);
     store.audit();
     reader.leave();
@@ -210,7 +210,7 @@ fn what_has_ended_or_was_flushed_gives_its_segments_back() {
     store.audit();
 }
 
-/// Room for a large value is made a little at a time, and others store and read meanwhile.
+/// Room for a large value is made a little at a time, while others store and read.
 #[test]
 fn room_is_made_in_steps_that_are_bounded() {
     const MIB: usize = 1 << 20;
@@ -268,7 +268,7 @@ fn the_oldest_large_values_go_first_and_what_was_read_stays() {
                 missed += 1;
                 assert!(set_large(&mut store, "read", &value(5 * SEGMENT, 1000)), "{policy} {i}");
             }
-            // Beside small ones, which go on.
+            // Together with small values, which continue.
             for j in 0..4 {
                 assert_eq!(set(&mut store, &format!("small-{j}"), &[i as u8; 900]), Stored::Stored);
             }
@@ -321,7 +321,7 @@ fn a_large_value_that_is_sent_stays_as_it_is() {
         drop(pinned);
         store.tend(NOW);
         assert_eq!(store.stats().pinned_segments, 0);
-        // More than is left beside it has to wait for it, and is refused.
+        // Claims for more than the rest have to wait, and are refused.
         assert!(set_large(&mut store, "k", &first));
         let all: Vec<_> = (0..3)
             .map(|i| {
@@ -379,7 +379,7 @@ fn what_is_dropped_or_abandoned_gives_its_segments_back() {
 fn no_more_is_held_than_three_quarters() {
     let mut store = small(40, Policy::TwoQueues);
     let mut held: Vec<Reservation> = Vec::new();
-    // Nothing of what was announced ever comes.
+    // The announced values never arrive.
     while let Some(reservation) = reserve(&mut store, &format!("slow-{}", held.len()), 5 * SEGMENT) {
         held.push(reservation);
     }
@@ -406,13 +406,13 @@ fn reserve_on_condition(store: &mut Store, key: &str, length: usize) -> Option<R
 fn room_on_a_condition_is_never_made_by_what_it_is_about() {
     for policy in POLICIES {
         let mut store = small(60, policy);
-        // The two have no room beside each other: those of others stay as well, and so they do for what is refused.
+        // The two do not fit together: values of others stay as well, also for refused commands.
         assert!(set_large(&mut store, "k", &value(24 * SEGMENT, 1)));
         assert!(set_large(&mut store, "other", &value(5 * SEGMENT, 2)));
         assert!(reserve_on_condition(&mut store, "k", 24 * SEGMENT).is_none(), "{policy}");
         assert!(get(&mut store, "k") == Some(value(24 * SEGMENT, 1)), "{policy}");
         assert!(get(&mut store, "other") == Some(value(5 * SEGMENT, 2)), "{policy}");
-        // What replaces it whatever it is has it make room.
+        // An unconditional replacement evicts it to make room.
         assert!(set_large(&mut store, "k", &value(24 * SEGMENT, 3)), "{policy}");
         store.audit();
         // It is the oldest, of which none was read, and the others make room.
@@ -483,7 +483,7 @@ fn replies_hold_no_more_of_large_values_of_a_segment_than_three_quarters() {
             held.push(store.get(key, NOW).unwrap().pin().unwrap());
             assert!(held.len() < 100, "{policy}: without end");
         }
-        // Beside the memory of the index, which it has already.
+        // In addition to the memory that the index has already.
         assert_eq!(held.len(), 30, "{policy}");
         for i in 0..200 {
             assert_eq!(set(&mut store, &format!("key-{i}"), &[b'x'; 1000]), Stored::Stored, "{policy} {i}");
@@ -582,7 +582,7 @@ fn other_threads_see_the_old_or_the_new() {
                     seen.insert(version);
                     let pinned = entry.pin().unwrap();
                     reader.leave();
-                    // What is held over the next round stays as it was.
+                    // A value pinned during the next round stays unchanged.
                     if let Some((pinned, version)) = held.replace((pinned, version)) {
                         let pinned: cache_store::Pinned = pinned;
                         assert!(pinned.as_ref() == value(length, version));
@@ -643,7 +643,7 @@ fn large_values_outlive_a_restart() {
         }
         store.audit();
         drop(store);
-        // Whatever was changed is refused, or does no harm.
+        // Every damaged state is refused, or is harmless.
         for at in (0..saved.len()).step_by(7) {
             let mut wrong = saved.clone();
             wrong[at] ^= 1 << (at % 8);
@@ -671,7 +671,7 @@ fn less_memory_takes_large_values_too() {
         }
         store.audit();
         assert!(store.stats().segments <= 16, "{policy}: {} segments", store.stats().segments);
-        // What was in reach before is not any more.
+        // The former size is no longer available.
         assert!(!set_large(&mut store, "k", &value(15 * MIB, 1)) || store.stats().segments <= 16);
         assert!(set_large(&mut store, "k", &value(7 * MIB, 1)));
         store.audit();

@@ -21,7 +21,7 @@ fn set(store: &mut Store, i: usize) -> Stored {
     store.store(StoreVerb::Set, hasher.key(key.as_bytes()), 0, Expiry::NEVER, &[i as u8; 200], NOW)
 }
 
-/// Those of the first `n` that are there; each must have its own value.
+/// Counts the survivors of the first `n`; each must have its own value.
 fn alive(store: &mut Store, n: usize) -> usize {
     let hasher = store.hasher();
     let lives = |i: &usize| {
@@ -52,7 +52,7 @@ fn less_memory_comes_about_in_steps_that_are_bounded() {
             let evictions = store.stats().evictions;
             assert!(evictions - gone <= STEP, "{policy}: {} went at once", evictions - gone);
             steps += 1;
-            // A write finds its place meanwhile, without one of its own that goes.
+            // A write in between finds room without evicting an item.
             if steps % 10 == 0 {
                 assert_eq!(set(&mut store, n + steps), Stored::Stored);
             }
@@ -81,7 +81,7 @@ fn more_memory_holds_more() {
     let evictions = store.stats().evictions;
     (0..n).for_each(|i| assert_eq!(set(&mut store, i), Stored::Stored));
     assert_eq!((alive(&mut store, n), store.stats().evictions), (n, evictions));
-    // On the way to less it is told to be more.
+    // While shrinking, it is set to grow.
     assert!(store.set_memory(16 * MIB));
     (0..20).for_each(|_| assert!(store.tend(NOW)));
     assert!(store.set_memory(100 * MIB));

@@ -1,4 +1,4 @@
-//! What a store takes of the machine, as the system counts it.
+//! A store's use of the machine's memory, as the system counts it.
 
 use cache_store::{Config, Expiry, Store, Stored};
 use proto_memcache::StoreVerb;
@@ -6,7 +6,7 @@ use proto_memcache::StoreVerb;
 const NOW: u32 = 1_700_000_000;
 const MEMORY: usize = 32 << 20;
 
-/// What a store may take beside its memory: a segment that the index has grown into and that still holds items, two
+/// Memory of a store in excess of its limit: a segment that the index has grown into and that still holds items, two
 /// pieces of buckets, its lists. Units: bytes.
 const BESIDE: usize = 3 << 20;
 
@@ -38,7 +38,7 @@ fn memory_holds_as_resident_memory_under_any_mix() {
     if let Ok(case) = std::env::var(CASE) {
         return check(case.parse().expect("a number"));
     }
-    // Each case in a process of its own, as the allocator keeps what the index of another one has freed.
+    // Each case in a process of its own, as the allocator keeps memory that another index has freed.
     for case in 0..2 * (MIXES.len() + 1) {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "memory::memory_holds_as_resident_memory_under_any_mix"]);
@@ -65,12 +65,13 @@ fn check(case: usize) {
     store.audit();
     let stats = store.stats();
     assert!(most <= MEMORY + MEMORY / 20 + BESIDE, "{name}: {most} B of {MEMORY}, {stats:?}");
-    // What is given is used: all but what is being filled, taken back or kept ready, and the ends of segments.
+    // The memory given is used: all except the segments being filled, reclaimed or kept ready, and the ends of
+    // segments.
     let used = stats.bytes + stats.index_bytes;
     assert!(used >= MEMORY as u64 * 3 / 4, "{name}: {used} B of {MEMORY} are in use, {stats:?}");
 }
 
-/// Writes twice the memory, and returns the most that was resident meanwhile.
+/// Writes twice the memory, and returns the peak resident size.
 fn fill(store: &mut Store, mix: Mix, buffer: &[u8], start: usize) -> usize {
     let (mut random, mut written, mut most, mut count) = (1u64, 0, 0, 0u64);
     while written < 2 * MEMORY {
@@ -80,7 +81,7 @@ fn fill(store: &mut Store, mix: Mix, buffer: &[u8], start: usize) -> usize {
         let key = store.hasher().key(text.as_bytes());
         let stored = store.store(StoreVerb::Set, key, 0, Expiry::NEVER, &buffer[..value], NOW);
         assert_eq!(stored, Stored::Stored);
-        // What an item takes in the log and, about, in the index.
+        // An item's size in the log and, approximately, in the index.
         written += key.bytes.len() + value + 20;
         count += 1;
         if count.is_multiple_of(256) {

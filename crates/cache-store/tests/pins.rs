@@ -1,11 +1,11 @@
-//! Values that stay where they are while replies point at them, and what that may cost the writer.
+//! Values pinned in place while replies point at them, and their cost to the writer.
 
 use cache_store::{Config, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
 
-/// A store of `segments` segments of 4 KiB, beside the smallest index.
+/// A store of `segments` segments of 4 KiB, plus the smallest index.
 fn small(segments: usize, policy: Policy) -> Config {
     let memory = (64 << 10) + segments * 4096;
     Config { memory, segment: 4096, item_max: 2048, policy, ..Config::new(0, 1) }
@@ -66,7 +66,7 @@ fn only_so_much_can_be_pinned_that_writes_go_on() {
     const SEGMENTS: usize = 40;
     let mut store = Store::new(small(SEGMENTS, Policy::TwoQueues)).unwrap();
     let (mut pinned, mut refused) = (Vec::new(), 0);
-    // Whatever is written is pinned at once, and nothing is ever let go.
+    // Every written value is pinned at once, and no pin is ever released.
     for i in 0..SEGMENTS * 30 {
         let (key, value) = (format!("key-{i}"), format!("{i} ").repeat(200));
         assert_eq!(set(&mut store, &key, value.as_bytes()), Stored::Stored, "{i}");

@@ -1,4 +1,4 @@
-//! What each policy keeps, and that items which end make room without being asked for.
+//! Which items each policy keeps, and that expired items make room without being read.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
 
-/// A store of `segments` segments of 32 KiB, beside an index of one piece of buckets and one of overflow buckets.
+/// A store of `segments` segments of 32 KiB, plus an index of one piece of buckets and one of overflow buckets.
 fn small(segments: usize, policy: Policy) -> Store {
     let segment = 32 << 10;
     let config = Config::new((128 << 10) + segments * segment, 3);
@@ -83,7 +83,7 @@ fn what_is_never_read_is_never_kept() {
     }
 }
 
-/// What is overwritten leaves garbage; as long as what lives would fit, nothing of it has to go.
+/// Overwriting leaves garbage; while the live items fit, no item has to be evicted.
 #[test]
 fn items_that_fit_are_not_lost_to_overwriting() {
     let evictions = |policy: Policy| {
@@ -103,7 +103,7 @@ fn items_that_fit_are_not_lost_to_overwriting() {
     assert!(evictions(Policy::Fifo) > 1000);
 }
 
-/// A value of 1000 B that is to be stored, whatever becomes of it.
+/// Tries to store a value of 1000 B; any outcome is allowed.
 fn try_set(store: &mut Store, number: usize, expiry: Expiry, now: u32) -> Stored {
     let key = format!("{number:06}");
     let key = store.hasher().key(key.as_bytes());
@@ -116,7 +116,7 @@ fn without_evictions_nothing_is_lost_and_what_finds_no_room_is_refused() {
         let mut store = small(segments, Policy::Never);
         let stored =
             (0..).take_while(|&i| try_set(&mut store, i, Expiry::NEVER, NOW) == Stored::Stored).count();
-        // One segment is the index's; of the others an eighth may be garbage, and there is none yet.
+        // One segment is the index's; of the others an eighth may be garbage, of which there is none yet.
         assert!(stored >= (segments - 1) * 31, "{stored} in {segments}");
         let all_but = |store: &mut Store, step: usize| {
             (0..stored).filter(|i| i % step != 0).all(|i| get(store, &format!("{i:06}")).is_some())
@@ -190,7 +190,7 @@ fn what_has_ended_makes_room_without_being_asked_for() {
     let stats = store.stats();
     assert_eq!((stats.items, stats.expired, stats.evictions), (200, 400, 0));
     store.audit();
-    // What is left of it all is moved together; nothing that lives has to go for what comes.
+    // The remaining live items are moved together; none has to be evicted for new ones.
     for i in 0..700 {
         set(&mut store, &format!("new-{i}"), &value, Expiry::NEVER, NOW + 60);
     }
@@ -264,7 +264,7 @@ fn without_evictions_only_a_set_that_finds_no_room_costs_the_old_item() {
     let fields = Fields { flags: 0, expiry: empty, marks: Marks::NONE, cas: None };
     let meta = |verb, compare| MetaStore { verb, compare, older_too: false, vivify: None, fields };
     let long = [b'7'; 600];
-    // What is tried again and again, and says whether it found no memory.
+    // An operation to retry; returns whether it found no memory.
     type Try<'t> = &'t dyn Fn(&mut Store) -> bool;
     let store_it = |verb: StoreVerb| {
         move |store: &mut Store| {
@@ -317,7 +317,7 @@ fn without_evictions_only_a_set_that_finds_no_room_costs_the_old_item() {
     }
 }
 
-/// Without eviction, a write looks at a bounded part of what has ended.
+/// Without eviction, a write scans a bounded part of the expired items.
 #[test]
 fn a_write_that_finds_no_room_does_not_take_out_all_that_has_ended() {
     let mut store = small(512, Policy::Never);
@@ -330,7 +330,7 @@ fn a_write_that_finds_no_room_does_not_take_out_all_that_has_ended() {
     let stored = (0..).take_while(|number| store_one(&mut store, *number, NOW) == Stored::Stored).count();
     assert!(stored > 14_000, "{stored}");
     store.flush_all(0, NOW);
-    // What of 4 MiB is looked at for room, and a step of 16 KiB now and then.
+    // Up to 4 MiB scanned for room, plus a step of 16 KiB now and then.
     let mut before = store.stats().tended;
     for number in 0..stored {
         assert_eq!(store_one(&mut store, number, NOW + 1), Stored::Stored, "{number}");
@@ -341,7 +341,7 @@ fn a_write_that_finds_no_room_does_not_take_out_all_that_has_ended() {
     store.audit();
 }
 
-/// What is renewed is in use, also where it was never read.
+/// A touched item is in use, even if it was never read.
 #[test]
 fn a_touch_does_not_evict_what_it_touches() {
     let mut store = small(12, Policy::TwoQueues);

@@ -20,7 +20,8 @@ fn small(segments: usize) -> Config {
     Config { memory: (64 << 10) + segments * 4096, segment: 4096, item_max: 2048, ..Config::new(0, 1) }
 }
 
-/// What a reader has found stays, however much is written; for want of memory writes are refused meanwhile.
+/// An item that a reader has found stays through any number of writes; writes that lack memory are refused until it
+/// leaves.
 #[test]
 fn what_a_reader_has_found_stays_until_it_leaves() {
     let mut store = Store::with_readers(small(4), Epochs::new(1, || ())).unwrap();
@@ -44,7 +45,7 @@ fn what_a_reader_has_found_stays_until_it_leaves() {
     store.audit();
 }
 
-/// While a reader is held up, a write waits for what it has taken back already rather than take one segment after another.
+/// While a reader is held up, a write waits for segments already reclaimed rather than reclaim one after another.
 #[test]
 fn a_reader_that_stays_does_not_empty_the_store() {
     static PAUSES: AtomicU64 = AtomicU64::new(0);

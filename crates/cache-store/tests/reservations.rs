@@ -1,4 +1,4 @@
-//! Values that are written into the log while they arrive, and what may happen meanwhile.
+//! Values that are written into the log while they arrive, and concurrent operations.
 
 use cache_store::{Config, Expiry, Policy, Reservation, Store, Stored};
 use proto_memcache::StoreVerb;
@@ -6,7 +6,7 @@ use proto_memcache::StoreVerb;
 const NOW: u32 = 1_700_000_000;
 const POLICIES: [Policy; 3] = [Policy::Fifo, Policy::SecondChance, Policy::TwoQueues];
 
-/// A store of `segments` segments of 4 KiB, beside the smallest index.
+/// A store of `segments` segments of 4 KiB, plus the smallest index.
 fn small(segments: usize, policy: Policy) -> Store {
     let memory = (64 << 10) + segments * 4096;
     Store::new(Config { memory, segment: 4096, item_max: 2048, policy, ..Config::new(0, 1) }).unwrap()
@@ -116,7 +116,7 @@ fn only_so_much_can_be_reserved_that_writes_go_on() {
     for policy in POLICIES {
         let mut store = small(SEGMENTS, policy);
         let mut reservations = Vec::new();
-        // Nothing of what was reserved ever comes.
+        // The reserved values never arrive.
         for i in 0..SEGMENTS * 30 {
             reservations.extend(reserve(&mut store, &format!("slow-{i}"), 1000));
             set(&mut store, &format!("other-{i}"), &[b'x'; 1000]);

@@ -1,4 +1,4 @@
-//! Stores whose segments lie in a file: what was saved is there again as it was, and nothing else.
+//! Stores with segments in a file: exactly the saved state is restored.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -156,7 +156,7 @@ fn what_is_damaged_is_refused() {
     for length in (0..saved.len()).step_by(7) {
         assert!(restored(config, &file, &saved[..length], NOW).is_err(), "{length} B of {}", saved.len());
     }
-    // Whatever is wrong with it, it is refused or can be used; never a panic.
+    // Any damaged state is refused or usable; never a panic.
     for at in 0..saved.len().min(2000) {
         for bit in [1, 0x80] {
             let mut wrong = saved.clone();
@@ -199,7 +199,7 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A store that is saved and restored all the time is one that is not, beside what it evicts.
+    /// A store that is saved and restored repeatedly equals one that is not, apart from evictions.
     #[test]
     fn restarts_change_nothing(ops in prop::collection::vec(op(), 0..400), segments in 4usize..20) {
         let memory = (64 << 10) + segments * 4096;
@@ -235,7 +235,7 @@ proptest! {
         }
         let (one, other) = (seen(&mut one, 300, now), seen(&mut other, 300, now));
         for (i, item) in &one {
-            // What the other has evicted is not known. Unique numbers may differ where one has been written again sooner.
+            // The other's evictions are unknown. Unique numbers may differ if a record was rewritten earlier.
             if let Some(others) = other.get(i) {
                 prop_assert_eq!((&item.0, item.1, item.3), (&others.0, others.1, others.3));
             }

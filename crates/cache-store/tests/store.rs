@@ -1,4 +1,4 @@
-//! What the store promises, one promise at a time.
+//! The guarantees of the store, one per test.
 
 use cache_store::{Config, ConfigError, Counted, Expiry, KeyHasher, Store, Stored};
 use proto_memcache::StoreVerb;
@@ -6,7 +6,7 @@ use proto_memcache::StoreVerb;
 const NOW: u32 = 1_700_000_000;
 const INDEX: usize = 64 << 10;
 
-/// A store of `segments` segments of 4 KiB, beside the smallest index.
+/// A store of `segments` segments of 4 KiB, plus the smallest index.
 fn small(segments: usize) -> Store {
     let segment = 4 << 10;
     Store::new(Config { memory: INDEX + segments * segment, segment, item_max: segment, ..Config::new(0, 3) })
@@ -156,13 +156,14 @@ fn an_item_of_30_and_200_takes_at_most_32_bytes_more() {
         let stats = store.stats();
         assert_eq!(stats.kept > 30_000, reads, "{stats:?}");
         let overhead = (stats.bytes + stats.index_bytes) as f64 / stats.items as f64 - 230.0;
-        // The index is about 14.2 B full, and up to a fifth more in the overflow buckets of what is not split yet.
+        // The index takes about 14.2 B when full, and up to a fifth more in the overflow buckets of home buckets not
+        // yet split.
         assert!((expect + 12.0..expect + 18.0).contains(&overhead), "{overhead:.1} B, {stats:?}");
         assert!(overhead <= 32.0, "{overhead}");
-        // All of the memory but what stands ready, is being written and is being taken back.
+        // All of the memory except segments kept ready, being written and being reclaimed.
         assert!(stats.bytes + stats.index_bytes >= (64 << 20) - 3 * (2 << 20), "{stats:?}");
     };
-    // Header and padding: 4 and 2; an expiry takes 4; what was kept, one in seven here, has its unique number with it, 8.
+    // Header and padding: 4 and 2; an expiry takes 4; kept records, one in seven here, carry their unique number, 8.
     check(Expiry::NEVER, false, 6.0);
     check(Expiry::from_exptime(600, NOW), false, 10.0);
     check(Expiry::NEVER, true, 7.0);

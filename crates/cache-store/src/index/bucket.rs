@@ -2,7 +2,7 @@ use super::usage::Usage;
 use crate::records::Location;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Entries of a bucket: what a cache line holds beside the link and the version. Two suffice to try every order.
+/// Entries of a bucket: a cache line minus the link and the version. In loom tests two suffice to try every order.
 pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
 
 /// One cache line of the index.
@@ -40,7 +40,7 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    /// The entries; what an entry points at was written before.
+    /// The entries; the record of an entry was written before the entry.
     #[inline]
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.entries.iter().map(|entry| Entry(entry.load(Ordering::Acquire)))
@@ -57,20 +57,20 @@ impl Bucket {
         self.entries[slot].store(entry.0, Ordering::Release);
     }
 
-    /// Notes that the record is read now, unless its entry has changed meanwhile; from any thread.
+    /// Records a read at `now`, unless the entry has changed in between; callable from any thread.
     ///
-    /// Cost: nothing where it was read in the same second, else about 8 ns.
+    /// Cost: none if it was read in the same second, else about 8 ns.
     #[inline]
     pub(super) fn read(&self, slot: usize, entry: Entry, now: u32) {
         self.update(slot, entry, Entry(entry.0 | Entry::MARK).with_usage(Usage::fetched(now)));
     }
 
-    /// Has the record pass for one that was read, unless its entry has changed meanwhile.
+    /// Marks the record as read, unless its entry has changed in between.
     pub(super) fn mark(&self, slot: usize, entry: Entry) {
         self.update(slot, entry, Entry(entry.0 | Entry::MARK));
     }
 
-    /// Puts `new` in the place of `entry`, of the same record, unless it has changed meanwhile; from any thread.
+    /// Replaces `entry` by `new`, of the same record, unless it has changed in between; callable from any thread.
     #[inline]
     pub(super) fn update(&self, slot: usize, entry: Entry, new: Entry) {
         if new != entry {
@@ -96,7 +96,7 @@ impl Bucket {
         Entry(self.entries[slot].load(Ordering::Relaxed))
     }
 
-    /// Takes all entries out and cuts what follows off; returns the number of that.
+    /// Takes all entries out and cuts the rest of the chain off; returns the number of its first bucket.
     pub(super) fn clear(&self, into: &mut Vec<Entry>) -> Option<u32> {
         for slot in 0..SLOTS {
             into.extend(Some(self.get(slot)).filter(|entry| *entry != Entry::EMPTY));

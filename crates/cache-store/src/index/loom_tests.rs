@@ -9,7 +9,7 @@ use super::{Index, Look, Usage};
 use crate::hash::KeyHash;
 use crate::records::Location;
 
-/// A hash with this home bucket, as far as there are so many, and a tag.
+/// A hash with this home bucket, if the table has that many, and this tag.
 fn hash(bucket: u64, tag: u64) -> KeyHash {
     KeyHash::from_u64(tag << 32 | bucket)
 }
@@ -89,7 +89,7 @@ fn loom_a_record_is_written_before_it_is_found() {
             let record = Arc::clone(&record);
             thread::spawn(move || {
                 if let Look::Found(at, _) = table.look(hash(0, 9), 0, |_| true) {
-                    // SAFETY: what is found is not written any more; loom finds the order in which it is.
+                    // SAFETY: an entry's record is not written any more; loom checks every order.
                     record[at.0 as usize].with(|text| assert_eq!(unsafe { *text }, 7 + at.0));
                 }
             })

@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicPtr;
 use super::bucket::Bucket;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Buckets in pieces of 64 KiB: a table in one piece would be copied to grow, and stop everything meanwhile.
+/// Buckets in pieces of 64 KiB: a single table would have to be copied to grow, which would stall all requests.
 ///
-/// One thread adds buckets, any looks at them meanwhile, so nothing ever moves: the list of pieces has its full
-/// length from the start, 8 B for 64 KiB of buckets that may come. It is memory only as far as it was used.
+/// One thread adds buckets while others read, so nothing ever moves: the list of pieces has its full length from the
+/// start, 8 B for each 64 KiB of buckets that may come. Only the used part takes memory.
 pub(super) struct Pieces {
-    /// Null where there is none yet; else what a box of [`Pieces::PIECE`] buckets points at.
+    /// Null if not allocated yet; else points at a box of [`Pieces::PIECE`] buckets.
     pieces: Box<[AtomicPtr<Bucket>]>,
     len: AtomicUsize,
 }
@@ -22,8 +22,8 @@ unsafe impl Sync for Pieces {}
 /// A list of nulls that takes no memory until it is written to.
 fn nulls(length: usize) -> Box<[AtomicPtr<Bucket>]> {
     let zeros = Box::into_raw(vec![0usize; length].into_boxed_slice());
-    // SAFETY: an atomic pointer has the size and the alignment of a number, and is null where that is 0; and the box is not
-    // used as another one any more.
+    // SAFETY: an atomic pointer has the size and alignment of a number, and is null if that is 0; and the original box
+    // is no longer used.
     unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(zeros.cast::<AtomicPtr<Bucket>>(), length)) }
 }
 
@@ -42,7 +42,7 @@ impl Pieces {
         self.len.load(Ordering::Acquire)
     }
 
-    /// What the pieces take. Units: bytes.
+    /// Size of the pieces. Units: bytes.
     pub(super) fn bytes(&self) -> usize {
         self.len().div_ceil(Self::PIECE) * Self::PIECE * size_of::<Bucket>()
     }
@@ -69,7 +69,7 @@ impl Pieces {
     pub(super) fn get(&self, number: usize) -> &Bucket {
         let piece = self.pieces[number / Self::PIECE].load(Ordering::Acquire);
         let piece = NonNull::new(piece).expect("a bucket is there before its number is told");
-        // SAFETY: a piece has so many buckets, and stays until the list goes.
+        // SAFETY: a piece has [`Pieces::PIECE`] buckets, and lives as long as the list.
         unsafe { piece.add(number % Self::PIECE).as_ref() }
     }
 }

@@ -5,7 +5,7 @@ use super::{LOAD_HALVES, Slot};
 use crate::hash::KeyHash;
 use crate::records::Location;
 
-/// The buckets, which one thread writes ([`Index`](super::Index)) and any thread reads meanwhile.
+/// The buckets: one thread writes them ([`Index`](super::Index)) while any thread may read.
 pub(crate) struct Table {
     pub(super) homes: Pieces,
     pub(super) overflow: Pieces,
@@ -17,7 +17,7 @@ pub(super) enum BucketId {
     Overflow(u32),
 }
 
-/// What a reader that is not the writer finds.
+/// The result of a lookup by a reader other than the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// The record was in the index during the look; with its use before that.
@@ -112,7 +112,7 @@ impl Table {
     }
 }
 
-/// The home bucket of a hash where there are so many.
+/// The home bucket of a hash in a table of `homes` home buckets.
 #[inline]
 pub(super) fn home(hash: KeyHash, homes: usize) -> usize {
     let mask = homes.next_power_of_two() - 1;

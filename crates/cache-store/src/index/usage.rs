@@ -47,7 +47,7 @@ impl Usage {
         self.0 & FETCHED != 0
     }
 
-    /// How long ago it was used; 0 also where that was in the second after `now`. Bounds: [`Usage::IDLE_MAX`].
+    /// Seconds since the last use; 0 also if that is in the second after `now`. Bounds: [`Usage::IDLE_MAX`].
     #[inline]
     pub(crate) fn idle(self, now: u32) -> u32 {
         match u32::from(self.0 & !FETCHED) {
@@ -64,7 +64,7 @@ impl Usage {
         self.aged_by(now, 0)
     }
 
-    /// The same so many seconds after `then`, marked if it is long ago by then.
+    /// The same `passed` seconds after `then`, marked if it is long unused by that time.
     pub(crate) fn aged_by(self, then: u32, passed: u32) -> Usage {
         let idle = self.idle(then).saturating_add(passed);
         if idle < Usage::IDLE_MAX { self } else { Usage(self.0 & FETCHED) }

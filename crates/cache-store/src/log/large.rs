@@ -14,14 +14,15 @@ pub(crate) struct Large {
     pub(crate) birth: u64,
 }
 
-/// Large values get at most so many quarters of the segments: the rest is left for records, whatever replies hold.
+/// Large values get at most `SHARE` of `SHARES` of the segments: the rest is left for records even if replies pin large
+/// values.
 const SHARE: usize = 3;
 const SHARES: usize = 4;
 
-/// What it costs to lose a byte of what is newest, where one of what is oldest costs 1. Reason: so new items are lost only
-/// where no window with more than a few of them is to be had, and the order is mostly that in which segments go.
+/// Cost of losing a byte of the newest items, relative to 1 for the oldest. Reason: new items are lost only if every
+/// window contains more than a few of them, and the order is mostly the usual order of reclaiming.
 const NEWEST: u64 = 16;
-/// So many times more where the large value was read since it was stored.
+/// Factor if the large value was read since it was stored.
 const READ: u64 = 4;
 /// More than all memory costs: a segment that is unavailable. Source: 2^17 segments of 2^21 B, the most of a partition, come to
 /// 2^44 at the costs above, and as many of these to 2^63.
@@ -48,7 +49,8 @@ impl Log {
         self.records.pins().is_pinned(extent.run.first)
     }
 
-    /// Whether a large value may make room for others: no reply points into it, and it is not that of the key `spared`.
+    /// Whether a large value may be evicted for others: no reply points into it, and it does not belong to the key
+    /// `spared`.
     pub(crate) fn may_go(&self, large: &Large, spared: Option<KeyHash>) -> bool {
         Some(large.hash) != spared && !self.is_lent(large.extent)
     }
@@ -59,8 +61,8 @@ impl Log {
         going.map(|large| large.extent.run.count).sum()
     }
 
-    /// The adjacent segments that are to be had at the least loss: the value of what lives there, more of what is new than
-    /// of what is old. None where so many are unavailable.
+    /// The adjacent segments with the least loss: the size of the live items, new ones weighted more than old ones.
+    /// `None` if every window has unavailable segments.
     ///
     /// `swept` is in no line; `may_lose` says whether anything may go; `may_go` whether a large value may; `is_read` whether
     /// it was read.
@@ -78,7 +80,7 @@ impl Log {
         if count == 0 || count > all {
             return None;
         }
-        // What a window costs once it reaches a segment, and what it costs no more once it is behind it.
+        // Cost added when the window reaches a segment, and removed when it has passed it.
         let mut enter = vec![BLOCKED; all];
         self.supply.empty().for_each(|segment| enter[segment] = 0);
         let bare = if self.supply.can_grow(index_bytes) {
@@ -129,7 +131,7 @@ impl Log {
         self.supply.begin_window(run);
     }
 
-    /// Gives up gathering; what was taken out of line for it stands in line again, as the next to go.
+    /// Aborts gathering; segments taken out of their queues for it return to the front, to go next.
     pub(crate) fn end_window(&mut self, taken_out: &[usize], index_bytes: usize) {
         for &segment in taken_out {
             let Segment { live, queue, .. } = self.segments[segment];
@@ -140,7 +142,7 @@ impl Log {
         self.supply.end_window(index_bytes);
     }
 
-    /// The segments that were gathered, if they are all empty: those of a large value that is on its way from now on.
+    /// The gathered segments, if they are all empty, now reserved for a large value that is arriving.
     pub(crate) fn take_window(&mut self, length: usize) -> Option<Extent> {
         let run = self.supply.take_window()?;
         let extent = Extent { run, length };

@@ -1,4 +1,4 @@
-//! What a log knows of its segments, as bytes: kept beside a file of segments across a restart.
+//! Serialization of a log's segment state, kept in addition to the segment file across a restart.
 
 use std::collections::VecDeque;
 
@@ -41,8 +41,8 @@ impl Log {
         }
     }
 
-    /// Takes over what [`Log::save`] has written, of a log of the same configuration; nothing is counted as alive yet.
-    /// None where it cannot be.
+    /// Loads the state written by [`Log::save`] for a log of the same configuration; no record is counted as alive yet.
+    /// `None` if the state is unusable.
     pub(crate) fn restore(&mut self, rest: &mut Rest<'_>) -> Option<()> {
         let count = self.segments.len();
         let (begun, births) = (rest.u64()?, rest.u64()?);

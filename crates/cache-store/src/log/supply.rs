@@ -29,7 +29,7 @@ pub(super) struct Supply {
     epochs: Arc<Epochs>,
     /// What segments and index may take now. Units: bytes.
     memory: usize,
-    /// What that is on its way to, where it is less. Units: bytes.
+    /// The memory that it is shrinking to, if less. Units: bytes.
     target: usize,
     /// Segments that the most memory that there ever was has room for without an index.
     count: usize,
@@ -53,7 +53,7 @@ pub(super) struct Supply {
 #[derive(Clone, Copy)]
 struct Vacated {
     run: Run,
-    /// Whether they were those of a large value, which may be a single one.
+    /// Whether the segments, possibly a single one, contained a large value.
     is_large: bool,
 }
 
@@ -66,21 +66,21 @@ struct Window {
     bare: Vec<usize>,
 }
 
-/// What came of giving a window's segments pages again.
+/// Result of providing pages again for a window's segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backed {
     /// All that are empty have them.
     Whole,
-    /// There is no memory for that before another segment is empty.
+    /// No memory for that until another segment is empty.
     Short,
     /// The system has none.
     Refused,
 }
 
-/// What came of a step to less memory.
+/// Result of one step of shrinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lowered {
-    /// There is no more to do.
+    /// Shrinking is complete.
     Done,
     /// There is less memory than before, or will be when readers have left.
     More,
@@ -133,7 +133,7 @@ impl Supply {
             return Lowered::Done;
         }
         self.settle(index_bytes);
-        // The index keeps what it has.
+        // The index does not shrink.
         if self.resident() <= SEGMENTS_MIN {
             self.memory = self.target;
             return Lowered::Done;
@@ -146,7 +146,7 @@ impl Supply {
         if unused || !self.leaving.is_empty() { Lowered::More } else { Lowered::Full }
     }
 
-    /// Begins anew with these segments in use, and all others free.
+    /// Restarts with these segments in use, and all others free.
     pub(super) fn restore(&mut self, is_in_use: &[bool]) {
         let empty = |segment: &usize| !is_in_use[*segment];
         self.free = (0..self.count).rev().filter(empty).collect();
@@ -192,7 +192,7 @@ impl Supply {
         self.held_by_replies().filter(|gone| gone.is_large).map(|gone| gone.run.count).sum()
     }
 
-    /// Segments that have memory, or will have it as soon as they are written.
+    /// Segments with memory, and those that will get it when written.
     fn resident(&self) -> usize {
         self.held() + self.provided.saturating_sub(self.taken)
     }
@@ -214,13 +214,13 @@ impl Supply {
         self.free.len() + self.leaving() + self.growth(index_bytes)
     }
 
-    /// Segments that the memory has room for beside the index.
+    /// Segments that fit into the memory next to the index.
     pub(super) fn fit(&self, index_bytes: usize) -> usize {
         let fit = self.memory.min(self.target).saturating_sub(index_bytes) / self.records.segment_len();
         fit.max(SEGMENTS_MIN).min(self.count)
     }
 
-    /// Segments that there is memory for beside those held.
+    /// Segments that can still be added to those held.
     fn growth(&self, index_bytes: usize) -> usize {
         let fit = self.memory.saturating_sub(index_bytes) / self.records.segment_len();
         fit.max(SEGMENTS_MIN).min(self.count).saturating_sub(self.held())
@@ -247,7 +247,7 @@ impl Supply {
         self.another()
     }
 
-    /// An empty segment even if there is no memory for it, until another is given back; none where all are in use.
+    /// An empty segment even beyond the memory limit, until another is given back; `None` if all are in use.
     pub(super) fn borrow(&mut self) -> Option<usize> {
         self.free.pop().or_else(|| self.another())
     }
@@ -263,7 +263,7 @@ impl Supply {
         is_there.then_some(first)
     }
 
-    /// Takes segments in that the index does not point into any more: one of records, or those of a large value.
+    /// Receives segments that the index no longer points into: one of records, or those of a large value.
     pub(super) fn give_back(&mut self, run: Run, is_large: bool, index_bytes: usize) {
         self.leaving.push_back((Vacated { run, is_large }, self.epochs.retire()));
         self.settle(index_bytes);
@@ -288,7 +288,7 @@ impl Supply {
         have_left
     }
 
-    /// Takes in what no reader looks at any more, and no reply points into.
+    /// Frees segments that no reader sees any more, and no reply points into.
     pub(super) fn settle(&mut self, index_bytes: usize) {
         while let Some(&(gone, since)) = self.leaving.front()
             && self.epochs.is_over(since)
@@ -336,7 +336,7 @@ impl Supply {
     pub(super) fn begin_window(&mut self, run: Run) {
         debug_assert!(self.window.is_none());
         for segment in self.taken..run.segments().end.max(self.taken) {
-            // What was provided for them stays, see `resident`.
+            // Their provided pages stay, see `resident`.
             let to = if segment < self.provided { &mut self.free } else { &mut self.returned };
             to.push(segment);
         }
@@ -394,7 +394,7 @@ impl Supply {
         Backed::Whole
     }
 
-    /// Gives the system what the index has grown into.
+    /// Gives segments back to the system to make up for the growth of the index.
     fn trim(&mut self, index_bytes: usize) {
         let length = self.records.segment_len();
         while self.resident() > SEGMENTS_MIN && self.resident() * length + index_bytes > self.memory {
@@ -413,7 +413,7 @@ impl Supply {
         }
     }
 
-    /// Compares what is held with what may be; for tests.
+    /// Checks the segments held against the limit; for tests.
     pub(super) fn audit(&self, index_bytes: usize) {
         let length = self.records.segment_len();
         // The index grows by a piece of buckets and by one of overflow buckets before a segment goes for it.

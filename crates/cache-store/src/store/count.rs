@@ -12,17 +12,17 @@ use crate::record::Header;
 pub enum Counted {
     /// The number now.
     Now(u64),
-    /// There is no item.
+    /// The key has no item.
     NotFound,
     /// The item is not a number.
     NonNumeric,
     /// As [`Stored::NoMemory`](crate::Stored::NoMemory).
     NoMemory,
-    /// The item has another unique number than was asked for.
+    /// The item's unique number differs from the one given.
     Exists,
 }
 
-/// `ma`, as far as it counts.
+/// The parameters of `ma` that concern counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaCount {
     /// Upwards.
@@ -50,13 +50,13 @@ impl Store {
         counted
     }
 
-    /// Counts a miss, where nothing takes the missing item's place.
+    /// Counts a miss of an `incr` or `decr` that does not create the item.
     pub fn count_miss(&mut self, up: bool) {
         self.stats.incr_misses += u64::from(up);
         self.stats.decr_misses += u64::from(!up);
     }
 
-    /// Carries out `ma` where there is an item; returns also the unique number that it has then, or 0.
+    /// Executes `ma` on an existing item; also returns the item's new unique number, or 0.
     pub fn count_meta(&mut self, command: MetaCount, key: Key, now: u32) -> (Counted, u64) {
         let MetaCount { up, delta, compare, cas, expiry } = command;
         let Ok(found) = self.live(key, now) else { return (Counted::NotFound, 0) };

@@ -5,10 +5,11 @@
 //!                └──▶ give up          └──▶ abandon, or drop               its segments are free again
 //! ```
 //!
-//! Adjacent segments are chosen where the least is lost (`Log::choose`), and emptied step by step as when their turn comes:
-//! what was read is kept as far as there is room. One claim of a store is gone on with at a time, the others wait. A large
-//! item goes when the segment of its record goes, as every other; and where it is older than all segments in line, since that
-//! of its record may never be in line. Both times one that was read meanwhile has another round.
+//! Adjacent segments are chosen by the least loss (`Log::choose`), and emptied step by step as when their turn comes:
+//! items that were read are kept while there is room. A store works on one claim at a time, the others wait. A large
+//! item is evicted when the segment of its record is reclaimed, as any other; and also when it is older than all queued
+//! segments, since its record's segment may never be queued. In both cases an item that was read since has another
+//! round.
 
 use proto_memcache::{StoreVerb, limits};
 
@@ -27,8 +28,8 @@ use crate::policy::Policy;
 use crate::record::{Header, LARGE};
 use crate::records::Location;
 
-/// What one call looks at of segments that are emptied: some 550 records of 236 B, about 35 µs. Units: bytes. Source: as
-/// for a store whose memory is made less, see `tend`.
+/// Bytes scanned per call while segments are emptied: some 550 records of 236 B, about 35 µs. Units: bytes. Source: as
+/// for a store whose memory shrinks, see `tend`.
 const STEP: usize = 128 << 10;
 
 /// Calls after which no more is tried for a value that is all here. All that there may be of 2 MiB, and four times as much that
@@ -37,7 +38,7 @@ const STEPS: usize = 1000;
 
 /// A wish for the adjacent segments of a large value.
 ///
-/// Bounds: it holds nothing but its key; one that is gone on with has to be given up, or others wait for ever.
+/// Bounds: holds nothing but its key; a claim in progress must be given up when abandoned, or others wait forever.
 #[derive(Debug)]
 pub struct Claim {
     number: u64,
@@ -45,19 +46,19 @@ pub struct Claim {
     flags: u32,
     expiry: Expiry,
     length: usize,
-    /// Whether an old item of the key goes where there is no memory.
+    /// Whether an old item of the key is dropped if memory runs out.
     replaces: bool,
     /// Whether an old value of the key makes no room for it.
     spares: bool,
 }
 
-/// What has come of a [`Claim`].
+/// State of a [`Claim`].
 pub enum Claimed {
     /// The segments are there, for the value to be written to.
     Whole(Reservation),
     /// Some of them still hold something, or another claim is gone on with.
     NotYet(Claim),
-    /// So much is unavailable.
+    /// Not enough memory is available.
     Refused,
 }
 
@@ -76,10 +77,10 @@ impl Store {
         limits::item_size(key, flags, length) > self.gathered_max
     }
 
-    /// A claim for a value of `length` bytes that is to become the item of `key`; [`Store::go_on`] makes something of it.
-    /// Where it can make nothing of it, an old item goes if the new one `replaces` it whatever it is: better no value than
-    /// an old one. Otherwise there is a condition, for which [`Store::refuses`] is to be asked first, and an old large value
-    /// makes no room.
+    /// A claim for a value of `length` bytes that is to become the item of `key`; [`Store::go_on`] advances it. If that
+    /// fails and the new item `replaces` the old one unconditionally, the old item is dropped: no value is better than
+    /// an old one. Conditional commands should call [`Store::refuses`] first, and never evict an old large value of
+    /// their key.
     ///
     /// Errors: [`Stored::TooLarge`].
     pub fn claim(
@@ -134,8 +135,8 @@ impl Store {
         }
     }
 
-    /// What a storage command is answered whose condition does not hold, before room is made for its value; it is done
-    /// with then. None where it holds, which is looked at once more when the value is there.
+    /// The reply to a storage command with an unmet condition, before room is made for its value; the command is then
+    /// complete. `None` if the condition holds; it is checked again when the value has arrived.
     pub fn refuses(&mut self, verb: StoreVerb, key: Key, now: u32) -> Option<Stored> {
         self.refusal(|store| store.admit(verb, key, now).err(), now)
     }
@@ -145,7 +146,8 @@ impl Store {
         self.refusal(|store| store.admit_meta(command, key, now).err(), now)
     }
 
-    /// What `look` finds against a command, which is counted then; of one that goes on nothing is before its end.
+    /// The objection that `look` finds against a command, which is counted then; a command that continues is counted at
+    /// its end.
     fn refusal<T>(&mut self, look: impl FnOnce(&mut Store) -> Option<T>, now: u32) -> Option<T> {
         self.tick(now);
         let hits = self.stats.cas_hits;
@@ -197,8 +199,8 @@ impl Store {
         why
     }
 
-    /// Makes a large value that has come whole the item of its key; returns its unique number, or none where there is no
-    /// memory for its record. `replaces` as of [`Store::put_used`].
+    /// Makes a fully received large value the item of its key; returns its unique number, or `None` if its record finds
+    /// no memory. `replaces` as in [`Store::put_used`].
     pub(super) fn commit_large(
         &mut self,
         reservation: Reservation,
@@ -229,11 +231,11 @@ impl Store {
         Some(self.log.cas(at, &header))
     }
 
-    /// Makes a large value that is all here the item of `key`, as [`Store::put_used`](Store) does; empties its segments at once,
-    /// and other claims begin anew.
+    /// Makes a complete large value the item of `key`, as [`Store::put_used`](Store) does; empties its segments at
+    /// once, so that other claims restart.
     ///
-    /// An old value that is to be left makes room only where the two have none beside each other: the condition was looked at,
-    /// and what is joined to it was copied. It is lost then if readers look at it for longer than a write waits for them.
+    /// A conditionally replaced old value makes room only if both do not fit together: the condition has been checked,
+    /// and joined values have been copied. It is then lost if readers use it for longer than a write waits for them.
     ///
     /// Bounds: waits for readers as long as a write of a record does, twice where the old value has to make room.
     #[cold]
@@ -290,7 +292,7 @@ impl Store {
         None
     }
 
-    /// Takes in what was reserved for large values and dropped.
+    /// Frees reservations for large values that were dropped.
     pub(super) fn take_in_lost(&mut self) {
         while let Some(extent) = self.log.lost() {
             self.log.give_large_back(extent, self.index.bytes());
@@ -306,7 +308,7 @@ impl Store {
         let may_lose = self.policy != Policy::Never;
         let most = self.log.large_max(self.index.bytes());
         if self.log.large_held() + count > most {
-            // Others go only where that will do.
+            // Other large values are evicted only if that suffices.
             let stays = self.log.large_held() - self.log.large_that_may_go(spared);
             if !may_lose || stays + count > most || self.window(count, spared).is_none() {
                 return false;
@@ -389,7 +391,7 @@ impl Store {
         self.sweep(STEP, now) || self.log.awaits_readers()
     }
 
-    /// Begins to empty the next of the segments that are gathered, if there is one; or goes on with what is being emptied.
+    /// Starts emptying the next gathered segment, if any, or continues the current one.
     fn next_to_empty(&mut self) -> bool {
         if self.sweep.is_some() {
             return true;
@@ -398,7 +400,7 @@ impl Store {
         if gathering.taken_out.is_empty() {
             self.log.take_out_of_line(&mut gathering.taken_out);
         }
-        // One whose last item went meanwhile was given back.
+        // A segment whose last item went in the meantime has been given back.
         while let Some(segment) = gathering.taken_out.pop() {
             if self.log.segments[segment].live > 0 {
                 self.sweep = Some(Sweep::of_some(segment));
@@ -450,8 +452,8 @@ impl Store {
             && fronts.copied().all(|front| self.log.segments[front].birth > large.birth)
     }
 
-    /// The turn of the oldest large item: it goes, unless it was read, is being sent or is spared, and has another round. Where there
-    /// is no time for that, the oldest goes of which neither is true.
+    /// The turn of the oldest large item: evicted, unless it was read, is being sent or is spared, in which case it has
+    /// another round. If time is short, the oldest that is neither being sent nor spared is evicted.
     pub(super) fn turn_of_large(&mut self, is_late: bool, now: u32) {
         let spared = self.gathering.as_ref().and_then(|gathering| gathering.spared);
         if is_late {

@@ -11,8 +11,8 @@ pub struct Cursor {
     at: usize,
 }
 
-/// What a call looks at, where a home bucket counts 1 and an item 4, which is mostly a miss in the processor's caches:
-/// some 60 items or 10 µs.
+/// Work per call, counting a home bucket as 1 and an item as 4, which is mostly a cache miss of the processor: some 60
+/// items or 10 µs.
 const WORK: usize = 256;
 
 impl Store {

@@ -1,4 +1,4 @@
-//! What the meta commands need beyond the classic ones.
+//! Store operations that only the meta commands need.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Entry<'s> {
     pub marks: Marks,
     /// Whether it was read since it was stored, before this.
     pub fetched: bool,
-    /// How long ago it was used, before this. Units: seconds. Bounds: 8191, for what was not used for longer.
+    /// Time since the last use before this one. Units: seconds. Bounds: 8191, also for longer times.
     pub idle: u32,
     origin: Origin<'s>,
 }
@@ -66,7 +66,7 @@ impl<'s> Entry<'s> {
     }
 }
 
-/// What an item is to be beside its value.
+/// Properties of an item other than its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// The client's own number.
@@ -79,7 +79,7 @@ pub struct Fields {
     pub cas: Option<u64>,
 }
 
-/// What an amended item's unique number is to be.
+/// The unique number of an amended item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cas {
     /// As before.
@@ -95,18 +95,18 @@ pub enum Cas {
 pub struct MetaStore {
     /// Which command; never [`StoreVerb::Cas`], see `compare`.
     pub verb: StoreVerb,
-    /// Only if the item has this unique number. 0 is none that an item has, and `append` and `prepend` ignore it.
+    /// Only if the item has this unique number. No item has 0, and `append` and `prepend` ignore it.
     pub compare: Option<u64>,
     /// Also if the item's number is higher: then the value becomes the item's, and is stale.
     pub older_too: bool,
-    /// `append` and `prepend` make an item with this expiry where there is none.
+    /// `append` and `prepend` create a missing item with this expiry.
     pub vivify: Option<Expiry>,
-    /// What the item is to be.
+    /// Properties of the stored item.
     pub fields: Fields,
 }
 
 impl MetaStore {
-    /// Whether it is a `set` on no condition, so that an old item goes where there is no memory for the new one.
+    /// Whether it is an unconditional `set`: then an old item is dropped if the new one finds no memory.
     pub fn replaces(&self) -> bool {
         self.verb == StoreVerb::Set && self.compare.is_none()
     }
@@ -150,15 +150,15 @@ impl Store {
         self.stats.touch_hits += 1;
     }
 
-    /// Changes what an item is beside its value; returns its unique number, or none where there is no item, or no memory,
-    /// which leaves it as it was.
+    /// Changes an item's properties other than its value; returns its unique number, or `None` without an item or
+    /// without memory, which leaves the item unchanged.
     ///
     /// Cost: the item is appended again, see [`Store::touch`].
     pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, cas: Cas, now: u32) -> Option<u64> {
         self.amend_or(false, key, expiry, marks, cas, now)
     }
 
-    /// The same for an item that `goes` where there is no memory.
+    /// The same, removing the item if memory runs out and `goes` is set.
     fn amend_or(
         &mut self,
         goes: bool,
@@ -184,8 +184,7 @@ impl Store {
         self.find(key).map(|found| self.log.cas(found.at, &found.header))
     }
 
-    /// Makes `value` the item of `key`, whatever was there; returns its unique number, or none where there is no
-    /// memory.
+    /// Makes `value` the item of `key`, replacing any old one; returns its unique number, or `None` without memory.
     ///
     /// Bounds: the caller has seen to it that the item is not too large.
     pub fn place(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
@@ -193,7 +192,7 @@ impl Store {
         self.put_with(key, fields, value, true, now)
     }
 
-    /// Carries out `ms`; returns the unique number of what was stored, or 0.
+    /// Executes `ms`; returns the unique number of the stored item, or 0.
     pub fn store_meta(&mut self, command: MetaStore, key: Key, value: &[u8], now: u32) -> (Stored, u64) {
         self.stats.cmd_set += 1;
         let (fields, old) = match self.admit_meta(command, key, now) {
@@ -207,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Whether the conditions of `ms` hold; returns what the item is to be, and the old one where the command looks at it.
+    /// Checks the conditions of `ms`; returns the new item's properties, and the old item if the command uses it.
     pub(super) fn admit_meta(
         &mut self,
         command: MetaStore,
@@ -274,9 +273,9 @@ fn stored(cas: Option<u64>) -> (Stored, u64) {
 pub enum Deleted {
     /// It is done.
     Done,
-    /// There is no item.
+    /// The key has no item.
     NotFound,
-    /// The item has another unique number than was asked for.
+    /// The item's unique number differs from the one given.
     Exists,
     /// As [`Stored::NoMemory`].
     NoMemory,
@@ -291,12 +290,12 @@ pub struct Invalidate {
     pub expiry: Option<Expiry>,
     /// The unique number that it is to have.
     pub cas: Option<u64>,
-    /// Its value goes, and it has the client's number 0 and no end unless it is told one.
+    /// Drops the value; the client's flags become 0 and the item does not expire unless an expiry is given.
     pub empty: bool,
 }
 
 impl Store {
-    /// Removes an item, if `compare` is none or its unique number.
+    /// Removes an item, if `compare` is `None` or equals its unique number.
     pub fn delete_meta(&mut self, key: Key, compare: Option<u64>, now: u32) -> Deleted {
         match self.found_to_delete(key, compare, now) {
             Ok(found) => {
@@ -308,7 +307,7 @@ impl Store {
         }
     }
 
-    /// Makes an item one that should be stored anew, if `compare` is none or its unique number.
+    /// Marks an item as stale, if `compare` is `None` or equals its unique number.
     pub fn invalidate(&mut self, key: Key, compare: Option<u64>, how: Invalidate, now: u32) -> Deleted {
         let found = match self.found_to_delete(key, compare, now) {
             Ok(found) => found,
@@ -319,7 +318,7 @@ impl Store {
         let mut marks = Marks::from_u32(old.marks);
         let mut number = Some(self.log.cas(found.at, &old));
         if stale {
-            // The client that reads it next is to store it anew, even if another was told so before.
+            // The next client to read it is elected to store it, even if another had been elected.
             marks = marks.without(Marks::CLAIMED).with(Marks::STALE);
             number = None;
         } else {
@@ -335,7 +334,7 @@ impl Store {
             };
         }
         let cas = cas.map_or(Cas::New, Cas::Given);
-        // Where there is no memory for it the item is removed, which serves as well.
+        // Without memory the item is removed, which serves as well.
         self.amend_or(true, key, expiry.unwrap_or(old.expiry), marks, cas, now);
         Deleted::Done
     }

@@ -17,7 +17,7 @@ pub struct Item<'s> {
 }
 
 impl Item<'_> {
-    /// Keeps the value where it is; none where too much is kept already, so that it has to be copied.
+    /// Pins the value in place; `None` if too much is pinned already, so that it has to be copied.
     pub fn pin(&self) -> Option<Pinned> {
         self.origin.pin()
     }

@@ -1,15 +1,15 @@
-//! Taking segments back when none is left, a little with each write.
+//! Reclaiming segments when none is free, a little with each write.
 //!
-//! Taking back a segment of 2 MiB means to look up some 8 000 records, which in one go would hold up all requests for
-//! about half a millisecond. So shortly before the active segment is full, each write also looks at [`PACE`] times as
-//! many bytes of a segment that goes as it appends itself. What is worth it is appended again to another segment,
-//! so that several may have to go before one is free. The sweep starts as late as the last ones allow, since what
-//! stands empty holds no items; and if it is late after all, it keeps nothing, so that the write never waits for more
-//! than one segment.
+//! Reclaiming a segment of 2 MiB means looking up some 8 000 records, which in one go would delay all requests by about
+//! half a millisecond. So shortly before the active segment is full, each write also scans [`PACE`] times the bytes
+//! that it appends in a segment to be reclaimed. Items worth keeping are appended to another segment, so that several
+//! may have to go before one is free. The sweep starts as late as recent sweeps allow, since empty segments hold no
+//! items; and if it is late after all, it keeps nothing, so that a write never waits for more than one segment.
 //!
-//! Which segment goes, and what of it is kept, is where the policies differ. Where nothing that lives may go, what lives in
-//! the segment with the most garbage moves to a fresh one. There is always a fresh one, since the index takes the memory of
-//! one segment at least; that memory is borrowed until the segment that was emptied is given back, some hundred µs later.
+//! Policies differ in the choice of the segment and of the items to keep. If nothing live may be evicted, the live
+//! items of the segment with the most garbage move to a fresh one. There is always a fresh one, since the index takes
+//! the memory of at least one segment; that memory is borrowed until the emptied segment is given back, some hundred µs
+//! later.
 
 use std::panic::RefUnwindSafe;
 use std::sync::Arc;
@@ -42,13 +42,13 @@ pub struct Evicted<'s> {
     pub fetched: bool,
     /// The seconds that it had left; none for ever.
     pub left: Option<u32>,
-    /// How long ago it was used. Units: seconds. Bounds: 8191, for what was not used for longer.
+    /// Time since the last use. Units: seconds. Bounds: 8191, also for longer times.
     pub idle: u32,
     /// The value's length. Units: bytes.
     pub length: usize,
 }
 
-/// Is told of each item that is evicted, in the midst of what evicts it.
+/// Called for each evicted item, during the operation that evicts it.
 pub type OnEviction = Arc<dyn Fn(&Evicted<'_>) + Send + Sync + RefUnwindSafe>;
 
 /// Bytes looked at for each byte written.
@@ -77,7 +77,7 @@ impl Sweep {
         Sweep { segment, at: 0, all: true }
     }
 
-    /// One that keeps what was read in it, as when its turn comes.
+    /// Keeps records that were read, as when the segment's turn comes.
     pub(super) fn of_some(segment: usize) -> Sweep {
         Sweep { segment, at: 0, all: false }
     }
@@ -90,7 +90,7 @@ impl Effort {
         *self = Effort { now: 0, mean: mean.min((PACE - LATE) * length), short: false };
     }
 
-    /// What the next one will take: a quarter more than the last ones, and at least a segment and a half.
+    /// Expected length of the next sweep: a quarter more than recent ones, and at least a segment and a half.
     #[inline]
     fn expected(&self, length: usize) -> usize {
         (self.mean + self.mean / 4).max(length + length / 2)
@@ -103,17 +103,17 @@ impl Effort {
 /// after it has changed, where an LRU recovers. See decision 12.
 const NEW_SHARE: usize = 4;
 
-/// One in so many segments that go is one of what was kept, whatever the share: else what was read once would stay for
-/// ever, and the queue of new items could never outgrow its share where that is what is read.
+/// One in this many reclaimed segments is one of kept items, at any share: else an item read once would stay forever,
+/// and the queue of new items could never outgrow its share when its items are the ones read.
 const KEPT_TURN: u32 = 8;
 
-/// A record that is moved carries its unique number along, which may make it so much longer. Units: bytes.
+/// A moved record carries its unique number along, which may lengthen it by this. Units: bytes.
 const NUMBER: usize = 8;
 
 /// As many segments may wait for their readers to leave before a write waits, too, rather than take another one back.
 const LEAVING_MAX: usize = 2;
-/// So often a write waits for them before it takes another one all the same. Source: some 50 ms, longer than a reader loses its
-/// processor to another process as a rule; each wait gives it the writer's.
+/// Number of waits for readers before a write reclaims another segment anyway. Source: some 50 ms, usually longer than
+/// a reader loses its processor to another process; each wait gives it the writer's.
 pub(super) const WAITS_MAX: u32 = 300;
 
 impl Store {
@@ -148,23 +148,22 @@ impl Store {
                 continue;
             }
             waits = 0;
-            // Nothing is kept now, so that each segment that goes is one that can be written, as soon as its readers
-            // have left.
+            // Nothing is kept now, so that each reclaimed segment is writable when its readers have left.
             if !self.sweep(usize::MAX, now) {
                 return false;
             }
             self.stats.direct_reclaims += 1;
         }
         self.effort.next(self.log.segment_len());
-        // The first segment for what is kept has to be there before the first one goes.
+        // The first segment for kept records has to exist before the first segment is reclaimed.
         if self.keeps() && self.log.keeping.is_none() && self.log.spare(self.index.bytes()) <= 1 {
             self.log.advance_to_keep(self.index.bytes());
         }
         true
     }
 
-    /// Whether to go on with a sweep, or to start one: there is no empty segment for what is new, and it is time for
-    /// one, or there is none for what is kept.
+    /// Whether to continue or start a sweep: new records lack an empty segment and it is time for one, or kept records
+    /// lack one.
     #[inline]
     fn is_time_to_sweep(&self) -> bool {
         let length = self.log.segment_len();
@@ -173,8 +172,8 @@ impl Store {
         needed > 0 && self.log.spare(self.index.bytes()) < needed
     }
 
-    /// Whether there is just time to empty a segment before the active one is full, and what is left of another, and
-    /// they are needed.
+    /// Whether the time left before the active segment is full barely suffices to empty the current segment and
+    /// another, and they are needed.
     pub(super) fn is_late(&self) -> bool {
         self.log.room() * PACE < LATE * self.log.segment_len() && self.log.spare(self.index.bytes()) == 0
     }
@@ -187,7 +186,7 @@ impl Store {
         self.release_record(at, header);
     }
 
-    /// Counts a record as garbage; a segment of nothing else is empty at once, whatever its turn.
+    /// Counts a record as garbage; a segment with only garbage is empty at once, before its turn.
     pub(super) fn release_record(&mut self, at: Location, header: &Header) {
         let size = header.size();
         self.stats.bytes -= size as u64;
@@ -259,7 +258,7 @@ impl Store {
         self.stats.evicted_idle = u64::from(usage.idle(now));
     }
 
-    /// Keeps or drops what the index still has of a record.
+    /// Keeps or drops the index's remaining entry of a record.
     fn pass(&mut self, at: Location, header: &Header, all: bool, now: u32) {
         let hash = self.hasher.hash(self.log.key(at, header));
         let Some((slot, _)) = self.index.find(hash, |other| other == at) else { return };
@@ -278,7 +277,7 @@ impl Store {
         self.release(at, header);
     }
 
-    /// Whether what was read since it was written, or written again, is kept.
+    /// Whether records that were read, or written again, are kept.
     pub(super) fn keeps(&self) -> bool {
         match self.policy {
             Policy::Fifo => false,
@@ -287,8 +286,8 @@ impl Store {
         }
     }
 
-    /// The segment to take back, out of the line, and whether all that lives in it is to be kept; none where there is
-    /// none in line.
+    /// The segment to reclaim, removed from its queue, and whether all its live items must be kept; `None` if no
+    /// segment is queued.
     pub(super) fn victim(&mut self) -> Option<(usize, bool)> {
         if let Some(segment) = self.sparse() {
             let queue = self.log.segments[segment].queue;
@@ -348,7 +347,7 @@ impl Store {
     pub(super) fn keep(&mut self, slot: Slot, hash: KeyHash, at: Location, header: &Header) -> bool {
         let header_now = Header { cas: Some(self.log.cas(at, header)), ..*header };
         let size = header_now.size();
-        // Where nothing may go, the room was made sure of, behind what is new.
+        // If nothing may be evicted, room behind the new records was reserved.
         let queue = if self.policy == Policy::Never { Queue::New } else { Queue::Kept };
         if queue == Queue::Kept && !self.has_room_to_keep(size) {
             return false;
@@ -364,17 +363,17 @@ impl Store {
         true
     }
 
-    /// Whether there is room for a record of `size` bytes behind what is kept, or another segment for that.
+    /// Whether a record of `size` bytes fits behind the kept records, if need be in another segment.
     fn has_room_to_keep(&mut self, size: usize) -> bool {
-        // When it is late, all that is empty is for what is new.
+        // When late, all empty segments are for new records.
         self.log.room_to_keep().is_some_and(|room| room >= size)
             || !self.is_late() && self.log.advance_to_keep(self.index.bytes())
     }
 
-    /// Makes the active segment have room for a record of `size` bytes, and takes only what has ended; fails where all
-    /// other memory holds what lives.
+    /// Makes room in the active segment for a record of `size` bytes by removing only expired items; fails if all other
+    /// memory is live.
     ///
-    /// Bounds: memory counts as full once seven eighths of every segment live, so that nothing is written more than
+    /// Bounds: memory counts as full once seven eighths of every segment live, so that no record is written more than
     /// eight times. Cost: about 0.5 ms, once for each segment that is filled.
     pub(super) fn start_segment_without_loss(&mut self, size: usize, now: u32) -> bool {
         let mut left = LOOK_AT_MOST;

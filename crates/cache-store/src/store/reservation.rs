@@ -56,7 +56,7 @@ pub(super) enum Place {
 }
 
 impl Reservation {
-    /// Where what is still to come of the value goes.
+    /// The part of the value's buffer still to be filled.
     pub fn rest(&mut self) -> &mut [u8] {
         // SAFETY: nothing points at the value before it is committed, which takes the reservation; and its segments are pinned.
         unsafe { self.pinned.draft(self.filled) }
@@ -92,17 +92,17 @@ impl Reservation {
     }
 }
 
-/// What an item is to be that a reservation becomes by `set`.
+/// Properties of the item that a reservation becomes by `set`.
 fn fields_of(header: &Header) -> Fields {
     Fields { flags: header.flags, expiry: header.expiry, marks: Marks::NONE, cas: None }
 }
 
-/// Takes a unique number and nothing else.
+/// A header that takes up a unique number only.
 const EMPTY: Header = Header { expiry: Expiry::NEVER, flags: 0, cas: None, marks: 0, key: 0, value: 0 };
 
 impl Store {
-    /// Makes room for a value of `length` bytes that is to become the item of `key`; none where too much is held by
-    /// others already, where nothing may be evicted, and where the item is too large: [`Store::store`] will then say so.
+    /// Makes room for a value of `length` bytes that is to become the item of `key`; `None` if others hold too much, if
+    /// nothing may be evicted, or if the item is too large: [`Store::store`] then reports the error.
     pub fn reserve(
         &mut self,
         key: Key,
@@ -135,7 +135,7 @@ impl Store {
         self.commit_numbered(reservation, now).map_or(Stored::NoMemory, |_| Stored::Stored)
     }
 
-    /// The same; returns the item's unique number, or none where there is no memory.
+    /// The same; returns the item's unique number, or `None` without memory.
     pub fn commit_numbered(&mut self, reservation: Reservation, now: u32) -> Option<u64> {
         self.commit_with(reservation, true, now)
     }
@@ -183,7 +183,7 @@ impl Store {
     fn stands(&self, reservation: &Reservation, now: u32) -> bool {
         let Place::Record { at, birth } = reservation.place else { return false };
         let segment = self.log.segment_of(at);
-        // Whatever is swept goes, and what was flushed since the reservation is older than this `set`.
+        // A swept segment is about to go, and items flushed since the reservation are older than this `set`.
         self.log.segments[segment].birth == birth
             && self.sweep.is_none_or(|sweep| sweep.segment != segment)
             && self.shared.gone(at, &reservation.header, now) != Some(Gone::Flushed)
@@ -198,7 +198,7 @@ impl Store {
         }
     }
 
-    /// Takes a segment back in which nothing is left but what was reserved; that will be copied when it is whole.
+    /// Reclaims a segment that contains only reservations; their values will be copied when complete.
     #[cold]
     pub(super) fn take_from_reservations(&mut self, number: usize) {
         let segment = &mut self.log.segments[number];

@@ -27,7 +27,7 @@ use crate::hash::KeyHash;
 use crate::index::Index;
 use crate::record::Header;
 
-/// Why what was saved cannot be used.
+/// Why a saved state is unusable.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unusable {
     /// The store itself cannot be made.
@@ -39,7 +39,7 @@ pub enum Unusable {
     /// A segment has something else than records.
     #[error("segment {0} is damaged")]
     Records(usize),
-    /// The list of items is not one of these segments.
+    /// The item list does not match these segments.
     #[error("the list of its items does not fit its segments")]
     Items,
 }
@@ -48,16 +48,16 @@ pub enum Unusable {
 const HEADER_MAX: usize = 24;
 
 impl Store {
-    /// An empty store whose segments lie in a file, whatever that holds.
+    /// An empty store with its segments in a file; any content of the file is ignored.
     ///
-    /// Errors: as those of [`Store::new`]; also where there is no room in the file system. Its memory cannot be changed.
+    /// Errors: as for [`Store::new`]; also if the file system has no room. Its memory cannot be changed.
     pub fn in_file(config: Config, epochs: Arc<Epochs>, file: &InFile<'_>) -> Result<Store, ConfigError> {
         Store::make(config, epochs, config.hasher(), Some(file))
     }
 
     /// The store that [`Store::save`] has described, `now` as it was then or later, and of the same configuration.
     ///
-    /// Errors: it cannot be made, or what was saved is damaged; nothing of the file has changed then.
+    /// Errors: the store cannot be made, or the saved state is damaged; the file is then unchanged.
     pub fn restored(
         config: Config,
         epochs: Arc<Epochs>,
@@ -70,7 +70,7 @@ impl Store {
         Ok(store)
     }
 
-    /// What is to be kept beside the file so that [`Store::restored`] finds everything as it is now.
+    /// The state to keep in addition to the file so that [`Store::restored`] restores everything unchanged.
     ///
     /// Values that are on their way are not: nothing has come of them.
     pub fn save(&mut self, now: u32) -> Vec<u8> {
@@ -114,7 +114,7 @@ impl Store {
         Some((then, rest.u64s(items.try_into().ok()?)?))
     }
 
-    /// Walks a segment, and points the index at those of its records that are next in the list.
+    /// Walks a segment, and points the index at those of its records that come next in the list.
     fn restore_segment(
         &mut self,
         number: usize,
@@ -122,7 +122,7 @@ impl Store {
         times: (u32, u32),
     ) -> Result<(), Unusable> {
         let (records, hasher, used) = (self.log.records(), self.hasher, self.log.segments[number].used);
-        // SAFETY: this is the only writer, and it writes nothing meanwhile.
+        // SAFETY: this is the only writer, and it writes nothing at this time.
         let bytes = unsafe { records.segment(number, used) };
         let mut at = 0;
         while at < used {

@@ -1,4 +1,4 @@
-//! Work that no request waits for: what has ended is taken out of the index before its segment's turn comes.
+//! Background work: expired items are removed from the index before their segment's turn comes.
 
 use super::Store;
 use crate::log::Lowered;
@@ -15,7 +15,7 @@ pub(super) struct Walk {
     soonest: u32,
 }
 
-/// Where the walk through the index stands that marks what was not used for long, see [`Usage`](crate::index::Usage).
+/// Position of the walk through the index that marks long unused items, see [`Usage`](crate::index::Usage).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ageing {
     /// Everything before this home bucket was looked at.
@@ -29,12 +29,12 @@ const AGEING: u32 = 4096;
 /// Home buckets that a call looks at, at most: about 1 µs. 1 000 calls a second are enough for 590 million items.
 const BUCKETS: usize = 32;
 
-/// What a call looks at: some 70 records of 236 B, about 3 µs. Units: bytes.
+/// Bytes scanned per call: some 70 records of 236 B, about 3 µs. Units: bytes.
 const STEP: usize = 16 << 10;
-/// What a call looks at while there is to be less memory: some 550 records of 236 B, about 35 µs. 1 000 calls a second give
-/// 128 MiB back. Units: bytes.
+/// Bytes scanned per call while memory shrinks: some 550 records of 236 B, about 35 µs. 1 000 calls a second give 128
+/// MiB back. Units: bytes.
 const STEP_TO_LESS: usize = 128 << 10;
-/// What a write that finds no room looks at, at most: about 1 ms. Units: bytes.
+/// Most bytes scanned by a write that finds no room: about 1 ms. Units: bytes.
 pub(super) const LOOK_AT_MOST: usize = 4 << 20;
 /// Segments that a call looks for the next one in, of which each takes about 1 ns.
 const SEGMENTS: usize = 64;
@@ -59,7 +59,7 @@ impl Store {
         let Walk { segment: number, birth, .. } = self.walk;
         let end = self.walk.at + STEP;
         while self.walk.at < end {
-            // It may have been released and begun again, meanwhile or by this very walk.
+            // It may have been released and begun again, perhaps by this very walk.
             let segment = &mut self.log.segments[number];
             let over = segment.live == 0 || self.walk.at >= segment.used;
             if over && segment.birth == birth {
@@ -83,7 +83,7 @@ impl Store {
         }
     }
 
-    /// Goes on marking what was not used for long.
+    /// Continues marking long unused items.
     fn age(&mut self, now: u32) {
         let homes = self.index.homes();
         let passed = now.saturating_sub(self.ageing.begun);
@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Takes out what has ended in one more segment, as long as `left` bytes may be looked at; returns whether it looked at any.
+    /// Removes the expired items of one more segment, scanning at most `left` bytes; returns whether it scanned any.
     #[cold]
     pub(super) fn drop_ended(&mut self, left: &mut usize, now: u32) -> bool {
         let may_hold_ended = |store: &Store| {

@@ -8,7 +8,7 @@ use crate::records::{Location, Records};
 use crate::stats::Gone;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What a store shares with readers on other threads.
+/// The part of a store shared with readers on other threads.
 pub(crate) struct Shared {
     pub(crate) records: Arc<Records>,
     pub(crate) table: Arc<Table>,
@@ -68,7 +68,7 @@ impl Shared {
     }
 }
 
-/// What a [`Reader`](crate::Reader) on another thread sees of a store.
+/// The view of a store for a [`Reader`](crate::Reader) on another thread.
 #[derive(Clone)]
 pub struct View {
     pub(crate) shared: Arc<Shared>,

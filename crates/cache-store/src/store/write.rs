@@ -19,7 +19,7 @@ pub enum Stored {
     NotStored,
     /// `cas`: the item has changed.
     Exists,
-    /// `cas`: there is no item.
+    /// `cas`: the key has no item.
     NotFound,
     /// The item would be over the largest size.
     TooLarge,
@@ -128,8 +128,8 @@ impl Store {
         touched
     }
 
-    /// Appends an item again with other fields beside its value, if there is one; clients take it for the same item. Where
-    /// there is no memory it goes if it `goes`, and is left as it was otherwise.
+    /// Appends an item again with changed properties other than its value, if it exists; to clients it is the same
+    /// item. Without memory it is removed if it `goes`, and left unchanged otherwise.
     pub(super) fn rewrite(
         &mut self,
         key: Key,
@@ -222,7 +222,7 @@ impl Store {
         }
     }
 
-    /// Makes `value` the item of `key`; returns its unique number, or none where there is no memory.
+    /// Makes `value` the item of `key`; returns its unique number, or `None` without memory.
     #[inline]
     pub(super) fn put_with(
         &mut self,
@@ -235,8 +235,8 @@ impl Store {
         self.put_used(key, fields, value, Usage::stored(now), replaces, now)
     }
 
-    /// The same for an item that was used already. Where there is no memory an old item goes if the new one `replaces` it
-    /// whatever it is, and is left otherwise: what was made from it, or stored on a condition, was not stored.
+    /// The same for an item that was used already. Without memory an old item is dropped if the new one `replaces` it
+    /// unconditionally, and is left otherwise: a value derived from it, or stored on a condition, was not stored.
     #[inline]
     pub(super) fn put_used(
         &mut self,
@@ -265,7 +265,7 @@ impl Store {
         Some(self.log.cas(at, &header))
     }
 
-    /// There is no memory for what a `set` stores: as in memcached, better no item than an old one.
+    /// Drops the old item when a `set` finds no memory: as in memcached, no item is better than an old one.
     #[cold]
     pub(super) fn give_up(&mut self, key: Key) {
         if let Some(found) = self.find(key) {
