@@ -1,8 +1,8 @@
-//! What the C library's allocator does with memory that is freed.
+//! Controls how the C library's allocator returns freed memory.
 //!
-//! By default it raises the size from which on it asks the system for each piece separately to that of whatever large
-//! piece is freed, up to 32 MiB; from then on buffers of large values come from its own heaps, and what is freed in their
-//! midst stays with the process. With glibc that is turned off here; other libraries have no such switch.
+//! By default, freeing a large piece raises the allocator's threshold for direct mappings to the size of that piece, up
+//! to 32 MiB; from then on buffers of large values come from its own heaps, and free space inside a heap stays with the
+//! process. This turns that off with glibc; other libraries have no such switch.
 
 /// Pieces from this size on come from the system and go back to it when they are freed. Source: glibc's own value at
 /// the start of a process (DEFAULT_MMAP_THRESHOLD_MIN). Units: bytes.
@@ -18,10 +18,10 @@ pub(crate) fn return_large_pieces() {
     }
 }
 
-/// Gives back to the system what is free in the allocator's heaps. Cost: about 0.2 µs per page given back.
+/// Returns free memory of the allocator's heaps to the system. Cost: about 0.2 µs per page returned.
 pub(crate) fn trim() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it touches only what is free, under the allocator's locks.
+    // SAFETY: touches only free memory, under the allocator's locks.
     unsafe {
         nix::libc::malloc_trim(0);
     }

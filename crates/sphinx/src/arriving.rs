@@ -6,33 +6,33 @@ use crate::operation::{self, meta};
 use crate::partitions::Place;
 use crate::telling::Telling;
 
-/// A large value that is written where it will be read, as it arrives.
+/// A large value that is received directly into its place in the store.
 pub(crate) struct Arriving {
     /// Its place.
     pub(crate) reservation: Reservation,
     /// Where that is.
     pub(crate) place: Place,
-    /// What is done with it.
+    /// The command that the value belongs to.
     pub(crate) command: Command,
     /// Whether it is one for which others had to make room.
     pub(crate) is_claimed: bool,
-    /// What has come of the line's end behind the value.
+    /// The part of the line end after the value received so far.
     end: Vec<u8>,
 }
 
-/// What is done with a value that has come whole.
+/// The command to carry out when the value is complete.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// A storage command of the text protocol; neither `append` nor `prepend`.
     Text(StoreVerb, Reply),
     /// `ms`: the flags, and whether the key was written in base 64.
     Meta(Box<[u8]>, bool),
-    /// `set` of the binary protocol: what the response repeats, and the marks of the item.
+    /// `set` of the binary protocol: the fields that the response echoes, and the marks of the item.
     Binary(Echo, Marks),
 }
 
 impl Command {
-    /// What stands behind the value.
+    /// The line end expected after the value.
     pub(crate) fn line_end(&self) -> &'static [u8] {
         if matches!(self, Command::Binary(..)) { b"" } else { b"\r\n" }
     }
@@ -86,7 +86,7 @@ impl Command {
         }
     }
 
-    /// Appends what is said where there is no memory for the value.
+    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         match self {
             Command::Binary(echo, _) => response::error(out, *echo, Status::NoMemory),
@@ -149,7 +149,7 @@ impl Command {
         }
     }
 
-    /// As watchers are told it.
+    /// The command's name for watchers.
     fn name(&self) -> &'static str {
         match self {
             Command::Text(StoreVerb::Add, _) => "add",
@@ -160,26 +160,26 @@ impl Command {
     }
 }
 
-/// A large value for which room is made: what its request says. Nothing of the value is taken before.
+/// A large value for which room is being made, as announced by its request. No byte of the value is read before.
 pub(crate) struct Wanted {
     pub(crate) flags: u32,
     pub(crate) expiry: Expiry,
     /// Units: bytes.
     pub(crate) length: usize,
-    /// Where it will be.
+    /// The place reserved for it.
     pub(crate) place: Place,
     pub(crate) command: Command,
-    /// What has come of it, once something has.
+    /// The result, once known.
     pub(crate) outcome: Option<Outcome>,
 }
 
-/// What has come of a large value for which room was to be made.
+/// The result of making room for a large value.
 pub(crate) enum Outcome {
     /// Its place.
     Room(Reservation),
     /// There is none.
     NoRoom,
-    /// The condition of its command does not hold: the reply, which is empty where none is wanted.
+    /// The condition of its command does not hold: the reply, empty if none is wanted.
     Refused(Vec<u8>),
 }
 
@@ -198,7 +198,7 @@ impl Arriving {
         self.command.line_end()
     }
 
-    /// Takes what is its own of the bytes that came next; returns how many.
+    /// Takes the bytes that belong to the value; returns how many.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
         let rest = self.reservation.rest();
         let (value, behind) = bytes.split_at(bytes.len().min(rest.len()));

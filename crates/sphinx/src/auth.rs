@@ -36,7 +36,7 @@ impl Users {
         Ok(Users { file: file.to_owned(), format, entries: Mutex::new(entries_of(file, format)?) })
     }
 
-    /// Reads the file again; keeps what there was where that fails.
+    /// Reads the file again; keeps the old entries if that fails.
     pub(crate) fn read_again(&self) -> Result<()> {
         let entries = entries_of(&self.file, self.format)?;
         *self.entries.lock().unwrap_or_else(PoisonError::into_inner) = entries;
@@ -45,8 +45,7 @@ impl Users {
 
     /// Whether there is such a user with such a password.
     ///
-    /// Cost: every entry is compared, and each without regard to where it differs, so that the duration tells nothing
-    /// but lengths.
+    /// Cost: compares every entry, each in time independent of its content, so that the duration reveals only lengths.
     pub(crate) fn know(&self, user: &[u8], password: &[u8]) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = entries.iter().map(|(name, secret)| name.ct_eq(user) & secret.ct_eq(password));
@@ -95,16 +94,16 @@ fn of_this_host(user: &[u8]) -> Option<&[u8]> {
     (at > 0 && user[at + 1..].eq_ignore_ascii_case(host.nodename().to_bytes())).then_some(&user[..at])
 }
 
-/// What a connection's first request turned out to be.
+/// Classification of a connection's first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt<'b> {
     /// It is not whole yet.
     NeedMore,
     /// It is far too long for one.
     Close,
-    /// It is none, or a bad one: the length of what it took, and the reply.
+    /// Not an authentication, or a bad one: the bytes used, and the reply.
     Refused(usize, &'static [u8]),
-    /// A user and a password: the length of what it took, and the two words.
+    /// A user and a password: the bytes used, and the two words.
     Words(usize, &'b [u8], &'b [u8]),
 }
 

@@ -1,4 +1,4 @@
-//! What a connection has that speaks the binary protocol, and how SASL is read.
+//! State of a connection that speaks the binary protocol, and parsing of SASL.
 
 use proto_memcache::binary::{Echo, HEADER, RequestParser, Status, reply};
 use proto_memcache::server::Awaits;
@@ -9,7 +9,7 @@ use crate::replies::Finish;
 /// A connection's part in the binary protocol.
 pub(crate) struct Binary {
     pub(crate) parser: RequestParser,
-    /// What the response to the present request repeats.
+    /// Fields of the present request that its response echoes.
     pub(crate) echo: Echo,
     /// The client has asked for PLAIN, and is to say who it is in the next step.
     pub(crate) awaits_words: bool,
@@ -21,7 +21,7 @@ impl Binary {
         Binary { parser, echo: Echo::default(), awaits_words: false }
     }
 
-    /// What the bytes that come next belong to.
+    /// The kind of bytes expected next.
     pub(crate) fn awaits(&self) -> Awaits {
         match self.parser.needed() {
             _ if self.parser.skips() => Awaits::Refused,
@@ -36,7 +36,7 @@ pub(crate) const MECHANISM: &[u8] = b"PLAIN";
 
 /// Reads a message of SASL PLAIN: whom to act for, who it is, and the password, with zero bytes between them.
 ///
-/// Errors: none where it is of another form, or would act for another.
+/// Errors: `None` if the form differs, or if it would act for another user.
 /// Source: RFC 4616, 2.
 pub(crate) fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = message.split(|&byte| byte == 0);
@@ -45,7 +45,7 @@ pub(crate) fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_whole && (act_for.is_empty() || act_for == user)).then_some((user, password))
 }
 
-/// The response that says what a reply of the text protocol says to a command that every thread has a part in.
+/// Converts a text reply of a command in which every thread has a part to a response.
 pub(crate) fn response(finish: Finish, text: &[u8], echo: Echo) -> Vec<u8> {
     let mut out = Vec::new();
     match finish {
@@ -62,7 +62,7 @@ pub(crate) fn response(finish: Finish, text: &[u8], echo: Echo) -> Vec<u8> {
     out
 }
 
-/// The response where there is no memory for the usual one.
+/// The response if the usual one finds no memory.
 pub(crate) fn no_memory(out: &mut Vec<u8>, echo: Echo) {
     reply::error(out, echo, Status::NoMemory);
 }

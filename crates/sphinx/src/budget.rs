@@ -5,10 +5,10 @@
 //!          └─ shares: the other half, the same for each thread  ◀── no atomic operation
 //! ```
 //!
-//! A thread asks before it does what may take much memory ([`Account::may_grow`]), and counts what it has taken
-//! afterwards ([`Account::charge`]). What has been received or made cannot be refused any more, so a charge never fails; it
-//! may exceed the limit by what is taken between a question and its charge, which is one item per thread, and by one more for
-//! the connection that goes on in any case (`core::memory`).
+//! A thread asks before it does something that may take much memory ([`Account::may_grow`]), and counts the memory
+//! taken afterwards ([`Account::charge`]). Data received or made cannot be refused any more, so a charge never fails;
+//! it may exceed the limit by the memory taken between a question and its charge, which is one item per thread, and by
+//! one more for the connection that continues in any case (`core::memory`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,9 +21,10 @@ use crate::config::GATHERED_MAX;
 /// need no more never wait. Source: memcached gives each connection as much to read with (READ_BUFFER_SIZE). Units: bytes.
 pub(crate) const FREE: usize = 16 << 10;
 
-/// What a thread takes from the common part at once, and keeps beyond what it needs. Units: bytes.
+/// Step in which a thread takes from the common part, and the most that it keeps in reserve. Units: bytes.
 const STEP: usize = 64 << 10;
-/// What a request or a reply has beside its item: a line, what one receive brings, and the rounding of a buffer.
+/// Memory of a request or a reply in addition to its item: a line, the bytes of one receive, and the rounding of a
+/// buffer.
 /// Units: bytes.
 pub(crate) const BESIDE: usize = 128 << 10;
 
@@ -43,7 +44,7 @@ pub(crate) fn least(threads: usize, item_max: usize) -> usize {
     2 * threads * largest(item_max)
 }
 
-/// The budget where none is given.
+/// The default budget.
 ///
 /// A sixteenth of the memory for items: Redis, whose clients' buffers have such a limit too, gives 5 % of it as an example
 /// (`maxmemory-clients 5%` in redis.conf). At least 32 MiB, the same again as the default of 1024 connections has free; and
@@ -55,7 +56,7 @@ pub(crate) fn default(memory: Bytes, threads: usize, item_max: usize) -> usize {
 /// What all threads have in common.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// What is not the share of a thread. Units: bytes.
+    /// The part that is shared by all threads. Units: bytes.
     common: usize,
     /// Of each thread. Units: bytes.
     share: usize,
@@ -105,8 +106,8 @@ impl Budget {
         self.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Whether so much is left of the common part: what is made for another thread is not charged to the thread that
-    /// makes it, and must not live on that one's share.
+    /// Whether the common part has this much left: a reply made for another thread is not charged to its maker, and
+    /// must not use the maker's share.
     #[inline]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.taken.load(Ordering::Relaxed) + bytes <= self.common
@@ -129,11 +130,11 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Account {
     budget: Arc<Budget>,
-    /// What is charged. Units: bytes.
+    /// Memory charged. Units: bytes.
     used: usize,
-    /// The share, and what was taken of the common part; never less than `used`. Units: bytes.
+    /// The share, plus the amount taken from the common part; never less than `used`. Units: bytes.
     granted: usize,
-    /// What a growth may take. Units: bytes.
+    /// The most that one growth may take. Units: bytes.
     largest: usize,
     /// Whether a growth was not allowed since [`Account::was_refused`].
     refused: bool,
@@ -152,7 +153,7 @@ impl Account {
         &self.budget
     }
 
-    /// What is charged. Units: bytes.
+    /// Memory charged. Units: bytes.
     pub(crate) fn used(&self) -> usize {
         self.used
     }
@@ -212,7 +213,7 @@ impl Account {
         }
     }
 
-    /// Whether so much was given back since the last time that the allocator should return it to the system.
+    /// Whether enough was released since the last call that the allocator should return it to the system.
     pub(crate) fn has_fallen(&mut self) -> bool {
         let fallen = self.peak - self.used >= TRIM && self.used <= self.peak / 2;
         if fallen {

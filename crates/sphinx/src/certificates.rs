@@ -15,19 +15,19 @@ pub(crate) struct Certificates {
 impl Certificates {
     /// Reads the files that `tls` names.
     ///
-    /// Errors: one of them cannot be read or has nothing of its kind; a key that does not fit its certificate.
+    /// Errors: one of them cannot be read or contains no matching entry; a key that does not fit its certificate.
     pub(crate) fn read(tls: &Tls) -> Result<Certificates> {
         let renewable = Renewable::new(config(tls).context("TLS cannot be set up")?);
         Ok(Certificates { tls: tls.clone(), renewable })
     }
 
-    /// Reads the files again, for connections that come from now on. Keeps what there was where that fails.
+    /// Reads the files again, for new connections. Keeps the old certificates if that fails.
     pub(crate) fn read_again(&self) -> Result<()> {
         self.renewable.replace(config(&self.tls)?);
         Ok(())
     }
 
-    /// What the threads use.
+    /// The handle that the threads use.
     pub(crate) fn renewable(&self) -> Arc<Renewable> {
         Arc::clone(&self.renewable)
     }

@@ -17,7 +17,7 @@ const GATHERED_MAX: usize = 64 << 10;
 pub(crate) struct Client {
     pub(crate) conn: Conn,
     pub(crate) parser: RequestParser,
-    /// What it has if it speaks the binary protocol; `parser` is without use then.
+    /// State for the binary protocol, if spoken; `parser` is unused then.
     pub(crate) binary: Option<Box<Binary>>,
     /// Bytes that came and are not yet a whole request, or have to wait.
     pub(crate) input: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     pub(crate) wanted: Option<Box<Wanted>>,
     /// Replies that have to wait for those before them.
     pub(crate) replies: Replies,
-    /// What is left of a `get` that had to stop between two keys.
+    /// The rest of a `get` that had to stop between two keys.
     pub(crate) get: Option<RestOfGet>,
     /// A list of all items that is being made.
     pub(crate) dump: Option<Box<Dump>>,
@@ -35,11 +35,11 @@ pub(crate) struct Client {
     pub(crate) waits: bool,
     /// Output that was there after the kernel was last offered some. Units: bytes.
     pub(crate) offered: usize,
-    /// Where there are answers to come from.
+    /// The threads from which answers are outstanding.
     pub(crate) awaited: Awaited,
     /// Why no request is read at the moment.
     pub(crate) state: State,
-    /// Whether the reactor was told to read no more.
+    /// Whether the reactor has been instructed to stop reading.
     pub(crate) paused: bool,
     /// Whether its first bytes may be another protocol's, see [`foreign`](crate::foreign).
     pub(crate) is_new: bool,
@@ -55,17 +55,17 @@ pub(crate) struct Client {
     pub(crate) stuck: (usize, u32),
     /// Requests whose replies have not left, if service times are measured.
     pub(crate) batch: Batch,
-    /// What a peer has that sends datagrams.
+    /// State of a peer that sends datagrams.
     pub(crate) frames: Option<Box<Frames>>,
     /// Whether the client sends no more.
     pub(crate) input_ended: bool,
     /// The input buffer that it was granted. Units: bytes.
     pub(crate) granted: usize,
-    /// What of its buffers is charged to the thread's account: of input, and of output. Units: bytes.
+    /// Memory of its buffers charged to the thread's account: input, and output. Units: bytes.
     pub(crate) charged: [usize; 2],
     /// Whether it stands in the thread's list of connections that wait for memory.
     pub(crate) hungry: bool,
-    /// Whether it is sent what happens, and nothing of it is read any more.
+    /// Whether it is a watcher: it receives events, and its input is ignored.
     pub(crate) watches: bool,
     /// Who it is, where its beginning was watched.
     pub(crate) peer: Option<Box<Address>>,
@@ -95,7 +95,7 @@ impl Awaited {
     }
 }
 
-/// What a connection does.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// It takes requests.
@@ -127,7 +127,7 @@ pub(crate) struct Lookup {
 }
 
 /// Output that may wait for a slow reader before its next request is read; one value comes on top.
-/// Units: bytes. What the kernel has taken does not count here, so more than this would gain nothing.
+/// Units: bytes. Bytes in the kernel's buffers do not count here, so a higher limit would gain nothing.
 pub(crate) const OUTPUT_MAX: usize = 1 << 20;
 /// Answers of other threads that one connection may wait for: with the largest values they are memory.
 pub(crate) const ASKS_MAX: usize = 64;
@@ -171,7 +171,7 @@ impl Client {
         Client { frames: Some(Box::default()), ..Client::new(conn, config) }
     }
 
-    /// Whether nothing that it has asked for is still to be answered.
+    /// Whether all its requests are answered.
     #[inline]
     pub(crate) fn is_answered(&self) -> bool {
         self.replies.is_empty() && self.get.is_none() && self.dump.is_none()
@@ -191,7 +191,7 @@ impl Client {
         }
     }
 
-    /// Drops so many of the bytes that come next.
+    /// Drops the next `bytes` bytes of input.
     pub(crate) fn skip(&mut self, bytes: usize) {
         match &mut self.binary {
             Some(binary) => binary.parser.skip(bytes),
@@ -205,14 +205,14 @@ impl Client {
         self.dump.as_ref().is_some_and(|dump| dump.asked)
     }
 
-    /// Whether its output waits for the rest of a list: `stats cachedump` leaves as a whole, as memcached's does, unless it
-    /// is long, since a client in use (memcached of npm) drops what comes in parts.
+    /// Whether its output waits for the rest of a list: `stats cachedump` leaves as a whole, as memcached's does,
+    /// unless it is long, since a client in use (memcached of npm) drops a reply that comes in parts.
     #[inline]
     pub(crate) fn gathers(&self, unsent: usize) -> bool {
         unsent < GATHERED_MAX && self.dump.as_ref().is_some_and(|dump| dump.format == Format::Cached)
     }
 
-    /// What it does, in memcached's words.
+    /// Its activity, in memcached's words.
     pub(crate) fn activity(&self) -> &'static str {
         let awaits = self.binary.as_ref().map_or_else(|| self.parser.awaits(), |binary| binary.awaits());
         match (self.state, awaits) {
@@ -227,20 +227,20 @@ impl Client {
         }
     }
 
-    /// Whether it may make more replies while that many bytes have not left: up to a limit for each connection, and beyond
-    /// what is free only if the thread `may_grow`.
+    /// Whether it may make more replies while `unsent` bytes have not left: up to a limit per connection, and beyond
+    /// its free allowance only if the thread `may_grow`.
     #[inline]
     pub(crate) fn has_room(&self, unsent: usize, may_grow: impl FnOnce() -> bool) -> bool {
         let bytes = unsent + self.replies.bytes();
         self.replies.waiting() < ASKS_MAX && (bytes < FREE || (bytes < OUTPUT_MAX && may_grow()))
     }
 
-    /// What of its input counts against the budget. Units: bytes.
+    /// Input memory that counts against the budget. Units: bytes.
     #[inline]
     pub(crate) fn input_memory(&self) -> usize {
         let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
         let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
-        // Peers are not limited as connections are, so that nothing of theirs is free.
+        // Peers are not limited as connections are, so they have no free allowance.
         counted(self.input.capacity()) + counted(words) + frames
     }
 

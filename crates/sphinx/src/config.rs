@@ -12,7 +12,7 @@ use units::{Bytes, Nanos};
 
 use crate::{LogFormat, Protocol, Sharing, Spin, UsersFormat, budget};
 
-/// How a server is set up; every field is resolved, nothing is a default any more.
+/// The resolved configuration of a server, without open defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where to listen without TLS: TCP, UDP, Unix sockets. Port 0 takes a free one.
@@ -25,7 +25,7 @@ pub struct Config {
     pub backlog: u32,
     /// The processor of each thread; one that stands here twice carries two threads.
     pub cpus: Vec<usize>,
-    /// How many threads were asked for; more than there are processors in `cpus` where the memory is too little for all.
+    /// The number of threads requested; more than the processors in `cpus` if the memory is too little for all.
     pub threads_wanted: usize,
     /// What items and their index may take, over all threads.
     pub memory: Bytes,
@@ -37,18 +37,18 @@ pub struct Config {
     pub policy: Policy,
     /// The largest item, as [`proto_memcache::limits::item_size`] counts it. Units: bytes.
     pub item_max: usize,
-    /// What connections' buffers may take beyond what each has free, over all threads. Units: bytes.
+    /// Memory of connections' buffers beyond each connection's free allowance, over all threads. Units: bytes.
     pub connection_memory: usize,
     /// Connections at once, over all threads.
     pub connections: usize,
     /// Which threads work on which keys.
     pub sharing: Sharing,
-    /// Whether the kernel gives each datagram to the owner of its key, where it can.
+    /// Whether the kernel steers each datagram to the owner of its key, if it can.
     pub steer_by_key: bool,
     /// Whether a thread gets the connections whose packets its processor receives.
     pub steer_by_cpu: bool,
-    /// Where each thread listens for those who know that a key is its own; none where they have no such ports. Port 0 takes
-    /// a free one.
+    /// Per-thread listeners for clients that know the owner of a key; empty without such ports. Port 0 takes a free
+    /// one.
     pub partition_ports: Vec<Vec<SocketAddr>>,
     /// Requests of one connection before the others have their turn; 0 for as many as a receive brought.
     pub requests_per_event: u32,
@@ -58,13 +58,13 @@ pub struct Config {
     pub io: Backend,
     /// Why it is that one, as half a sentence.
     pub io_reason: String,
-    /// What a thread does before it sleeps.
+    /// How a thread waits before it sleeps.
     pub spin: Spin,
     /// The users that may use the server, if not every client may.
     pub auth_file: Option<PathBuf>,
     /// How that file is written.
     pub auth_format: UsersFormat,
-    /// What is spoken with clients.
+    /// The protocols offered to clients.
     pub protocol: Protocol,
     /// Whether the command `shutdown` is obeyed.
     pub shutdown: bool,
@@ -74,7 +74,7 @@ pub struct Config {
     pub dump: bool,
     /// Whether the command `watch` is obeyed.
     pub watch: bool,
-    /// What is kept for a connection that watches and does not read. Units: bytes.
+    /// Buffer for a watcher that does not read. Units: bytes.
     pub watch_buffer: usize,
     /// What ends a prefix in `stats detail`, which is then on from the start; `None` is ':', and off.
     pub prefix_delimiter: Option<u8>,
@@ -90,18 +90,17 @@ pub struct Config {
     pub user: Option<String>,
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
     pub idle_timeout: u32,
-    /// How long a connection may take nothing of its replies; 0 for ever. Units: seconds.
+    /// How long a connection may read none of its replies; 0 for no limit. Units: seconds.
     pub reader_timeout: u32,
     /// Where to answer requests for metrics.
     pub metrics: Option<SocketAddr>,
     /// How long a stop lets replies leave.
     pub drain: Nanos,
-    /// What is logged: 0 warnings, 1 what happens, 2 and more everything.
+    /// Log level: 0 warnings, 1 events, 2 and more everything.
     pub verbose: u8,
     /// How log lines are written.
     pub log_format: LogFormat,
-    /// What the user should know of the options: those that have no effect, or another than in memcached. Each is logged
-    /// once at the start.
+    /// Warnings about options that have no effect, or another than in memcached. Each is logged once at the start.
     pub warnings: Vec<String>,
 }
 
@@ -120,22 +119,21 @@ pub struct Tls {
     pub oldest: Oldest,
 }
 
-/// Descriptors of a thread beside its connections and listeners: epoll, wake-up, and one to turn clients away.
+/// Descriptors of a thread in addition to its connections and listeners: epoll, wake-up, and one to turn clients away.
 const DESCRIPTORS_PER_THREAD: usize = 3;
-/// Descriptors of the process beside its threads': the standard ones, signals, metrics, and some to spare.
+/// Descriptors of the process in addition to its threads': the standard ones, signals, metrics, and some to spare.
 const DESCRIPTORS: usize = 20;
 
-/// Segments that a partition has at least, where its memory allows. What stands empty of them, two to
-/// three, holds no items, and what goes, goes by the segment. Source: `cargo bench -p sphinx --bench hits`, see
-/// docs/reference/memory.md.
+/// Least number of segments of a partition, if its memory allows. Two to three of them are empty and hold no items, and
+/// eviction works by the segment. Source: `cargo bench -p sphinx --bench hits`, see docs/reference/memory.md.
 const SEGMENTS: usize = 32;
-/// Segments that a partition may get: the lists of them take 800 KiB then, 0.02 % of what they have where they are smallest.
+/// Most segments of a partition: their lists then take 800 KiB, 0.02 % of the smallest such memory.
 const SEGMENTS_MAX: usize = 1 << 16;
 /// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.
 const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
 
-/// The largest item that a connection may gather in its buffers: what lies in the largest segment. The value of a larger one
-/// goes from its first byte on to the segments that it gets of its own. Units: bytes.
+/// The largest item that a connection may gather in its buffers: one that fits into the largest segment. A larger value
+/// is received directly into its own segments. Units: bytes.
 pub(crate) const GATHERED_MAX: usize = 2 << 20;
 
 /// The length of the segments of a partition of `memory` bytes. Units: bytes.
@@ -175,7 +173,7 @@ impl Config {
         segment(self.memory.0 as usize / self.partitions())
     }
 
-    /// What a partition gets of the memory.
+    /// The store configuration of a partition.
     pub(crate) fn store(&self, partition: usize, seed: u64) -> cache_store::Config {
         let partitions = self.partitions();
         let share = self.memory.0 as usize / partitions;
@@ -192,8 +190,8 @@ impl Config {
         }
     }
 
-    /// What a partition's memory may become: its share of the machine's, and so many segments that what is kept of each is
-    /// little. With `-k` all that may be used is locked at the start, addresses included. Units: bytes.
+    /// The largest memory that a partition may grow to: its share of the machine's, limited so that the per-segment
+    /// state stays small. With `-k` all usable memory is locked at the start, addresses included. Units: bytes.
     fn reach(&self, partitions: usize, segment: usize) -> usize {
         let machine = rustix::system::sysinfo();
         let machine = machine.totalram as usize * machine.mem_unit as usize;
@@ -239,7 +237,7 @@ impl Config {
         Bytes((self.store(0, 0).memory_min() * self.cpus.len()) as u64)
     }
 
-    /// Makes sure that the machine can do what is asked.
+    /// Checks that the machine supports the configuration.
     ///
     /// Errors: a sentence that names the option to change.
     pub(crate) fn check(&self) -> Result<()> {

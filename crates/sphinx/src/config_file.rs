@@ -1,7 +1,7 @@
 //! Options from a TOML file, under their long names.
 //!
-//! What stands in the file is turned into words of a command line, so that it is read, checked and complained about
-//! in one place.
+//! The file's settings are turned into words of a command line, so that they are parsed and checked, and errors
+//! reported, in one place.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -42,7 +42,7 @@ fn is_called(arg: &Arg, key: &str) -> bool {
     arg.get_long().is_some_and(is) || arg.get_all_aliases().unwrap_or_default().into_iter().any(is)
 }
 
-/// What a command line gave, once more as words.
+/// The command line's arguments, converted back to words.
 fn given_words(command: &Command, given: &ArgMatches) -> Vec<OsString> {
     let mut words = Vec::new();
     for arg in command.get_arguments() {

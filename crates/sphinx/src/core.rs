@@ -1,8 +1,8 @@
-//! What each thread runs: its connections, its partition and its links to the other threads.
+//! The loop of each thread: its connections, its partition and its links to the other threads.
 //!
-//! One turn: answer the other threads and take their answers, send what that allows, then look at the sockets;
-//! sleep only when there was nothing to do. While a receive is handled, replies gather in the connection's
-//! output and leave with one send, and each peer that was asked for something is told once.
+//! One turn: answer the other threads and take their answers, send all that this allows, then check the sockets; sleep
+//! only if there was nothing to do. While a receive is handled, replies gather in the connection's output and leave
+//! with one send, and each peer that received requests is notified once.
 
 mod arrival;
 #[cfg(test)]
@@ -71,12 +71,12 @@ pub(crate) struct Common {
     pub(crate) certificates: Option<Certificates>,
     /// Ends the server.
     pub(crate) end: Sender<End>,
-    /// What a scrape of the metrics asks each thread for, if metrics are served.
+    /// The scrape requests for the threads, if metrics are served.
     pub(crate) scrapes: Vec<Scrape>,
 }
 
 impl Common {
-    /// What the threads of a server that starts `now` have in common; `end` asks it to end.
+    /// The state that the threads of a server share, with start time `now`; `end` asks the server to end.
     pub(crate) fn new(
         config: Config,
         users: Option<Users>,
@@ -116,7 +116,7 @@ pub(crate) struct Core<R: Reactor> {
     clients: Vec<Option<Box<Client>>>,
     /// Connections that wait for room in a link.
     waiting: VecDeque<Conn>,
-    /// Connections that were held and whose replies have left meanwhile; they go on in the next turn.
+    /// Connections that were held and whose replies have left by now; they continue in the next turn.
     ready: VecDeque<Conn>,
     /// Room that is being made for large values, one after the other.
     claims: VecDeque<Pending>,
@@ -126,20 +126,20 @@ pub(crate) struct Core<R: Reactor> {
     large_inputs: LargeInputs,
     /// What this thread's connections take of the budget.
     account: Account,
-    /// What the spare ones of the large inputs are charged with. Units: bytes.
+    /// Memory charged for spare large inputs. Units: bytes.
     spare_charged: usize,
     /// Connections that wait for memory.
     hungry: VecDeque<Conn>,
     /// The second in which memory was last short, if nothing spare is kept for that.
     short: Option<u32>,
-    /// The one that may take what it needs all the same, so that something moves.
+    /// The connection that may exceed the budget, to guarantee progress.
     grace: Option<Conn>,
     /// Values of the reply that is being made; kept for its memory.
     loans: Vec<Loan>,
     stats: CoreStats,
     prefixes: Prefixes,
     spinner: Spinner,
-    /// The doorbell was told so.
+    /// Whether the doorbell has been set to asleep.
     asleep: bool,
     /// Kept where metrics are served.
     service: Option<Box<ServiceTimes>>,
@@ -203,7 +203,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// What is left when it serves no more.
+    /// The partitions, when serving has ended.
     pub(crate) fn into_partitions(self) -> Partitions {
         self.partitions
     }
@@ -258,7 +258,7 @@ impl<R: Reactor> Core<R> {
         Ok(())
     }
 
-    /// Whatever comes from now on is seen without a wake-up.
+    /// From now on messages are seen without a wake-up.
     #[inline]
     fn wake_up(&mut self) {
         if std::mem::take(&mut self.asleep) {
@@ -283,15 +283,15 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Announces that the thread sleeps, unless a message has come meanwhile.
+    /// Announces that the thread sleeps, unless a message has come in the meantime.
     fn go_to_sleep(&mut self) -> bool {
         if self.links.len() == 1 {
-            // What it tells itself it tells before it gets here.
+            // A lone thread's own messages are already handled.
             return !self.common.watchers.has_news(self.number);
         }
         self.doorbell.going_to_sleep();
         self.asleep = true;
-        // After the announcement: what is pushed from now on comes with a wake-up.
+        // Checked after the announcement: later messages come with a wake-up.
         self.links.iter_mut().flatten().all(Link::is_quiet) && !self.common.watchers.has_news(self.number)
     }
 
@@ -384,7 +384,7 @@ impl<R: Reactor> Core<R> {
             return self.put_back_datagrams(reactor, client);
         }
         let unsent = reactor.unsent(conn);
-        // What is gathered waits for no event: where there may not be more of it, it leaves.
+        // Gathered output is not flushed by any event: when it cannot grow further, it is sent.
         let gathers = client.gathers(unsent) && client.has_room(unsent, || self.account.may_grow());
         let left = (unsent > 0 && !gathers).then(|| reactor.flush(conn));
         self.note_times(reactor, &mut client, left);
@@ -452,7 +452,7 @@ impl<R: Reactor> Core<R> {
         count > 0
     }
 
-    /// Tells each peer that was asked or answered, if it sleeps, and lets go of what was read meanwhile.
+    /// Notifies each sleeping peer that got a request or an answer, and releases the memory read in this turn.
     fn ring(&mut self, reactor: &mut R) {
         self.partitions.leave();
         for link in self.links.iter_mut().flatten() {

@@ -32,7 +32,7 @@ impl Daemon {
         ensure!(threads == 1, "-d needs a process with one thread, and this one has {threads}; leave out -d");
         absolute_paths(config)?;
         let (wait, ready) = pipe().context("cannot make a pipe")?;
-        // SAFETY: the process has one thread, so that no lock is held and no memory is half changed in the duplicate.
+        // SAFETY: the process has one thread, so that no lock is taken and no memory is half changed in the duplicate.
         match unsafe { fork() }.context("cannot go on in the background")? {
             ForkResult::Parent { child } => {
                 drop(ready);
@@ -52,7 +52,7 @@ impl Daemon {
     /// Lets the process that waits end with 0. Standard input and output become `/dev/null`, and so does standard error
     /// unless `-v` is given, as in memcached.
     ///
-    /// Errors: that process has been ended, so that the start was given up.
+    /// Errors: that process has ended, so the start is abandoned.
     pub(crate) fn ready(mut self) -> Result<()> {
         let null =
             File::options().read(true).write(true).open("/dev/null").context("cannot open /dev/null")?;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_process_with_several_threads_is_not_duplicated() {
-        // The test's harness has a thread beside this one's.
+        // The test harness has another thread.
         let error = Daemon::start(&mut Config::for_tests()).map(drop).unwrap_err().to_string();
         assert!(error.starts_with("-d needs a process with one thread, and this one has"), "{error}");
     }

@@ -15,12 +15,14 @@ pub(crate) const LEND: usize = 4 << 10;
 /// Room for the end of a reply. Units: bytes.
 const TAIL: usize = 64;
 
-/// What a reply has beside its value at most. Units: bytes. Source: a key of 250 bytes, flags of a meta command and numbers.
+/// Most bytes of a reply in addition to its value. Units: bytes. Source: a key of 250 bytes, flags of a meta command
+/// and numbers.
 const HEAD: usize = 1 << 10;
-/// What a large text grows by beyond what is wanted, so that small replies behind a large one do not each move it. Units: bytes.
+/// Spare room added when a large text grows, so that small replies behind a large one do not each move it.
+/// Units: bytes.
 const SLACK: usize = 16 << 10;
 
-/// A reply in the making: text, and values that stay where they are.
+/// A reply under construction: text, and values lent from their place.
 pub(crate) struct Draft<'o> {
     text: &'o mut Vec<u8>,
     loans: &'o mut Vec<Loan>,
@@ -45,7 +47,7 @@ impl<'o> Draft<'o> {
             return self.loans.push(Loan { at: self.text.len(), bytes });
         }
         if value.len() > FREE {
-            // With what comes behind it. The whole capacity counts against the budget, and growth doubles it.
+            // Includes the bytes that follow it. The whole capacity counts against the budget, and growth doubles it.
             self.text.reserve_exact(value.len() + TAIL);
         }
         self.text.extend_from_slice(value);
@@ -68,8 +70,8 @@ impl DerefMut for Draft<'_> {
     }
 }
 
-/// Makes room for so many bytes behind a text. The whole capacity counts against the budget, and growth by doubling would make a large
-/// one twice what it holds, be it by the head of a value that is lent.
+/// Makes room for `bytes` bytes after a text. The whole capacity counts against the budget, and growth by doubling
+/// would make a large buffer twice its content, even for the head of a lent value.
 #[inline]
 pub(crate) fn make_room(text: &mut Vec<u8>, bytes: usize) {
     if text.len() + bytes > BESIDE && text.capacity() - text.len() < bytes {

@@ -11,7 +11,7 @@ use proto_memcache::server::{DumpKind, reply};
 /// What `stats cachedump` answers at most. Units: bytes. Source: memcached's `item_cachedump`.
 const CACHED_MAX: usize = 2 << 20;
 
-/// What a list says of each item.
+/// The format of each item in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// As `lru_crawler` does.
@@ -21,12 +21,12 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What stands before the items.
+    /// The text before the items.
     pub(crate) fn start(self) -> &'static [u8] {
         if self == Format::Cached { b"" } else { reply::OK }
     }
 
-    /// What stands behind them.
+    /// The text after the items.
     pub(crate) fn end(self) -> &'static [u8] {
         match self {
             Format::Crawler(DumpKind::Keys) => reply::meta::END_OF_KEYS,
@@ -45,7 +45,7 @@ pub(crate) struct Dump {
     cursor: Cursor,
     /// How many items may still be listed.
     items: u32,
-    /// What they may take. Units: bytes.
+    /// Most bytes for the items. Units: bytes.
     room: usize,
     /// Whether another thread makes the next part.
     pub(crate) asked: bool,
@@ -57,7 +57,7 @@ impl Dump {
         Dump { room: usize::MAX, ..Dump::new(Format::Crawler(kind), u32::MAX) }
     }
 
-    /// `stats cachedump` of at most so many items; 0 for all.
+    /// `stats cachedump` of at most `limit` items; 0 for all.
     pub(crate) fn cached(limit: u32) -> Dump {
         Dump::new(Format::Cached, if limit == 0 { u32::MAX } else { limit })
     }
@@ -67,7 +67,7 @@ impl Dump {
         Dump { format, partition: 0, cursor: Cursor::default(), items, room, asked: false }
     }
 
-    /// Whether nothing is left to list in so many partitions.
+    /// Whether nothing is left to list in `partitions` partitions.
     pub(crate) fn is_over(&self, partitions: usize) -> bool {
         self.partition >= partitions || self.items == 0 || self.room == 0
     }

@@ -1,4 +1,4 @@
-//! memcached's `-o`: what each of its names does here. `docs/reference/sphinx.md` lists them.
+//! memcached's `-o` names and their effect here. `docs/reference/sphinx.md` lists them.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ use crate::memcached_flags::no_effect;
 pub(crate) struct Extended {
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
     pub(crate) idle_timeout: u32,
-    /// How long a connection may take nothing of its replies; 0 for ever. Units: seconds.
+    /// How long a connection may read none of its replies; 0 for no limit. Units: seconds.
     pub(crate) reader_timeout: u32,
-    /// What is kept for a connection that watches and does not read. Units: bytes.
+    /// Buffer for a watcher that does not read. Units: bytes.
     pub(crate) watch_buffer: usize,
     /// PEM file of the certificate and its chain.
     pub(crate) chain_cert: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Extended {
     pub(crate) verify_mode: Option<u32>,
     /// The oldest version of TLS: 0 to 3, as memcached numbers it.
     pub(crate) min_version: Option<u32>,
-    /// What was accepted without effect.
+    /// Options accepted without effect.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -61,11 +61,11 @@ enum Value {
     Always,
 }
 
-/// What a name does here.
+/// The effect of a name.
 pub(crate) enum Here {
     /// It has an effect.
     Effect,
-    /// It is accepted: what it asks for is the case already, or memcached does nothing either.
+    /// Accepted silently: already the case here, or without effect in memcached as well.
     Nothing,
     /// It is accepted, has no effect, and is answered with a warning that gives this reason.
     NoEffect(&'static str),
@@ -209,7 +209,7 @@ impl Extended {
         Ok(extended)
     }
 
-    /// Sets what has an effect.
+    /// Applies a name that has an effect.
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         match name {
             "idle_timeout" => self.idle_timeout = number(name, value, u32::MAX)?,

@@ -22,12 +22,12 @@ pub(crate) enum Protocol {
     Text,
 }
 
-/// What a connection begins with.
+/// The protocol that a connection's first bytes indicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// A text command, as far as can be seen here.
     Text,
-    /// Too few bytes to refuse it properly; none of them is a whole text command.
+    /// Too few bytes to refuse it properly; no prefix is a whole text command.
     NeedMore,
     /// The binary protocol.
     Binary,

@@ -8,12 +8,12 @@ use proto_memcache::client::udp::{Arrived, Header, Reassembly};
 /// The requests of one peer are answered one after the other, so that each reply is whole before it is numbered.
 const WAITING_MAX: usize = 64;
 
-/// What a peer has that sends datagrams: a header of 8 bytes stands before each, and one is one request, or several.
+/// State of a peer that sends datagrams: each starts with a header of 8 bytes, and contains one request or several.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     /// The number of the request that is being answered.
     answers: Option<u16>,
-    /// Those that came meanwhile: number and text.
+    /// Requests received in the meantime: number and text.
     waiting: VecDeque<(u16, Vec<u8>)>,
     /// The request of which some datagrams are here.
     partial: Option<Box<Partial>>,
@@ -35,8 +35,8 @@ struct Partial {
 impl Frames {
     /// Takes a datagram in the second `now`; returns the text of its request if it is whole, and to be served now.
     ///
-    /// With a `limit` of 0 nothing is kept that is not served now. Of the datagrams of a larger request those of the last
-    /// number are kept, up to `limit` bytes: where a peer begins another one, the first will not get whole.
+    /// With a `limit` of 0 only requests that can be served now are kept. Of larger requests only the one with the
+    /// latest number is kept, up to `limit` bytes: if a peer begins another one, the first will not be completed.
     /// Errors: too many wait, or it can belong to no request that is taken; it is dropped.
     pub(crate) fn take<'b>(
         &mut self,
@@ -66,7 +66,7 @@ impl Frames {
         Ok(None)
     }
 
-    /// Puts a datagram to those of its request that are here; returns the request where it was the last.
+    /// Adds a datagram to the others of its request; returns the request if it is complete.
     #[cold]
     fn join(&mut self, request: u16, datagram: &[u8], limit: usize, now: u32) -> Result<Option<Vec<u8>>, ()> {
         if self.partial.as_ref().is_some_and(|partial| partial.request != request) {
@@ -95,13 +95,13 @@ impl Frames {
         self.partial.as_ref().map(|partial| partial.heard)
     }
 
-    /// Drops what is here of a request that is not whole.
+    /// Drops an incomplete request.
     pub(crate) fn forget_partial(&mut self) {
         self.partial = None;
         self.held = self.waiting.iter().map(|(_, text)| text.len()).sum();
     }
 
-    /// What is kept until it can be served. Units: bytes.
+    /// Bytes kept until they can be served. Units: bytes.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
@@ -123,7 +123,7 @@ impl Frames {
 
 /// The datagrams of a reply: header and text of each.
 ///
-/// Bounds: what is longer than 65 535 datagrams (91 MB) cannot be numbered and yields none; no reply gets there.
+/// Bounds: a reply longer than 65 535 datagrams (91 MB) cannot be numbered and yields none; no reply is that long.
 pub(crate) fn datagrams(request: u16, text: &[u8]) -> impl Iterator<Item = (Header, &[u8])> {
     let chunks = text.chunks(Header::DATAGRAM_MAX - Header::SIZE);
     let count = u16::try_from(chunks.len()).unwrap_or(0);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(take(&datagram(2, 0, 3, "a")), Ok(None));
         assert_eq!(take(&datagram(2, 0, 3, "twice")), Ok(None));
         assert_eq!(take(&datagram(2, 1, 3, "b")), Ok(Some(b"abc".to_vec())));
-        // What comes while it is answered waits, whole or not.
+        // Datagrams that arrive while it is answered wait, complete or not.
         assert_eq!(take(&datagram(3, 0, 2, "d")), Ok(None));
         assert_eq!(take(&datagram(3, 1, 2, "e")), Ok(None));
         assert_eq!(take(&datagram(4, 0, 2, "more than there is room for")), Err(()));

@@ -1,5 +1,5 @@
-//! What the fuzzers run of what any client may send before the parser of requests sees it: datagrams, the first request
-//! where a password is asked for, connections of the binary protocol, and other protocols; and of the file that a restart reads.
+//! Fuzz targets for input that reaches the server before the request parser: datagrams, the first request if a password
+//! is required, connections of the binary protocol, and other protocols; and for the file that a restart reads.
 //!
 //! Try it: `cargo test -p sphinx --test it corpus`.
 
@@ -15,7 +15,7 @@ use crate::frames::Frames;
 pub use binary::binary_connections;
 pub use foreign::foreign_protocols;
 
-/// Reads what a stop may have left beside a memory file, once more with a right checksum behind it.
+/// Reads a state file that a stop may have left, once more with a correct checksum.
 pub fn saved_memory(bytes: &[u8]) {
     crate::memory_file::read_any(bytes);
 }
@@ -25,7 +25,7 @@ const DONE: u8 = 255;
 /// Datagrams that may wait.
 const WAITING_MAX: usize = 64;
 
-/// What the datagrams of one request may come to. Units: bytes.
+/// Most bytes of the datagrams of one request. Units: bytes.
 const REQUEST_MAX: usize = 300;
 
 /// Takes a peer's datagrams and has them served, and compares with a plain queue. Each stands behind one byte with its
@@ -33,7 +33,7 @@ const REQUEST_MAX: usize = 300;
 pub fn udp_requests(bytes: &[u8]) {
     let mut rest = bytes;
     let mut frames = Frames::default();
-    // What is being served comes first.
+    // The request being served comes first.
     let mut line: VecDeque<(u16, Vec<u8>)> = VecDeque::new();
     let mut parts = Parts::default();
     while let Some((&length, after)) = rest.split_first() {
@@ -114,9 +114,9 @@ const LINE_MAX: usize = 2048;
 /// A client that has not logged in may not have the server keep more than this, however slowly it comes. Units: bytes.
 const KEPT_MAX: usize = 8 << 10;
 
-/// Reads what comes before the client is known in three ways, whole and in steps, which must give the same.
+/// Reads first requests in three ways, whole and in steps, which must give the same result.
 ///
-/// Panics where they differ, or where something is promised that does not hold.
+/// Panics if they differ, or if an invariant does not hold.
 pub fn first_requests(bytes: &[u8]) {
     let short = &bytes[..bytes.len().min(LINE_MAX)];
     let whole = attempts(short, LINE_MAX);

@@ -15,8 +15,8 @@ pub(crate) enum Leave {
     Listed(Vec<usize>),
 }
 
-/// A processor serves interrupts if it took at least one in so many of those of devices. Where they are spread over
-/// a whole large machine each processor takes fewer; where they are bound to some, those take far more.
+/// A processor serves interrupts if it took at least one in this many device interrupts. If they are spread over a
+/// whole large machine each processor takes fewer; if they are bound to some, those take far more.
 const ONE_IN: u64 = 20;
 
 impl FromStr for Leave {
@@ -31,9 +31,9 @@ impl FromStr for Leave {
 }
 
 impl Leave {
-    /// What is left of `cpus`.
+    /// The processors of `cpus` that remain.
     ///
-    /// Errors: nothing is.
+    /// Errors: none remain.
     pub(crate) fn take_from(&self, cpus: &[usize]) -> Result<Vec<usize>> {
         let leave = match self {
             Leave::Listed(cpus) => cpus.clone(),

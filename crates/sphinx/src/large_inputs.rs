@@ -2,15 +2,15 @@ use crate::budget::FREE;
 
 /// Input buffers of requests with large values, to be used again.
 ///
-/// What a buffer of 1 MB costs when it is new: the system clears it page by page as it fills, and a vector that grows by
-/// itself copies what is there at every doubling. Together that was a quarter of a set of 1 MB (measured).
+/// A new buffer of 1 MB is expensive: the system clears it page by page as it fills, and a growing vector copies its
+/// content at every doubling. Together that was a quarter of a set of 1 MB (measured).
 #[derive(Default)]
 pub(crate) struct LargeInputs {
     /// Empty ones.
     spare: Vec<Vec<u8>>,
-    /// What the spare ones come to. Units: bytes.
+    /// Total size of the spare buffers. Units: bytes.
     bytes: usize,
-    /// Whether none is kept, since memory is short.
+    /// Whether to keep no spare buffers, since memory is short.
     pub(crate) frugal: bool,
 }
 
@@ -22,7 +22,7 @@ const ROUND: usize = 64 << 10;
 const KEEP: usize = 8 << 20;
 
 impl LargeInputs {
-    /// Makes room in `input` for a request of `length` bytes, if that is large; what is there stays.
+    /// Makes room in `input` for a request of `length` bytes, if that is large; the content stays.
     #[inline]
     pub(crate) fn reserve(&mut self, input: &mut Vec<u8>, length: usize) {
         if length > LARGE && length > input.capacity() {
@@ -44,7 +44,7 @@ impl LargeInputs {
         self.give(std::mem::replace(input, larger));
     }
 
-    /// What the spare ones come to. Units: bytes.
+    /// Total size of the spare buffers. Units: bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

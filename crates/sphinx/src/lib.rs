@@ -109,8 +109,8 @@ macro_rules! memcached_version {
     };
 }
 
-/// What `version` answers: the version of memcached whose answers these are, since clients read numbers there and
-/// libmemcached takes none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
+/// The answer to `version`: the version of memcached whose answers these are, since clients parse it and libmemcached
+/// accepts none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
 pub const VERSION: &str = concat!(memcached_version!(), "-sphinx-", env!("CARGO_PKG_VERSION"));
 
 /// What `-V`, and the first line of `-h`, print behind `memcached`: the same two versions, as scripts read them there.

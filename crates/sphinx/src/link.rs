@@ -38,8 +38,8 @@ pub(crate) struct Link<W: Waker> {
 
 /// From here on an ask is large, and counts against the budget of connections' memory. Units: bytes. With the smaller ones, 1024 at most by default, come 4 MiB more.
 pub(crate) const LARGE: usize = 4 << 10;
-/// Bytes of large asks from which on no more is asked. Units: bytes. Source: a MiB is copied in some 0.1 ms, so the peer
-/// has work for longer than it takes to wake it.
+/// Bytes of outstanding large asks above which no more are sent. Units: bytes. Source: a MiB is copied in some 0.1 ms,
+/// so the peer has work for longer than it takes to wake it.
 const LARGE_MAX: usize = 4 << 20;
 
 impl<W: Waker> Link<W> {
@@ -74,7 +74,7 @@ impl<W: Waker> Link<W> {
         (self.asked - self.answered) as usize
     }
 
-    /// What the large asks come to that were not answered. Units: bytes.
+    /// Bytes of the unanswered large asks. Units: bytes.
     #[inline]
     pub(crate) fn large_bytes(&self) -> usize {
         self.large_bytes

@@ -13,7 +13,7 @@ pub(crate) struct Listener {
 /// How the connections of a listener are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// As those of the other listeners: by TLS with `-Z`.
+    /// As for the other listeners: TLS with `-Z`.
     Usual,
     /// Not at all: `notls:`.
     Plain,
@@ -27,7 +27,7 @@ impl Layer {
     const PREFIXES: [(&str, Layer); 3] =
         [("notls:", Layer::Plain), ("btls:", Layer::Tls), ("mtls:", Layer::MutualTls)];
 
-    /// What stands before the address: `notls:`.
+    /// The prefix of the address: `notls:`.
     pub(crate) fn prefix(self) -> &'static str {
         Layer::PREFIXES.iter().find(|(_, layer)| *layer == self).map_or("", |(prefix, _)| prefix)
     }
@@ -77,7 +77,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// All addresses that it stands for, with `port` where it has none.
+    /// All addresses that the text stands for, with `port` as the default.
     ///
     /// Errors: the name is not known.
     pub(crate) fn addresses(&self, port: u16) -> Result<Vec<SocketAddr>> {

@@ -5,7 +5,7 @@ use tracing_subscriber::fmt;
 
 use crate::LogFormat;
 
-/// Has what is logged from now on written to standard error, unless the program has set up something else before.
+/// Sends log lines to standard error from now on, unless the program has set up another logger before.
 ///
 /// Only starts, ends, failures and signals are logged, never a request: a thread that serves must not wait for
 /// the reader of the log.

@@ -22,8 +22,8 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 
-/// What the second file begins with. The number is that of its form and of the form of segments: another one is for every
-/// change of either.
+/// Magic bytes of the second file. The number is the version of its format and of the segment format: a change of
+/// either needs a new one.
 const MAGIC: &[u8; 16] = b"sphinx memory 3\n";
 /// The seal's place: a page, behind all partitions. Units: bytes.
 const SEAL: u64 = 4096;
@@ -32,18 +32,18 @@ const SETTINGS_MAX: usize = 1024;
 /// What `statfs` calls tmpfs and hugetlbfs. Source: statfs(2).
 const MEMORY_KINDS: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 
-/// The file with the segments of all partitions, and what was saved of them.
+/// The file with the segments of all partitions, and the state saved for them.
 pub(crate) struct MemoryFile {
     file: File,
     path: PathBuf,
     settings: String,
-    /// What a partition takes of the file. Units: bytes.
+    /// Size of a partition in the file. Units: bytes.
     length: u64,
-    /// What the last stop has left, if it can be used.
+    /// The state left by the last stop, if usable.
     saved: Option<Saved>,
 }
 
-/// What a graceful stop has left.
+/// The state left by a graceful stop.
 #[derive(Debug, PartialEq, Eq)]
 struct Saved {
     seed: u64,
@@ -55,7 +55,7 @@ struct Saved {
 }
 
 impl MemoryFile {
-    /// Opens the file that `config` names, if it names one, and reads what the last stop has left beside it.
+    /// Opens the file that `config` names, if any, and reads the state that the last stop has left for it.
     ///
     /// Errors: it cannot be opened or is another server's.
     pub(crate) fn open(config: &Config) -> Result<Option<MemoryFile>> {
@@ -95,7 +95,7 @@ impl MemoryFile {
         meta_of(&self.path)
     }
 
-    /// Reads what the last stop has left; none where there is nothing.
+    /// Reads the state left by the last stop; `None` if there is none.
     fn take_saved(&self, config: &Config, whole: u64) -> Result<Option<Saved>> {
         let bytes = match fs::read(self.meta()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -114,8 +114,8 @@ impl MemoryFile {
         Ok(Some(saved))
     }
 
-    /// Makes what was saved worthless; to be called before anything is written to the file. From then on only
-    /// [`MemoryFile::save`] makes something that a later start uses.
+    /// Invalidates the saved state; call it before any write to the file. From then on only [`MemoryFile::save`] makes
+    /// a state that a later start uses.
     ///
     /// Errors: it cannot be removed.
     pub(crate) fn break_seal(&mut self) -> Result<()> {
@@ -131,7 +131,7 @@ impl MemoryFile {
         }
     }
 
-    /// What makes the hashes of what was saved.
+    /// The hash seed of the saved state.
     pub(crate) fn seed(&self) -> Option<u64> {
         self.saved.as_ref().map(|saved| saved.seed)
     }
@@ -147,13 +147,12 @@ impl MemoryFile {
         InFile { file: self.file.as_fd(), offset: partition as u64 * self.length }
     }
 
-    /// What was saved of a partition.
+    /// The saved state of a partition.
     pub(crate) fn saved(&self, partition: usize) -> Option<&[u8]> {
         self.saved.as_ref().map(|saved| &saved.partitions[partition][..])
     }
 
-    /// Saves what there is to know of all partitions, which nothing writes to any more; `now` is when, by the clock that
-    /// they were told.
+    /// Saves the state of all partitions, which must not change any more; `now` is the time, on the partitions' clock.
     ///
     /// Errors: the second file cannot be written. The next start is then one of an empty cache.
     pub(crate) fn save(&self, seed: u64, now: u32, partitions: Vec<Vec<u8>>) -> Result<()> {
@@ -166,7 +165,7 @@ impl MemoryFile {
         let mut meta = options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
         meta.write_all(&write(&saved, &self.settings))?;
         meta.sync_all()?;
-        // Last: whatever is interrupted before has no seal, and is not used.
+        // Last: a save interrupted earlier has no seal, and is not used.
         self.file.write_all_at(&seal, self.length * saved.partitions.len() as u64)?;
         self.file.sync_all()?;
         Ok(())
@@ -246,7 +245,7 @@ pub(crate) fn read_any(bytes: &[u8]) {
     }
 }
 
-/// What is still to be read.
+/// The unread remainder.
 struct Rest<'b>(&'b [u8]);
 
 impl<'b> Rest<'b> {
@@ -299,7 +298,7 @@ mod tests {
         }
     }
 
-    /// Any bytes behind a right checksum: refused, without a panic and without memory for what they claim.
+    /// Any bytes with a correct checksum: refused, without a panic and without allocating the lengths that they claim.
     #[test]
     fn lengths_are_not_believed() {
         let whole = write(&saved(), "a=1");

@@ -12,11 +12,12 @@ const MOST: u32 = 1_000_000_000;
 
 /// What items and their index may take, which `cache_memlimit` changes.
 ///
-/// Shape: one for the server; a thread that is told of a change reads it here, so that of several at once the last counts.
+/// Shape: one for the server; a thread notified of a change reads it here, so that of several changes the last one
+/// counts.
 pub(crate) struct MemoryLimit {
     /// Units: bytes.
     now: AtomicU64,
-    /// What the partitions can be. Units: bytes.
+    /// The bounds of the memory. Units: bytes.
     least: u64,
     most: AtomicU64,
     /// Whether it may change at all.
@@ -38,14 +39,14 @@ impl MemoryLimit {
         Bytes(self.now.load(Ordering::Relaxed))
     }
 
-    /// Says what it can be at most, for one of the threads. Units: bytes.
+    /// Lowers the upper bound on behalf of one thread. Units: bytes.
     pub(crate) fn cap(&self, most: u64) {
         self.most.fetch_min(most, Ordering::Relaxed);
     }
 
     /// Sets it, if it can be that.
     ///
-    /// Errors: memcached's answer to what it cannot be.
+    /// Errors: memcached's answer to a limit out of bounds.
     pub(crate) fn set(&self, megabytes: u32) -> Result<Bytes, Refusal> {
         let limit = u64::from(megabytes) << 20;
         let most = self.most.load(Ordering::Relaxed);
@@ -89,7 +90,7 @@ mod tests {
         let limit = MemoryLimit::new(&large);
         assert_eq!(limit.set(39), Err(Refusal::MemoryOutOfBounds), "twice the largest item");
         assert_eq!(limit.set(40), Ok(Bytes(40 << 20)));
-        // What it starts with it may have again: half of an odd number of segments.
+        // The initial memory can be set again: half of an odd number of segments.
         let mut odd = Config { item_max: 32 << 20, memory: Bytes(63 << 20), ..Config::for_tests() };
         odd.fit_items();
         let limit = MemoryLimit::new(&odd);

@@ -6,7 +6,7 @@ use crate::dump::Dump;
 use crate::operation::Operation;
 use crate::stats::CoreStats;
 
-/// What one thread wants done by the owner of a key, or by every thread.
+/// An operation requested from the owner of a key, or from every thread.
 pub(crate) struct Ask {
     /// The request that it belongs to.
     pub(crate) ticket: Ticket,
@@ -32,7 +32,7 @@ pub(crate) enum Work {
         /// As in the protocol.
         delay: i32,
     },
-    /// `cache_memlimit`: to what the threads have in common.
+    /// `cache_memlimit`: to the shared limit.
     Memory,
     /// `stats`.
     Report,
@@ -61,7 +61,7 @@ pub(crate) struct ClaimFor {
     pub(crate) expiry: Expiry,
     /// The value's length. Units: bytes.
     pub(crate) length: usize,
-    /// What is to be done with it, whose condition is looked at first.
+    /// The command of the value, whose condition is checked first.
     pub(crate) command: Command,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct ClaimFor {
 pub(crate) struct Commit {
     /// Its place.
     pub(crate) reservation: Reservation,
-    /// What is done with it.
+    /// The command of the value.
     pub(crate) command: Command,
 }
 
@@ -84,13 +84,13 @@ pub(crate) enum DetailVerb {
     Dump,
 }
 
-/// What came of an [`Ask`]. Every ask is answered, since the answer is also what allows the next ask.
+/// The result of an [`Ask`]. Every ask is answered, since the answer also allows the next ask.
 pub(crate) struct Answer {
     /// From the ask.
     pub(crate) ticket: Ticket,
     /// The reply to the client, or this thread's lines of it, or nothing.
     pub(crate) buffer: Vec<u8>,
-    /// What comes with it.
+    /// Data returned with it.
     pub(crate) extra: Extra,
 }
 
@@ -108,7 +108,7 @@ pub(crate) enum Extra {
     Part(Box<CoreStats>),
     /// How far a list of all items has come.
     Dump(Box<Dump>),
-    /// What has come of a claim.
+    /// The result of a claim.
     Claimed(Box<Outcome>),
 }
 

@@ -21,7 +21,7 @@ use crate::thread::Waker;
 
 pub(crate) use http::Exporter;
 
-/// The note by which a thread is asked for its figures.
+/// The request for a thread's figures.
 #[derive(Default)]
 pub(crate) struct Scrape {
     is_asked: AtomicBool,
@@ -44,7 +44,7 @@ impl Scrape {
     }
 }
 
-/// What a thread says of itself.
+/// The figures of a thread.
 pub(crate) struct Snapshot {
     /// Which thread.
     pub(crate) number: usize,

@@ -10,7 +10,7 @@ use crate::stats::prefixes::Detail;
 use binary::BinaryOperation;
 use meta::MetaOperation;
 
-/// The answer of the text protocol where there is no memory for a reply. Source: memcached's in the same case.
+/// The answer of the text protocol if a reply finds no memory. Source: memcached's in the same case.
 pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
 /// What can be done to one key, wherever it lives.
@@ -149,7 +149,7 @@ impl Operation {
         }
     }
 
-    /// Appends the answer where there is no memory for it.
+    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         match self {
             Operation::Binary(binary) => binary.no_memory(out),
@@ -157,7 +157,7 @@ impl Operation {
         }
     }
 
-    /// What it counts as under `stats detail`, `reply` being what it has appended.
+    /// The kind of operation for `stats detail`, `reply` being the bytes appended.
     pub(crate) fn detail(&self, reply: &[u8]) -> Option<Detail> {
         match *self {
             Operation::Get { .. } | Operation::GetAndTouch { .. } => {
@@ -198,7 +198,7 @@ impl Operation {
     }
 }
 
-/// Appends what a `get` says of one key.
+/// Appends the part of a `get` reply for one key.
 #[inline]
 fn show(key: Key, item: Option<Item>, with_cas: bool, last: bool, out: &mut Draft) {
     if let Some(item) = item {

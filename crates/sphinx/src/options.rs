@@ -24,14 +24,14 @@ const LICENSE: &str = concat!(
     include_str!("../../../LICENSE")
 );
 
-/// The options of the server, from its command line and its configuration file, with memcached's flags where they
-/// mean the same.
+/// The options of the server, from its command line and its configuration file, with memcached's flags for the same
+/// meaning.
 #[derive(Clone, Debug)]
 pub struct Options {
     flags: Flags,
     /// Whether it listens on the network although there is a Unix socket.
     network: bool,
-    /// What was accepted without effect.
+    /// Options accepted without effect.
     warnings: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Options {
         let warnings = memcached_flags::warnings(matches);
         let flags = Flags::from_arg_matches(matches)?;
         if flags.license {
-            // Of this kind are texts that were asked for: they go to standard output, and the exit code is 0.
+            // This kind marks requested texts: they go to standard output, and the exit code is 0.
             return Err(clap::Error::raw(ErrorKind::DisplayVersion, LICENSE));
         }
         let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);

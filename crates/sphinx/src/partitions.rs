@@ -50,7 +50,7 @@ impl Locked {
     }
 }
 
-/// What a thread has made, near its core.
+/// The partitions made by a thread, near its core.
 pub(crate) enum Own {
     /// For itself.
     Alone(Box<Store>),
@@ -58,7 +58,7 @@ pub(crate) enum Own {
     Shared(Arc<[Locked]>),
 }
 
-/// What a thread lets others have of it.
+/// The access that a thread gives others to its partitions.
 #[derive(Clone)]
 pub(crate) enum Offer {
     /// Nothing.
@@ -75,7 +75,7 @@ pub(crate) fn epochs(config: &Config) -> Arc<Epochs> {
     Epochs::new(readers, thread::yield_now)
 }
 
-/// A partition in a file, with what was saved of it.
+/// A partition in a file, with its saved state.
 fn restore(
     config: cache_store::Config,
     partition: usize,
@@ -104,7 +104,7 @@ fn restore(
 impl Own {
     /// Makes the partitions of thread `thread`, which should be the one that calls this.
     ///
-    /// What was saved of one that lies in a file is there again, unless it is damaged, which is told.
+    /// A partition in a file is restored from its saved state, unless that is damaged, which is logged.
     pub(crate) fn make(
         config: &Config,
         thread: usize,
@@ -158,7 +158,7 @@ enum Keep {
 
 struct Alone {
     store: Store,
-    /// What reads the partitions of others, where that is done.
+    /// The reader of other threads' partitions, in modes that use one.
     reader: Option<Reader>,
 }
 
@@ -184,7 +184,7 @@ impl Partitions {
                     Offer::View(view) => Some(view.clone()),
                     _ => None,
                 });
-                // `None` where nothing is offered.
+                // `None` if nothing is offered.
                 Keep::Alone(Box::new(Alone { store: *store, reader: Reader::new(views.collect()) }))
             }
             Own::Shared(_) => {
@@ -202,7 +202,7 @@ impl Partitions {
         Partitions { hasher, count: per_thread * offers.len(), per_thread, thread, keep }
     }
 
-    /// What makes the hashes of keys.
+    /// The hash function for keys.
     #[inline]
     pub(crate) fn hasher(&self) -> KeyHasher {
         self.hasher
@@ -280,7 +280,7 @@ impl Partitions {
         }
     }
 
-    /// Keeps nothing of what was read. To be called often: that memory cannot be reused meanwhile.
+    /// Releases all references to memory read. Call it often: until then that memory cannot be reused.
     #[inline]
     pub(crate) fn leave(&mut self) {
         if let Some(reader) = self.reader() {
@@ -316,8 +316,9 @@ impl Partitions {
 
     /// Does something to each partition here, on behalf of a client of thread `asker`.
     ///
-    /// What is pipelined behind it must find it done. So the asker does it at once in all that it can get at, as it
-    /// will do there what follows; the others are left with their own, if the asker cannot get at those.
+    /// Requests pipelined behind it must find it done. So the asker executes it at once in all partitions that it can
+    /// access, since it will execute the following requests there too; other threads handle their own, if the asker
+    /// cannot access those.
     pub(crate) fn for_all_of(&mut self, asker: usize, mut act: impl FnMut(&mut Store)) {
         match &self.keep {
             Keep::Alone(_) => self.for_own(act),
@@ -332,7 +333,7 @@ impl Partitions {
         }
     }
 
-    /// What this thread's partitions hold and have done, and what it has read in others.
+    /// Contents and counters of this thread's partitions, and the counters of its reads in others.
     pub(crate) fn stats(&mut self) -> Stats {
         let mut sum = Stats::default();
         self.for_own(|store| sum += store.stats());
@@ -397,7 +398,7 @@ mod tests {
         check(Sharing::Everything, 1, &|_, _| true);
     }
 
-    /// Stores a value where it belongs.
+    /// Stores a value in its partition.
     fn set(partitions: &mut [Partitions], key: &str) {
         let hasher = partitions[0].hasher();
         let key = hasher.key(key.as_bytes());
@@ -457,7 +458,7 @@ mod tests {
             let asker = 2;
             for thread in [2, 0, 1, 3] {
                 partitions[thread].for_all_of(asker, |store| store.flush_all(0, 1_700_000_000));
-                // Whatever a thread would do itself behind the flush finds it done.
+                // Any operation by the thread itself after the flush finds it done.
                 for i in 0..100 {
                     let partitions = &mut partitions[thread];
                     let key = format!("key-{i}");

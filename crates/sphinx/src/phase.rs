@@ -11,7 +11,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// The phase of that number; what is none is the end.
+    /// The phase with that number; an unknown number is the end.
     pub(crate) fn of(number: u8) -> Phase {
         [Phase::Serving, Phase::Draining]
             .into_iter()

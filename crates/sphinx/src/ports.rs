@@ -70,7 +70,7 @@ fn bind_tcp(
     Ok(fd)
 }
 
-/// The event loop takes over what a dead server has left, and refuses all else; this refuses the same, earlier.
+/// The event loop takes over sockets left by a dead server, and refuses all else; this refuses the same, earlier.
 fn check_path(path: &Path) -> io::Result<()> {
     let taken = |why: &str| {
         let text = format!("cannot listen at unix:{}: {why}; give another path", path.display());

@@ -11,7 +11,7 @@ pub(crate) struct Account {
 impl Account {
     /// Looks the user up, so that a wrong name is found before anything else is done.
     ///
-    /// Errors: there is no such user, or this process is not root.
+    /// Errors: the user does not exist, or this process is not root.
     pub(crate) fn find(name: &str) -> Result<Account> {
         let user = User::from_name(name).with_context(|| format!("cannot look up the user '{name}'"))?;
         let user = user.ok_or_else(|| anyhow!("there is no user '{name}'; name another with -u"))?;
@@ -21,7 +21,7 @@ impl Account {
         Ok(Account { user })
     }
 
-    /// Gives up root's privileges for those of the user, in all threads, for good.
+    /// Drops root's privileges in favour of the user's, in all threads, irrevocably.
     ///
     /// Needs no more than `CAP_SETUID` and `CAP_SETGID`.
     ///

@@ -7,7 +7,7 @@ use units::Bytes;
 
 use crate::Config;
 
-/// Raises the limits that the options need, while the process may still have root's privileges. What the system refuses
+/// Raises the limits that the options need, while the process may still have root's privileges. A refusal by the system
 /// is a warning.
 pub(crate) fn raise(config: &Config) {
     if config.core_dumps {
@@ -23,7 +23,7 @@ pub(crate) fn raise(config: &Config) {
     }
 }
 
-/// Without a limit where that is allowed, otherwise up to the maximum.
+/// Removes the limit if allowed, otherwise raises it to the maximum.
 fn raise_limit(resource: Resource) {
     let unlimited = Rlimit { current: None, maximum: None };
     if setrlimit(resource, unlimited).is_err() {
@@ -32,7 +32,7 @@ fn raise_limit(resource: Resource) {
     }
 }
 
-/// Does what the limits were raised for, once the memory is taken and the user is the final one.
+/// Uses the raised limits, once the memory is taken and the user is the final one.
 pub(crate) fn apply(config: &Config) {
     if config.core_dumps
         && let Err(error) = set_dumpable_behavior(DumpableBehavior::Dumpable)

@@ -25,7 +25,7 @@ pub(crate) struct Replies {
     first: u64,
     /// Replies that are made and wait. Units: bytes.
     bytes: usize,
-    /// What of them is not lent. Units: bytes.
+    /// Bytes of the replies that are not lent. Units: bytes.
     copied: usize,
     /// Slots that wait for another thread.
     waiting: usize,
@@ -46,11 +46,11 @@ struct Text {
     loans: Vec<Loan>,
 }
 
-/// A large reply becomes the output as it is, if nothing is there yet: the thread that made it has copied the value
-/// once, and that will do. A smaller one is copied sooner than its buffer is replaced. Units: bytes.
+/// A large reply becomes the output as is, if the output is empty: the thread that made it has copied the value once,
+/// which suffices. Copying a smaller one is cheaper than replacing its buffer. Units: bytes.
 const HAND_OVER: usize = 16 << 10;
 
-/// What is lent to the kernel of a large value before others have their turn, and copied of it where nothing can be lent.
+/// Bytes of a large value lent to the kernel before others have their turn, or copied if it cannot be lent.
 /// Units: bytes. Source: as [`OUTPUT_MAX`](crate::client::OUTPUT_MAX); it leaves in some 0.1 ms at 10 GB/s.
 const STEP: usize = 1 << 20;
 
@@ -64,13 +64,13 @@ pub(crate) fn has_long(loans: &[Loan]) -> bool {
 pub(crate) struct Gathering {
     /// Parts that are still missing.
     pub(crate) left: usize,
-    /// What the reply is made from.
+    /// The data that the reply is made from.
     pub(crate) stats: CoreStats,
     /// Lines that all threads have a part in.
     pub(crate) lines: Vec<u8>,
     /// How it is made.
     pub(crate) finish: Finish,
-    /// What the response repeats, in the binary protocol.
+    /// The fields that the response echoes, in the binary protocol.
     pub(crate) echo: Option<Echo>,
 }
 
@@ -98,7 +98,7 @@ impl Replies {
         self.bytes
     }
 
-    /// What of them is not lent. Units: bytes.
+    /// Bytes of the replies that are not lent. Units: bytes.
     pub(crate) fn copied(&self) -> usize {
         self.copied
     }
@@ -108,7 +108,7 @@ impl Replies {
         self.waiting
     }
 
-    /// Makes a reply now: in `output`, with `loans` in it, if nothing is before it, else in line.
+    /// Makes a reply now: in `output`, with `loans` in it, if it is the first in order, else in the queue.
     #[inline]
     pub(crate) fn make<T>(
         &mut self,
@@ -231,7 +231,7 @@ impl Replies {
         self.stepping = true;
     }
 
-    /// Takes back what was just made from byte `start` of the output on, with all loans, as there is nothing before it; it is
+    /// Takes back the reply just made from byte `start` of the output, with all loans, as it is first in order; it is
     /// released in steps.
     #[cold]
     pub(crate) fn take_back(&mut self, output: &mut Vec<u8>, start: usize, loans: &mut Vec<Loan>) {

@@ -33,7 +33,7 @@ pub struct Server {
     threads: Vec<JoinHandle<Option<Partitions>>>,
     wakers: Vec<Waker>,
     end: Receiver<End>,
-    /// What makes the hashes of keys.
+    /// The hash seed for keys.
     seed: u64,
     file: Option<MemoryFile>,
     _pidfile: Option<Pidfile>,
@@ -44,7 +44,7 @@ pub struct Server {
 pub(crate) enum End {
     /// A signal or a client asked it to stop.
     Interrupted,
-    /// The same, and to save what is in the memory file.
+    /// A stop that also saves the memory file.
     Graceful,
     /// A thread has ended; why.
     Failed(String),
@@ -94,7 +94,7 @@ impl Drop for Started {
 const LOOK: Duration = Duration::from_millis(1);
 /// How often a start looks whether it is interrupted, while threads take memory.
 const LOOK_AT_START: Duration = Duration::from_millis(10);
-/// After this long without a sign of life a start says what it does.
+/// After this long without a log line, a start reports its progress.
 const TELL_PROGRESS: Duration = Duration::from_secs(2);
 
 impl Server {
@@ -108,8 +108,8 @@ impl Server {
         started.context("the start was interrupted")
     }
 
-    /// As [`Server::start`], unless `end` says meanwhile that the server should not go on, which yields `None`: threads may
-    /// still be taking memory then, and no file and no port is left.
+    /// As [`Server::start`], unless `end` requests the end during the start, which yields `None`: threads may still be
+    /// taking memory then, and no file and no port is left.
     pub(crate) fn start_unless_ended(
         mut config: Config,
         end_at: Sender<End>,
@@ -198,17 +198,17 @@ impl Server {
         Server { threads: threads.collect(), common, wakers, end, seed, file, _pidfile: pidfile }
     }
 
-    /// Where it listens on TCP first, if it does.
+    /// Its first TCP address, if any.
     pub fn address(&self) -> Option<SocketAddr> {
         self.common.config.listen.iter().find(|address| !address.is_datagram()).and_then(Address::socket)
     }
 
-    /// What it was started with, the ports resolved.
+    /// The configuration it was started with, the ports resolved.
     pub fn config(&self) -> &Config {
         &self.common.config
     }
 
-    /// What the threads have in common.
+    /// The state shared by the threads.
     pub(crate) fn common(&self) -> &Arc<Common> {
         &self.common
     }
@@ -223,8 +223,8 @@ impl Server {
         self.end.recv().expect("the server holds a sender itself")
     }
 
-    /// As [`Server::stop`], and saves what is in [`Config::memory_file`], so that the next start has it; does no more than a
-    /// stop without one.
+    /// As [`Server::stop`], and saves the contents of [`Config::memory_file`] for the next start; without such a file,
+    /// just stops.
     ///
     /// Errors: it cannot be saved. The server has stopped all the same.
     pub fn stop_and_save(mut self) -> Result<()> {
@@ -252,7 +252,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes no more clients, lets the replies to what was received leave, and ends the threads; after
+    /// Accepts no more clients, lets the replies to received requests leave, and ends the threads; after
     /// [`Config::drain`] at the latest.
     pub fn stop(self) {
         self.let_replies_leave();
@@ -296,7 +296,7 @@ impl Drop for Server {
     }
 }
 
-/// Waits until each thread has its memory; `None` where `end` says meanwhile that the server should not go on.
+/// Waits until each thread has its memory; `None` if `end` requests the end before.
 fn await_memory(starting: Vec<Starting>, end: &Receiver<End>, config: &Config) -> Result<Option<Started>> {
     let (threads, began) = (starting.len(), Instant::now());
     let (mut started, mut tell_at) = (Started::default(), TELL_PROGRESS);

@@ -2,7 +2,7 @@ use proto_memcache::binary::Command;
 use proto_memcache::server::{Meta, MetaVerb, Request};
 use units::{Nanos, Time};
 
-/// What a request does, as the metrics tell it.
+/// The class of a request in the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Reads values.

@@ -11,14 +11,13 @@ pub enum Sharing {
     Nothing,
     /// Any thread reads any key, without a lock and without a message; writes are the owner's.
     Read,
-    /// Threads in groups of so many do each other's operations under short locks; other groups are asked.
+    /// Threads in groups of this size execute each other's operations under short locks; other groups are asked.
     Something(usize),
     /// Any thread does any operation, under short locks.
     Everything,
 }
 
-/// Threads in a group of [`Sharing::Something`], where the number is not given: those of a core with two hardware
-/// threads share its caches.
+/// Threads in a group of [`Sharing::Something`], by default: two hardware threads of a core share its caches.
 const GROUP: usize = 2;
 
 /// Partitions per thread where threads share them. With 4 threads that spend a tenth of their time under a lock, one
@@ -33,7 +32,7 @@ const PARTITION_MIN: u64 = 16 << 20;
 const PARTITIONS_MAX: usize = 256;
 
 impl Sharing {
-    /// The same with groups of `group` threads. `None` where there are no groups.
+    /// The same with groups of `group` threads. `None` for modes without groups.
     pub(crate) fn with_group(self, group: usize) -> Option<Sharing> {
         matches!(self, Sharing::Something(_)).then_some(Sharing::Something(group))
     }

@@ -46,14 +46,14 @@ const SEEDS: u64 = 200;
 /// Far more simulated time than any history takes; one that goes round in circles ends here.
 const LIMIT: Time = Time(600_000_000_000);
 
-/// What a client here sends before the server reads it, at most: the requests of a customer, each with a large value.
+/// The most that a client here sends before the server reads it: the requests of a customer, each with a large value.
 /// Units: bytes.
 const SENT_MAX: usize = customer::REQUESTS_MAX as usize * (customer::LARGE + 100);
 
 /// What all customers of a history know.
 #[derive(Default)]
 pub(super) struct Board {
-    /// For each shared key, what was ever written to it: writer, its life, and the highest number sent.
+    /// For each shared key, all values written to it: writer, its life, and the highest number sent.
     pub(super) written: Vec<((usize, u32), u64)>,
     /// Counts asked for, and those that were acknowledged, for each shared counter.
     pub(super) asked: [u64; model::COUNTERS],
@@ -78,7 +78,7 @@ impl Board {
         format!("shared-{key} {number} {life} {set}")
     }
 
-    /// Panics where a value of a shared key is none that was written, or comes after a later one of the same writer.
+    /// Panics if a value of a shared key was never written, or comes after a later one of the same writer.
     pub(super) fn check(&self, seen: &mut Seen, key: usize, value: &str) {
         let words: Vec<&str> = value.split(' ').collect();
         assert_eq!(words[0], format!("shared-{key}"), "a value of another key");
@@ -171,8 +171,8 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
     (board.answers, board.resets, judge_machine.now())
 }
 
-/// Plays the histories of all seeds, or of one in `each` where a history takes so much longer, or of that in
-/// `SPHINX_SEED`; says which one fails.
+/// Runs the histories of all seeds, of one in `each` if a history takes that much longer, or of the seed in
+/// `SPHINX_SEED`; reports which one fails.
 fn for_seeds(scene: &impl Debug, each: u64, mut history: impl FnMut(u64)) {
     let given = |name| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let seeds = match given("SPHINX_SEED") {

@@ -11,13 +11,13 @@ use std::str::FromStr;
 
 use units::{Nanos, Time};
 
-/// What a thread does before it sleeps.
+/// How a thread waits before it sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
     /// It sleeps at once.
     #[default]
     Off,
-    /// It looks for work for so long.
+    /// It looks for work for this long.
     For(Nanos),
     /// It looks for [`Spin::AUTO`] when most of its pauses have been shorter lately.
     Auto,
@@ -63,7 +63,7 @@ impl FromStr for Spin {
     }
 }
 
-/// Whether one thread goes on looking, from what it has seen so far.
+/// Decides whether one thread continues to look for work, from its history.
 #[derive(Debug)]
 pub(crate) struct Spinner {
     spin: Spin,
@@ -82,7 +82,7 @@ impl Spinner {
         Spinner { spin, idle_since: None, short: 0, looked: Nanos::ZERO, found: 0 }
     }
 
-    /// Whether it ever looks; where it never does, the clock need not be read.
+    /// Whether it never looks; then the clock need not be read.
     #[inline]
     pub(crate) fn is_off(&self) -> bool {
         self.spin == Spin::Off
@@ -114,7 +114,7 @@ impl Spinner {
         }
     }
 
-    /// Forgets what it has counted, not what it has learnt.
+    /// Resets the counters, but keeps the learned state.
     pub(crate) fn reset(&mut self) {
         (self.looked, self.found) = (Nanos::ZERO, 0);
     }

@@ -24,7 +24,7 @@ use {fields, zeros};
 
 macro_rules! core_stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What one thread holds and has done. Those of all threads add up.
+        /// Contents and counters of one thread. The sum over all threads is the server's.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub(crate) struct CoreStats {
             /// Of its partition.
@@ -62,7 +62,7 @@ core_stats! {
     refused_text,
     /// Connections closed for their silence.
     idle_kicks,
-    /// Connections closed since they took nothing of their replies.
+    /// Connections closed because they read none of their replies.
     slow_reader_kicks,
     /// Attempts to authenticate.
     auth_cmds,
@@ -76,9 +76,9 @@ core_stats! {
     bytes_written,
     /// Times that a connection had to leave the others their turn.
     yields,
-    /// Values that were sent from where they are stored.
+    /// Values sent directly from the store.
     values_lent,
-    /// Values that were received where they are stored.
+    /// Values received directly into the store.
     values_placed,
     /// `me` commands.
     cmd_meta,

@@ -18,7 +18,8 @@ use proto_memcache::partition;
 
 /// The kernel's helper that copies a part of a packet. Source: `linux/bpf.h`, `bpf_func_id`.
 const SKB_LOAD_BYTES: i32 = 26;
-/// What stands before the text of a datagram. Units: bytes. Source: memcached's `protocol.txt`, UDP protocol.
+/// Size of the frame header before the text of a datagram. Units: bytes. Source: memcached's `protocol.txt`, UDP
+/// protocol.
 const FRAME: i32 = 8;
 /// The longest key. Units: bytes.
 const KEY: i32 = 250;
@@ -28,18 +29,18 @@ const COMMAND: i32 = 12;
 const HEADER: i32 = 24;
 /// The longest extras that stand before a key, of `incr` and `decr`. Units: bytes.
 const EXTRAS: i32 = 20;
-/// What is looked at of a datagram, behind its frame header. Units: bytes; a multiple of 8.
+/// The part of a datagram that is examined, after its frame header. Units: bytes; a multiple of 8.
 const TEXT: i32 = 296;
 const _: () = assert!(TEXT >= HEADER + EXTRAS + KEY && TEXT > COMMAND + KEY);
 
-/// What the program returns where it does not choose.
+/// The program's return value for no choice.
 const ANY: i32 = -1;
 
 /// The program for a server of `threads` threads.
 fn program(threads: usize) -> Program {
     let mut p = Program::default();
     let (any, text, hash) = (p.label(), p.label(), p.label());
-    // r6: what the kernel tells of the datagram. r7: where the key begins. r8: how much of it was looked at. r9: the hash.
+    // r6: the kernel's context of the datagram. r7: start of the key. r8: bytes examined. r9: the hash.
     p.copy(R6, R1);
     p.load(Size::Word, R8, R6, 0);
     p.jump_if(Op::AtMost, R8, FRAME, any);
@@ -47,7 +48,7 @@ fn program(threads: usize) -> Program {
     p.jump_if(Op::AtMost, R8, FRAME + TEXT, short);
     p.set(R8, FRAME + TEXT);
     p.place(short);
-    // Of a shorter datagram what lies on the stack is no command.
+    // For a shorter datagram the leftover bytes on the stack must not form a command.
     for place in (0..=COMMAND).step_by(4) {
         p.store(Size::Word, R10, (place - TEXT) as i16, 0);
     }
@@ -128,11 +129,11 @@ fn program(threads: usize) -> Program {
     p
 }
 
-/// Hashes the key at r7 of the text, byte by byte, until `is_over` jumps to `done`, with the byte in r0 and how many were
-/// hashed in r8. Jumps to `any` where it is too long to be a key.
+/// Hashes the key at r7 of the text, byte by byte, until `is_over` jumps to `done`, with the byte in r0 and the number
+/// of bytes hashed in r8. Jumps to `any` if it is too long to be a key.
 ///
-/// The kernel follows every path through a program before it takes it. That r7 and r8 are numbers that it knows on each
-/// path is what it needs: a length that is read first and counted down would be paths without number.
+/// The kernel's verifier follows every path through a program before it accepts it. It needs r7 and r8 to be known
+/// numbers on each path: a length read first and counted down would create unbounded paths.
 fn hash_key(p: &mut Program, done: Label, any: Label, is_over: impl FnOnce(&mut Program, Label)) {
     for register in [R5, R8, R9] {
         p.set(register, 0);
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     const BPF_PROG_TEST_RUN: c_long = 10;
-    /// What a packet of the test begins with, and programs for sockets are not shown. Units: bytes.
+    /// The start of a test packet, which programs for sockets do not see. Units: bytes.
     const ETHERNET: usize = 14;
 
     #[repr(C)]
@@ -207,7 +208,7 @@ mod tests {
         duration: u32,
     }
 
-    /// What a program for sockets returns for these bytes.
+    /// The return value of a program for sockets on these bytes.
     fn run(program: BorrowedFd<'_>, bytes: &[u8]) -> i32 {
         let packet = [&[0; ETHERNET], bytes].concat();
         let mut run = TestRun {
@@ -217,12 +218,12 @@ mod tests {
             repeat: 1,
             ..TestRun::default()
         };
-        // SAFETY: the structure is what the command takes, and the packet outlives the call.
+        // SAFETY: the structure has the command's layout, and the packet outlives the call.
         unsafe { ebpf::call(BPF_PROG_TEST_RUN, &mut run) }.unwrap();
         run.returned as i32
     }
 
-    /// The program; `None`, with a line that says so, where it may not be loaded here.
+    /// The program; `None`, with a printed reason, if this environment may not load it.
     fn loaded(threads: usize) -> Option<OwnedFd> {
         match by_key(threads) {
             Err(error) if matches!(error.raw_os_error(), Some(nix::libc::EPERM | nix::libc::ENOSYS)) => {

@@ -1,4 +1,4 @@
-//! Operations on keys while they are watched: what came of one is told from what its partition counts meanwhile.
+//! Operations on watched keys: the result of each is derived from the changes in its partition's counters.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::watch::{Watchers, append};
 /// The kinds that operations on keys are of.
 pub(crate) const OPERATIONS: [Watched; 3] = [Watched::FETCHERS, Watched::MUTATIONS, Watched::DELETIONS];
 
-/// Tells what one connection does.
+/// Reports the operations of one connection to watchers.
 pub(crate) struct Telling {
     pub(crate) watchers: Arc<Watchers>,
     /// The connection's number.
@@ -35,7 +35,7 @@ impl Telling {
     ) {
         let before = *store.counts();
         let deletes = deletes(operation);
-        // What is looked for is not looked for before, or what has ended would be told as missing.
+        // The lookup for the report comes after the operation's own, or an expired item would be reported as missing.
         let old = deletes.and_then(|_| store.peek(key, now)).map_or(0, |entry| entry.value.len());
         operation.execute(store, key, value, now, out);
         let after = *store.counts();
@@ -49,7 +49,7 @@ impl Telling {
         } else if let Some((command, length)) = stores(operation, value) {
             let status = status(&before, &after);
             let (left, length) = match *operation {
-                // Two values that have become one are told as that.
+                // Joined values are reported as one.
                 Operation::Store { exptime, verb, .. } if !joins(verb) || status != "stored" => {
                     (Expiry::from_exptime(exptime, now).left(now), length)
                 }
@@ -82,7 +82,7 @@ impl Telling {
         true
     }
 
-    /// A value came that was written where it will be read.
+    /// A value was received directly into the store.
     #[cold]
     pub(crate) fn placed(
         &self,

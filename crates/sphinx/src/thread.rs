@@ -1,4 +1,4 @@
-//! The life of one thread: it takes its memory, listens when it is told to, serves, and says why it ended.
+//! The life of one thread: it takes its memory, listens when ordered to, serves, and reports why it ended.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::memory_file::MemoryFile;
 use crate::partitions::{Offer, Own, Partitions};
 use crate::server::End;
 
-/// What wakes a thread, whatever its event loop.
+/// The waker of a thread, the same type for every event loop.
 pub(crate) type Waker = <Epoll as Reactor>::Waker;
 
 /// A thread that takes its memory. Dropping it lets the thread end by itself once it has.
@@ -35,18 +35,18 @@ pub(crate) struct Starting {
 /// A thread that has its memory, and waits for orders.
 pub(crate) struct CoreThread {
     pub(crate) waker: Waker,
-    /// What the others get of its partitions.
+    /// The other threads' access to its partitions.
     pub(crate) offer: Offer,
     number: usize,
     orders: Sender<Order>,
     thread: JoinHandle<Option<Partitions>>,
 }
 
-/// What a thread that has its memory is told to do; it ends where there are no more orders.
+/// An order to a thread that has its memory; the thread ends when no more orders can come.
 enum Order {
-    /// Listen at further places, and say where that was.
+    /// Listen at further places, and report the addresses.
     Listen(Places, Sender<Result<Places>>),
-    /// Have those who listen where it will get clients as this says.
+    /// Distribute clients among the listeners of this place by this rule.
     Steer(Steering),
     /// Serve.
     Go(Neighbours),
@@ -61,7 +61,7 @@ pub(crate) struct Places {
     pub(crate) encrypted: Vec<SocketAddr>,
 }
 
-/// What a thread needs of the others.
+/// The state that a thread needs to work with the others.
 pub(crate) struct Neighbours {
     pub(crate) common: Arc<Common>,
     pub(crate) links: Vec<Option<Link<Waker>>>,
@@ -71,8 +71,8 @@ pub(crate) struct Neighbours {
 }
 
 impl Starting {
-    /// Starts thread `number`, which makes its reactor and its partition itself: both stay on its core, and
-    /// the memory comes from near it. Whatever ends it later is told to `ended`.
+    /// Starts thread `number`, which makes its reactor and its partition itself: both stay on its core, and the memory
+    /// comes from near it. The cause of its end is sent to `ended`.
     pub(crate) fn start(
         number: usize,
         config: Config,
@@ -95,7 +95,8 @@ impl Starting {
         Ok(Starting { number, ready, orders, thread: thread.context("cannot start a thread")? })
     }
 
-    /// Waits until the thread has its memory, but no longer than `patience`; gives the thread back where that is not enough.
+    /// Waits until the thread has its memory, but no longer than `patience`; returns the waiting thread if that is not
+    /// enough.
     pub(crate) fn wait(self, patience: Duration) -> Result<Result<CoreThread, Starting>> {
         let Starting { number, ready, orders, thread } = self;
         match ready.recv_timeout(patience) {
@@ -142,7 +143,7 @@ impl CoreThread {
     }
 }
 
-/// What a thread is started with.
+/// The inputs of a thread.
 struct Life<'c> {
     number: usize,
     config: &'c Config,
@@ -167,7 +168,7 @@ impl Life<'_> {
         }
     }
 
-    /// Makes what is the thread's own, listens when it is told to, and serves; returns its partitions at the end.
+    /// Makes the thread's own state, listens when ordered to, and serves; returns its partitions at the end.
     fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) -> Option<Partitions> {
         let Life { number, config, seed, epochs, file, ready_at, orders, ended } = self;
         let (mut reactor, own) = match prepare(number, config, seed, &epochs, file.as_deref(), reactor) {
@@ -186,7 +187,7 @@ impl Life<'_> {
                 }
                 Ok(Order::Steer(steering)) => reactor.steer(steering),
                 Ok(Order::Go(neighbours)) => break neighbours,
-                // The start was given up.
+                // The start was abandoned.
                 Err(_) => return None,
             }
         };
@@ -239,8 +240,8 @@ fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result
     Ok(taken)
 }
 
-/// Listens at a path whose file gets the mode `mode` as it is made, so that there is no moment at which others may
-/// open it. The mask is the whole process's, which has nothing else to do while it starts.
+/// Listens at a path whose file gets the mode `mode` on creation, so that there is no moment at which others may open
+/// it. The mask is the whole process's, which does nothing else while it starts.
 fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
     let before = rustix::process::umask(Mode::from_raw_mode(!mode & 0o777));
     let taken = reactor.listen_in_plain(&Address::Unix(path.to_owned()));
@@ -248,7 +249,7 @@ fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Re
     taken
 }
 
-/// Why there is no listening at `address`, and what to change.
+/// The reason why listening at `address` failed, with a hint.
 pub(crate) fn cannot_listen(address: &Address, error: &io::Error) -> anyhow::Error {
     let hint = match (address, error.kind()) {
         (Address::Unix(_), io::ErrorKind::AddrInUse) => return anyhow!("{error}"),

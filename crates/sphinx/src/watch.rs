@@ -21,7 +21,7 @@ use reactor::{Address, Conn};
 
 /// Source: memcached's `WATCHER_LIMIT`.
 const WATCHERS_MAX: usize = 20;
-/// Room that is kept in a buffer for the count of what was dropped. Units: bytes. Source: memcached.
+/// Room reserved in a buffer for the count of dropped lines. Units: bytes. Source: memcached.
 const SPARE: usize = 128;
 /// How often a thread tries to get at the buffers before it drops its line: a line is copied in less than a µs.
 const TRIES: u32 = 100;
@@ -34,7 +34,7 @@ pub(crate) struct Watchers {
     lines: AtomicU64,
     /// Lines that were dropped as the lock was not to be had; those that watch are still to be told.
     missed: AtomicU64,
-    /// What a buffer holds. Units: bytes.
+    /// Size of a buffer. Units: bytes.
     room: usize,
     all: Mutex<Vec<Watcher>>,
     /// By thread: whether a buffer of its connections has something new.
@@ -66,7 +66,7 @@ pub(crate) struct Counts {
 }
 
 impl Watchers {
-    /// None yet, for so many threads; each will have a buffer of `room` bytes.
+    /// No watchers yet, for `threads` threads; each will have a buffer of `room` bytes.
     pub(crate) fn new(threads: usize, room: usize) -> Watchers {
         Watchers {
             wanted: AtomicU16::new(0),
@@ -185,7 +185,7 @@ impl Watchers {
         self.news[thread].store(true, Ordering::Release);
     }
 
-    /// Shows what the buffers of a thread's connections have; what `take` has taken is forgotten.
+    /// Passes the buffers of a thread's watchers to `take`, and clears those that it accepts.
     pub(crate) fn deliver(&self, thread: usize, mut take: impl FnMut(Conn, &[u8]) -> bool) {
         self.news[thread].store(false, Ordering::Release);
         for watcher in self.lock().iter_mut().filter(|watcher| watcher.thread == thread) {
@@ -262,7 +262,7 @@ mod tests {
         woken
     }
 
-    /// What the thread's connections are sent, without time and number.
+    /// The lines sent to the thread's watchers, without time and number.
     fn delivered(watchers: &Watchers, thread: usize) -> Vec<(u32, String)> {
         let mut all = Vec::new();
         watchers.deliver(thread, |conn, lines| {
@@ -322,7 +322,7 @@ mod tests {
         let lines = delivered(&watchers, 0);
         assert_eq!((lines.len(), &lines[0].1), (2, &format!("skipped={}", 10 - first)));
         assert_eq!(watchers.counts().skipped, 10 - first as u64);
-        // One that takes nothing keeps what it has.
+        // A watcher that accepts nothing keeps its buffer.
         evict(&watchers);
         watchers.deliver(0, |_, _| false);
         assert_eq!(delivered(&watchers, 0).len(), 1);

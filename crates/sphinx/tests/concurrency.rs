@@ -1,4 +1,4 @@
-//! Many clients at once: what is read is what was written, on each number of threads and with short queues.
+//! Many clients at once: reads return the written values, on each number of threads and with short queues.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -167,7 +167,7 @@ fn nothing_foreign_is_read_while_items_are_evicted() {
 }
 
 fn nothing_foreign(mode: &str) {
-    // 4 MiB a thread; what the 12 connections hold stays below it, what they write passes it often.
+    // 4 MiB a thread; the 12 connections keep less than that, but write more often.
     let server = sphinxd(&format!("-t 2 -m 8 --queue 4 {mode}"));
     let filler = thread::spawn({
         let address = server.address;
@@ -183,8 +183,8 @@ fn nothing_foreign(mode: &str) {
     assert!(Client::connect(server.address).stat("evictions") > 0);
 }
 
-/// One writer and many readers of each key: a reader sees no version older than one that was acknowledged
-/// before it asked, none that was not yet written, and never goes back.
+/// One writer and many readers of each key: a reader sees no version older than one acknowledged before its request,
+/// none that was not yet written, and never goes back.
 #[test]
 fn versions_of_shared_keys_never_go_back() {
     const KEYS: u64 = 8;

@@ -31,7 +31,7 @@ exec setpriv --bounding-set=-all,+setgid,+setuid,+sys_resource --inh-caps=-all -
 /// CAP_SETGID (6), CAP_SETUID (7) and CAP_SYS_RESOURCE (24). Source: linux/capability.h.
 const BOUNDING: u64 = 1 << 6 | 1 << 7 | 1 << 24;
 
-/// The user of memcached, or why there is no test.
+/// The account of memcached, or the reason to skip the test.
 fn user() -> Result<User, String> {
     if !geteuid().is_root() {
         return Err("only root can start a service".into());

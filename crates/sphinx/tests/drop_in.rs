@@ -15,7 +15,7 @@ fn run(folder: &Path, words: &[&str]) -> Output {
     command.args(words).current_dir(folder).stdin(Stdio::null()).output().unwrap()
 }
 
-/// What was written, a line each.
+/// The output, split into lines.
 fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
 }
@@ -134,7 +134,7 @@ fn a_start_in_the_background_that_nothing_waits_for_is_given_up() {
 fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     use std::io::Write;
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // What a pipe holds unless it is set otherwise: pipe(7).
+    // The default capacity of a pipe: pipe(7).
     writer.write_all(&[b' '; 65_536]).unwrap();
     (reader, writer)
 }

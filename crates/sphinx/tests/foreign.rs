@@ -1,4 +1,4 @@
-//! Clients of protocols that are not spoken are refused at once, in their own protocol, and nothing that they send is executed.
+//! Clients of unsupported protocols are refused at once, in their own protocol, and none of their bytes is executed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -77,7 +77,7 @@ fn a_binary_client_is_refused_and_nothing_of_its_values_is_executed() {
             check_binary(&answer(tcp(server.address), &set, step), 1);
         }
         check_binary(&answer(tcp(server.address), &binary(0x0b, b"", b"", b""), 100), 0x0b);
-        // What follows a header is the body or the next request; after a refusal it is neither.
+        // After a header comes the body or the next request; after a refusal it is neither.
         let then_text = [binary(0x0a, b"", b"", b""), b"set evil 0 0 1 noreply\r\nx\r\n".to_vec()].concat();
         check_binary(&answer(tcp(server.address), &then_text, 24), 0x0a);
         // A header that never gets whole is not a request.

@@ -75,7 +75,7 @@ fn check_commands(name: &str, client: &mut Client) {
     assert_eq!(client.text(), format!("VALUE k 3 {}", first.len()), "{name}");
     assert!(client.bytes(first.len() + 2)[..first.len()] == first);
     assert_eq!(client.text(), "END");
-    // A line's end that is missing leaves the old value; what is said of the rest is not compared.
+    // A missing line end leaves the old value; replies to the rest are not compared.
     client.send([format!("set k 0 0 {}\r\n", second.len()).as_bytes(), &second, b"xx\r\n"].concat());
     assert_eq!(client.text(), "CLIENT_ERROR bad data chunk", "{name}");
     let mut client = Client::connect(client.stream.peer_addr().unwrap());
@@ -104,7 +104,7 @@ fn check_commands(name: &str, client: &mut Client) {
     client.send("md k q\r\nmn\r\n");
     assert_eq!(client.text(), "MN", "{name}");
     assert_eq!(client.ask("delete new"), "DELETED", "{name}");
-    // Over the limit: the value is skipped, and that of a set is gone.
+    // Over the limit: the value is skipped, and the old value of a `set` is dropped.
     let large = value(65 * MIB, 1);
     assert_eq!(client.ask("set k 0 0 3\r\nold"), "STORED");
     assert_eq!(stored(client, "add k 0 0", &large), "SERVER_ERROR object too large for cache", "{name}");
@@ -114,7 +114,7 @@ fn check_commands(name: &str, client: &mut Client) {
     check_binary(name, client, &first);
 }
 
-/// `ms`; an empty answer where none came before that of `mn`, which is then still to be read as a line.
+/// `ms`; an empty answer if none came before that of `mn`, which is then still to be read as a line.
 fn ms(client: &mut Client, key: &str, flags: &str, value: &[u8]) -> String {
     let quiet = flags.split(' ').any(|flag| flag == "q");
     let end: &[u8] = if quiet { b"\r\nmn\r\n" } else { b"\r\n" };
@@ -191,7 +191,7 @@ fn sphinx_takes_large_items_as_memcached_does() {
         client.send("stats settings\r\n");
         let settings = client.lines_to("END");
         assert!(settings.contains(&format!("STAT item_size_max {}", 64 * MIB)), "{args}");
-        // What lies in pieces there grows by nothing here: the whole would be too large.
+        // A value stored in its own segments cannot be appended to here: the whole would be too large.
         client.set("k", value(5 * MIB, 1));
         for verb in ["append", "prepend"] {
             assert_eq!(client.ask(&format!("{verb} k 0 0 1\r\nx")), "NOT_STORED");
@@ -255,7 +255,7 @@ fn values_of_every_size_come_as_they_were_stored() {
     }
 }
 
-/// 100 MB, while another client goes on, on both sides of the limit of what is free.
+/// 100 MB, while another client continues, above and below the limit of free memory.
 #[test]
 fn a_hundred_megabytes_come_and_go_while_others_are_served() {
     const LENGTH: usize = 100_000_000;
@@ -290,7 +290,7 @@ fn a_hundred_megabytes_come_and_go_while_others_are_served() {
     }
 }
 
-/// Readers that are slow, while what they are sent is stored again and again.
+/// Slow readers, while the values being sent to them are stored again and again.
 #[test]
 fn what_is_on_its_way_is_not_written_over() {
     const LENGTH: usize = 5 * MIB;
@@ -338,7 +338,7 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
         for (i, client) in silent.iter_mut().enumerate() {
             client.send(format!("set silent-{i} 0 0 15000000\r\nbeginning"));
         }
-        // Small items find room whatever is held.
+        // Small items find room at any time.
         for i in 0..3000 {
             other.set(&format!("key-{i}"), [b'x'; 10_000]);
         }
@@ -357,7 +357,7 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
         while other.stat("curr_connections") > 1 {
             assert!(Instant::now() < deadline, "{args}: clients that disconnected are still counted");
         }
-        // And what they held is free again.
+        // And their memory is free again.
         for i in 0..4 {
             let deadline = Instant::now() + PATIENCE;
             while stored(&mut other, &format!("set large-{i} 0 0"), &value(15_000_000, i)) != "STORED" {
@@ -367,7 +367,7 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
     }
 }
 
-/// Two of them have no room beside each other, so that the old one would have to make room for what is to replace it.
+/// Two of them do not fit together, so that the old one would have to be evicted for its replacement.
 #[test]
 fn a_large_value_on_a_condition_never_costs_the_one_that_it_is_about() {
     const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object";
@@ -424,7 +424,7 @@ fn a_large_value_on_a_condition_never_costs_the_one_that_it_is_about() {
             assert!(client.get(key).unwrap() == second, "{args} {key}");
             assert_eq!(client.ask(&format!("delete {key}")), "DELETED");
         }
-        // Where there are others, they make room, however old it is.
+        // If there are others, they make room, even newer ones.
         let little = value(900_000, 1);
         for key in 0..44 {
             client.set(&format!("k{key}"), &little);
@@ -436,7 +436,7 @@ fn a_large_value_on_a_condition_never_costs_the_one_that_it_is_about() {
     }
 }
 
-/// What is never read as a request: the rest of a value for which there was no room.
+/// The rest of a value without room is never read as a request.
 #[test]
 fn a_value_without_room_is_skipped() {
     let server = sphinxd("-t 1 -m 64 -I 30m -M --lazy-memory");
@@ -488,7 +488,7 @@ fn they_outlive_a_graceful_restart() {
         client.set(&format!("large-{i}"), value((3 + i) * MIB, i));
         client.set(&format!("small-{i}"), "x");
     }
-    // One that is announced is none of them.
+    // An announced value is not evicted.
     let mut silent = Client::connect(server.address);
     silent.send("set silent 0 0 5000000\r\nbeginning");
     client.send("shutdown graceful\r\n");

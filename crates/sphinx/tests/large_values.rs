@@ -1,5 +1,5 @@
-//! Large values: they leave from where they are stored, and a client that is sent one does not see another, whatever
-//! happens to its item meanwhile.
+//! Large values: they are sent directly from the store, and a client never sees another value, even if the item changes
+//! during the send.
 
 use std::thread;
 use std::time::Instant;
@@ -15,10 +15,10 @@ fn value(length: usize, version: usize) -> Vec<u8> {
     value
 }
 
-/// Both sides of the size from which values are lent, of a socket's buffer, and of what is sent at once.
+/// Around the size from which values are lent, of a socket's buffer, and of one send.
 const LENGTHS: [usize; 8] = [4095, 4096, 4097, 10_000, 65_536, 70_000, 300_000, 1_000_000];
 
-/// What each of these servers is, and how it talks to the kernel.
+/// The options of each server, with the I/O mode.
 fn servers() -> impl Iterator<Item = String> {
     MODES.into_iter().flat_map(|mode| {
         ["-t 1", "-t 3", "-t 2 --queue 1"]
@@ -63,7 +63,7 @@ fn values_of_every_size_come_as_they_were_stored() {
                 assert_eq!(client.text(), line, "{args}");
             }
         }
-        // Each was asked for three times and one a fourth time; the one that is too small never counts.
+        // Each was requested three times and one a fourth time; the one that is too small never counts.
         assert_eq!(client.stat("values_lent"), 3 * (LENGTHS.len() as u64 - 1) + 1, "{args}");
         assert_eq!(client.stat("segments_pinned"), 0, "{args}");
     }
@@ -140,7 +140,7 @@ fn values_arrive_where_they_are_stored() {
             assert_eq!(writer.text(), "STORED", "{args} {length}");
             assert!(writer.text().starts_with("VERSION "));
             assert!(reader.get(&key).unwrap() == new, "{args} {length}");
-            // One that is longer than it says leaves the old one, and what follows is read as it is by memcached.
+            // A value longer than announced leaves the old one, and its rest is parsed as memcached does.
             let (half, rest) = old.split_at(length / 2);
             writer.send([format!("set {key} 0 0 {length}\r\n").as_bytes(), half].concat());
             assert!(reader.get(&key).unwrap() == new, "{args} {length}");
@@ -171,7 +171,7 @@ fn a_client_that_goes_in_the_midst_of_a_value_leaves_nothing() {
             for client in &mut clients {
                 client.send([format!("set key 0 0 {LENGTH}\r\n").as_bytes(), &value(LENGTH / 2, 1)].concat());
             }
-            // All memory is written again meanwhile.
+            // All memory is rewritten in that time.
             for i in 0..if round == 1 { 200 } else { 0 } {
                 other.set(&format!("key-{}", i % 10), value(LENGTH, i));
             }

@@ -35,7 +35,7 @@ fn use_it(address: SocketAddr) {
     }
 }
 
-/// Settings of what Sphinx has not, which memcached tells only where they were built in.
+/// Settings of features that Sphinx lacks, which memcached reports only if built in.
 const ABSENT: [&str; 2] = ["ext_", "ssl_"];
 
 #[test]
@@ -102,7 +102,7 @@ fn evictions_and_ends_are_told_apart() {
     let ending = number(&items["items:1:evicted_nonzero"]) as f64 / evictions as f64;
     assert!((0.08..0.12).contains(&ending), "{items:?}");
     assert_eq!(number(&items["items:1:evicted"]), evictions);
-    // What has ended, read or not.
+    // Expired items, read or not.
     set(&mut client, "ends-1".into(), 1);
     set(&mut client, "ends-2".into(), 1);
     assert!(client.get("ends-1").is_some());
@@ -113,7 +113,7 @@ fn evictions_and_ends_are_told_apart() {
     assert_eq!((client.stat("reclaimed"), client.stat("expired_unfetched")), (2, 1));
 }
 
-/// The keys of a list that was asked for, each of which must be there once.
+/// The keys of a requested list, each of which must appear once.
 fn keys(client: &mut Client) -> Vec<String> {
     assert_eq!(client.text(), "OK");
     let lines = client.lines_to("END");
@@ -159,7 +159,7 @@ fn a_list_that_is_not_read_holds_no_client_up_and_is_whole_later() {
     (0..items).for_each(|i| client.set(&key(i), "x"));
     let mut slow: Vec<Client> = (0..4).map(|_| Client::connect(server.address)).collect();
     slow.iter_mut().for_each(|slow| slow.send("lru_crawler metadump all\r\n"));
-    // Items that come and go meanwhile are listed or not; all others are.
+    // Items created or removed during the list may be missing; all others are listed.
     for i in 0..1_000 {
         client.set(&format!("new-{i}"), "y");
         assert_eq!(client.ask(&format!("delete new-{i}")), "DELETED");

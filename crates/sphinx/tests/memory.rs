@@ -1,5 +1,5 @@
-//! The memory of the process: whatever clients do, it stays within what the server was given, and is given back when
-//! they have disconnected. Small requests are answered meanwhile.
+//! The memory of the process: under any client behaviour it stays within the server's limit, and is returned when
+//! clients have disconnected. Small requests are answered all the time.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -23,16 +23,17 @@ const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
 /// What connections have. Units: bytes.
 const CONNECTION_MEMORY: u64 = 16 * MIB;
-/// The process beside both: its code, its threads, the event loops' buffers, and up to 32 KiB for each connection.
+/// The rest of the process: its code, its threads, the event loops' buffers, and up to 32 KiB for each connection.
 /// Units: bytes.
 const BESIDE: u64 = 64 * MIB;
-/// What charges may exceed the budget by: for each of two threads the largest reply that it began while there was room, and
-/// that of the connection that goes on in any case; each is an item of 1 MiB and 128 KiB beside it. Source:
-/// `sphinx::budget`. Units: bytes.
+/// Most bytes by which charges may exceed the budget: for each of two threads the largest reply begun while there was
+/// room, and one for the connection that continues in any case; each is an item of 1 MiB plus 128 KiB.
+/// Source: `sphinx::budget`. Units: bytes.
 const BEYOND: u64 = 2 * 2 * (MIB + (128 << 10));
 const CLIENTS: usize = 300;
 const VALUE: usize = 1_000_000;
-/// What lies in a segment however small the partitions are here: a larger value has room of its own, and is not gathered.
+/// A size that fits into a segment even of the smallest partitions here: a larger value gets its own segments, and is
+/// not gathered.
 const GATHERED: usize = 500_000;
 
 fn resident(server: &Running) -> u64 {
@@ -55,7 +56,7 @@ fn lazy(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends what the server takes; returns the rest.
+/// Sends as much as the server accepts; returns the rest.
 fn push<'b>(stream: &mut TcpStream, bytes: &'b [u8]) -> &'b [u8] {
     match stream.write(bytes) {
         Ok(n) => &bytes[n..],
@@ -244,7 +245,7 @@ fn all_who_wait_are_served() {
     }
 }
 
-/// Beginnings of requests that never get whole: each costs what came of it, and goes when nothing more came.
+/// Beginnings of requests that are never completed: each costs its bytes, and is dropped after a silence.
 #[test]
 fn parts_of_requests_take_their_bytes_and_go() {
     const PEERS: usize = 400;
@@ -256,7 +257,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
         let before = resident(&server);
         let mut peers: Vec<Datagrams> =
             (0..PEERS).map(|_| Datagrams::to(SocketAddr::new(server.address.ip(), port))).collect();
-        // Nothing of a request that says that it has all that may be numbered.
+        // Not even the first datagram of a request that claims the highest count.
         for peer in &mut peers {
             peer.send(Header { request: 1, sequence: 0, count: u16::MAX }, "");
         }
@@ -273,7 +274,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
     }
 }
 
-/// What others wait for is given up before it is that old.
+/// Memory that others wait for is freed earlier.
 #[test]
 fn parts_of_requests_go_when_others_wait_for_memory() {
     const PART: usize = 1300;
@@ -305,7 +306,7 @@ fn parts_of_requests_go_when_others_wait_for_memory() {
             stream
         })
         .collect();
-    // Not all of them have room beside the parts.
+    // Not all of them fit together with the parts.
     await_stat(&mut client, "connection_memory_waits", |waits| waits > 0);
     await_stat(&mut client, "datagrams_dropped", |dropped| dropped > refused);
     for mut stream in begun {
@@ -355,7 +356,7 @@ fn what_nothing_would_wake_does_not_wait_for_memory() {
     }
 }
 
-/// Most peers that send datagrams are heard once and never leave: what stays is who they are, not what they were answered.
+/// Most peers that send datagrams are heard once and never leave: only their identity is kept, not the answers.
 #[test]
 fn peers_that_were_answered_keep_no_buffer() {
     const PEERS: u64 = 2000;
@@ -369,7 +370,7 @@ fn peers_that_were_answered_keep_no_buffer() {
                 assert!(said.len() > VALUE, "{said}");
             }
         };
-        // What the threads take once.
+        // One-time allocations of the threads.
         ask_from_others(200);
         let before = resident(&server);
         ask_from_others(PEERS);

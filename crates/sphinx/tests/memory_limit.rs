@@ -29,7 +29,7 @@ fn fill(client: &mut Client, count: usize) {
     }
 }
 
-/// Those of the first `count` that are there; each must have its own value.
+/// Counts the survivors of the first `count`; each must have its own value.
 fn alive(client: &mut Client, count: usize) -> usize {
     let mut alive = 0;
     for first in (0..count).step_by(100) {

@@ -1,4 +1,4 @@
-//! What the operator relies on: limits and their answers, metrics, users, and a stop that loses nothing.
+//! Guarantees to the operator: limits and their answers, metrics, users, and a stop that loses nothing.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -102,7 +102,7 @@ fn who_takes_nothing_of_the_replies_is_closed() {
         let mut rude = Client::connect(server.address);
         rude.send("get large\r\n".repeat(50));
         while client.stat("slow_reader_kicks") == 0 {
-            // Others are served meanwhile, and are not closed.
+            // Others are served in that time, and are not closed.
             assert!(client.get("large").is_some());
         }
         assert_eq!(client.stat("curr_connections"), 1);
@@ -321,7 +321,7 @@ fn descriptors(server: &Running) -> usize {
     fs::read_dir(format!("/proc/{}/fd", server.process.pid())).unwrap().count()
 }
 
-/// Allows a server that many descriptors; false where there is no way to.
+/// Sets a server's descriptor limit; false if that is impossible.
 fn allow(server: &Running, descriptors: usize) -> bool {
     // The upper limit stays, so that there can be more again.
     let limits = [format!("--pid={}", server.process.pid()), format!("--nofile={descriptors}:")];
@@ -379,7 +379,7 @@ fn descriptors_may_run_out() {
     }
 }
 
-/// Starts a server for which, of the descriptors that it needs, so many are taken already.
+/// Starts a server with `taken` of the descriptors that it needs already in use.
 fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     // Source: `Config::raise_descriptor_limit`, for 40 connections of two threads at most.
     let limit = 40 + 2 * 4 + 20;
@@ -442,7 +442,7 @@ fn root_gives_up_its_privileges() {
     let pidfile = folder.path().join("pid");
     let socket = folder.path().join("socket");
     let args = format!("-t 2 -u nobody -P {} -s {}", pidfile.display(), socket.display());
-    // The folder is root's: without a socket there is no server, without a pidfile there is one.
+    // The folder is root's: without a socket the server fails, without a pidfile it starts.
     let mut refused = crate::support::spawn(&format!("-p 0 {args}"));
     assert_eq!(refused.wait(PATIENCE).unwrap().code(), Some(1));
     let said = refused.stderr_tail().join("\n");
@@ -472,7 +472,7 @@ fn root_gives_up_its_privileges() {
     }
     let mut client = Client::connect(server.address);
     client.set("k", "v");
-    // Files of a folder that has become root's meanwhile cannot be removed.
+    // Files of a folder that now belongs to root cannot be removed.
     std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
     signal(&server.process, "TERM");
     assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));

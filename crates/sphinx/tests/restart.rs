@@ -1,4 +1,4 @@
-//! `-e`: items outlive a graceful stop, and nothing else does.
+//! `-e`: items outlive a graceful stop, but no other end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn signal(process: &Process, name: &str) {
     assert!(sent.success());
 }
 
-/// Ends the server; returns what it has logged.
+/// Ends the server; returns its log.
 fn end(mut server: Running, name: &str) -> String {
     signal(&server.process, name);
     let status = server.process.wait(PATIENCE).unwrap();
@@ -102,7 +102,7 @@ fn check(args: &str, n: usize) {
     let newest = client.text();
     assert!(before.iter().all(|(_, line)| line.rsplit(' ').next() != newest.rsplit(' ').next()));
     assert_eq!((client.text(), client.text()), ("x".into(), "END".into()));
-    // What was read there can be written.
+    // Restored items can be changed.
     assert_eq!(client.ask("touch key-1 0"), "TOUCHED");
     assert!(client.ask("incr new 1").starts_with("CLIENT_ERROR"));
 }

@@ -1,4 +1,4 @@
-//! What the server does with many, slow, rude and departing clients.
+//! The server under many, slow, rude and departing clients.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::client::Client;
 use crate::support::{PATIENCE, Running, sphinxd};
 
-/// What the process holds in memory. Units: bytes.
+/// The process's resident memory. Units: bytes.
 fn resident(server: &Running) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.process.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -90,12 +90,12 @@ fn a_slow_reader_holds_up_no_client_and_costs_little() {
         for key in ["a", "b", "c", "d"] {
             client.set(key, &value);
         }
-        // 800 MB of answers are asked for and not read.
+        // Requests 800 MB of answers without reading them.
         let mut slow = Client::connect(server.address);
         for _ in 0..200 {
             slow.send("get a b c d\r\n");
         }
-        // Its requests are being answered, or not even read; others are served meanwhile.
+        // Its requests are being answered, or are unread; others are served in that time.
         for i in 0..100 {
             client.set(&format!("other-{i}"), "x");
             assert_eq!(client.get(&format!("other-{i}")).as_deref(), Some(&b"x"[..]));
@@ -124,7 +124,7 @@ fn a_client_that_never_reads_is_not_read_from_either() {
     rude.stream.set_nonblocking(true).unwrap();
     let requests = "get large\r\n".repeat(10_000);
     let (mut sent, mut refusals) = (0, 0);
-    // What the kernel takes for both sides is some MiB; the server's part in it must end.
+    // The kernel buffers some MiB for both sides; the server's share must be limited.
     while refusals < 100 {
         match rude.stream.write(requests.as_bytes()) {
             Ok(n) => (sent, refusals) = (sent + n, 0),
@@ -151,7 +151,7 @@ fn an_unknown_client_is_held_back_as_all_others_are() {
         let server = sphinxd(&args);
         let mut rude = Client::connect(server.address);
         rude.stream.set_nonblocking(true).unwrap();
-        // Each is answered with 30 B that are not read; what the kernel takes for both sides is some MiB.
+        // Each is answered with 30 B that are not read; the kernel buffers some MiB for both sides.
         let lines = "\n".repeat(64 << 10);
         let mut refusals = 0;
         while refusals < 100 {
@@ -222,7 +222,7 @@ fn clients_that_vanish_leave_nothing_behind() {
     while stays.stat("curr_connections") > 1 {
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
-    // A ring holds a descriptor until the kernel has ended what was under way there, a moment later.
+    // A ring keeps a descriptor until the kernel has ended its pending operations, a moment later.
     let deadline = Instant::now() + PATIENCE;
     while descriptors(&server) != before {
         assert!(Instant::now() < deadline, "{} descriptors, and {before} before", descriptors(&server));
@@ -254,7 +254,7 @@ fn evicted_items_make_room_for_new_ones() {
 #[test]
 fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
     for args in ["-t 1", "-t 4", "-t 4 --queue 1", "-t 2 --io uring"] {
-        // Where there is no io_uring the server says so and ends.
+        // Without io_uring the server reports that and ends.
         if args.contains("uring") && reactor::choose(reactor::Io::Uring, reactor::Backend::Epoll).is_err() {
             println!("skipped: {args}, as there is no io_uring");
             continue;

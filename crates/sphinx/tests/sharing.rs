@@ -59,7 +59,7 @@ fn a_read_sees_what_the_same_connection_wrote_before_it() {
     }
 }
 
-/// What each mode is for: which threads pass messages, and for what.
+/// Which threads pass messages in each mode, and for which operations.
 #[test]
 fn messages_are_for_what_is_not_shared() {
     let check = |mode: &str, for_gets: bool, for_sets: bool| {
@@ -91,7 +91,7 @@ fn messages_are_for_what_is_not_shared() {
     check("--sharing everything", false, false);
 }
 
-/// Of the meta commands, only an `mg` that changes nothing is read where the client is.
+/// Of the meta commands, only an `mg` that changes nothing is executed on the client's thread.
 #[test]
 fn an_mg_that_changes_nothing_needs_no_message() {
     let server = sphinxd("-t 4 --sharing read");
@@ -109,7 +109,7 @@ fn an_mg_that_changes_nothing_needs_no_message() {
     check(&mut client, "t T0", "HD t-1", true);
     check(&mut client, "R30", "HD", true);
     check(&mut client, "N0", "HD", true);
-    // A stale item has one reader that is told to store it anew, whichever thread asks.
+    // For a stale item one reader is elected to store it, on any thread.
     keys().iter().for_each(|key| assert_eq!(client.ask(&format!("md {key} I")), "HD"));
     check(&mut client, "s", "HD s1 X W", true);
     check(&mut client, "s", "HD s1 Z X", true);

@@ -8,7 +8,7 @@ use crate::support::client::Client;
 use crate::support::{PATIENCE, spawn, sphinxd};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Takes some tenths of a second at least, which is long beside a connection attempt and a signal. Units: MiB.
+/// Takes some tenths of a second at least, long compared with a connection attempt and a signal. Units: MiB.
 const MEMORY_MIB: u64 = 1024;
 /// A start that is done before the signal comes shows nothing; another is made.
 const TRIES: u32 = 10;

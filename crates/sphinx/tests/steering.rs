@@ -1,4 +1,4 @@
-//! What comes is handed to the thread that should have it: datagrams by key, connections by processor, and by the client.
+//! Input is handed to the right thread: datagrams by key, connections by processor, and by the client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
-/// An authority, and a folder with what it has issued.
+/// An authority, and a folder with its certificates.
 struct Authority {
     folder: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,

@@ -18,7 +18,7 @@ use reactor::tls::{Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
-/// Both event loops; io_uring is skipped where it is not available.
+/// Both event loops; io_uring is skipped if unavailable.
 fn loops() -> impl Iterator<Item = &'static str> {
     ["epoll", "uring"].into_iter().filter(|io| {
         match reactor::choose(io.parse().unwrap(), reactor::Backend::FOR_SERVERS) {
@@ -190,7 +190,7 @@ fn datagrams_come_to_the_port_of_tcp_also_where_that_speaks_tls() {
             let (_process, places) = places(&format!("-p 0 -U tcp -t {threads} --io {io} {args}"));
             let udp: Vec<&String> = places.iter().filter(|place| place.starts_with("udp://")).collect();
             let [udp] = udp[..] else { panic!("{args}: {places:?}") };
-            // With --tls-port beside it, that of -p.
+            // If --tls-port is given too, UDP uses the port of -p.
             let tcp = places.iter().find(|place| !place.starts_with("udp://")).unwrap();
             assert_eq!(port_of(udp), port_of(tcp), "{args}: {places:?}");
             let mut datagrams = Datagrams::to(port_of(udp));
@@ -248,7 +248,7 @@ fn tls_has_a_port_of_its_own() {
     }
 }
 
-/// Waits until `stats` says so; what other threads do comes in its own time.
+/// Waits until `stats` shows the value, which depends on other threads.
 fn until(client: &mut Client, name: &str, expect: u64) {
     let deadline = Instant::now() + PATIENCE;
     while client.stat(name) != expect {

@@ -92,7 +92,7 @@ fn an_item_that_has_ended_or_was_deleted_is_told() {
     assert_eq!(next(&mut watcher), "type=item_get key=b status=not_found size=0");
     talk(server.address, "set c 0 0 1\r\nx\r\nflush_all\r\nget c\r\n");
     assert_eq!(next(&mut watcher), "type=item_get key=c status=flushed size=0");
-    // A large value goes where it will be read, and is told all the same.
+    // A large value is received directly into the store, and is reported all the same.
     let mut watcher = watch(server.address, "mutations");
     let mut client = Client::connect(server.address);
     for i in 0..4 {
@@ -135,7 +135,7 @@ fn what_cannot_be_watched_is_refused() {
     let check = |address: SocketAddr, is_here: bool| {
         let mut client = Client::connect(address);
         assert_eq!(client.ask("watch foo"), "ERROR");
-        // Kinds of a proxy are taken, and nothing of them happens.
+        // Kinds of a proxy are accepted, but never occur.
         let mut other = Client::connect(address);
         assert_eq!(other.ask("watch proxyreqs"), "OK");
         // Behind another request it waits for the answer to that.
@@ -174,11 +174,11 @@ fn one_that_does_not_read_loses_lines_and_holds_up_none() {
     }
     let skipped = client.stat("log_watcher_skipped");
     assert!(skipped > 0, "all {} lines found room", client.stat("log_watcher_sent"));
-    // It reads, and is told how many it has missed. What it says is of no interest to the server.
+    // It reads, and gets the number of lines missed. The server ignores its input.
     _ = watcher.stream.write_all(b"get a\r\n");
     let is_told = AtomicBool::new(false);
     thread::scope(|scope| {
-        // What was missed is told with the next line.
+        // The number of missed lines comes with the next line.
         scope.spawn(|| {
             let mut client = Client::connect(server.address);
             while !is_told.load(Ordering::Relaxed) {

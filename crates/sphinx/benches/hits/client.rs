@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workload::Workload;
 
-/// A client that gets some keys at once and stores what was not there.
+/// A client that gets several keys at once and stores the missing ones.
 pub(crate) struct Client {
     stream: TcpStream,
     output: Vec<u8>,
@@ -82,7 +82,7 @@ impl Client {
 
     /// A number of `stats`.
     pub(crate) fn stat(&mut self, name: &str) -> Result<u64> {
-        // What was to be stored is stored first.
+        // Pending stores go first.
         self.output.extend_from_slice(b"stats\r\n");
         self.stream.write_all(&self.output)?;
         self.output.clear();

@@ -116,7 +116,7 @@ fn main() -> Result<()> {
             resident = resident.min(row(&name, &server, empty)?);
         }
         for more in &args.sphinx {
-            // What a Sphinx takes beside its memory.
+            // Memory of a Sphinx in excess of its items' memory.
             let least = 8 << 20;
             let empty = Server::sphinx(least, "fifo", more)?.resident()?.saturating_sub(least);
             for policy in &args.policy {

@@ -1,8 +1,8 @@
-//! Large values, written where they will be read as they arrive.
+//! Large values, received directly into the store.
 //!
-//! A value that comes in many pieces is gathered in the connection's input otherwise, and copied from there: twice the
-//! bytes through the processor's caches, and a buffer beside the memory that the server was given. One that is larger than
-//! a segment is never gathered: room is made for it first ([`claims`](super::claims)).
+//! Otherwise a value that comes in many pieces is gathered in the connection's input, and copied from there: twice the
+//! bytes through the processor's caches, and a buffer in addition to the server's memory. A value larger than a segment
+//! is never gathered: room is made for it first ([`claims`](super::claims)).
 
 use cache_store::{Expiry, Marks};
 use proto_memcache::server::{BINARY_KEY_MAX, Refusal};
@@ -36,7 +36,7 @@ impl<R: Reactor> Core<R> {
             return 0;
         }
         if let Some((line, value)) = client.parser.awaited(bytes) {
-            // What is joined to another value is gathered.
+            // A value to be joined to another is gathered.
             if matches!(line.verb, StoreVerb::Append | StoreVerb::Prepend) {
                 return 0;
             }
@@ -55,8 +55,8 @@ impl<R: Reactor> Core<R> {
         self.begin(client, key, (set.flags, Expiry::NEVER, set.length), command, (bytes, value))
     }
 
-    /// Has room made for a value that is not gathered, or takes the first part of another one to its place, if that is here.
-    /// `value` is where it starts in the bytes.
+    /// Requests room for a value that is never gathered, or moves the first part of another one to its place, if it has
+    /// arrived. `value` is its offset in the bytes.
     pub(super) fn begin(
         &mut self,
         client: &mut Client,

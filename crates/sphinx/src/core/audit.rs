@@ -1,11 +1,11 @@
-//! What must hold of a thread's memory between two turns, whatever clients do; for the simulation.
+//! Invariants of a thread's memory between two turns, under any client behaviour; for the simulation.
 
 use reactor::Reactor;
 
 use super::Core;
 use crate::client::{ASKS_MAX, OUTPUT_MAX};
 
-/// What a request or a reply has beside its value, at most. Units: bytes.
+/// Most bytes of a request or a reply in addition to its value. Units: bytes.
 const LINE: usize = 1 << 10;
 
 impl<R: Reactor> Core<R> {
@@ -17,8 +17,8 @@ impl<R: Reactor> Core<R> {
         may
     }
 
-    /// Walks the thread's own partitions and compares what is there with what they count. Panics where it differs, or
-    /// is more than the memory.
+    /// Walks the thread's own partitions and compares their contents with their counters. Panics if they differ, or
+    /// exceed the memory.
     pub(crate) fn audit_partitions(&mut self) {
         self.partitions.for_own(|store| store.audit());
     }

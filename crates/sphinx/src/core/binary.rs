@@ -1,4 +1,4 @@
-//! Requests of the binary protocol: the same operations, messages and order of replies as those of the text protocol.
+//! Requests of the binary protocol: operations, messages and order of replies are the same as for the text protocol.
 
 use std::borrow::Cow;
 
@@ -153,7 +153,7 @@ impl<R: Reactor> Core<R> {
         Flow::Next
     }
 
-    /// `stat`: what the text protocol's `stats` says, a response for each line.
+    /// `stat`: the lines of the text protocol's `stats`, a response for each.
     fn binary_stats(
         &mut self,
         reactor: &mut R,
@@ -209,7 +209,7 @@ impl<R: Reactor> Core<R> {
         let echo = request.echo;
         let began = client.binary.as_mut().is_some_and(|binary| std::mem::take(&mut binary.awaits_words));
         client.is_known = false;
-        // In a step, what was begun counts, and not what it is called.
+        // In a step, the mechanism begun counts, not the name given.
         let is_plain = if goes_on { began } else { mechanism.eq_ignore_ascii_case(MECHANISM) };
         if is_plain && !goes_on && data.is_empty() {
             if let Some(binary) = &mut client.binary {

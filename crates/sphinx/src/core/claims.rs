@@ -1,5 +1,5 @@
-//! Room for values that are larger than a segment: what they displace goes in steps, a step a turn, and others are served
-//! in between. One value after the other is made room for.
+//! Room for values that are larger than a segment: items are evicted in steps, one a turn, and others are served in
+//! between. Room is made for one value at a time.
 //!
 //! ```text
 //!   the connection's thread                        the owner of the key
@@ -10,8 +10,8 @@
 //!   end of the value ── commit ─────────────────▶  the index points at it
 //! ```
 //!
-//! Nothing of such a value is held anywhere else, and nothing of it is passed between threads but its place. A client that
-//! announces one and sends nothing holds what memcached's slabs would give it; all of them together have at most three
+//! No part of such a value is kept anywhere else, and only its place is passed between threads. A client that announces
+//! one and sends nothing occupies as much as memcached's slabs would give it; all of them together have at most three
 //! quarters of the memory, and the server closes a connection that is silent in the midst of one for `reader_timeout`.
 
 use cache_store::{Claim, Claimed, Key, KeyHash, Store};
@@ -73,8 +73,8 @@ impl<R: Reactor> Core<R> {
         true
     }
 
-    /// Puts a claim in line, unless the condition of its command does not hold: then nothing is to make room for it, and the
-    /// reply is returned.
+    /// Queues a claim, unless the condition of its command does not hold: then no room is made for it, and the reply is
+    /// returned.
     fn claim(&mut self, partition: usize, whose: Whose, wish: &ClaimFor, key: &[u8]) -> Option<Vec<u8>> {
         let key = Key { bytes: key, hash: KeyHash::from_u64(wish.hash) };
         self.count_detail(Some(Detail::Set), key.bytes);
@@ -112,7 +112,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Tells another thread what has come of the claim of one of its connections.
+    /// Sends another thread the result of the claim of one of its connections.
     fn answer_claim(&mut self, peer: usize, ticket: Ticket, outcome: Outcome) {
         let answer = Answer { ticket, buffer: self.buffers.take(), extra: Extra::Claimed(Box::new(outcome)) };
         self.links[peer].as_mut().expect("the ask came from it").answer(answer);
@@ -143,7 +143,8 @@ impl<R: Reactor> Core<R> {
         true
     }
 
-    /// Notes what has come of a connection's claim. Where the connection is closed it is dropped, which its owner sees.
+    /// Stores the result of a connection's claim. If the connection is closed the result is dropped, which its owner
+    /// notices.
     pub(super) fn claimed(&mut self, conn: Conn, outcome: Outcome) {
         if let Some(wanted) = self.client(conn).and_then(|client| client.wanted.as_mut()) {
             wanted.outcome = Some(outcome);
@@ -181,7 +182,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// The connection is closed: its claim is given up.
+    /// The connection is closed: its claims end.
     pub(super) fn give_up_claims(&mut self, conn: Conn) {
         let own = |pending: &Pending| pending.whose == Whose::Own(conn);
         if let Some(place) = self.claims.iter().position(own)

@@ -16,7 +16,7 @@ impl<R: Reactor> Core<R> {
     /// Takes one datagram.
     pub(super) fn receive_datagram(&mut self, reactor: &mut R, mut client: Box<Client>, bytes: &[u8]) {
         if let Some(frames) = &mut client.frames {
-            // Parts of a larger request take memory before it is known what they are.
+            // Parts of a larger request take memory before the request is known.
             let limit =
                 if self.account.may_grow() { self.common.config.gathered_max() + LINE_MAX } else { 0 };
             let had_part = frames.partial_heard().is_some();
@@ -47,7 +47,7 @@ impl<R: Reactor> Core<R> {
         }
         client.binary = is_binary.then(|| Box::new(Binary::new(&self.common.config)));
         let used = self.requests(reactor, client, text);
-        // What is not a whole request gets no answer, unless it only had to stop for a while.
+        // An incomplete request gets no answer, unless it only had to stop for a while.
         if client.state == State::Held {
             client.input.extend_from_slice(&text[used..]);
         }
@@ -105,7 +105,7 @@ impl<R: Reactor> Core<R> {
             if output.is_empty() {
                 self.buffers.give(std::mem::take(output));
             }
-            // `quit` and lines that are too long end nothing here: there is no connection.
+            // `quit` and overlong lines do not close anything here: there is no connection.
             self.forget_text(&mut client);
             let Some(text) = client.frames.as_mut().and_then(|frames| frames.next()) else { break };
             self.serve_text(reactor, &mut client, &text);

@@ -1,5 +1,5 @@
-//! What happens to connections beside requests: events, first bytes that may be another protocol's, authentication,
-//! failures to accept, silence, slow readers, and the end.
+//! Connection events other than requests: first bytes that may be another protocol's, authentication, failures to
+//! accept, silence, slow readers, and the end.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -45,19 +45,19 @@ pub(super) struct Rounds {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// What had arrived before is being answered; so many bytes had been read when that was looked at last.
+    /// Input received before the end is being answered; the number of bytes read at the last check.
     Answering(u64),
     /// Connections that owe nothing are closed.
     Closing,
 }
 
-/// Each connection is looked at once a second, but not all in one moment: others wait meanwhile.
+/// Each connection is checked once a second, but not all at one moment, which would delay others.
 const PARTS: usize = 8;
 const PERIOD: Nanos = Nanos(1_000_000_000 / PARTS as u64);
 
-/// A thread without requests looks after its partitions once a second, and again after 20 ms as long as there is
-/// something to do: up to 16 times what it does beside requests, some 50 µs, in which a request waits. So it sees 800 MiB
-/// a minute, at the cost of 0.25 % of its processor.
+/// An idle thread tends its partitions once a second, and again after 20 ms while there is work: up to 16 times the
+/// work of a call between requests, some 50 µs, in which a request waits. So it scans 800 MiB a minute, at the cost of
+/// 0.25 % of its processor.
 const TEND: Nanos = Nanos::from_secs(1);
 const TEND_ON: Nanos = Nanos::from_millis(20);
 const IDLE_STEPS: usize = 16;
@@ -128,7 +128,7 @@ impl<R: Reactor> Core<R> {
     pub(super) fn next_round(&self) -> Time {
         let Rounds { idle, readers, slow, claimed, partial, next, draining, tend, .. } = &self.rounds;
         if matches!(draining, Draining::Answering(_)) {
-            // What has arrived is to be looked at once more, and no sleep is to come before that.
+            // Received input has to be checked once more, without sleeping before.
             return Time(0);
         }
         let pressed = *readers && self.common.budget.is_waited_for();
@@ -139,7 +139,7 @@ impl<R: Reactor> Core<R> {
         if wanted { *tend.min(next) } else { *tend }
     }
 
-    /// Looks after the partitions for a while: what has ended gives its memory back, requests or none.
+    /// Tends the partitions for a while: expired items free their memory, with or without requests.
     pub(super) fn tend(&mut self, idle: bool) {
         if idle {
             self.give_memory_back();
@@ -189,7 +189,7 @@ impl<R: Reactor> Core<R> {
             let silent =
                 self.rounds.idle && !waits && !client.watches && over(client.heard, now, config.idle_timeout);
             let slow = self.rounds.readers && over(client.stuck.1, now, config.reader_timeout) && unsent > 0;
-            // What it holds others want, or may want.
+            // It holds memory that others want, or may want.
             let holds = pressed && client.receives_large() || client.holds_claimed();
             let stalled = self.rounds.readers && holds && over(client.heard, now, config.reader_timeout);
             if !(silent || slow || stalled) {
@@ -211,7 +211,7 @@ impl<R: Reactor> Core<R> {
         reactor.close(conn);
     }
 
-    /// Closes each connection that owes no reply, once what had arrived before the end was answered.
+    /// Closes each connection that owes no reply, once the input received before the end was answered.
     #[cold]
     fn drain(&mut self, reactor: &mut R) {
         let read = self.stats.bytes_read;
@@ -282,8 +282,8 @@ impl<R: Reactor> Core<R> {
         self.ring(reactor);
     }
 
-    /// Takes bytes of a connection of which no request was read yet. One of another protocol is refused in that protocol
-    /// and closes, and nothing that it sends is read as a request.
+    /// Takes bytes of a connection of which no request was read yet. A client of another protocol is refused in that
+    /// protocol and closed, and its bytes are never parsed as requests.
     #[cold]
     pub(super) fn greet(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) {
         client.input.extend_from_slice(bytes);
@@ -299,7 +299,7 @@ impl<R: Reactor> Core<R> {
                 client.binary = Some(Box::new(Binary::new(&self.common.config)));
                 self.work_off(reactor, client);
             }
-            // Too few bytes to refuse it properly; none of them is a whole text command.
+            // Too few bytes to refuse it properly; no prefix is a whole text command.
             Start::Binary if client.input.len() < BINARY_HEADER => {}
             Start::Binary => self.refuse(reactor, client, Protocol::Binary),
             Start::Foreign(protocol) => self.refuse(reactor, client, protocol),

@@ -24,14 +24,14 @@ use crate::client::{Client, State};
 const LOOK: Nanos = Nanos::from_millis(10);
 
 impl<R: Reactor> Core<R> {
-    /// Counts what the connection's output takes now.
+    /// Charges the current memory of the connection's output.
     #[inline]
     pub(super) fn charge_output(&mut self, reactor: &R, client: &mut Client) {
         let output = counted(reactor.memory(client.conn)) + counted(client.replies.copied());
         self.account.exchange(&mut client.charged[1], output);
     }
 
-    /// Counts what the connection takes now.
+    /// Charges the current memory of the connection.
     #[inline]
     pub(super) fn charge(&mut self, reactor: &mut R, client: &mut Client) {
         self.charge_output(reactor, client);
@@ -48,7 +48,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// The connection is closed; what it took is released.
+    /// The connection is closed; its charge is released.
     pub(super) fn uncharge(&mut self, client: &Client) {
         self.account.release(client.charged.iter().sum());
         if client.hungry {

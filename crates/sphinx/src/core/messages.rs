@@ -25,7 +25,7 @@ use crate::stats::{CoreStats, groups};
 const MESSAGES_PER_TURN: usize = 128;
 
 impl<R: Reactor> Core<R> {
-    /// Does what other threads ask, and takes their answers; returns whether there was anything.
+    /// Executes other threads' asks, and takes their answers; returns whether there were any.
     pub(super) fn take_messages(&mut self, reactor: &mut R) -> bool {
         if self.links.len() == 1 {
             return false;
@@ -167,7 +167,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Appends what there is to say of a connection, unless it is none but a peer that sends datagrams.
+    /// Appends the description of a connection, unless it is only a peer that sends datagrams.
     pub(super) fn tell_connection(
         &self,
         reactor: &R,
@@ -189,7 +189,7 @@ impl<R: Reactor> Core<R> {
         told.write(lines);
     }
 
-    /// Counts what was done to a key, if `stats detail` is on.
+    /// Counts an operation on a key, if `stats detail` is on.
     #[inline]
     pub(super) fn count_detail(&mut self, detail: Option<Detail>, key: &[u8]) {
         if let Some(detail) = detail.filter(|_| self.prefixes.on) {
@@ -197,8 +197,8 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// The reply when every thread has done its part. Cost: only `stats` and its groups are long.
-    /// `echo`: what it repeats, in the binary protocol.
+    /// The reply when every thread has done its part. Cost: only `stats` and its groups are long. `echo`: the fields
+    /// echoed in the binary protocol.
     pub(super) fn finished(
         &mut self,
         finish: Finish,
@@ -290,7 +290,7 @@ impl<R: Reactor> Core<R> {
             }
         }
         if large > 0 {
-            // In this order, and not when the connection has its turn: the others would take it for free meanwhile.
+            // In this order, and not at the connection's turn: until then others would take it for free memory.
             let charged = client.charged[1] + large;
             self.account.exchange(&mut client.charged[1], charged);
             self.account.budget().arrive(large);
@@ -301,7 +301,7 @@ impl<R: Reactor> Core<R> {
         self.clients[ticket.conn.slot as usize] = Some(client);
     }
 
-    /// Sends the replies that need not wait any more, and reads on where reading was held for them.
+    /// Sends the replies that no longer need to wait, and resumes reading that was paused for them.
     fn release_replies(&mut self, reactor: &mut R) {
         let mut answered = std::mem::take(&mut self.answered);
         for conn in answered.drain(..) {

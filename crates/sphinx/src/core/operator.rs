@@ -1,4 +1,4 @@
-//! What the operator asks of the server: statistics, limits, lists of all items, the end.
+//! Operator commands: statistics, limits, lists of all items, the end.
 //!
 //! A list is made part after part, here or by the threads that have the partitions.
 
@@ -50,7 +50,7 @@ impl<R: Reactor> Core<R> {
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"slabs" => self.everywhere(reactor, client, Reply::Wanted, Finish::Slabs, || Work::Report),
-            // There is no storage beside memory, which memcached answers like this, too.
+            // There is no external storage, for which memcached answers the same.
             b"extstore" => self.answer(reactor, client, Reply::Wanted, reply::END),
             b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
             b"conns" => {
@@ -95,7 +95,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Gives the partitions here the memory that is theirs now, as far as they are not another thread's business.
+    /// Applies the current memory limit to the partitions here, except those that belong to another thread.
     pub(super) fn change_memory(&mut self, asker: usize) {
         let share = self.common.memory.bytes().0 as usize / self.partitions.count();
         let mut given = true;
@@ -188,7 +188,7 @@ impl<R: Reactor> Core<R> {
         self.answer(reactor, client, Reply::Wanted, refused.line())
     }
 
-    /// Begins a list; none is one of nothing.
+    /// Begins a list; an empty one without items.
     fn begin_dump(
         &mut self,
         reactor: &mut R,

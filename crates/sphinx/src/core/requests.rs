@@ -32,11 +32,11 @@ pub(super) enum Flow {
     Hold,
     /// Nothing more is to be read.
     Close,
-    /// What comes from now on is of no interest.
+    /// Input from now on is ignored.
     Watch,
 }
 
-/// What a client does whose request is being carried out, in memcached's words.
+/// The activity of a client whose request is being carried out, in memcached's words.
 const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
@@ -105,7 +105,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// A part of a large value has still to leave: nothing is read meanwhile.
+    /// A part of a large value has still to leave: reading is paused until then.
     #[cold]
     fn go_on_in_steps(&mut self, client: &mut Client) {
         if let Some(frames) = &mut client.frames {
@@ -298,7 +298,7 @@ impl<R: Reactor> Core<R> {
         let owner = match place {
             Place::Here(partition) => {
                 if !operation.only_reads() {
-                    // A write may need memory that this thread itself still looks at, and would wait for in vain.
+                    // A write may need memory that this thread itself still references, and would wait for forever.
                     self.partitions.leave();
                 }
                 let (now, counts) = (self.now, self.prefixes.on);
@@ -315,7 +315,7 @@ impl<R: Reactor> Core<R> {
             }
             Place::At(owner) => owner,
         };
-        // What was asked of the owner may not have happened yet, so what comes after it has to line up behind it.
+        // Operations sent to the owner may not be done yet, so later ones have to queue behind them.
         if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
             let (now, counts) = (self.now, self.prefixes.on);
             let read = self.make_with(reactor, client, |partitions, out| {
@@ -419,7 +419,7 @@ impl<R: Reactor> Core<R> {
         self.make_with(reactor, client, |_, out| write(out));
     }
 
-    /// Makes a reply of what the partitions hold.
+    /// Makes a reply from the partitions' contents.
     #[inline]
     pub(super) fn make_with<T>(
         &mut self,
@@ -472,7 +472,7 @@ impl<R: Reactor> Core<R> {
         self.get(reactor, client, keys, Lookup { with_cas, exptime: Some(exptime) })
     }
 
-    /// Goes on with a `get` that had to stop; returns whether none is left, and there is room for what comes behind it.
+    /// Resumes a `get` that had to stop; returns whether it is complete, and room is left for the next requests.
     #[inline]
     pub(super) fn finish_get(&mut self, reactor: &mut R, client: &mut Client) -> bool {
         let Some(mut get) = client.get.take() else { return true };
@@ -482,7 +482,7 @@ impl<R: Reactor> Core<R> {
             (get.at, get.count) = (get.words.len() - length, count);
             client.get = Some(get);
         }
-        // What it has just made may be all that there was room for.
+        // The replies just made may have used up the room.
         rest.is_none() && self.may_go_on(reactor, client)
     }
 
@@ -516,7 +516,7 @@ impl<R: Reactor> Core<R> {
         let operation = Operation::Meta(MetaOperation {
             verb: meta.verb,
             binary: meta.key.is_binary(),
-            // A line is at most 2 KiB and a value at most an item, so that neither is cut off.
+            // A line is at most 2 KiB and a value at most an item, so the casts are lossless.
             flags_len: meta.flags_len as u16,
             data_len: meta.data_len as u32,
         });

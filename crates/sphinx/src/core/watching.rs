@@ -1,4 +1,4 @@
-//! Connections that watch, and what they are told of this thread.
+//! Connections that watch, and the lines sent to them about this thread.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::requests::Flow;
 use crate::client::Client;
 use crate::telling::{OPERATIONS, Telling};
 
-/// Output of a connection that watches, beyond which nothing is added until it has left. Units: bytes.
+/// Output of a watcher, above which no lines are added until it has left. Units: bytes.
 const OUTPUT: usize = 64 << 10;
 
 impl<R: Reactor> Core<R> {
-    /// `watch`: from now on the connection is sent lines, and nothing of it is read.
+    /// `watch`: from now on the connection receives lines, and its input is ignored.
     pub(super) fn watch(&mut self, reactor: &mut R, client: &mut Client, kinds: Watched) -> Flow {
         let refusal = if client.frames.is_some() {
             // A stream has no end, and a datagram has.
@@ -23,7 +23,7 @@ impl<R: Reactor> Core<R> {
         } else if !self.common.config.watch {
             Some(Refusal::NoWatch)
         } else if !client.replies.is_empty() {
-            // Lines come behind the answers to what was asked before.
+            // Lines come after the answers to earlier requests.
             return Flow::Hold;
         } else {
             let doorbell = self.doorbell.clone();
@@ -74,7 +74,7 @@ impl<R: Reactor> Core<R> {
         })
     }
 
-    /// The number by which a connection of a thread is told apart from those that are open.
+    /// A number that identifies a connection of a thread among the open ones.
     pub(super) fn number_of(&self, conn: Conn, thread: usize) -> usize {
         let config = &self.common.config;
         let listeners = config.listen.len() + config.tls.as_ref().map_or(0, |tls| tls.listen.len());

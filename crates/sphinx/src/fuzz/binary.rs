@@ -4,7 +4,7 @@ use proto_memcache::client::udp::Header;
 
 use super::foreign::answer_to;
 
-/// Longer inputs show nothing that these do not. Units: bytes.
+/// Longer inputs reveal no more than these. Units: bytes.
 const INPUT_MAX: usize = 4096;
 /// The longest body of a response: an item, as large as the server takes it. Units: bytes.
 const BODY_MAX: usize = 64 << 10;
@@ -18,7 +18,7 @@ pub fn binary_connections(bytes: &[u8]) {
     let step = [1, 3, 23, 24, 25, 64][usize::from(choice) % 6];
     let whole = answered(&answer_to(&sent, sent.len(), false, "auto").0);
     assert_eq!(answered(&answer_to(&sent, step, false, "auto").0), whole, "in steps of {step}");
-    // A datagram has one request, or several; of a request that is not whole there is no rest to come.
+    // A datagram has one request, or several; an incomplete request in one is never completed.
     let (datagrams, _) = answer_to(&sent, sent.len(), true, "auto");
     let mut text = Vec::new();
     let mut rest = &datagrams[..];

@@ -14,9 +14,9 @@ use crate::core::{Common, Core};
 use crate::partitions::{self, Own, Partitions};
 use crate::server::links;
 
-/// Longer inputs show nothing that these do not. Units: bytes.
+/// Longer inputs reveal no more than these. Units: bytes.
 const INPUT_MAX: usize = 4096;
-/// When the client asks what the server has done; all that it sent was received long before.
+/// When the client asks for the server's counters; all its input was received long before.
 const ASKS: Time = Time(1_000_000_000);
 /// Far more than that takes.
 const LIMIT: Time = Time(10_000_000_000);
@@ -129,7 +129,7 @@ impl Program for Client {
     }
 }
 
-/// What a server that speaks `protocol` answers to bytes that come in steps of that many, or as one datagram, and its
+/// The answer of a server that speaks `protocol` to bytes that come in steps of `step`, or as one datagram, and its
 /// `stats` afterwards.
 pub(super) fn answer_to(bytes: &[u8], step: usize, by_datagram: bool, protocol: &str) -> (Vec<u8>, String) {
     let words = [

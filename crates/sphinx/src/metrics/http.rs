@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Exporter {
     /// Opens the port.
     ///
-    /// Errors: it is taken, or is none of this machine's.
+    /// Errors: the address is taken, or does not belong to this machine.
     pub(crate) fn bind(address: SocketAddr) -> Result<Exporter> {
         let cannot = || format!("cannot give metrics on {address}; choose another address with --metrics");
         let listener = TcpListener::bind(address).with_context(cannot)?;
@@ -88,7 +88,7 @@ fn read_request(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(request)
 }
 
-/// What a `GET` asks for, without what follows a `?`; none if it is not a `GET`.
+/// The target of a `GET`, without the query; `None` if it is not a `GET`.
 fn target(request: &[u8]) -> Option<&str> {
     let line = request.split(|b| *b == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');

@@ -13,7 +13,7 @@ struct Figure {
     help: &'static str,
     /// Whether it only grows, until `stats reset`.
     is_counter: bool,
-    /// A label beside the thread's number: its name, and the figure's value of it.
+    /// A label in addition to the thread's number: its name, and its value for the figure.
     label: Option<(&'static str, &'static str)>,
     of: fn(&CoreStats) -> u64,
 }
@@ -129,7 +129,7 @@ const FIGURES: &[Figure] = &[
     }),
 ];
 
-/// Writes what the threads said, in the text format of OpenMetrics 1.0.
+/// Writes the threads' figures, in the text format of OpenMetrics 1.0.
 pub(super) fn write(snapshots: &[Snapshot], config: &Config, memory: Bytes) -> String {
     let mut out = String::new();
     // Writing into a string cannot fail.

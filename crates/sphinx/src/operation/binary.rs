@@ -1,4 +1,4 @@
-//! What the binary protocol does to a key.
+//! Execution of the binary protocol's commands on a key.
 
 use cache_store::{
     Counted, Deleted, Expiry, Fields, Item, Key, Lookup, Marks, MetaCount, MetaStore, Reader, Store, Stored,
@@ -9,7 +9,7 @@ use proto_memcache::{StoreVerb, append_u64};
 use crate::draft::{Draft, LEND};
 use crate::stats::prefixes::Detail;
 
-/// A command of the binary protocol, as it is passed to the key's owner: key and value go beside it.
+/// A command of the binary protocol, as passed to the key's owner: key and value are passed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinaryOperation {
     verb: Verb,
@@ -124,7 +124,7 @@ impl BinaryOperation {
         })
     }
 
-    /// What it counts as under `stats detail`, `reply` being what it has appended.
+    /// The kind of operation for `stats detail`, `reply` being the bytes appended.
     pub(crate) fn detail(&self, reply: &[u8]) -> Option<Detail> {
         match self.verb {
             // The status of a hit is 0.
@@ -196,7 +196,7 @@ impl BinaryOperation {
         true
     }
 
-    /// Appends the answer where there is no memory for it.
+    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         reply::error(out, self.echo(), Status::NoMemory);
     }
@@ -293,7 +293,7 @@ impl BinaryOperation {
         }
     }
 
-    /// Errors are told also to those that are quiet.
+    /// Errors are sent even for quiet commands.
     fn refuse(&self, status: Status, out: &mut Draft) {
         reply::error(out, self.echo(), status);
     }
@@ -318,7 +318,7 @@ mod tests {
 
     const NOW: u32 = 1_700_000_000;
 
-    /// What became of a request: the status, the value, and the unique number; none where there was no answer.
+    /// The answer to a request: status, value, and unique number; `None` without an answer.
     fn answer(store: &mut Store, packet: Packet<'_>) -> Option<(Status, Vec<u8>, u64)> {
         let mut bytes = Vec::new();
         packet.opaque(77).append(&mut bytes);

@@ -1,7 +1,7 @@
-//! What the meta commands do to a key.
+//! Execution of the meta commands on a key.
 //!
-//! Flags take effect in the order in which they stand, as in memcached: `t` before `T` tells the old time to live,
-//! behind it the new one, and an opaque token that is too long undoes nothing that was done before it.
+//! Flags take effect in their order, as in memcached: `t` before `T` returns the old time to live, after it the new
+//! one, and an opaque token that is too long undoes no earlier flag.
 
 mod count;
 mod delete;

@@ -11,7 +11,7 @@ use crate::flags::{Flags, Protocol, UdpPort};
 /// The variable with the file of users for SASL. Source: memcached's `sasl_defs.c`.
 pub(super) const PWDB: &str = "MEMCACHED_SASL_PWDB";
 
-/// What came of these flags.
+/// The result of these flags.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) protocol: Protocol,

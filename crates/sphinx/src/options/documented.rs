@@ -1,4 +1,4 @@
-//! The tables of memcached's flags in `docs/reference/sphinx.md` say what the server does.
+//! Checks that the tables of memcached's flags in `docs/reference/sphinx.md` match the server.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where the server listens, and what of it is encrypted.
+//! The server's listeners, and which of them are encrypted.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -53,9 +53,10 @@ pub(super) fn of(
     Ok((listen, tls(flags, extended, encrypted, warnings)?))
 }
 
-/// For each thread where it listens on ports of its own, from `first` on, which is on every address that has TCP.
+/// The addresses of each thread's own ports, from `first` up, on every TCP address.
 ///
-/// Errors: there is no such address, or too few ports are left, or one of them is that of all keys; with TLS on all of them.
+/// Errors: there is no such address, or too few ports are left, or one of them is the port for all keys; with TLS on
+/// all of them.
 pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Result<Vec<Vec<SocketAddr>>> {
     ensure!(
         !flags.enable_ssl,
@@ -119,7 +120,7 @@ fn is_encrypted(flags: &Flags, extended: &Extended, layer: Layer) -> Result<bool
     }
 }
 
-/// The certificate and whom it is shown to, where there is TLS.
+/// The certificate and the clients that it is for, if TLS is used.
 fn tls(
     flags: &Flags,
     extended: &Extended,

@@ -20,7 +20,7 @@ use super::{Board, Scene, Seen};
 /// Keys of each connection's own.
 const OWN: usize = 6;
 
-/// What a request must get. Those that are quiet may also be without an answer where it says so.
+/// The expected answer to a request. Quiet ones may also stay without an answer if a variant says so.
 #[derive(Debug)]
 enum Expected {
     /// This answer: status, key, value.
@@ -29,9 +29,9 @@ enum Expected {
     Silence,
     /// Stored, with a unique number that is the key's from then on.
     Stored(String),
-    /// The value of an own key, or none where it may have been evicted.
+    /// The value of an own key, or nothing if it may have been evicted.
     OwnOrNothing(Option<Vec<u8>>, bool),
-    /// Deleted or not there, where it may have been evicted.
+    /// Deleted or not found, if it may have been evicted.
     Deleted(bool),
     /// Something that was once written to the shared key.
     Shared(usize),
@@ -46,7 +46,7 @@ impl Expected {
     }
 }
 
-/// What is known of an own key.
+/// The known state of an own key.
 #[derive(Clone, Default)]
 struct Known {
     value: Vec<u8>,
@@ -61,7 +61,7 @@ pub(super) struct BinaryCustomer {
     rng: Rng,
     board: Rc<RefCell<Board>>,
     conn: Option<Conn>,
-    /// Connections so far; what an earlier one had under way when it ended may have happened or not.
+    /// Connections so far; requests in flight when an earlier one ended may have been executed or not.
     life: u32,
     items: HashMap<String, Known>,
     expected: VecDeque<(u32, Expected)>,
@@ -308,7 +308,7 @@ impl BinaryCustomer {
         repeated(256, length, |i| (i as u8).wrapping_add(start))
     }
 
-    /// Holds what has come against what must come.
+    /// Checks received answers against the expected ones.
     fn read(&mut self) {
         let input = std::mem::take(&mut self.input);
         let mut used = 0;
@@ -341,7 +341,7 @@ impl BinaryCustomer {
             Expected::Stored(key) => {
                 assert_eq!((status, response.value.len()), (Status::Done, 0));
                 assert!(response.header.cas != 0);
-                // A request that was sent meanwhile may have changed it again.
+                // A request sent since may have changed it again.
                 let is_last = !self.expected.iter().any(|(_, expected)| expected.writes(&key));
                 let quiet_since = self.expected.iter().any(|(_, e)| matches!(e, Expected::Silence));
                 if let Some(known) = self.items.get_mut(&key).filter(|_| is_last && !quiet_since) {

@@ -1,4 +1,4 @@
-//! A client that uses the cache over one connection at a time and holds it to what it must do.
+//! A client that uses the cache over one connection at a time and checks every answer.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,18 +18,18 @@ use super::{Board, Scene, Seen};
 pub(super) const SHARED: usize = 4;
 /// Keys of each connection's own.
 const OWN: usize = 6;
-/// A value that fills a good part of a segment, so that memory runs out where it is short.
+/// A value that fills a good part of a segment, so that memory runs out in small servers.
 pub(super) const LARGE: usize = 300_000;
 
 /// Fewer requests than these are sent at once.
 pub(super) const REQUESTS_MAX: u32 = 12;
 
-/// What the oldest unanswered request must get.
+/// The expected answer to the oldest unanswered request.
 enum Expected {
     Exactly(Vec<u8>),
-    /// A value of the connection's own key, or nothing where it may have been evicted.
+    /// A value of the connection's own key, or nothing if it may have been evicted.
     OwnOrNothing(String, Option<Vec<u8>>),
-    /// `DELETED`, or `NOT_FOUND` where it may have been evicted.
+    /// `DELETED`, or `NOT_FOUND` if it may have been evicted.
     Deleted,
     /// Something that was once written to the shared key.
     Shared(usize),
@@ -44,7 +44,7 @@ pub(super) struct Customer {
     rng: Rng,
     board: Rc<RefCell<Board>>,
     conn: Option<Conn>,
-    /// Connections so far; what an earlier one had under way when it ended may have happened or not.
+    /// Connections so far; requests in flight when an earlier one ended may have been executed or not.
     life: u32,
     model: Model,
     expected: VecDeque<Expected>,
@@ -106,7 +106,7 @@ impl Customer {
             reactor.output(conn).extend_from_slice(&request);
         }
         if self.expected.is_empty() {
-            // Nothing that was asked has an answer, which is what the next turn waits for.
+            // No request so far has an answer, which the next turn waits for.
             reactor.output(conn).extend_from_slice(b"get nothing\r\n");
             self.expected.push_back(Expected::Exactly(b"END\r\n".into()));
         }
@@ -171,7 +171,7 @@ impl Customer {
                 (format!("incr counter-{counter} 1\r\n").into(), Expected::Counted(counter))
             }
             _ => {
-                // It has no answer, and is done all the same before what comes after it on this key.
+                // It has no answer, but is executed before later requests for this key.
                 self.model.set(&key, &value);
                 let mut line = format!("set {key} 0 0 {} noreply\r\n", value.len()).into_bytes();
                 line.extend_from_slice(&value);
@@ -208,7 +208,7 @@ impl Customer {
         repeated(256, length, |i| b'a' + (i as u8).wrapping_add(start) % 26)
     }
 
-    /// Holds what has come against what must come.
+    /// Checks received answers against the expected ones.
     fn read(&mut self) {
         let mut used = 0;
         while let Some(expected) = self.expected.front() {
@@ -223,7 +223,7 @@ impl Customer {
         assert!(!self.expected.is_empty() || self.input.is_empty(), "unrequested: {}", show(&self.input));
     }
 
-    /// The length of the answer at the start of `bytes`; `None` where it is not whole. Panics where it is wrong.
+    /// The length of the answer at the start of `bytes`; `None` if it is incomplete. Panics if it is wrong.
     fn answer(&self, expected: &Expected, bytes: &[u8]) -> Option<usize> {
         let line = || {
             let end = bytes.iter().position(|&b| b == b'\n')? + 1;
@@ -268,7 +268,7 @@ impl Customer {
         }
     }
 
-    /// What an answer that is whole says of what others do.
+    /// Learns from a complete answer about the other clients.
     fn learn(&mut self, expected: &Expected, answer: Range<usize>) {
         let answer = &self.input[answer];
         match expected {

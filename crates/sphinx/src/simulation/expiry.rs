@@ -1,5 +1,5 @@
-//! Clocks that jump: threads are frozen for seconds, and items end meanwhile. None is answered after its end, none is
-//! removed before it, and none comes back.
+//! Clocks that jump: threads are frozen for seconds, and items expire in that time. No item is returned after its
+//! expiry, none is removed before it, and none comes back.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::core::Core;
 const KEYS: usize = 6;
 /// The longest that an item stands, 0 for ever. Units: seconds.
 const SPAN_MAX: u64 = 4;
-/// The server reads its clock anew after a millisecond, and a message is taken up to one before it was sent, since
+/// The server updates its clock every millisecond, and a message is received up to one before it was sent, since
 /// machines have their turns one after the other.
 const SLACK: Nanos = Nanos::from_millis(10);
 
@@ -145,12 +145,12 @@ impl Visitor {
         }
     }
 
-    /// The item was there or not, between the moment of the question and now; what was missing stays so.
+    /// The item was found or not, between the moment of the question and now; a missing item stays missing.
     fn saw(&mut self, asked: &Asked, there: bool, now: Time) {
         let Some(item) = self.items.get(&asked.key) else {
             return assert!(!there, "key-{} has come back", asked.key);
         };
-        // The seconds in which its end was set, and those in which it was asked for, each as far as they are known.
+        // The seconds in which its expiry was set, and those of the question, each as a known range.
         let (is_over, is_not) = item.ends.map_or((false, true), |(from, to, span)| {
             (second(earlier(asked.at)) >= second(to) + span, second(now) < second(earlier(from)) + span)
         });

@@ -9,13 +9,13 @@ use units::{Nanos, Time};
 use super::{LIMIT, SENT_MAX, for_seeds, servers};
 use crate::core::Core;
 
-/// Of 60 000 B each, so that both what is sent and what is answered are over every bound: 6 MB and 12 MB.
+/// Of 60 000 B each, so that requests and answers exceed every bound: 6 MB and 12 MB.
 const ITEMS: usize = 100;
 const VALUE: usize = 60_000;
 const GETS: usize = 200;
-/// What is sent at once. Units: bytes.
+/// Bytes sent at once. Units: bytes.
 const PIECE: usize = 16 << 10;
-/// What the second thread does not run for, while the first is sent everything.
+/// How long the second thread is frozen, while the first receives everything.
 const FROZEN: Nanos = Nanos::from_secs(1);
 
 /// Sends everything as fast as the network takes it, waiting for nothing.

@@ -16,25 +16,25 @@ use crate::core::Core;
 const CLIENTS: usize = 12;
 const ITEMS: usize = 6;
 const VALUE: usize = 60_000;
-/// What is sent at once, at most. Units: bytes.
+/// Most bytes sent at once. Units: bytes.
 const PIECE: usize = 24 << 10;
 /// After the last reply, for the server to learn that its clients have disconnected.
 const FAREWELL: Nanos = Nanos::from_millis(50);
 
-/// One connection: what it sends, in pieces, and what it has to be answered.
+/// One connection: its requests, in pieces, and the expected replies.
 struct Client {
     conn: Conn,
     is_open: bool,
     requests: Vec<u8>,
     sent: usize,
     replies: Vec<u8>,
-    /// Where unique numbers stand in the replies, which are whatever the server says.
+    /// Offsets of unique numbers in the replies, which may have any value.
     numbers: Vec<usize>,
     read: usize,
 }
 
 impl Client {
-    /// What a client of this number sends and gets, in the text protocol.
+    /// Requests and replies of the client with this number, in the text protocol.
     fn text(conn: Conn, number: usize) -> Client {
         let (mut requests, mut replies) = (Vec::new(), Vec::new());
         for item in 0..ITEMS {
@@ -67,7 +67,7 @@ impl Client {
         Client { conn, is_open: false, requests, sent: 0, replies, numbers, read: 0 }
     }
 
-    /// Takes what has come, which must be what was to come next.
+    /// Takes received bytes, which must match the expected ones.
     fn take(&mut self, bytes: &[u8]) {
         let end = self.read + bytes.len();
         let mut expected = self.replies.get(self.read..end).expect("no more than was asked for").to_vec();

@@ -1,4 +1,4 @@
-//! A server without requests: what has ended gives its memory back all the same.
+//! A server without requests: expired items free their memory all the same.
 
 use dist::{Purpose, Streams};
 use reactor::sim::{Costs, Program, SimReactor, World};
@@ -7,7 +7,7 @@ use units::{Nanos, Time};
 
 use super::{LIMIT, servers};
 
-/// Stores items that end after a second, waits half a minute, and asks what is left.
+/// Stores items that expire after a second, waits half a minute, and checks that they are gone.
 struct Visitor {
     server: Address,
     conn: Option<Conn>,
@@ -70,7 +70,7 @@ fn an_idle_server_gives_back_what_has_ended() {
             line.and_then(|number| number.parse::<usize>().ok()).unwrap_or_else(|| panic!("no {name}"))
         };
         assert_eq!((stat("total_items"), stat("curr_items")), (ITEMS + 1, 1), "{args}");
-        // It looks once a second, and 50 times as long as there is something to do.
+        // It wakes once a second, and 50 times while there is work.
         assert!(stat("sleeps") < 400, "{args}: {} sleeps", stat("sleeps"));
     }
 }

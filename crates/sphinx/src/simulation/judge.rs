@@ -69,8 +69,7 @@ impl Judge {
         reactor.close(conn);
     }
 
-    /// Every counter must lie between what was acknowledged and what was asked for. Memory that runs out may have
-    /// taken it.
+    /// Every counter must lie between the acknowledged and the requested counts. Eviction may have removed it.
     fn add_up(&self) {
         let board = self.board.borrow();
         for (counter, answer) in self.input.split_inclusive("END\r\n").enumerate() {

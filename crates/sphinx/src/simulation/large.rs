@@ -1,6 +1,6 @@
-//! Clients that store and read items of several segments, one request after the other, in memory that has room for few of
-//! them: what a client reads is what it stored last, whole, or nothing; each request is answered, and the memory is whole
-//! when the clients have disconnected. Some disconnect in the midst of a value, some announce one and fall silent.
+//! Clients that store and read items of several segments, one request after the other, in memory that fits few of them:
+//! a client reads its last stored value, whole, or nothing; each request is answered, and the memory is intact when the
+//! clients have disconnected. Some disconnect in the midst of a value, some announce one and fall silent.
 
 use dist::{Purpose, Rng, Streams};
 use rand::RngExt;
@@ -16,7 +16,7 @@ const CLIENTS: usize = 5;
 const ROUNDS: usize = 8;
 /// Of values. Units: bytes.
 const LENGTHS: [usize; 3] = [2 << 20, 2_500_000, 4_300_000];
-/// What is sent at once, at most. Units: bytes.
+/// Most bytes sent at once. Units: bytes.
 const PIECE: usize = 1 << 20;
 const FAREWELL: Nanos = Nanos::from_millis(50);
 
@@ -24,7 +24,7 @@ fn value(client: usize, round: usize) -> Vec<u8> {
     vec![b'a' + ((client * ROUNDS + round) % 26) as u8; LENGTHS[(client + round) % LENGTHS.len()]]
 }
 
-/// What a client waits for.
+/// The event that a client waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
     /// Its connection.
@@ -37,7 +37,7 @@ enum Waits {
     Nothing,
 }
 
-/// One connection, and what it has stored.
+/// One connection, and its stored value.
 struct Client {
     number: usize,
     conn: Conn,
@@ -46,7 +46,7 @@ struct Client {
     requests: Vec<u8>,
     sent: usize,
     got: Vec<u8>,
-    /// Its value as far as it knows; the server may have dropped it.
+    /// Its last stored value; the server may have evicted it.
     stored: Option<Vec<u8>>,
     /// It disconnects, or falls silent, in the midst of the value of this round.
     breaks: Option<(usize, bool)>,

@@ -1,4 +1,4 @@
-//! What a server must answer to one connection about keys that no other client uses.
+//! The correct answers to one connection about keys that no other client uses.
 
 use std::collections::HashMap;
 

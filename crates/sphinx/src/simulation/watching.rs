@@ -1,4 +1,4 @@
-//! Connections that watch: each operation of every thread is told to each of them once, and no wake-up is lost.
+//! Watching connections: each operation of every thread is reported to each of them once, and no wake-up is lost.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{LIMIT, for_seeds, servers};
 struct Visitor {
     servers: Vec<Address>,
     rng: Rng,
-    /// What each connection that watches was sent.
+    /// The lines sent to each watcher.
     watching: HashMap<Conn, String>,
     /// The connections that ask, and the answers that they still wait for.
     asking: Vec<(Conn, usize)>,
@@ -35,7 +35,7 @@ impl Visitor {
                 let key = self.rng.random_range(0..20);
                 let line = match self.rng.random_range(0..3) {
                     0 => format!("set key-{key} 0 0 1\r\nx\r\n"),
-                    // The first line of an answer is counted, so that a hit is told from a miss here, too.
+                    // The first line of an answer is counted, to distinguish a hit from a miss here, too.
                     _ => format!("mg key-{key}\r\n"),
                 };
                 reactor.output(*conn).extend_from_slice(line.as_bytes());

@@ -3,11 +3,11 @@
 use proto_memcache::server::reply;
 use reactor::Address;
 
-/// A connection or a listening socket, as it is told about.
+/// A connection or a listening socket, for `stats conns`.
 pub(crate) struct Told {
     /// Unique among those that are open now.
     pub(crate) number: usize,
-    /// Of the client, or that of a listening socket.
+    /// The client's address, or a listening socket's.
     pub(crate) address: Option<Address>,
     /// Of the server's side of a connection.
     pub(crate) server: Option<Address>,

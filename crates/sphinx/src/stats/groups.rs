@@ -1,4 +1,4 @@
-//! The groups of `stats` that say what the items are and where: there is one class of sizes, and it is 1.
+//! The groups of `stats` on items and their classes: there is one size class, number 1.
 
 use cache_store::Stats;
 use proto_memcache::server::reply;

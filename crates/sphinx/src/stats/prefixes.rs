@@ -1,6 +1,6 @@
-//! `stats detail`: what was done to keys, by what stands before their first `:`.
+//! `stats detail`: operations on keys, by the prefix before their first `:`.
 //!
-//! Each thread counts what it does itself, only while `stats detail` is on; the dump adds the threads' counts up.
+//! Each thread counts its own operations, only while `stats detail` is on; the dump adds the threads' counts up.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,11 +9,11 @@ use proto_memcache::server::reply;
 
 /// memcached's default for what ends a prefix.
 const DELIMITER: u8 = b':';
-/// Prefixes that a thread counts; what has another is not counted, so that a client that makes up keys cannot fill the
+/// Most prefixes that a thread counts; others are not counted, so that a client that makes up keys cannot fill the
 /// memory.
 const PREFIXES: usize = 10_000;
 
-/// What was done to the keys of one prefix.
+/// Operations on the keys of one prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     gets: u64,
@@ -30,7 +30,7 @@ pub(crate) enum Detail {
     Delete,
 }
 
-/// What was done to all prefixes.
+/// Counts for all prefixes.
 pub(crate) struct Prefixes {
     /// Whether anything is counted now.
     pub(crate) on: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Nothing is counted until a client asks, unless a delimiter is given.
+    /// Counting is off until a client asks, unless a delimiter is given.
     pub(crate) fn new(delimiter: Option<u8>) -> Prefixes {
         Prefixes { on: delimiter.is_some(), delimiter: delimiter.unwrap_or(DELIMITER), all: BTreeMap::new() }
     }
@@ -65,7 +65,7 @@ impl Prefixes {
         }
     }
 
-    /// Forgets what was counted.
+    /// Drops all counts.
     pub(crate) fn reset(&mut self) {
         self.all.clear();
     }

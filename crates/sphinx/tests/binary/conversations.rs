@@ -1,4 +1,4 @@
-//! What is said, and what must be answered.
+//! Requests, and their required answers.
 
 use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
@@ -268,7 +268,7 @@ fn the_server(talk: &mut Talk, connect: &dyn Fn() -> Talk) {
     talk.stats(b"detail off");
     talk.says(new(0x30), Status::Unknown);
     talk.says(new(0xff), Status::Unknown);
-    // Without users there is no SASL.
+    // Without users SASL is unavailable.
     talk.says(new(opcode::SASL_LIST), Status::Unknown);
     talk.says(new(opcode::SASL_AUTH).key(b"PLAIN").value(b"\0ann\0secret"), Status::Unknown);
     let mut other = connect();
@@ -298,7 +298,7 @@ fn refused(_: &mut Talk, connect: &dyn Fn() -> Talk) {
     check(new(opcode::VERSION).touch(0), Status::Invalid);
     check(new(opcode::QUIT).key(b"k"), Status::Invalid);
     check(new(opcode::STAT).key(b"k").touch(0), Status::Invalid);
-    // What is no request closes without an answer.
+    // An invalid request closes the connection without an answer.
     let mut talk = connect();
     let mut bytes = Vec::new();
     new(opcode::NOOP).append(&mut bytes);

@@ -1,5 +1,5 @@
-//! What Sphinx does differently on purpose, each a row of `DIFFERENCES.md`, and what the transports and the text protocol
-//! have to do with the binary one.
+//! Intentional differences of Sphinx, each a row of `DIFFERENCES.md`, and the interplay of the binary protocol with the
+//! transports and the text protocol.
 
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ fn sphinx_differs_as_listed() {
     let server = sphinxd("-t 2");
     let connect = || Talk::connect(server.address, Pieces::Whole);
     let mut talk = connect();
-    // The body of an unknown command is dropped, and nothing else.
+    // Only the body of an unknown command is dropped.
     talk.says(Packet::new(0x30).key(b"key").touch(7).value(b"value"), Status::Unknown);
     let answers = talk.ask(Packet::new(opcode::VERBOSITY).touch(2));
     assert_eq!((answers.len(), answers[0].status()), (1, Status::Done));
@@ -53,7 +53,7 @@ fn both_protocols_see_the_same_items() {
     talk.stored(Packet::new(opcode::SET).key(b"k").store(7, 0).value(b"w"));
     assert_eq!(text.ask("get k"), "VALUE k 7 1");
     assert_eq!(text.lines_to("END"), ["w"]);
-    // A key that is no word is shown in base 64, so that lists and replies stay what they are.
+    // A key that is not a word is shown in base 64, so that lists and replies keep their format.
     talk.stored(set(b"a b\r\n", b"x"));
     assert_eq!(text.ask("mg YSBiDQo= b k v"), "VA 1 kYSBiDQo= b");
     assert_eq!(text.text(), "x");
@@ -73,7 +73,7 @@ fn a_large_value_is_received_where_it_is_stored() {
     assert_eq!(talk.shows(get(b"k"), 7, b"", &value), cas);
     talk.silent(Packet::new(opcode::SETQ).key(b"k").store(8, 0).value(&value));
     talk.shows(get(b"k"), 8, b"", &value);
-    // With a unique number it is compared first, and a key that is no word has a mark.
+    // With a unique number it is compared first, and a key that is not a word has a mark.
     talk.says(set(b"k", &value).cas(cas), Status::Exists);
     talk.stored(set(b"a b", &value));
     let mut text = Client::connect(server.address);
@@ -159,7 +159,7 @@ fn it_is_spoken_by_datagrams() {
     assert_eq!(ask(1, &[set(b"k", b"v")]), std::slice::from_ref(&done));
     let quiet = Packet::new(opcode::GETQ).key(b"none");
     assert_eq!(ask(2, &[get(b"k"), quiet, Packet::new(opcode::NOOP)]), [(Status::Done, b"v".to_vec()), done]);
-    // Each datagram says by itself what it speaks.
+    // Each datagram indicates its own protocol.
     let mut datagram = Vec::new();
     Header::of_request(3).append(&mut datagram);
     datagram.extend_from_slice(b"get k\r\n");

@@ -11,7 +11,7 @@ use rand::RngExt;
 
 use crate::binary::talk::{Answer, Pieces, Talk};
 
-/// Sequences where nothing else is asked for.
+/// Default number of sequences.
 const SEQUENCES: u64 = 100;
 /// Batches of a sequence, and requests of a batch.
 const BATCHES: usize = 8;
@@ -169,7 +169,7 @@ fn without_padding(value: &[u8]) -> &[u8] {
     if is_number { number } else { value }
 }
 
-/// Compares as many sequences as are asked for.
+/// Compares the requested number of sequences.
 pub(crate) fn compare(args: &str, memcached: SocketAddr, sphinx: SocketAddr) {
     let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seed, count) = (setting("SEED").unwrap_or(1), setting("SEQUENCES").unwrap_or(SEQUENCES));
@@ -201,7 +201,7 @@ pub(crate) fn compare(args: &str, memcached: SocketAddr, sphinx: SocketAddr) {
     }
 }
 
-/// Leaves out whatever the difference does not need.
+/// Removes all parts that the difference does not need.
 fn shrink(sequence: &mut Sequence, differ: impl Fn(&Sequence) -> bool) {
     let mut at = (0, 0);
     while at.0 < sequence.len() {

@@ -20,11 +20,11 @@ fn step<'p>(words: &'p [u8]) -> Packet<'p> {
     Packet::new(opcode::SASL_STEP).key(b"PLAIN").value(words)
 }
 
-/// What is the same with every server that has the user `ann` with the password `secret`.
+/// Checks common to every server with the user `ann` and the password `secret`.
 fn check(address: SocketAddr) {
     for pieces in [Pieces::Whole, Pieces::Bytes] {
         let connect = || Talk::connect(address, pieces);
-        // Nothing but what SASL needs is carried out before.
+        // Before that, only the commands of SASL are executed.
         for packet in [get(b"k"), set(b"k", b"v"), Packet::new(opcode::STAT), Packet::new(opcode::FLUSHQ)] {
             connect().refuses(packet, Status::AuthError);
         }
@@ -132,7 +132,7 @@ fn what_comes_before_the_words_is_bounded() {
     let users = folder.path().join("users");
     fs::write(&users, "ann:secret\n").unwrap();
     let server = sphinxd(&format!("-t 1 -Y {}", users.display()));
-    // The header alone is enough to be refused, whatever it announces.
+    // The header alone is refused, for any announced length.
     for (code, status) in [(opcode::SET, Status::AuthError), (opcode::SASL_AUTH, Status::NoMemory)] {
         let value = vec![b'v'; 1 << 20];
         let mut bytes = Vec::new();

@@ -28,7 +28,7 @@ impl Answer {
     }
 }
 
-/// What a connection is made of.
+/// The transport of a connection.
 pub(crate) trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
@@ -180,7 +180,7 @@ impl Talk {
         answer.header.cas
     }
 
-    /// There is no answer.
+    /// Expects no answer.
     #[track_caller]
     pub(crate) fn silent(&mut self, packet: Packet<'_>) {
         let answers = self.ask(packet);

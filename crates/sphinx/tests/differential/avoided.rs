@@ -1,7 +1,6 @@
 //! Requests that run into a difference that is listed: each names its row of `DIFFERENCES.md`.
 
-/// Which row a request would run into, if it can be seen from the request alone. `first`: nothing is sent before it that
-/// is not answered yet.
+/// The row that a request would run into, if the request alone shows it. `first`: all earlier requests are answered.
 pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
     let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
     let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).collect();
@@ -42,8 +41,8 @@ pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
     }
 }
 
-/// Whether memcached 1.6.18 answers a request in another way than 1.6.45, or may: it does wherever a line is not exactly
-/// as the protocol has it, and where it is for the flags that came later. See *Changed in memcached* in `DIFFERENCES.md`.
+/// Whether memcached 1.6.18 answers a request differently from 1.6.45, or may: it does for every line that is not
+/// exactly in the protocol's form, and for flags added later. See *Changed in memcached* in `DIFFERENCES.md`.
 pub(crate) fn has_changed(request: &[u8]) -> bool {
     let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let value = request.get(line.len() + 1..).unwrap_or_default();
@@ -64,7 +63,7 @@ pub(crate) fn has_changed(request: &[u8]) -> bool {
     }
     let digits = |word: &[u8]| !word.is_empty() && word.len() < 20 && word.iter().all(u8::is_ascii_digit);
     let number = |word: &[u8]| digits(word.strip_prefix(b"-").unwrap_or(word));
-    // What is left of a value would be another request.
+    // The rest of a value would be another request.
     let fits = |length: &[u8]| {
         let length = std::str::from_utf8(length).ok().and_then(|text| text.parse::<usize>().ok());
         value.strip_suffix(b"\r\n").is_some_and(|value| Some(value.len()) == length)

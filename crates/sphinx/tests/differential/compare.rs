@@ -41,7 +41,7 @@ fn normalise(answers: &Answers, version: Words) -> Vec<String> {
                 _ => None,
             };
             let Some((place, length)) = place.and_then(|at| Some((at, number_of(words[at])?))) else {
-                // What is left of a value is not a command, which 1.6.18 calls otherwise if it is short.
+                // The rest of a value is not a command, which 1.6.18 reports differently if it is short.
                 let old = version == Words::Old && line == b"CLIENT_ERROR bad command line format\r\n";
                 lines.push(if old { "ERROR".into() } else { names.line(line, &words) });
                 continue;

@@ -41,7 +41,7 @@ fn batch(random: &mut Random, words: Words) -> Batch {
     let (mut requests, mut used, mut spoils) = (Vec::new(), Vec::new(), false);
     for _ in 0..1 + random.below(REQUESTS) {
         let mut request = request(random, &mut used);
-        // Behind a request that is not what it says, a long value could be taken for a line (`long-lines`).
+        // After a malformed request, a long value could be parsed as a line (`long-lines`).
         let long = request.bytes(|_, _| 1).len() > LONG;
         if long && spoils {
             continue;

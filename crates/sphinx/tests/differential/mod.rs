@@ -1,8 +1,8 @@
 //! The same sequences of commands to Sphinx and to memcached, which must answer byte for byte alike.
 //!
-//! Sequences come from a seed. What the two may do differently stands in `DIFFERENCES.md`, with its reason, and
-//! sequences that would run into it are not made (see `avoided`). Where the answers differ all the same, the sequence
-//! is made shorter as long as they still do, and shown.
+//! Sequences come from a seed. Allowed differences are listed in `DIFFERENCES.md`, with reasons, and sequences that
+//! would run into them are not made (see `avoided`). If the answers differ all the same, the sequence is shrunk while
+//! they still do, and printed.
 //!
 //! Try it: `cargo test -p sphinx --test it differential`, with `SEQUENCES=5000` for more and `SEED=7` for others.
 
@@ -19,10 +19,10 @@ use random::Random;
 use sequence::Sequence;
 use talk::Answers;
 
-/// Sequences per server where nothing else is asked for.
+/// Default number of sequences per server.
 const SEQUENCES: u64 = 300;
 
-/// Compares as many sequences as are asked for with the Sphinx of these arguments.
+/// Compares the requested number of sequences with the Sphinx of these arguments.
 fn compare(args: &str) {
     let Some(memcached) = crate::support::memcached() else { return };
     let sphinx = crate::support::sphinxd(args);

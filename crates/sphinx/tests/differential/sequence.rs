@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What one connection sends, in batches: the next begins when the one before is answered.
+/// The requests of one connection, in batches: the next begins when the one before is answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) batches: Vec<Batch>,

@@ -1,6 +1,6 @@
 use crate::differential::sequence::Sequence;
 
-/// Takes away what the difference does not need; returns what is left, and the difference that it makes.
+/// Removes all parts that the difference does not need; returns the rest, and its difference.
 pub(crate) fn shrink(
     mut sequence: Sequence,
     mut difference: String,

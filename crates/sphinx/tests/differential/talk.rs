@@ -6,7 +6,7 @@ use crate::differential::sequence::{Batch, Sequence};
 use crate::support::PATIENCE;
 use crate::support::client::Client;
 
-/// What a server answered to each batch; the last one is cut short where it closed.
+/// A server's answers to each batch; the last one is cut short if it closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) batches: Vec<Vec<u8>>,
@@ -20,7 +20,7 @@ pub(crate) const FILLER: usize = 1000;
 /// A unique number where the server has told none; no item has it.
 const UNTOLD: u64 = 1 << 60;
 
-/// Sends a sequence to an empty server, and returns what it answered.
+/// Sends a sequence to an empty server, and returns its answers.
 pub(crate) fn hold(sequence: &Sequence, address: SocketAddr) -> Answers {
     assert_eq!(Client::connect(address).ask("flush_all"), "OK");
     let mut stream = TcpStream::connect(address).unwrap();
@@ -42,8 +42,8 @@ pub(crate) fn hold(sequence: &Sequence, address: SocketAddr) -> Answers {
     answers
 }
 
-/// What was asked for without a reply may still be under way to other threads, and must not come behind the flush of the
-/// next sequence. Every thread has its part in this answer, behind all that.
+/// Requests without a reply may still be under way to other threads, and must not come after the flush of the next
+/// sequence. Every thread takes part in this answer, after all of them.
 fn wait_for_all_threads(stream: &mut TcpStream) {
     let expect = b"RESET\r\n";
     stream.write_all(b"stats reset\r\n").unwrap();

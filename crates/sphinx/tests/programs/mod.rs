@@ -72,7 +72,7 @@ fn check_program(program: &Program) {
     assert!(failures.is_empty(), "{}:\n{}", program.name, failures.join("\n"));
 }
 
-/// What is wrong with the outcome of a check.
+/// The failure of a check, if any.
 fn failure(check: &Check, pair: &Pair) -> Option<String> {
     let ended = |server| match &check.step {
         Step::Command(command) => run::run(command, server),

@@ -24,13 +24,13 @@ pub(crate) enum Way {
     Sasl,
 }
 
-/// A memcached, where there is one, and a Sphinx, set up alike.
+/// A memcached, if available, and a Sphinx, set up alike.
 pub(crate) struct Pair {
     pub(crate) memcached: Option<Server>,
     pub(crate) sphinx: Server,
 }
 
-/// A server, and what the words in braces of a command stand for.
+/// A server, and the values of the braced words in a command.
 pub(crate) struct Server {
     pub(crate) name: &'static str,
     pub(crate) words: Words,
@@ -49,7 +49,8 @@ impl Pair {
         let pair = Pair { memcached: memcached(way), sphinx: sphinx(way) };
         for server in pair.memcached.iter().chain([&pair.sphinx]) {
             fs::write(server.folder.path().join("item"), format!("{}\n", "value ".repeat(2_000))).unwrap();
-            // The port of TLS takes no plain requests, and its clients need none of the items; nor do those of SASL.
+            // The port of TLS accepts no plain requests, and its clients need none of the items; nor do clients of
+            // SASL.
             if !matches!(way, Way::Tls | Way::Sasl) {
                 seed(server);
             }

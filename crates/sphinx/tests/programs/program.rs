@@ -17,13 +17,13 @@ pub(crate) struct Program {
 
 /// One thing that a program does, with memcached and with Sphinx.
 pub(crate) struct Check {
-    /// What the table calls it; checks with one name in succession are one there.
+    /// Its name in the table; consecutive checks with one name share a row.
     pub(crate) name: &'static str,
     pub(crate) step: Step,
     pub(crate) way: Way,
     pub(crate) mask: Mask,
     pub(crate) order: Order,
-    /// What it must print on both, where that is known.
+    /// The output required of both, if known.
     pub(crate) expected: Option<&'static [&'static str]>,
     pub(crate) difference: Option<Difference>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Difference {
     lines: &'static [&'static str],
     /// Whether it is one from memcached 1.6.18 only, as 1.6.45 does what Sphinx does.
     old_only: bool,
-    /// For the documentation: what a user notices, and why it is so.
+    /// For the documentation: the visible effect, and its reason.
     pub(crate) why: &'static str,
 }
 

@@ -7,7 +7,7 @@ use super::pair::Server;
 use super::run::{self, Ended};
 use crate::support::PATIENCE;
 
-/// What a client prints that reaches the server through twemproxy.
+/// The output of a client that reaches the server through twemproxy.
 pub(crate) fn client_behind_twemproxy(server: &Server) -> Ended {
     loop {
         let (port, own_port) = (launch::free_port().unwrap(), launch::free_port().unwrap());

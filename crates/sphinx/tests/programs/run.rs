@@ -7,13 +7,13 @@ use launch::{Process, Spec};
 use super::pair::Server;
 use crate::support::PATIENCE;
 
-/// Where `cargo xtask ci` puts what no package of Debian has.
+/// The folder in which `cargo xtask ci` installs tools that Debian does not package.
 pub(crate) const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools");
 /// Where Debian puts memcached's scripts.
 const SCRIPTS: &str = "/usr/share/memcached/scripts";
 pub(crate) const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 
-/// How a program ended, and what it wrote.
+/// A program's exit and output.
 pub(crate) struct Ended {
     pub(crate) lines: Vec<String>,
     pub(crate) status: String,
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &str, server: &Server) -> Ended {
     end(spec(&words).unwrap_or_else(|reason| panic!("{reason}")))
 }
 
-/// Waits for the end, and kills what does not end: a program that waits for ever is an outcome, too.
+/// Waits for the end, and kills a program that does not end: waiting forever is an outcome, too.
 pub(crate) fn end(spec: Spec) -> Ended {
     let mut process = Process::spawn(spec).unwrap();
     let deadline = Instant::now() + PATIENCE;

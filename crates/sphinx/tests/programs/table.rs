@@ -195,7 +195,7 @@ pub(crate) fn pymemcache() -> Program {
         .over(Way::Tls)
 }
 
-/// Debian's, whatever else is first in `PATH`.
+/// Debian's, independent of `PATH`.
 const PYTHON: &str = "/usr/bin/python3";
 
 pub(crate) fn pylibmc() -> Program {

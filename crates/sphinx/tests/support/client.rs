@@ -45,7 +45,7 @@ impl Client {
         }
     }
 
-    /// The next line of what a connection that watches is sent, which ends without a carriage return.
+    /// The next line sent to a watcher, which ends without a carriage return.
     pub(crate) fn stream_line(&mut self) -> String {
         let mut line = String::new();
         self.reader.read_line(&mut line).unwrap();

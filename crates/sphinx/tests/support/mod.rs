@@ -1,4 +1,4 @@
-//! What the tests of a running server share: starting it, and talking to it with bounded waits.
+//! Shared by the tests of a running server: starting it, and talking to it with bounded waits.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -50,7 +50,7 @@ pub(crate) enum Words {
 }
 
 impl Words {
-    /// Those of a version of memcached; `None` for those in between, which have some of each.
+    /// The words of a version of memcached; `None` for intermediate versions, which mix both.
     fn of(version: &str) -> Option<Words> {
         let number = version.strip_prefix("1.6.").and_then(|rest| rest.parse::<u32>().ok())?;
         match number {
@@ -74,7 +74,7 @@ pub(crate) fn spawn(args: &str) -> Process {
     Process::spawn(spec).unwrap()
 }
 
-/// The memcached to compare with, and whose words it uses; `None`, and a line that says why, where there is none.
+/// The memcached to compare with, and its words; `None`, with a printed reason, if unavailable.
 pub(crate) fn memcached_program() -> Option<(Memcached, Words)> {
     let named = std::env::var_os("TAILLIGHT_MEMCACHED");
     let found = named.map_or_else(launch::memcached::find, |path| launch::memcached::at(path.as_ref()));
@@ -95,8 +95,8 @@ pub(crate) fn memcached_program() -> Option<(Memcached, Words)> {
     Some((memcached, words))
 }
 
-/// Starts memcached on a free port: the program that `TAILLIGHT_MEMCACHED` names, or that in `PATH`; `None`, and a line
-/// that says why, where there is none.
+/// Starts memcached on a free port: the program that `TAILLIGHT_MEMCACHED` names, or the one in `PATH`; `None`, with a
+/// printed reason, if unavailable.
 pub(crate) fn memcached() -> Option<Running> {
     memcached_with(|_| Vec::new())
 }

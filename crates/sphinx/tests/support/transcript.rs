@@ -9,16 +9,16 @@ use super::{PATIENCE, Words};
 /// In what pieces a conversation's bytes leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pieces {
-    /// What stands between two answers in one write.
+    /// All in one write up to the next answer.
     Whole,
-    /// Byte by byte; what is long in pieces of a thousandth.
+    /// Byte by byte; long data in pieces of a thousandth.
     Bytes,
 }
 
 /// How long to wait before something is tried again that only time changes.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Holds the conversation with a server and panics where it answers otherwise.
+/// Runs the conversation with a server and panics at a wrong answer.
 pub(crate) fn hold(name: &str, text: &str, address: SocketAddr, pieces: Pieces, words: Words) {
     let text = &in_words(text, words);
     let mut talk = Talk { address, pieces, clients: HashMap::new(), current: "first", unsent: Vec::new() };
@@ -60,7 +60,7 @@ pub(crate) fn hold(name: &str, text: &str, address: SocketAddr, pieces: Pieces, 
     talk.finish(name);
 }
 
-/// The conversation as it goes with a server of these words; each line stays where it is.
+/// The conversation with the words of this server; line numbers stay the same.
 fn in_words(text: &str, words: Words) -> String {
     let (mine, other) = match words {
         Words::Old => ("<old", "<new"),
@@ -183,7 +183,7 @@ pub(crate) fn bytes_of(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Whether a received line is what the pattern says.
+/// Whether a received line matches the pattern.
 fn matches(pattern: &str, line: &[u8]) -> bool {
     let marks = ["{any}", "{n}"].into_iter().filter_map(|mark| Some((pattern.find(mark)?, mark)));
     let Some((at, mark)) = marks.min() else { return line == bytes_of(pattern) };

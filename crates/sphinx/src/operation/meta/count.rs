@@ -49,7 +49,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     Told { number, value, made, cas, before }.append(request, out);
 }
 
-/// Makes an item where there is none, and returns its unique number, if there is memory. The flag `D` does not count yet.
+/// Creates a missing item, and returns its unique number, if there is memory. The flag `D` does not count yet.
 fn make(store: &mut Store, request: &Request, initial: u64, cas: Option<u64>) -> Option<u64> {
     let mut digits = Vec::with_capacity(20);
     append_u64(&mut digits, initial);
@@ -75,7 +75,7 @@ fn repeat_or_refuse(request: &Request, out: &mut Draft, code: &[u8]) {
     request.repeat(out, code);
 }
 
-/// What the answer is made from.
+/// The data that the answer is made from.
 struct Told {
     number: u64,
     value: bool,

@@ -5,7 +5,7 @@ use proto_memcache::server::{Refusal, reply};
 use super::Request;
 use crate::draft::{Draft, LEND};
 
-/// What the flags of `mg` ask for that has to be known before the answer begins.
+/// The flags of `mg` that must be known before the answer begins.
 #[derive(Default)]
 struct Wanted {
     value: bool,
@@ -39,7 +39,7 @@ impl Wanted {
     }
 }
 
-/// What is to change about an item that was found.
+/// The changes to make to an item found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Change {
     expiry: Expiry,
@@ -88,12 +88,12 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
 /// `mg` in a partition of another thread, unless it changes something there; returns whether it is answered.
 pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out: &mut Draft) -> bool {
     let wanted = Wanted::of(request);
-    // A reader notes what it reads.
+    // A reader records its reads.
     if wanted.vivify || wanted.touch || wanted.recache || wanted.no_bump {
         return false;
     }
     match reader.get(partition, request.key, request.now) {
-        // It is not stale and no recache is asked for, so that nothing is to change.
+        // It is not stale and no recache is requested, so no change is needed.
         Lookup::Found(entry) => _ = hit(request, &wanted, &entry, false, out),
         Lookup::Missing => miss(request, &wanted, out),
         Lookup::AskOwner => return false,
@@ -101,7 +101,7 @@ pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out
     true
 }
 
-/// Answers with an item; returns what it is to be from now on.
+/// Answers with an item; returns the changes to make to it.
 fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut Draft) -> Change {
     use reply::meta as write;
     let Entry { value, flags, cas, mut expiry, mut marks, fetched, idle, .. } = *entry;
@@ -110,7 +110,7 @@ fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut 
     let with_value = wanted.value && wanted.compare != Some(cas);
     let start = out.len();
     if with_value {
-        // 64 bytes hold what is usual of codes, numbers and line ends.
+        // 64 bytes fit the usual codes, numbers and line ends.
         let copied = if value.len() < LEND { value.len() } else { 0 };
         out.reserve(request.key.bytes.len() + copied + 64);
         write::value(out, value.len());

@@ -39,7 +39,7 @@ pub(super) fn replaces(mut flags: MetaFlags) -> bool {
     })
 }
 
-/// What the flags ask for, and whether they ask for no answer where all goes well.
+/// The command that the flags request, and whether they suppress the answer on success.
 fn command(request: &Request) -> (MetaStore, bool) {
     let now = request.now;
     let fields = Fields { flags: 0, expiry: Expiry::NEVER, marks: request.marks(), cas: None };
@@ -87,7 +87,7 @@ fn answer(
             MetaFlag::ReturnKey => reply::meta::key(out, key.bytes, request.binary),
             MetaFlag::ReturnCas => reply::meta::number(out, b'c', cas),
             MetaFlag::ReturnSize => {
-                // What was appended to something is as long as both.
+                // The length after an append is the sum of both.
                 let whole = match stored {
                     Stored::Stored => store.peek(key, now).map(|entry| entry.value.len()),
                     _ => None,
