@@ -1,8 +1,9 @@
 //! What users of a social network cost one generator thread, against a site whose pages are canned.
 //!
-//! A second process, on another processor, answers each request with the page that must come. Printed are the operations a
-//! second that were done, the generator's lag, which has to stay below 1 ms at the 99th percentile with 20 000 operations a
-//! second, how busy it is, and what memory a session takes beside its socket's. Nothing else may run meanwhile.
+//! A second process, on another processor, answers each request with the expected page. Printed are the operations a
+//! second that were done, the generator's lag, which has to stay below 1 ms at the 99th percentile with 20 000
+//! operations a second, the generator's processor use, and the memory of a session in addition to its socket's. Nothing
+//! else may run at the same time.
 //!
 //! Try it: `cargo run --release -p workloads --example social`, or with `-- 20000 20 uring` for 20 000 operations a second during
 //! 20 s.
@@ -23,7 +24,7 @@ use spec::workload::{SocialLimits, SocialMix};
 use units::{Nanos, Rate, Time};
 use workloads::social::{Known, Ready, Share, Site, Social, SocialConfig, log_in};
 
-/// Users think so long, so that a session of 40 operations lasts 3.9 s: 2000 of them at 20 000 operations a second.
+/// A user's think time, so that a session of 40 operations lasts 3.9 s: 2000 of them at 20 000 operations a second.
 const THINK: Nanos = Nanos::from_millis(100);
 /// Operations a second that the memory is compared with.
 const FEW: f64 = 200.0;
@@ -157,7 +158,7 @@ struct Canned {
     home: Vec<u8>,
     login: Vec<u8>,
     register: Vec<u8>,
-    /// What has come of the next request of each connection.
+    /// Received bytes of the next request of each connection.
     received: Vec<Vec<u8>>,
 }
 

@@ -1,20 +1,20 @@
-//! One request of HTTP and its answer over a stream that blocks: what is asked before a load.
+//! One HTTP request and its answer over a blocking stream, for requests before a load.
 
 use std::io::{self, Read, Write};
 
 use proto_http::{Asked, ContentRange, Defect, HEAD_MAX, Head, Parse, ResponseParser, Sink};
 use thiserror::Error;
 
-/// What a server answered.
+/// A server's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// The value of `Server`.
     pub server: Option<String>,
-    /// Which part of a file it is, where it says so.
+    /// The part of the file, if the answer states it.
     pub range: Option<ContentRange>,
-    /// The body, as far as it was read.
+    /// The body, up to the length read.
     pub body: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Sink for Looked {
 /// Sends `request`, whose answer ends the connection, to the server of this name over a stream that gives up 5 s after its
 /// beginning, and reads up to `most` bytes of the body; with 0 the head is enough.
 ///
-/// Errors: no answer, none of HTTP, or a longer one. A status other than success is no error.
+/// Errors: no answer, not HTTP, or a longer answer. A status other than success is not an error.
 pub fn exchange(
     (server, encrypted): (&str, bool),
     request: &[u8],

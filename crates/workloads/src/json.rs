@@ -1,6 +1,6 @@
 /// Whether a text of JSON is whole, told from its brackets and quotation marks while it comes in pieces.
 ///
-/// Bounds: brackets up to 64 deep; deeper ones are broken. What stands between them is not looked at.
+/// Bounds: brackets up to 64 deep; deeper ones count as broken. The text between them is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Json {
     /// The kinds of the brackets that are open, the innermost in the lowest bit.

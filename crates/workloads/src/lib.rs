@@ -1,8 +1,8 @@
-//! What is sent: each workload turns arrivals into requests and answers into outcomes.
+//! The workloads: each turns arrivals into requests and answers into outcomes.
 //!
-//! A workload is resolved from what a user typed into a plain record of every parameter (which the result
-//! keeps), prepares the server where it must ([`cache::Control`] fills and verifies the data set), and then
-//! serves the engine without ever reading a clock.
+//! A workload is resolved from the user's options into a plain record of every parameter (which the result keeps),
+//! prepares the server if necessary ([`cache::Control`] fills and verifies the data set), and then serves the engine
+//! without ever reading a clock.
 //!
 //! Try it: `taillight load cache --resolve`.
 

@@ -38,7 +38,7 @@ pub struct Videos {
 pub struct SetFile {
     /// Its path below the root of the set: `/000/00002a.txt`.
     pub path: String,
-    /// Its size, where that follows from the set. Units: bytes.
+    /// Its size, if it follows from the set. Units: bytes.
     pub size: Option<u64>,
     what: What,
 }
@@ -60,7 +60,7 @@ impl Set {
         }
     }
 
-    /// The bytes of all files, but for playlists; of real videos about so many.
+    /// The bytes of all files, except playlists; approximate for real videos.
     pub fn bytes(&self) -> u64 {
         match self {
             Set::Files(files) => files.total_bytes(),
@@ -96,7 +96,7 @@ impl Set {
         }
     }
 
-    /// The files that lie beside the folders.
+    /// The files outside the folders.
     pub fn files_beside(&self) -> Vec<SetFile> {
         match self {
             Set::Files(_) => Vec::new(),
@@ -108,7 +108,7 @@ impl Set {
         }
     }
 
-    /// What is in a file of it; `None` where that does not follow from the set.
+    /// The content of a file; `None` if it does not follow from the set.
     pub fn content(&self, file: &SetFile) -> Option<SetContent> {
         match (self, file.what) {
             (Set::Files(files), What::Numbered(n)) => Some(SetContent::Text(files.content(n))),
@@ -123,7 +123,7 @@ impl Set {
         }
     }
 
-    /// Whether making it goes on where it was cut short, file by file. Files of a web server are made faster than looked at.
+    /// Whether an interrupted creation resumes, file by file. Files of a web server are made faster than checked.
     pub fn resumes(&self) -> bool {
         matches!(self, Set::Videos(_))
     }

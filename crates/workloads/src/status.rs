@@ -18,7 +18,7 @@ pub(crate) fn kind(status: u16) -> &'static str {
             }
         };
     }
-    // The registry of RFC 9110, and those that nginx and Cloudflare use besides.
+    // The registry of RFC 9110, and those that nginx and Cloudflare use in addition.
     kinds!(101 300 301 302 303 304 305 307 308 400 401 402 403 404 405 406 407 408 409 410 411 412 413 414 415 416 417
            418 421 422 423 424 425 426 428 429 431 444 451 494 495 496 497 499 500 501 502 503 504 505 506 507 508 510
            511 520 521 522 523 524 525 526 527 530)

@@ -1,8 +1,8 @@
-//! Videos: who watches what, what is asked for and when, and what viewers see of what comes.
+//! Videos: viewers and their videos, requests and their times, and the playback that viewers see.
 //!
-//! [`VideoConfig`] is what is watched; each generator thread has a [`Video`] that draws viewers and follows their sessions.
-//! A viewer's chunks are due at times that are fixed when they come; a [`Player`] says what they see, from the times at
-//! which the chunks were there and nothing else.
+//! [`VideoConfig`] describes the videos and viewers; each generator thread has a [`Video`] that draws viewers and
+//! follows their sessions. A viewer's chunks are due at times that are fixed on arrival; a [`Player`] derives the
+//! playback solely from the times at which the chunks were complete.
 
 mod answers;
 mod audience;

@@ -1,7 +1,7 @@
-//! Web requests: the files that are asked for, how they are asked for, and what is an answer.
+//! Web requests: the files, the requests for them, and the check of the answers.
 //!
-//! [`WebConfig`] is what is requested; each generator thread has a [`Web`] that draws requests and judges answers.
-//! A [`FileSet`] is the same description on both sides: what makes the files and what checks them need no list.
+//! [`WebConfig`] describes the requests; each generator thread has a [`Web`] that draws requests and judges answers. A
+//! [`FileSet`] is the same description on both sides: neither the maker nor the checker of the files needs a list.
 
 mod answers;
 mod body;

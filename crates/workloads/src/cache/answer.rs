@@ -1,10 +1,10 @@
 use openloop::Fault;
 use proto_memcache::client::{ErrorKind, MetaCode, MetaReply, Outcome, Values};
 
-/// What an answer is worth.
+/// The verdict on an answer.
 pub(super) type Result = std::result::Result<(), Fault>;
 
-/// What an answer says, in either protocol.
+/// The content of an answer, in either protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer<'b> {
     Hit {
@@ -52,7 +52,7 @@ impl<'b> Answer<'b> {
         }
     }
 
-    /// The value of the only key that was asked for.
+    /// The value of the only key requested.
     #[inline]
     pub(super) fn single(self) -> Answer<'b> {
         match self {

@@ -159,7 +159,7 @@ impl Cache {
         self.key != first.key
     }
 
-    /// Says what an answer of `used` bytes means for its job, and counts it.
+    /// Judges an answer of `used` bytes for its job, and counts it.
     #[inline]
     fn answer(&mut self, job: &mut Job, used: usize, answer: Answer<'_>) -> Parsed<Job> {
         if let Answer::Error { kind, text } = answer {
@@ -241,7 +241,7 @@ impl Cache {
         }
     }
 
-    /// The part is done, and what was missing is stored.
+    /// The part is done; missing items are stored next.
     fn then_set(&mut self, used: usize, job: Job) -> Parsed<Job> {
         let then = Then::Also { operation: self.operations.len(), endpoint: self.endpoint(&job), job };
         Parsed::Done { used, outcome: Ok(()), then }

@@ -86,7 +86,7 @@ impl CacheConfig {
         let least = self.shortest_key();
         let prefix = &self.key_prefix;
         let (shortest, longest) = self.sizes().keys();
-        // A file's short keys are raised; what was typed too short is a mistake.
+        // Short keys of a file are lengthened; a typed length that is too short is an error.
         if self.data_set.is_none() && (shortest.0 as usize) < least {
             return Err(ConfigError::KeyTooShort {
                 given: self.key_size.to_string(),
@@ -128,7 +128,7 @@ impl CacheConfig {
 
     /// The fewest characters that tell all keys apart, prefix included.
     pub(super) fn shortest_key(&self) -> usize {
-        // The digits of the largest number, and a letter before it where there are items of another kind.
+        // The digits of the largest number, and a letter before it if there are items of another kind.
         let digits = self.key_digits.count(self.keys.saturating_sub(1));
         let letter = usize::from(self.mix.any(|operation| operation.counts() || operation.grows()));
         self.key_prefix.as_bytes().len() + letter + digits
@@ -160,7 +160,7 @@ mod tests {
         check(100_000, "15", "taillight:", "get:50,incr:50", Some("--key-size 16 or more"));
         check(100_000, "15", "taillight:", "get:50,append:50", Some("6 more characters"));
         check(1_000_000, "uniform:5..40", "taillight:", "get:100", Some("6 more characters"));
-        // A law without bounds of its own is clipped to what is possible.
+        // A distribution without bounds of its own is clipped to the possible sizes.
         check(1_000_000, "normal:20,10", "taillight:", "get:100", None);
         check(10, "251", "t", "get:100", Some("at most 250"));
         check(0, "30", "t", "get:100", Some("not between 1"));

@@ -63,7 +63,7 @@ impl Cluster {
 }
 
 impl Server {
-    /// memcached's port, which stands for itself where none is named.
+    /// memcached's port, the default.
     pub const DEFAULT_PORT: u16 = 11211;
 }
 

@@ -22,8 +22,8 @@ pub struct CacheConfig {
     pub key_size: Size,
     /// Length of a value; drawn once per key. Units: bytes.
     pub value_size: Size,
-    /// A file that says of each item how long key and value are and how often it is asked for; takes the place of
-    /// `keys`, which is as many, of both sizes and of `popularity`.
+    /// A file that lists key size, value size and popularity of each item; it replaces `keys`, which is its number of
+    /// items, both sizes and `popularity`.
     pub data_set: Option<Listed>,
     /// How often each key is requested.
     pub popularity: Popularity,
@@ -31,15 +31,15 @@ pub struct CacheConfig {
     pub mix: Mix,
     /// How the operations are written.
     pub protocol: Protocol,
-    /// After how long what is stored expires.
+    /// The expiry of stored items.
     pub expiry: Expiry,
-    /// What follows a miss of a get.
+    /// The reaction to a miss of a get.
     pub on_miss: OnMiss,
     /// Whether values are made so that they can be checked, and each that comes back is.
     pub verify: bool,
     /// Whether `get` and `mget` go over UDP; everything else stays on streams, as in production.
     pub udp: bool,
-    /// The servers and what each holds.
+    /// The servers and their shares of the keys.
     pub cluster: Cluster,
     /// The seed of keys, sizes and operations.
     pub seed: u64,
@@ -77,8 +77,7 @@ impl Default for CacheConfig {
 impl CacheConfig {
     /// Whether the load itself makes gets miss: items are deleted or expire, or were never all there.
     ///
-    /// Where it does not, a hit ratio under [`FILLED`](crate::cache::FILLED) in the window means that the server
-    /// throws items out.
+    /// If false, a hit ratio under [`FILLED`](crate::cache::FILLED) in the window means that the server evicts items.
     pub fn causes_misses(&self) -> bool {
         use crate::cache::Operation as O;
         !self.expiry.is_never()
@@ -86,12 +85,12 @@ impl CacheConfig {
             || self.mix.any(|operation| matches!(operation, O::Delete | O::Insert))
     }
 
-    /// Whether the load changes what the server holds.
+    /// Whether the load changes the server's items.
     pub fn writes(&self) -> bool {
         self.mix.writes() || self.on_miss == OnMiss::Set
     }
 
-    /// The sizes of keys and values, those without bounds of their own clipped to what a cache takes.
+    /// The sizes of keys and values; distributions without bounds of their own are clipped to a cache's limits.
     pub(super) fn sizes(&self) -> ItemSizes {
         match &self.data_set {
             Some(listed) => ItemSizes::Listed(Arc::clone(&listed.population)),
@@ -120,7 +119,7 @@ impl CacheConfig {
 /// A data set from a file, or the one that comes with Taillight.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The file's name, or what the data set is called.
+    /// The file's name, or the name of the data set.
     pub name: String,
     /// How it was scaled up.
     pub scaling: Scaling,

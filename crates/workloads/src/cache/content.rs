@@ -32,7 +32,7 @@ impl Content {
     /// Appends a value of `size` bytes. Cost: about 1 ns for each 8 B.
     pub(super) fn append(self, version: u64, size: usize, out: &mut Vec<u8>) {
         let end = out.len() + size;
-        // Whole words, then cut: up to 7 bytes are written in vain.
+        // Whole words, then cut: up to 7 bytes are written unnecessarily.
         out.reserve(size + 8);
         out.extend_from_slice(&self.key.to_le_bytes());
         out.extend_from_slice(&version.to_le_bytes());
@@ -43,9 +43,9 @@ impl Content {
         out.truncate(end);
     }
 
-    /// Checks a value as far as its length allows; returns its version, where it is long enough to have one.
+    /// Checks a value, up to its length; returns its version, if it is long enough to contain one.
     ///
-    /// Errors: a few words on what is wrong.
+    /// Errors: a short description of the defect.
     pub(super) fn check(self, value: &[u8]) -> Result<Option<u64>, &'static str> {
         let hash = self.key.to_le_bytes();
         let whose = &value[..value.len().min(8)];

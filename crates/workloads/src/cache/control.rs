@@ -7,7 +7,7 @@ use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
 use reactor::Address;
 use thiserror::Error;
 
-/// A server that is asked one thing outside a measurement must answer within this time.
+/// The longest time for an answer outside a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What went wrong while a server was prepared.
@@ -38,7 +38,7 @@ pub enum ControlError {
     Io { server: String, source: io::Error },
 }
 
-/// What a server is asked over: TCP, a Unix socket, TLS over either.
+/// The transport of a control connection: TCP, a Unix socket, TLS over either.
 pub trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
@@ -50,7 +50,7 @@ const AHEAD: usize = 256 * 1024;
 /// leaves the rest with its TLS library, of which no socket tells it, and waits for ever (seen with 1.6.18).
 const AHEAD_CAUTIOUS: usize = 8 * 1024;
 
-/// A connection for what is asked of a server outside the measurement; it blocks.
+/// A blocking connection for requests outside the measurement.
 pub struct Control {
     server: String,
     stream: Box<dyn Stream>,
@@ -158,7 +158,7 @@ impl Control {
         found.filter(|found| !found.is_empty()).ok_or(ControlError::NoPartitions { server })
     }
 
-    /// Sends one request and makes something of its answer; `Err` of `look` says what the answer is instead.
+    /// Sends one request and interprets its answer; `look` returns `Err` with a description of an unexpected answer.
     pub(super) fn ask<T>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>),

@@ -1,10 +1,10 @@
-/// What a thread counts over the window.
+/// A thread's counters over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) hits: u64,
-    /// Keys that were asked for.
+    /// Keys requested.
     pub(super) gets: u64,
-    /// Answers that there is no such item, and operations that could have had it.
+    /// Answers that the item does not exist, and operations that could have found it.
     pub(super) not_found: u64,
     pub(super) changes: u64,
     /// Answers that the condition did not hold, and operations with one.

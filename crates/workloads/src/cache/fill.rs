@@ -13,7 +13,7 @@ const BATCH: usize = 512;
 /// Stores the whole data set, each item on its server or on all. Each element of `workers` is one thread's
 /// connections, one to each server.
 ///
-/// `progress` is told how many items are stored, from any thread. What was stored last has version 0.
+/// `progress` receives the number of items stored, from any thread. The values stored have version 0.
 pub(super) fn fill(
     workers: &mut [Vec<Control>],
     items: &Items,
@@ -39,7 +39,7 @@ pub(super) fn fill(
     })
 }
 
-/// What one server is sent next, and what it has not answered.
+/// The next bytes for one server, and the requests that it has not answered.
 #[derive(Default)]
 struct Pipe {
     out: Vec<u8>,
@@ -92,7 +92,7 @@ fn fill_range(
 }
 
 impl Pipe {
-    /// Sends what was written, after the answers to the batch before: while the server works on one, the next is made.
+    /// Sends the written bytes, after the answers to the batch before: while the server works on one, the next is made.
     fn flush(&mut self, control: &mut Control) -> Result<(), ControlError> {
         self.await_answers(control)?;
         control.write(&self.out, "set")?;

@@ -22,29 +22,29 @@ pub struct Items {
     shards: Shards,
     verify: bool,
     versions: Versions,
-    /// The content of the largest value, where it is not checked; smaller ones are its beginning.
+    /// The content of the largest value, if values are not checked; smaller ones are its beginning.
     content: Vec<u8>,
 }
 
-/// What an item is for; each kind has keys of its own.
+/// The kind of an item; each has keys of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What is read and stored: the prefix, zeros, the number.
+    /// Items to read and store: the prefix, zeros, the number.
     Data,
     /// A number to count up and down: a `c` behind the prefix.
     Counter,
-    /// What is appended and prepended to: an `a` behind the prefix.
+    /// Items to append and prepend to: an `a` behind the prefix.
     Grown,
 }
 
 /// The most counters, and the most items that grow; popularity is folded onto them. For growing ones a thread keeps a
 /// byte each.
 const SIDE_MAX: u64 = 1 << 16;
-/// What a counter starts with: in the middle, so that it has 10 digits after a billion steps either way.
+/// The initial value of a counter: in the middle, so that it has 10 digits after a billion steps either way.
 const COUNTER: u64 = 5_000_000_000;
 /// The longest value of an item that grows, before it does: growth stays far from any server's limit.
 const GROWN_MAX: usize = 1 << 16;
-/// What is appended or prepended each time.
+/// The bytes appended or prepended each time.
 pub(super) const PIECE: &[u8] = b"+piece+\n";
 
 impl Items {
@@ -179,9 +179,9 @@ impl Items {
         }
     }
 
-    /// Checks a value that came back for a key of the data set: its length, and its content where that is verified.
+    /// Checks the value received for a key of the data set: its length, and its content if verified.
     ///
-    /// Errors: what is wrong with it.
+    /// Errors: the defect.
     #[inline]
     pub fn check(&self, n: u64, key: &[u8], value: &[u8]) -> Result<(), String> {
         let size = self.value_size(n);

@@ -1,12 +1,12 @@
-/// What must be remembered of a request from its draw to its answer. Bounds: 32 B; up to a million are held.
+/// The state of a request from its draw to its answer. Bounds: 32 B; up to a million exist at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The number of the item; of several keys, what they follow from.
+    /// The number of the item; for several keys, the seed of their draw.
     pub(super) n: u64,
-    /// What is stored, if anything is.
+    /// The version stored, if any.
     pub(super) version: u64,
-    /// By step: the unique number that `cas` compares with; of several keys, how many this server was asked for; which
-    /// of them are missing, one bit each.
+    /// By step: the unique number that `cas` compares with; for several keys, the number requested from this server; or
+    /// which of them are missing, one bit each.
     pub(super) extra: u64,
     /// How many keys were drawn, before they were shared out among servers.
     pub(super) keys: u16,
@@ -17,7 +17,7 @@ pub struct Job {
     pub(super) tries: u8,
 }
 
-/// What one request does.
+/// The action of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Get,
@@ -50,7 +50,7 @@ impl Step {
         matches!(self, Step::Get | Step::MultiGet | Step::Gets)
     }
 
-    /// Whether it goes over UDP, where that is wanted.
+    /// Whether it goes over UDP, if requested.
     pub(super) fn is_for_datagrams(self) -> bool {
         matches!(self, Step::Get | Step::MultiGet)
     }

@@ -9,7 +9,7 @@ use crate::cache::{CacheConfig, ConfigError, Seat};
 #[derive(Clone, Debug)]
 pub(super) struct Picker {
     keys: KeySampler,
-    /// Whether one key follows the other, so that those of a multi-get do, too.
+    /// Whether keys are sequential, also within a multi-get.
     sequential: bool,
     /// Keys of the data set, before any were inserted.
     filled: u64,
@@ -17,7 +17,7 @@ pub(super) struct Picker {
     /// Inserts that were drawn, and those that the server has answered.
     inserts: u64,
     inserted: u64,
-    /// Those of a multi-get so far, to draw each once: open addressing, `FREE` where nothing is.
+    /// Keys of the multi-get so far, to draw each once: open addressing, `FREE` in empty places.
     taken: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Picker {
         self.inserted += 1;
     }
 
-    /// What the keys of a multi-get follow from.
+    /// The seed from which the keys of a multi-get follow.
     pub(super) fn seed(&mut self, rng: &mut Rng) -> u64 {
         if self.sequential { self.keys.sample(rng, self.filled) } else { rng.random() }
     }
@@ -106,7 +106,7 @@ impl Picker {
         }
     }
 
-    /// Marks a key; false where it was marked before.
+    /// Marks a key; false if it was marked before.
     fn take(&mut self, key: u64) -> bool {
         let mask = self.taken.len() - 1;
         let mut at = mixed(key) as usize & mask;

@@ -9,10 +9,10 @@ use crate::cache::{CacheConfig, Control, ControlError, FillPolicy, Items};
 /// The least hit ratio of a data set that counts as filled.
 pub const FILLED: f64 = 0.999;
 
-/// What is known of the data set in the servers.
+/// The state of the data set in the servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSet {
-    /// Items that were looked at; replicas are asked each.
+    /// Items checked; each replica is queried.
     pub looked_at: u64,
     /// Share of them that were there as they should be, 0 to 1: with the right length, and with `verify` the content.
     pub hit_ratio: f64,
@@ -20,7 +20,7 @@ pub struct DataSet {
     pub wrong: u64,
     /// Whether it was filled just now.
     pub filled_now: bool,
-    /// Each server's items before and after, where it tells; others' items count, too.
+    /// Each server's items before and after, if it reports them; others' items count, too.
     pub items_before: Vec<Option<u64>>,
     /// As of `items_before`.
     pub items_after: Vec<Option<u64>>,
@@ -47,7 +47,7 @@ pub struct Preparation<'a> {
     pub threads: usize,
     /// When to fill.
     pub policy: FillPolicy,
-    /// Chooses the items that are looked at, where they are too many to look at all.
+    /// Chooses the sample to check if there are too many items to check all.
     pub seed: u64,
     /// Told the number of items stored so far, from any thread.
     pub progress: &'a (dyn Fn(u64) + Sync),
@@ -55,12 +55,12 @@ pub struct Preparation<'a> {
 
 /// Sees to it that the servers hold the data set, as the policy says, and begins a run of its versions.
 ///
-/// Never removes what is not its own: keys carry a prefix, and nothing is flushed. A data set that does not fit is no
+/// Never removes others' items: keys carry a prefix, and nothing is flushed. A data set that does not fit is not an
 /// error here; the trial is judged by the hit ratio returned.
 ///
-/// With `verify`, values must have the form that can be checked. A filled data set remembers that by an item of its
-/// own on each server, `<prefix>:runs`: it is there as long as every value has that form, and counts the runs. A run
-/// that fills or stores without `verify` deletes it first. Beside it, a sample of the values is checked.
+/// With `verify`, values must have the form that can be checked. A filled data set records that by an item of its own
+/// on each server, `<prefix>:runs`: it exists while every value has that form, and counts the runs. A run that fills or
+/// stores without `verify` deletes it first. In addition, a sample of the values is checked.
 pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Result<DataSet, ControlError> {
     let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
     let mut controls = connect_all()?;

@@ -14,7 +14,7 @@ use openloop::Parts;
 
 /// One generator thread's requests to a cache.
 ///
-/// Shape: this file draws them and writes them, `answers.rs` reads what comes back.
+/// Shape: this file draws them and writes them, `answers.rs` reads the answers.
 /// Cost: no allocation for a request, once the buffers have grown.
 pub struct Cache {
     pub(super) items: Arc<Items>,
@@ -83,7 +83,7 @@ impl Cache {
         })
     }
 
-    /// The names of the operations, that of the sets on a miss the last.
+    /// The names of the operations; last the sets on a miss.
     pub(super) fn names(&self) -> Vec<String> {
         let drawn = self.operations.iter().map(|(operation, _)| operation.to_string());
         drawn.chain((self.config.on_miss == OnMiss::Set).then(|| "set on miss".into())).collect()
@@ -211,7 +211,7 @@ impl Cache {
         usize::from(job.server) + if over_udp { self.items.servers() } else { 0 }
     }
 
-    /// Puts into `numbers` those keys of a multi-get that its server was asked for, in the order of the request.
+    /// Puts into `numbers` the keys of a multi-get that belong to its server, in the order of the request.
     pub(super) fn list_keys(&mut self, job: &Job) {
         self.picker.expand(job.n, usize::from(job.keys), &mut self.numbers);
         if self.config.cluster.is_sharded() {
@@ -361,7 +361,7 @@ impl Cache {
         }
     }
 
-    /// The expiry time of a job; the same however often it is asked for.
+    /// The expiry time of a job; the same on every call.
     #[inline]
     fn expiry(&self, job: &Job) -> i32 {
         expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))

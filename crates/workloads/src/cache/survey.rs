@@ -6,7 +6,7 @@ use crate::cache::{Control, ControlError, Items, Kind};
 
 /// Keys asked for in one `get`.
 const KEYS_PER_GET: usize = 50;
-/// Bytes of values asked for in one `get`, so that large ones do not pile up; one is asked for in any case.
+/// Bytes of values requested in one `get`, so that large ones do not pile up; at least one value in any case.
 const BYTES_PER_GET: usize = 1 << 20;
 /// Items that are looked at: all of up to this many, else this many drawn at random.
 /// 20 000 leave a standard error of 0.02 % for a hit ratio of 99.9 %.
@@ -14,10 +14,10 @@ const LOOKED_AT: u64 = 20_000;
 /// The stream that draws them.
 const SAMPLE: Purpose = Purpose::Other(1);
 
-/// What a look at the servers' items found.
+/// The result of a check of the servers' items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// Items that were asked for; replicas are asked each.
+    /// Items requested; each replica is queried.
     pub(super) looked_at: u64,
     /// Those that were there as they should be.
     pub(super) good: u64,
@@ -25,7 +25,7 @@ pub(super) struct Survey {
     pub(super) wrong: u64,
 }
 
-/// One `get` of many keys: what is asked for, and of which size it should be.
+/// One `get` of many keys: the keys, and the expected sizes.
 #[derive(Default)]
 struct Batch {
     asked: Vec<Asked>,
@@ -38,7 +38,7 @@ struct Asked {
     item: u64,
 }
 
-/// Looks whether the servers hold the data set: all of it where it is small, a sample where it is large.
+/// Checks whether the servers hold the data set: all of a small one, a sample of a large one.
 pub(super) fn survey(controls: &mut [Control], items: &Items, seed: u64) -> Result<Survey, ControlError> {
     let mut rng = Streams::new(seed).stream(SAMPLE, 0);
     let mut batches: Vec<Batch> = controls.iter().map(|_| Batch::default()).collect();
@@ -69,7 +69,7 @@ pub(super) fn survey(controls: &mut [Control], items: &Items, seed: u64) -> Resu
 
 impl Batch {
     fn ask(&mut self, control: &mut Control, items: &Items, found: &mut Survey) -> Result<(), ControlError> {
-        // An item drawn twice would be answered twice, or once: it is asked for once.
+        // An item drawn twice would be answered twice, or once: request it once.
         self.asked.sort_unstable();
         self.asked.dedup();
         if self.asked.is_empty() {

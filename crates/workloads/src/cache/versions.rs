@@ -2,8 +2,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The versions that values may have by now; shared by the threads of a generator.
 ///
-/// An arrival stores version `first` + its number + 1, so that none has version 0, which is the fill's. `first` grows
-/// from run to run ([`Versions::begin`]), so that what an earlier run left is told from what is not yet written.
+/// An arrival stores version `first` + its number + 1, so that no arrival has version 0, which is the fill's. `first`
+/// grows from run to run ([`Versions::begin`]), which distinguishes an earlier run's values from values not yet
+/// written.
 #[derive(Debug, Default)]
 pub struct Versions {
     first: AtomicU64,

@@ -3,7 +3,7 @@ use proto_memcache::client::udp::Reassembly;
 
 use openloop::Fault;
 
-/// What is known of an answer that is not whole: on a stream of the oldest one, else of the datagrams' own.
+/// The state of an incomplete answer: on a stream the oldest, over UDP the datagrams' own.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub(super) parser: ResponseParser,
@@ -15,7 +15,7 @@ pub struct Wire {
     /// The first that did not.
     pub(super) fault: Option<Fault>,
     pub(super) reassembly: Reassembly,
-    /// Over UDP, what came of a reply in several messages, and where each of them ends.
+    /// Over UDP, the received part of a reply in several messages, and the end of each.
     pub(super) messages: Vec<u8>,
     pub(super) ends: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! What is written for a visit, and what its answer is worth.
+//! Writing a visit's requests, and judging the answers.
 
 use std::io::Write;
 
@@ -14,21 +14,22 @@ use crate::movies::visit::{At, Visit};
 use crate::movies::visitors::Job;
 use crate::status::{CUT_OFF, kind};
 
-/// The kinds of errors beside those of statuses.
+/// The kinds of errors in addition to statuses.
 const BROKEN: &str = "broken answer";
 const WRONG: &str = "wrong answer";
 
-/// So much of the beginning of an answer is kept to be read: what stands before pictures in a page, and all of the others. Source: ours;
-/// a film's record with a plot has some 2 kB, ten hits of a search 1 kB, a playlist of 10 min 4 kB.
+/// Most bytes kept of the beginning of an answer, for parsing: the part of a page before its pictures, and all of other
+/// answers. Source: ours; a film's record with a plot has some 2 kB, ten hits of a search 1 kB, a playlist of 10 min 4
+/// kB.
 const HEAD: usize = 64 << 10;
 /// Of a page, whose pictures make it longer.
 const PAGE_HEAD: usize = 4 << 10;
-/// So much of its end, in which the parts that are missing stand.
+/// Most bytes kept of its end, which lists the missing parts.
 const TAIL: usize = 1 << 10;
 /// Hits that a search asks for.
 const HITS: u32 = 10;
 
-/// What is known of an answer that is not whole.
+/// The state of an incomplete answer.
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
@@ -70,7 +71,7 @@ impl Sink for Reading<'_> {
     }
 }
 
-/// Appends the request that a visit is at. `body` is used meanwhile.
+/// Appends the current request of a visit, using `body` as scratch space.
 pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<u8>, out: &mut Vec<u8>) {
     body.clear();
     let member = &known.members[visit.member as usize];
@@ -136,7 +137,7 @@ pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<
     out.extend_from_slice(body);
 }
 
-/// What a user sends to log in, by the data set's rule for names and passwords.
+/// The login data of a user, by the data set's rule for names and passwords.
 pub(super) fn login_of(user: u32) -> serde_json::Value {
     serde_json::json!({"name": format!("user{user}"), "password": format!("password-{user}")})
 }
@@ -194,7 +195,7 @@ pub(super) fn closed(
     }
 }
 
-/// An answer is whole: what it is worth. Nothing follows it in the same step.
+/// Judges a complete answer. It is the last of its step.
 fn whole(
     known: &Known,
     visit: &mut Visit,
@@ -209,7 +210,7 @@ fn whole(
     (outcome, if response.keep_alive { Then::End } else { Then::Close })
 }
 
-/// Whether an answer is what it must be.
+/// Checks an answer.
 fn judge(
     known: &Known,
     visit: &mut Visit,
@@ -297,9 +298,9 @@ fn from<'a, T: Deserialize<'a>>(wire: &'a Wire) -> Option<T> {
     serde_json::from_slice(&wire.head).ok()
 }
 
-/// A page is of the film that was asked for; the parts that it lacks are counted.
+/// Checks that a page shows the requested film; counts the parts that it lacks.
 ///
-/// The film's record stands first in it, and the names of what is missing last.
+/// The film's record comes first in it, and the names of missing parts last.
 fn page(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Option<()> {
     let info = wire.head.strip_prefix(b"{\"info\":")?;
     let info: Info = serde_json::Deserializer::from_slice(info).into_iter().next()?.ok()?;
@@ -345,8 +346,8 @@ fn rented(known: &Known, visit: &mut Visit, ticket: Ticket, counts: &mut Answers
     Some(())
 }
 
-/// The user and the clip of a signed address, `/hls/SIGNATURE/UNTIL/USER/CLIP/FILE.m3u8`. Source: `nginx-hls` of the site, which
-/// checks the signature when the playlist is asked for.
+/// The user and the clip of a signed address, `/hls/SIGNATURE/UNTIL/USER/CLIP/FILE.m3u8`. Source: `nginx-hls` of the
+/// site, which checks the signature when the playlist is requested.
 fn address(url: &str) -> Option<(u32, &str)> {
     let parts: Vec<&str> = url.strip_prefix("/hls/")?.split('/').collect();
     let [signature, until, user, clip, file] = parts[..] else { return None };
@@ -393,7 +394,7 @@ fn stream(visit: &mut Visit, wire: &Wire) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a visit asked for, in words.
+/// Describes the request of a visit, for errors.
 #[cold]
 fn about(visit: &Visit) -> String {
     match visit.at {

@@ -13,10 +13,10 @@ use crate::movies::login::Member;
 /// The purpose of streams: visitors by their number.
 pub(super) const ARRIVING: Purpose = Purpose::Other(30);
 
-/// Every parameter of the movies workload; what a result records.
+/// Every parameter of the movies workload, as recorded in a result.
 #[derive(Clone, Debug)]
 pub struct MoviesConfig {
-    /// Where the site is; `None` while that is not known. Paths are asked for from its root.
+    /// The site's URL; `None` until known. Paths are requested from its root.
     pub url: Option<Url>,
     /// The users that it holds.
     pub users: u32,
@@ -32,8 +32,8 @@ pub struct MoviesConfig {
     pub reviews: u32,
     /// How much of a rented film is watched.
     pub watch: Nanos,
-    /// The file with the titles of the films; `None`: the site is asked for them. Where a whole data set lies around it, clips and
-    /// prices are those of the data set, too.
+    /// The file with the titles of the films; `None`: the site is queried. If a whole data set surrounds it, clips and
+    /// prices are taken from the data set, too.
     pub catalogue: Option<PathBuf>,
     /// Which queries are traced.
     pub trace: Sampling,
@@ -51,15 +51,15 @@ pub struct Known {
     titles: Vec<String>,
     /// Who writes reviews and rents.
     pub(super) members: Vec<Member>,
-    /// What is sold, and which reviews were stored.
+    /// The clips and prices, and the stored reviews.
     pub(super) expected: Expected,
     pub(super) films: KeySampler,
     pub(super) streams: Streams,
-    /// What tells this run's rentals and reviews from those of all others.
+    /// Distinguishes this run's rentals and reviews from all others'.
     pub(super) run: String,
 }
 
-/// Why it is not known what the site must answer.
+/// The reason why the site's correct answers are unknown.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TitlesError {

@@ -2,10 +2,10 @@ use openloop::{Distribution, Traced};
 use spec::workload::MovieQuery;
 use units::Nanos;
 
-/// What a thread counts and measures over the window.
+/// A thread's counters and distributions over the window.
 ///
-/// What is said of queries and segments belongs to the moment at which they were due; what is said of answers to the moment at which
-/// they came.
+/// Figures of queries and segments belong to the moment at which they were due; figures of answers to the moment at
+/// which they arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) answers: Answers,
@@ -24,13 +24,13 @@ pub(super) struct Answers {
     pub(super) pages: u64,
     pub(super) page_bytes: u64,
     pub(super) degraded: u64,
-    /// Searches, and those that found the film whose title was asked for among the first.
+    /// Searches, and those that found the requested film among the first.
     pub(super) searches: u64,
     pub(super) found: u64,
-    /// Right tickets, and those of rentals that were asked for twice within the site.
+    /// Right tickets, and tickets of rentals requested twice within the site.
     pub(super) rented: u64,
     pub(super) repeated: u64,
-    /// Answers that were compared with what the site was filled with, and those that were something else.
+    /// Answers compared with the site's data, and wrong ones.
     pub(super) verified: u64,
     pub(super) wrong: u64,
     /// Connections that the server ended.
@@ -63,7 +63,7 @@ impl Counts {
         self.queries[query.place()] += 1;
     }
 
-    /// So long after it was asked for a rented film starts; of one that never did no less than it was waited for.
+    /// A rented film started after this delay; for one that never did, at least the time waited.
     pub(super) fn started(&mut self, delay: Nanos) {
         self.startup.values.record(delay);
     }

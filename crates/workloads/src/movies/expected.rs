@@ -1,4 +1,4 @@
-//! What a site must answer to rentals and reviews, as far as it is known.
+//! The correct answers of a site to rentals and reviews, if known.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -29,7 +29,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// Of so many films, of which nothing is known yet.
+    /// For `films` films, with no clips or prices known yet.
     pub(super) fn new(films: u32) -> Expected {
         Expected {
             sold: (0..films).map(|_| AtomicU64::new(0)).collect(),
@@ -37,7 +37,7 @@ impl Expected {
         }
     }
 
-    /// Whether a film has this clip and price: those of the data set, or else of the first ticket for it.
+    /// Whether a film has this clip and price, by the data set, or else by the first ticket for it.
     pub(super) fn is_sold(&self, film: u32, clip: &str, cents: i64) -> bool {
         let Some(sold) = self.sold.get((film as usize).wrapping_sub(1)).filter(|_| cents > 0) else {
             return false;
@@ -49,7 +49,7 @@ impl Expected {
         }
     }
 
-    /// Whether no other review was stored under this number, as far as they are remembered.
+    /// Whether no other remembered review was stored under this number.
     pub(super) fn is_new(&self, review: i64) -> bool {
         // Numbers begin with a time and end with a counter. Source: Knuth, TAOCP 3, 6.4: multiplied by the golden ratio of 2^64, the
         // highest bits differ for all of these.
@@ -65,8 +65,8 @@ struct Film {
     cents: i64,
 }
 
-/// Reads clips and prices of the first `films` films of the data set that `catalogue` is a file of into `expected`; does nothing where
-/// it is a file by itself.
+/// Reads clips and prices of the first `films` films of the data set that `catalogue` belongs to into `expected`; does
+/// nothing if it is a lone file.
 ///
 /// Errors: the data set's films cannot be read, or are others.
 pub(super) fn sold_in(catalogue: &Path, films: u32, expected: &Expected) -> Result<(), TitlesError> {

@@ -1,4 +1,5 @@
-//! What is asked of a site before a load: the titles of its films, and who writes and rents, over a stream that blocks.
+//! Requests to a site before a load, over a blocking stream: the titles of its films, and the logins of those who write
+//! and rent.
 
 use std::io::{self, Read, Write};
 
@@ -30,9 +31,9 @@ pub enum AskError {
     Titles { from: u32, to: u32, problem: String },
 }
 
-/// Titles that are asked for at once. Source: the site's limit of lists.
+/// Titles requested at once. Source: the site's limit of lists.
 const TITLES: u32 = 100;
-/// The most that an answer may be. Source: ours; a hundred titles of 100 B with what stands around them have 20 kB.
+/// Most bytes of an answer. Source: ours; a hundred titles of 100 B with their JSON have 20 kB.
 const MOST: usize = 1 << 20;
 
 /// Logs a user in over a stream that `connect` opens and that gives up by itself.

@@ -1,4 +1,4 @@
-//! What a visitor asks for, and when.
+//! A visitor's requests, and their times.
 
 use dist::{KeySampler, Rng};
 use openloop::{Next, Outcome, Step, StepEnd, Traced};
@@ -11,27 +11,27 @@ use crate::movies::counts::Counts;
 
 /// How long a segment of a film plays. Source: the data set's ladders, as Apple's HLS authoring guidelines recommend.
 pub const SEGMENT: Nanos = Nanos::from_secs(6);
-/// What a player asks for beside the queries, behind those in the order of operations: playlists and segments.
+/// A player's operations in addition to the queries, after those in order: playlists and segments.
 pub const STREAM: [&str; 2] = ["playlist", "segment"];
 const PLAYLIST: usize = MovieQuery::ALL.len();
 const SEGMENTS: usize = PLAYLIST + 1;
-/// Segments that a player asks for one after the other before it waits for what it plays. Source: movies.md §2, as hls.js does with its
-/// usual buffer at the start.
+/// Segments that a player requests in succession before its requests follow its playback. Source: movies.md §2, as
+/// hls.js does with its usual buffer at the start.
 const AT_ONCE: u32 = 3;
 
-/// What a visit is about to ask for.
+/// The next request of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     Query(MovieQuery),
     /// The playlist that lists the qualities.
     Master,
-    /// That of the chosen quality.
+    /// The playlist of the chosen quality.
     Variant,
     /// A segment, from 0 on.
     Segment(u32),
 }
 
-/// A visitor: one query, and what follows from it.
+/// A visitor: one query, and the requests that follow from it.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     pub(super) seq: u64,
@@ -44,7 +44,7 @@ pub(super) struct Visit {
     pub(super) member: u32,
     /// Chooses the quality, the stars and the words.
     pub(super) lot: u64,
-    /// Of a query that is traced: its identity, and that of what it is caused by.
+    /// For a traced query: its trace, and its parent span.
     pub(super) trace: Option<([u8; 16], u64)>,
     /// Bytes of the answer's content.
     pub(super) bytes: u64,
@@ -54,7 +54,7 @@ pub(super) struct Visit {
     pub(super) segments: Vec<Vec<u8>>,
     /// The film is due from here on, and to be watched since; set once its first segment is due.
     base: Nanos,
-    /// When it was asked to be rented, in the window.
+    /// When its rental was requested, in the window.
     rented: Option<Nanos>,
     started: bool,
 }
@@ -92,7 +92,7 @@ impl Visit {
         }
     }
 
-    /// A step has ended: what follows.
+    /// A step has ended: returns the next.
     pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
         let is_well = end.outcome == Outcome::Completed;
         match self.at {
@@ -113,7 +113,7 @@ impl Visit {
                 self.base = end.ended;
                 self.goes_on(At::Segment(0), end.ended)
             }
-            // Without a playlist nothing is known of what comes next.
+            // Without a playlist the next requests are unknown.
             At::Master | At::Variant => {
                 self.never_starts(end, known, counts);
                 self.base = end.ended;
@@ -178,7 +178,7 @@ impl Visit {
         }
     }
 
-    /// Of a film that does not start the delay is at least as long as it was waited for.
+    /// The start-up delay of a film that does not start is at least the time waited.
     fn never_starts(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) {
         if let Some(rented) = self.rented.take() {
             counts.started((end.ended - rented).max(known.config.watch).max(SEGMENT));
@@ -186,7 +186,7 @@ impl Visit {
     }
 }
 
-/// The lot of a query: one in so many is traced, under a number of its own. Zero stands for none in `traceparent`.
+/// Draws whether a query is traced: one in `one_in`, under a random number. Zero means none in `traceparent`.
 fn traced(one_in: u32, rng: &mut Rng) -> Option<([u8; 16], u64)> {
     (rng.random_range(0..one_in) == 0).then(|| (rng.random(), rng.random_range(1..=u64::MAX)))
 }

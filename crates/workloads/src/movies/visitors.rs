@@ -1,4 +1,4 @@
-//! The workload: visitors who come, what they ask for, and what became of it.
+//! The workload: visitors who arrive, their requests, and the outcomes.
 
 use std::sync::Arc;
 

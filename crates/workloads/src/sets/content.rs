@@ -1,6 +1,6 @@
 use crate::web;
 
-/// What is in a file of a set.
+/// The content of a file of a set.
 #[derive(Clone, Debug)]
 pub enum SetContent {
     /// Of a web server.
@@ -34,7 +34,7 @@ impl SetContent {
         }
     }
 
-    /// What follows `offset`, which any part of a file can be checked by.
+    /// The content from `offset` on, to check any part of a file.
     pub fn starting_at(self, offset: u64) -> SetContent {
         match self {
             SetContent::Text(content) => SetContent::Text(content.starting_at(offset)),

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// What is in files that no rule makes: size and checksum of each, by its path below the root of the set.
+/// The content of files that follow no rule: size and checksum of each, by its path below the root of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Manifest {
@@ -26,7 +26,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// That of what `content` holds; `told` is told of each piece, and may end the reading.
+    /// The checksum of `content`; `told` receives each piece, and may end the reading.
     ///
     /// Errors: it cannot be read.
     pub fn of<E: From<io::Error>>(

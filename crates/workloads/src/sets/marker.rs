@@ -11,12 +11,12 @@ use crate::web::FileSet;
 
 /// The file that says which set a folder holds. Servers do not serve it, as its name begins with a dot.
 pub const MARKER: &str = ".taillight-fileset.json";
-/// The same while the set is made or removed, so that what is left after an end in between is recognised, too.
+/// The same while the set is made or removed, so that the remains of an interruption are recognised, too.
 pub const PARTIAL: &str = ".taillight-fileset.partial";
-/// The file that says size and checksum of each file where they do not follow from the set.
+/// The file with size and checksum of each file, if they do not follow from the set.
 pub const MANIFEST: &str = ".taillight-fileset.files";
 
-/// What the marker says.
+/// The content of the marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// The form of this record: [`Marker::SCHEMA`].
@@ -41,7 +41,7 @@ enum What {
 /// Why a folder's set is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is no marker.
+    /// The folder has no marker.
     #[error("{} holds no file set: there is no {MARKER} in it; make one with `taillight fileset make {}`", .0.display(), .0.display())]
     NoSet(PathBuf),
     /// The set is not whole.
@@ -64,7 +64,7 @@ pub enum FolderError {
     Unknown {
         /// The marker.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         problem: String,
     },
     /// It is a set, and not of the kind that is wanted.
@@ -73,7 +73,7 @@ pub enum FolderError {
     OfAnotherKind {
         /// The folder.
         folder: PathBuf,
-        /// What is in it.
+        /// The set in the folder.
         holds: String,
         /// What should be.
         wanted: &'static str,
@@ -86,7 +86,7 @@ impl Marker {
     /// The form of the record that this release writes.
     pub const SCHEMA: u32 = 1;
 
-    /// That of a set.
+    /// The marker of a set.
     pub fn of(set: &Set) -> Marker {
         let what = match set {
             Set::Files(files) => What::Files { files: files.files(), sizes: files.sizes().to_string() },
@@ -97,7 +97,7 @@ impl Marker {
         Marker { schema: Marker::SCHEMA, what, seed: set.seed(), bytes: set.bytes() }
     }
 
-    /// Reads the marker at `path`; `None` where there is none.
+    /// Reads the marker at `path`; `None` without one.
     ///
     /// Errors: it cannot be read, or is not a marker of this release.
     pub fn read(path: &Path) -> Result<Option<Marker>, FolderError> {
@@ -123,7 +123,7 @@ impl Marker {
         }
     }
 
-    /// The set that it describes. Errors: there is no such set.
+    /// The set that it describes. Errors: the description is invalid.
     pub fn set(&self) -> Result<Set, ParseError> {
         Ok(match &self.what {
             What::Files { files, sizes } => Set::Files(FileSet::new(*files, sizes.parse()?, self.seed)?),

@@ -88,7 +88,7 @@ fn every_file_lies_in_the_folder_that_lists_it() {
             assert_eq!(paths.len(), 2500);
             continue;
         };
-        // Of 12 videos 3 have 4 rungs; beside the rungs' files a master each, and one index.
+        // Of 12 videos 3 have 4 rungs; in addition to the rungs' files a master each, and one index.
         let each = if of.is_real { 3 } else { 2 };
         assert_eq!(paths.len(), each * (12 * 3 + 3) + 12 + 1);
     }

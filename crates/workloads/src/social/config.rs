@@ -11,7 +11,7 @@ use crate::social::mix::Draw;
 use crate::social::people::Offline;
 use crate::social::site::Site;
 
-/// An operation is given up after so many of its limits, each time one of its requests has been sent.
+/// An operation is given up after this many of its limits, counted from each request sent.
 ///
 /// Source: ours; 5 s for what should take 1 s, beyond which users leave, and far less than the 60 s for which nginx waits for PHP
 /// (`fastcgi_read_timeout`), so that a site that hangs is not left with requests without end.
@@ -24,14 +24,14 @@ pub(super) const UNDERWAY: Purpose = Purpose::Other(21);
 const HOW_MANY: Purpose = Purpose::Other(22);
 const USERS: Purpose = Purpose::Other(23);
 
-/// By so many standard deviations the users who are logged in at once may be more than on average. Source: a Poisson number
+/// Standard deviations by which the number of users logged in at once may exceed the mean. Source: a Poisson number
 /// exceeds four of them once in 30 000 looks.
 const SPREAD: f64 = 4.0;
 
-/// Every parameter of the social workload; what a result records.
+/// Every parameter of the social workload, as recorded in a result.
 #[derive(Clone, Debug)]
 pub struct SocialConfig {
-    /// Where the site is; `None` while that is not known. Paths are asked for from its root.
+    /// The site's URL; `None` until known. Paths are requested from its root.
     pub url: Option<Url>,
     /// The users that it holds.
     pub users: u32,
@@ -45,9 +45,9 @@ pub struct SocialConfig {
     pub ajax: Option<OperationShare>,
     /// From one operation to the next, on average.
     pub think: Nanos,
-    /// What is asked for, and what must come.
+    /// The requests, and the expected pages.
     pub site: Arc<Site>,
-    /// Whether what belongs to a page is asked for with the first one of a session.
+    /// Whether the assets of a page are requested with the first page of a session.
     pub assets: bool,
     /// Users who come per second, of which follows how many are there already when the load begins.
     pub users_per_s: f64,
@@ -67,7 +67,7 @@ pub struct Known {
     pub(super) people: People,
     pub(super) draw: Draw,
     pub(super) streams: Streams,
-    /// What tells this run's new users from those of all others.
+    /// Distinguishes this run's new users from all others'.
     pub(super) run: String,
 }
 
@@ -112,7 +112,7 @@ impl SocialConfig {
 
     /// How long a session lasts on average, if all is answered at once.
     pub fn session_length(&self, draw: &Draw) -> Nanos {
-        // One thought between two operations: the login follows a new user, the logout what is between.
+        // One think time between two operations: the login follows a new user, the logout the operations between.
         Nanos((self.think.0 as f64 * (draw.middle() + 1.0 + draw.new_users())) as u64)
     }
 
@@ -161,8 +161,8 @@ impl SocialConfig {
 }
 
 impl Known {
-    /// Of a configuration whose site is known. `run` tells the new users of this run from those of all others: at most 14 small
-    /// letters and digits. Cost: that of [`People::new`], 1 s for 100k users.
+    /// For a configuration with a known site. `run` distinguishes the new users of this run from all others: at most 14
+    /// small letters and digits. Cost: as for [`People::new`], 1 s for 100k users.
     ///
     /// Errors: parameters that do not go together.
     pub fn new(config: &SocialConfig, run: &str) -> Result<Known, ParseError> {
@@ -191,8 +191,8 @@ impl Known {
 
     /// The users of a thread. All threads together have the same, however many they are, but for who they are.
     ///
-    /// With arrivals at random the number of users who are there is Poisson; what is still to come of each session is as at its
-    /// login (see [`Draw`]), so that nothing but their login lies behind them.
+    /// With random arrivals the number of users present is Poisson; the remainder of each session is distributed as at
+    /// its login (see [`Draw`]), so that only their login lies behind them.
     pub(super) fn present(&self, share: Share) -> Present {
         let (thread, threads) = (share.thread, share.threads.max(1));
         let mut rng = self.streams.stream(USERS, thread.into());

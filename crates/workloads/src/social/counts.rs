@@ -4,10 +4,10 @@ use units::Nanos;
 /// The tiers of a site whose time `Server-Timing` says: the wait for a program, the programs, the database and the cache.
 pub const TIERS: [&str; 4] = ["queue", "php", "db", "cache"];
 
-/// What a thread counts over the window.
+/// A thread's counters over the window.
 ///
-/// What is said of operations belongs to the moment at which they were due, so that one that was due in the window counts
-/// whenever it ended; what is said of answers belongs to the moment at which they came.
+/// Figures of operations belong to the moment at which they were due, so that an operation due in the window counts at
+/// any end; figures of answers belong to the moment at which they arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) answers: Answers,
@@ -37,7 +37,7 @@ struct Operation {
     tiers: [Tier; TIERS.len()],
 }
 
-/// What one tier did for an operation, or for several.
+/// A tier's work for an operation, or for several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tier {
     /// Operations of which any answer told it.
@@ -46,7 +46,7 @@ struct Tier {
     calls: u64,
 }
 
-/// What the tiers did for one operation, as far as its answers told.
+/// The tiers' work for one operation, as reported by its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tiers([Tier; TIERS.len()]);
 
@@ -56,7 +56,7 @@ pub fn of_operation(counter: &str, operation: &str) -> String {
 }
 
 impl Counts {
-    /// An operation that was due in the window has ended, well or not, so long after it was due.
+    /// An operation due in the window has ended, well or not, this long after it was due.
     pub(super) fn ended(&mut self, operation: SocialOperation, is_ajax: bool, within: bool, tiers: &Tiers) {
         let counted = &mut self.operations[operation.place()];
         counted.due += 1;
@@ -104,7 +104,7 @@ impl Counts {
 }
 
 impl Tiers {
-    /// What an answer says of its tiers, by its `Server-Timing`.
+    /// Adds the figures of an answer's tiers, from its `Server-Timing`.
     pub(super) fn add(&mut self, value: &[u8]) {
         for metric in proto_http::timings(value) {
             let Some(place) = TIERS.iter().position(|tier| tier.as_bytes() == metric.name) else { continue };
@@ -154,7 +154,7 @@ mod tests {
         check("db_calls.home", 12, 1);
         check("cache_us.home", 250, 1);
         check("php_us.live-feed", 0, 0);
-        // What no answer told is not 0.
+        // A figure that no answer reports is not 0.
         check("queue_us.home", 0, 0);
         let names: std::collections::BTreeSet<&String> = list.iter().map(|(name, _, _)| name).collect();
         assert_eq!(names.len(), list.len());

@@ -11,7 +11,7 @@ use crate::social::counts::Answers;
 use crate::social::pages::{self, Wire};
 use crate::social::session::Session;
 
-/// What a user has once they are logged in.
+/// The state of a logged-in user.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub(super) user: u32,
@@ -62,8 +62,9 @@ pub fn log_in<S: Read + Write>(
     }
 }
 
-/// Does what a session is at, to the last of its requests, over the stream that is open, and leaves open what the site lets;
-/// returns how many it took. Where the site has closed the stream since its last answer, another is opened.
+/// Executes the current step of a session, to the last of its requests, over the open stream, which stays open if the
+/// site allows; returns the number of requests. If the site has closed the stream since its last answer, another is
+/// opened.
 ///
 /// Errors: as those of [`log_in`].
 pub(super) fn carry_out<S: Read + Write>(

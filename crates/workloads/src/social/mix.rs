@@ -14,7 +14,8 @@ const MIDDLE: [SocialOperation; 6] = [
     SocialOperation::ReceiveChat,
     SocialOperation::LiveFeed,
 ];
-/// By how much a share that is asked for may pass what there is. Units: per cent; source: what the shares of a mix may be off.
+/// By how much a requested share may exceed the available one. Units: per cent; source: the tolerance of a mix's
+/// shares.
 const ROUNDING: f64 = 1e-4;
 
 /// What users do, as it is drawn.
@@ -122,7 +123,7 @@ impl Draw {
     /// An operation, and how it is done.
     pub(super) fn operation(&self, rng: &mut Rng) -> (SocialOperation, By) {
         let (which, how) = (rng.random::<f64>(), rng.random::<f64>());
-        // Rounding may leave the last a little below 1, and what the site lacks is never the first that is over.
+        // Rounding may leave the last a little below 1, and an operation that the site lacks is never the first above.
         let place = self.rising.iter().position(|rising| which < *rising);
         let last = || self.rising.iter().position(|rising| *rising >= self.rising[5]).unwrap_or(0);
         let place = place.unwrap_or_else(last);

@@ -1,4 +1,4 @@
-//! What is written for a request of a session, and what its answer is worth.
+//! Writing a session's requests, and judging the answers.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::social::site::{LOOKS_MAX, Location, Page, Request};
 use crate::social::user::Job;
 use crate::status::{CUT_OFF, kind};
 
-/// The kinds of errors beside those of statuses.
+/// The kinds of errors in addition to statuses.
 const LOST: &str = "session lost";
 const TOKEN: &str = "token refused";
 const LOOP: &str = "redirect loop";
@@ -27,11 +27,11 @@ const WRONG: &str = "wrong page";
 const NOTHING: &str = "nothing to take";
 const JSON: &str = "truncated json";
 
-/// What is known of an answer that is not whole.
+/// The state of an incomplete answer.
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
-    /// Whether an answer has begun, so that it is known what is looked for.
+    /// Whether an answer has begun, so that the needles are set.
     begun: bool,
     status: u16,
     redirect: Redirect,
@@ -75,7 +75,7 @@ impl Sink for Reading<'_> {
             match name.len() {
                 8 if name.eq_ignore_ascii_case("location") => location = location.or(Some(value)),
                 10 if name.eq_ignore_ascii_case("set-cookie") => {
-                    // The path that was asked for is that of the last redirect, or of the request.
+                    // The current path is the last redirect's, or the request's.
                     let mut jar = std::mem::take(&mut session.jar);
                     let set = jar.set(value, date, session.page(&asked, known));
                     session.jar = jar;
@@ -118,14 +118,14 @@ impl Sink for Reading<'_> {
     }
 }
 
-/// What follows a good answer.
+/// The next action after a good answer.
 enum Ahead {
     /// Another request of the same operation.
     More,
     Done,
 }
 
-/// Appends the request that a session is at. `scratch` is used meanwhile.
+/// Appends the current request of a session, using `scratch`.
 pub(super) fn write(
     known: &Known,
     session: &mut Session,
@@ -243,7 +243,7 @@ fn request_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Request> {
     }
 }
 
-/// An answer is whole: what it is worth, and what follows.
+/// Judges a complete answer; returns the next action.
 fn whole(
     known: &Known,
     session: &mut Session,
@@ -251,7 +251,7 @@ fn whole(
     response: Response,
     counts: &mut Answers,
 ) -> (Result<(), Fault>, Then<Job>) {
-    // The next answer on this connection is looked at anew.
+    // The state is reset for the next answer on this connection.
     let seen = std::mem::take(wire);
     counts.answered += 1;
     counts.ended += u64::from(!response.keep_alive);
@@ -271,7 +271,7 @@ fn whole(
     (outcome, then)
 }
 
-/// Whether an answer is what it must be, and what is asked for next.
+/// Checks an answer; returns the next request.
 fn judge(
     known: &Known,
     session: &mut Session,
@@ -326,7 +326,7 @@ fn judge(
         return Err(Fault::new(ASTRAY, detail));
     }
     looks(session, wire, page)?;
-    // What was taken is kept only of a page that is right.
+    // Values are taken only from a page that is right.
     for (value, _) in &page.takes {
         let place = usize::from(*value);
         std::mem::swap(&mut session.taken[place], &mut session.fresh[place]);
@@ -335,7 +335,7 @@ fn judge(
     Ok(after(known, session, place + 1))
 }
 
-/// What follows the request before `next`.
+/// The action that follows the request before `next`.
 fn after(known: &Known, session: &mut Session, next: u16) -> Ahead {
     session.hops = 0;
     if !session.has_assets && session.by == crate::social::site::By::Page {
@@ -404,7 +404,7 @@ fn redirect(
     Ok(Ahead::More)
 }
 
-/// Whether a page has what it must have.
+/// Checks that a page has the required texts.
 fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
     if page.json && !wire.json.is_whole() {
         return Err(Fault::new(JSON, format!("{}: its answer is no whole JSON", about(session))));
@@ -436,7 +436,7 @@ fn lost(session: &mut Session, counts: &mut Answers, how: &str) -> Fault {
     Fault::new(LOST, format!("{}: {how}, as one who is not logged in", about(session)))
 }
 
-/// What a session asked for, in words.
+/// Describes the request of a session, for errors.
 #[cold]
 fn about(session: &Session) -> String {
     let Session { operation, user, each, .. } = session;

@@ -1,4 +1,4 @@
-//! Who is there: users of one thread, those who are logged in and those who are not, and what they write.
+//! The users of one thread, logged in and not, and the texts that they write.
 
 use std::io::Write;
 
@@ -10,8 +10,8 @@ use crate::social::config::Known;
 use crate::social::session::Session;
 use crate::social::site::{Cast, Value};
 
-/// How often one who is no friend is looked for. Source: with half of all users as friends, the most that there are, so many
-/// fail with a chance of 10⁻⁵.
+/// Most attempts to find a user who is not a friend. Source: with half of all users as friends, the most possible, this
+/// many fail with a chance of 10⁻⁵.
 const TRIES: u32 = 16;
 /// What users write, of which each text has a part. Source: ours; plain words with what must be encoded and escaped.
 const WORDS: &[u8] = b"met the others at the lake & it was <great>, we should do that again soon; bring a friend, some bread \
@@ -28,7 +28,7 @@ pub(super) struct Offline {
 }
 
 impl Offline {
-    /// The users of share `share.0` of `share.1` of all of them, at most so many, in a random order.
+    /// The users of share `share.0` of `share.1` of all of them, at most `most`, in a random order.
     pub(super) fn new(users: u32, share: (u32, u32), most: usize, rng: &mut Rng) -> Offline {
         let own = (share.0..users).step_by(share.1.max(1) as usize);
         let mut offline = Offline { users: own.collect() };

@@ -1,4 +1,5 @@
-//! A cache that holds what the site keeps of its users before they come: each is asked for once, through the site.
+//! Priming the cache with the site's data of its users before they arrive: each user is requested once, through the
+//! site.
 
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! One user's session: what is done next, and what came of it.
+//! One user's session: its next request, and its outcomes.
 
 use dist::Rng;
 use openloop::{Next, Outcome, Step, StepEnd};
@@ -24,7 +24,7 @@ pub(super) struct Session {
     /// Those that were done.
     pub(super) done: u32,
     is_logged_in: bool,
-    /// Whether what belongs to pages was asked for.
+    /// Whether assets of pages were requested.
     pub(super) has_assets: bool,
     pub(super) operation: SocialOperation,
     pub(super) by: By,
@@ -41,7 +41,7 @@ pub(super) struct Session {
     pub(super) hops: u8,
     pub(super) location: Vec<u8>,
     pub(super) jar: Jar,
-    /// What was taken from pages, by the places of the site's values.
+    /// Values taken from pages, by the places of the site's values.
     pub(super) taken: Vec<Vec<u8>>,
     /// The same of the page that comes.
     pub(super) fresh: Vec<Vec<u8>>,
@@ -53,7 +53,7 @@ pub(super) struct Session {
 pub(super) enum At {
     /// One of the site's.
     Request(u16),
-    /// Where that one led.
+    /// The target of that redirect.
     Redirect(u16),
     /// What belongs to a page, by its place; then this request.
     Asset(u8, u16),
@@ -94,7 +94,7 @@ impl Session {
         session
     }
 
-    /// The same user logs in first, whatever was drawn.
+    /// Makes the same user log in first, before the drawn operation.
     pub(super) fn before_login(mut self, known: &Known) -> Session {
         self.begin(SocialOperation::Login, By::Page, Nanos::ZERO, known);
         self
@@ -127,7 +127,7 @@ impl Session {
         self.is_logged_in = false;
     }
 
-    /// The page that is asked for, for cookies.
+    /// The requested page, for cookies.
     pub(super) fn page<'a>(&self, path: &'a [u8], known: &'a Known) -> Page<'a> {
         // Cookies live by the clock of the session's own operations.
         let now = self.offset.0 / 1_000_000_000;
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// An operation has ended: what follows.
+    /// An operation has ended: returns the next step.
     pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
         let operation = self.operation;
         let is_well = end.outcome == Outcome::Completed;
@@ -175,7 +175,7 @@ impl Session {
         Next::Send(step)
     }
 
-    /// The operation that comes next, a thought after `from`: what was drawn or, of a user who is not logged in, a login.
+    /// The next operation, one think time after `from`: the drawn one or, for a user who is not logged in, a login.
     fn next(&mut self, from: Nanos, known: &Known) -> Step {
         let offset = from + known.think(&mut self.rng);
         let (operation, by) = if self.operation == SocialOperation::CreateUser {

@@ -1,6 +1,6 @@
-//! A site as data: what is asked of it, what its answers must hold, and what to take from them.
+//! A site as data: the requests, the texts that answers must contain, and the values to take from them.
 //!
-//! A description is compiled once: its texts become needles and templates, so that nothing of it is read while a load runs.
+//! A description is compiled once: its texts become needles and templates, so that none of it is parsed during a load.
 
 mod parse;
 mod template;
@@ -17,16 +17,16 @@ pub(super) use template::{Cast, Template, Value};
 pub(super) const LOOKS_MAX: usize = 8;
 /// The most paths of what belongs to a page. Source: ours; a session counts them in a byte.
 pub(super) const ASSETS_MAX: usize = u8::MAX as usize;
-/// The most values that are taken from pages. Source: likewise, of each user.
+/// Most values taken from pages. Source: as above, for each user.
 pub(super) const TAKEN_MAX: usize = 8;
 
 /// How a site is used.
 #[derive(Clone, Debug)]
 pub struct Site {
     name: String,
-    /// The requests of each operation in order, by page and by AJAX; none where it has no such form.
+    /// The requests of each operation in order, by page and by AJAX; empty for a form that it lacks.
     ways: [[Range<u16>; 2]; 9],
-    /// The requests that have the cache hold what the site keeps of one user.
+    /// The requests that load the site's data of one user into the cache.
     pub(super) prime: Range<u16>,
     pub(super) requests: Vec<Request>,
     pub(super) pages: Vec<Page>,
@@ -59,11 +59,11 @@ pub(super) struct Request {
 pub(super) enum Location {
     /// Anywhere on the same site.
     Any,
-    /// To this path, whatever its query.
+    /// To this path, with any query.
     Path(Template),
 }
 
-/// What an answer must be.
+/// The requirements on an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
     pub(super) name: String,
@@ -78,7 +78,7 @@ pub(super) struct Page {
 /// How an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// By a page that is loaded anew.
+    /// By a page load.
     Page = 0,
     /// By a part of the page.
     Ajax = 1,
@@ -88,9 +88,9 @@ const OWN: &str = include_str!("sites/own.toml");
 const ELGG: &str = include_str!("sites/elgg.toml");
 
 impl Site {
-    /// The site that it is, read from its file where it is one.
+    /// The site itself, read from its file if it is one.
     ///
-    /// Errors: the file cannot be read; a description that is broken, with the line and what stands there.
+    /// Errors: the file cannot be read; the description is invalid, with the line and its text.
     pub fn of(site: &spec::workload::Site) -> Result<Site, SiteError> {
         match site {
             spec::workload::Site::Own => Site::read("own", OWN),
@@ -113,7 +113,7 @@ impl Site {
         parse::read(text).map_err(|problem| SiteError { site: file.into(), problem })
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

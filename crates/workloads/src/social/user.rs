@@ -1,4 +1,4 @@
-//! The workload: users who come, what they do, and what became of it.
+//! The workload: users who arrive, their operations, and the outcomes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is an answer to a request for a part of a video.
+//! Judging answers to requests for a part of a video.
 
 use openloop::{Fault, Parsed, Then};
 use proto_http::{Asked, ContentRange, Head, Parse, Response, ResponseParser, Sink};
@@ -11,21 +11,21 @@ use crate::video::counts::Answers;
 use crate::video::library::{Ask, Library, Part, Watched};
 use crate::video::requests::Job;
 
-/// What is known of an answer that is not whole.
+/// The state of an incomplete answer.
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
-    /// Whether an answer has begun, so that it is known what it should be.
+    /// Whether an answer has begun, so that the expected content is known.
     begun: bool,
     /// The status and the part that its head says; `None` while the head is not whole.
     head: Option<(u16, Option<ContentRange>)>,
     content: Content,
 }
 
-/// What is made of the body.
+/// The treatment of the body.
 #[derive(Default)]
 enum Content {
-    /// Nothing but its length.
+    /// Only its length counts.
     #[default]
     Counted,
     /// It is compared, and has been the same so far.
@@ -34,7 +34,7 @@ enum Content {
     Hashed(Box<Xxh3>),
 }
 
-/// What is checked of answers.
+/// The checks of answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judge {
     pub(super) verify: Verify,
@@ -45,7 +45,7 @@ pub(super) struct Request<'a> {
     pub(super) library: &'a Library,
     pub(super) of: Watched,
     pub(super) ask: Ask,
-    /// Whether the server was asked to close the connection behind it.
+    /// Whether the request asks the server to close the connection after it.
     pub(super) last: bool,
 }
 
@@ -117,7 +117,7 @@ impl Judge {
         })
     }
 
-    /// What the body is compared with.
+    /// The content to compare the body with.
     fn content(&self, request: &Request<'_>) -> Content {
         let Request { library, of, ask, .. } = *request;
         match self.verify {
@@ -129,9 +129,9 @@ impl Judge {
         }
     }
 
-    /// Whether the head is that of the part that was asked for, or of another status that is read to its end.
+    /// Checks that the head describes the requested part, or has another status, whose body is read to its end.
     ///
-    /// Errors: what would follow is something else: of no use, whatever its length.
+    /// Errors: any other head, as the body would be useless at any length.
     fn begins(&self, request: &Request<'_>, status: u16, range: Option<ContentRange>) -> Result<(), Fault> {
         let Part { range: asked, complete } = request.library.part(request.of, request.ask);
         match (asked, status, range) {
@@ -174,7 +174,7 @@ impl Judge {
         }
     }
 
-    /// What a whole answer is worth.
+    /// The verdict on a complete answer.
     fn outcome(
         &self,
         request: &Request<'_>,
@@ -200,7 +200,7 @@ impl Judge {
         checked
     }
 
-    /// Whether a body is what it should be.
+    /// Checks a body.
     fn check(&self, request: &Request<'_>, response: Response, content: &Content) -> Result<(), Fault> {
         let Request { library, of, ask, .. } = *request;
         let known = library.known(of, ask);

@@ -25,9 +25,9 @@ const SAMPLE: u64 = 65_536;
 /// highest, so that as many fail with a chance of 10⁻⁹⁶; those that remain are few videos of which none is popular.
 const TRIES: u32 = 1_000;
 
-/// No viewer leaves before so long. Source: Krishnan and Sitaraman, IMC 2012.
+/// No viewer leaves before this time. Source: Krishnan and Sitaraman, IMC 2012.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// And from then on this share of all viewers in each second. Source: likewise.
+/// From then on this share of all viewers leaves in each second. Source: as above.
 const IMPATIENCE: f64 = 0.058;
 
 /// A viewer.
@@ -63,7 +63,7 @@ pub struct Audience {
 }
 
 impl Audience {
-    /// Those of a configuration, on this thread of so many.
+    /// The audience of a configuration, for this thread of `threads`.
     ///
     /// Errors: a configuration that cannot be.
     pub fn new(config: &VideoConfig, thread: u32, threads: u32) -> Result<Audience, ParseError> {
@@ -139,19 +139,19 @@ impl Audience {
         found.unwrap_or(Watched { video: of.video, rung: 0 })
     }
 
-    /// When each chunk of a viewer who is there when the load begins was asked for, after the arrival, and when it was there, if the
-    /// server took no time.
+    /// When each chunk of a viewer who is present when the load begins was requested, after the arrival, and when it
+    /// arrived, if the server took no time.
     ///
-    /// Chunks of hopeless viewers are there at once in an open loop: how far they are behind by then is nothing that a session can
-    /// begin with.
+    /// Chunks of hopeless viewers arrive at once in an open loop: a session cannot begin with the delay that they have
+    /// gathered by then.
     pub fn as_before<'a>(&'a self, viewer: &'a Viewer) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
         let at_once = viewer.hopeless && self.pace.is_open() && !self.pace.loses(&self.library, viewer);
         let course = Course::new(self.pace, &self.library, viewer);
         course.map(move |(asked, came)| (asked, if at_once { asked } else { came }))
     }
 
-    /// How long a server has to do with a viewer: until the last chunk is asked for, or the viewer leaves who cannot have seen anything
-    /// by then.
+    /// How long a server has to serve a viewer: until the last chunk is requested, or a viewer leaves who cannot have
+    /// seen anything by then.
     pub fn length(&self, viewer: &Viewer) -> Nanos {
         let last = self.pace.last(&self.library, viewer);
         if self.pace.loses(&self.library, viewer) { last.min(viewer.leaves) } else { last }

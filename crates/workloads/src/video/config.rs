@@ -6,10 +6,10 @@ use units::{Nanos, ParseError};
 use crate::video::classes::SHARES;
 use crate::video::library::{Library, Videos};
 
-/// Every parameter of the video workload; what a result records.
+/// Every parameter of the video workload, as recorded in a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoConfig {
-    /// Where the servers are, each by its own URL; videos are asked for below that. Empty while they are not known.
+    /// The servers' URLs; videos are requested below them. Empty until known.
     pub urls: Vec<Url>,
     /// What is watched.
     pub library: Library,
@@ -19,19 +19,19 @@ pub struct VideoConfig {
     pub mix: ClientMix,
     /// How the bandwidth of clients is kept.
     pub bandwidth: Bandwidth,
-    /// Chunks that are asked for at once. Bounds: at least 1.
+    /// Chunks requested at once. Bounds: at least 1.
     pub ahead: u32,
-    /// A chunk that is not whole so long after it could be asked for is a miss. Units: time of a viewer.
+    /// A chunk that is incomplete this long after it could be requested is a miss. Units: time of a viewer.
     pub chunk_timeout: Nanos,
-    /// What follows a chunk that is late or fails.
+    /// The reaction to a chunk that is late or fails.
     pub late: Late,
     /// Whether viewers leave while they wait for the start.
     pub abandon: Abandon,
     /// Chunks that must be there before a video plays.
     pub resume_with: u32,
-    /// When chunks are asked for.
+    /// When chunks are requested.
     pub pacing: Pacing,
-    /// What is checked of each answer.
+    /// The checks of each answer.
     pub verify: Verify,
     /// Viewers who come per second, of which follows how many are there already when the load begins.
     pub viewers_per_s: f64,
@@ -42,8 +42,8 @@ pub struct VideoConfig {
 }
 
 impl VideoConfig {
-    /// The least time after the load in which what was due in the window is followed to its end: a chunk that fell due at its last
-    /// moment may take so long, and a stall that it ends as well. It lasts only as long as something is under way.
+    /// The shortest drain in which work due in the window is followed to its end: a chunk that fell due at its last
+    /// moment may take this long, and so may a stall that it ends. It ends earlier if nothing is under way.
     pub fn drain(&self) -> Nanos {
         self.give_up()
     }

@@ -1,10 +1,10 @@
 use openloop::Distribution;
 use units::Nanos;
 
-/// What a thread counts and measures over the window.
+/// A thread's counters and distributions over the window.
 ///
-/// What is said of chunks and sessions belongs to the moment at which a chunk was due, so that a chunk that was due in the
-/// window counts whenever it came; what is said of answers belongs to the moment at which they came.
+/// Figures of chunks and sessions belong to the moment at which a chunk was due, so that a chunk due in the window
+/// counts at any arrival; figures of answers belong to the moment at which they arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) answers: Answers,
@@ -99,7 +99,7 @@ impl Counts {
         self.chunks.stalled += length;
     }
 
-    /// How much was buffered when a chunk came, so long after the window opened.
+    /// Records the buffer level when a chunk arrived, `offset` after the window opened.
     pub(super) fn buffered(&mut self, offset: Nanos, buffer: Nanos) {
         if offset < self.window {
             self.buffer.record(offset, buffer);

@@ -10,10 +10,10 @@ use crate::video::library::Library;
 use crate::video::player::Player;
 use crate::video::requests::read_rate;
 
-/// A player asks for no more while so much is buffered. Source: video.js, `GOAL_BUFFER_LENGTH`.
+/// Buffer level above which a player pauses its requests. Source: video.js, `GOAL_BUFFER_LENGTH`.
 const GOAL: Nanos = Nanos::from_secs(30);
 
-/// What the times of chunks follow from.
+/// The parameters that determine the times of chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pacing: Pacing,
@@ -34,13 +34,13 @@ impl Pace {
         }
     }
 
-    /// Whether answers change no time at which a chunk is asked for.
+    /// Whether request times are independent of answers.
     pub(super) fn is_open(&self) -> bool {
         self.pacing == Pacing::Open
     }
 
-    /// When a chunk is asked for, after the arrival; `before` is when the one before it ended. `player` is that of a viewer who has
-    /// had it, and watches.
+    /// When a chunk is requested, after the arrival; `before` is when the one before it ended. `player` belongs to a
+    /// viewer who has received it, and watches.
     pub(super) fn due(
         &self,
         library: &Library,
@@ -54,14 +54,14 @@ impl Pace {
             (Pacing::Open, _) => (chunk + 1).checked_sub(self.ahead).map_or(Nanos::ZERO, start),
             // One whose chunk failed pauses, as it would ask in a tight loop.
             (Pacing::Player, Some(player)) => before + (player.buffered(before) - self.goal),
-            // In a closed loop a request is due when the one before it has been answered, or a pause after that: the pause belongs
-            // to the answer, so that one chunk more is asked for without one.
+            // In a closed loop a request is due when the one before it has been answered, or a pause after that: the
+            // pause belongs to the answer, so that one chunk more is requested without one.
             _ if chunk <= self.ahead => before,
             _ => before + (start(chunk) - start(chunk - 1)),
         }
     }
 
-    /// What a chunk takes at most at the bandwidth of its viewer, as a share of what it lasts; 0 where that delays no other.
+    /// The longest time of a chunk at its viewer's bandwidth, as a share of its duration; 0 if that delays no other.
     pub(super) fn most_waits(&self, library: &Library, mix: ClientMix) -> f64 {
         if self.is_open() || !self.bandwidth.is_limited() {
             return 0.0;
@@ -69,7 +69,7 @@ impl Pace {
         let slowest = CLASSES.map(|class| class.from * 1e6).into_iter().fold(f64::INFINITY, f64::min);
         let of = |rung: usize| library.bit_rate(rung) / (slowest * library.bandwidth_scale());
         match mix {
-            // One takes the lowest quality where none fits.
+            // A viewer takes the lowest quality if none fits.
             ClientMix::Table1 => of(0).max(FIT),
             ClientMix::CloudSuite => (0..library.rung_count()).map(of).fold(0.0, f64::max),
         }
@@ -87,7 +87,7 @@ impl Pace {
         viewer.leaves < Nanos(u64::MAX) && self.starts(library, viewer) > viewer.leaves
     }
 
-    /// When the last chunk of a viewer is asked for. Cost: some 10 ns, in a closed loop for each chunk.
+    /// When the last chunk of a viewer is requested. Cost: some 10 ns, in a closed loop for each chunk.
     pub(super) fn last(&self, library: &Library, viewer: &Viewer) -> Nanos {
         if self.is_open() {
             return self.due(library, viewer.watched.rung, viewer.chunks - 1, Nanos::ZERO, None);
@@ -96,9 +96,9 @@ impl Pace {
     }
 }
 
-/// The chunks of a viewer: when each is asked for, after the arrival, and when it is there.
+/// The chunks of a viewer: when each is requested, after the arrival, and when it arrives.
 ///
-/// Each takes its time at the viewer's bandwidth, where that is limited; what heads of answers take is left out.
+/// Each takes its time at the viewer's bandwidth, if limited; heads of answers are left out.
 pub(super) struct Course<'a> {
     pace: Pace,
     library: &'a Library,
@@ -106,9 +106,10 @@ pub(super) struct Course<'a> {
     player: Player,
     chunk: u32,
     before: Nanos,
-    /// When all that was asked for would be there if nothing came at once.
+    /// When everything requested would have arrived at the steady rate, without bursts.
     steadily: Nanos,
-    /// What may come at once after a pause would take so long. Such a bucket has a client that reads at a rate.
+    /// Duration, at the rate, of the burst that may arrive at once after a pause: a client that reads at a rate is such
+    /// a token bucket.
     burst: Nanos,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// When a chunk that is asked for at `asked` is there.
+    /// When a chunk requested at `asked` arrives.
     fn comes(&mut self, asked: Nanos) -> Nanos {
         if !self.pace.bandwidth.is_limited() {
             return asked;

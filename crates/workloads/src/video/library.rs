@@ -1,4 +1,4 @@
-//! What is watched: videos, each in several qualities, each of those in chunks.
+//! The videos watched, each in several qualities, each quality in chunks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::video::playlist::{ByteRange, Index, Listing};
 
 /// The videos that viewers choose from, played at a speed.
 ///
-/// Times are those of a viewer: at speed 10 a chunk of 10 s lasts 1 s.
+/// Times are a viewer's: at speed 10 a chunk of 10 s lasts 1 s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Library {
     videos: Videos,
@@ -20,7 +20,7 @@ pub struct Library {
 /// Where videos, qualities and chunks are known from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Videos {
-    /// From the description of a set, which is asked for so.
+    /// From the description of a set, requested in this form.
     Set(Catalog, Delivery),
     /// From the playlists of one video.
     Listed(Arc<Listing>),
@@ -35,7 +35,7 @@ pub struct Watched {
     pub rung: usize,
 }
 
-/// What is asked for of it.
+/// The object of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A playlist or the header of its segments, which come before the first chunk.
@@ -49,17 +49,17 @@ pub enum Ask {
 pub struct Part {
     /// The part of the file; `None`: the whole.
     pub range: Option<ByteRange>,
-    /// How long the whole file is, where that is known.
+    /// The length of the whole file, if known.
     pub complete: Option<u64>,
 }
 
 impl Library {
-    /// These videos, played so many times as fast. Bounds: at least once.
+    /// These videos, played `speed` times as fast. Bounds: at least once.
     pub fn new(videos: Videos, speed: u32) -> Library {
         Library { videos, speed: speed.max(1) }
     }
 
-    /// Where they are known from.
+    /// The source of the videos.
     pub fn source(&self) -> &Videos {
         &self.videos
     }
@@ -72,7 +72,7 @@ impl Library {
         }
     }
 
-    /// What the ranks of popularity are scattered by: one video of a set is popular in every trial.
+    /// The seed that scatters the ranks of popularity: the popular videos of a set are the same in every trial.
     pub(super) fn scatter(&self) -> u64 {
         if let Videos::Set(catalog, _) = &self.videos { catalog.seed() } else { 0 }
     }
@@ -112,7 +112,7 @@ impl Library {
         }
     }
 
-    /// What a viewer needs for a quality to play without a stop; 0 where it is not known. Units: bits per second.
+    /// The bandwidth that a viewer needs to play a quality without a stall; 0 if unknown. Units: bits per second.
     pub fn bit_rate(&self, rung: usize) -> f64 {
         let bits_per_s = match &self.videos {
             Videos::Set(catalog, _) => catalog.chunk_bytes(rung) as f64 * 8.0 / CHUNK.as_secs_f64(),
@@ -150,8 +150,8 @@ impl Library {
     /// How many chunks begin before `until`; at least one.
     pub fn chunks_until(&self, rung: usize, until: Nanos) -> u32 {
         let chunks = match &self.videos {
-            // Counted in the video's time: what a chunk lasts for a viewer is rounded down, and 100 of it may be less than a video
-            // of 100 chunks, which had one more chunk then.
+            // Counted in the video's time: a chunk's duration for a viewer is rounded down, and 100 of them may be
+            // shorter than a video of 100 chunks, which would then have one chunk more.
             Videos::Set(..) => until.0.saturating_mul(self.speed.into()).div_ceil(CHUNK.0),
             Videos::Listed(listing) => {
                 let segments = &listing.rungs[rung].segments;
@@ -213,7 +213,7 @@ impl Library {
         }
     }
 
-    /// Appends the path of what is asked for.
+    /// Appends the path of `ask`.
     pub(super) fn append_path(&self, of: Watched, ask: Ask, out: &mut Vec<u8>) {
         match (&self.videos, ask) {
             (Videos::Set(catalog, _), Ask::Chunk(_)) => catalog.append_path(of.video, of.rung, out),
@@ -229,7 +229,7 @@ impl Library {
         }
     }
 
-    /// The content of what is asked for, of which only the part that is asked for is left; `None` where it is not known.
+    /// The content of `ask`, cut to the requested part; `None` if unknown.
     pub(super) fn body(&self, of: Watched, ask: Ask) -> Option<Body> {
         let Videos::Set(catalog, _) = &self.videos else { return None };
         Some(match ask {
@@ -244,7 +244,7 @@ impl Library {
         })
     }
 
-    /// The length and the xxh3 of what came for the same before the load, where it was asked for.
+    /// The length and the xxh3 of the same object received before the load, if it was requested.
     pub(super) fn known(&self, of: Watched, ask: Ask) -> Option<(u64, u64)> {
         match (&self.videos, ask) {
             (Videos::Listed(listing), Ask::Index(index)) => listed(listing, of.rung, index).known,
@@ -253,7 +253,7 @@ impl Library {
     }
 }
 
-/// The playlists of a set: that of a video's qualities, and that of one of them.
+/// The playlists of a set: the list of a video's qualities, and the playlist of one of them.
 fn entry(of: Watched, index: u32) -> Entry {
     match index {
         0 => Entry::Master { video: of.video },

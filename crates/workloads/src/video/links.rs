@@ -18,7 +18,7 @@ pub(super) fn paced(bandwidth: f64) -> Route {
     Route { via, read_rate: None }
 }
 
-/// The links of this thread's viewers: each has one to itself as long as there are any.
+/// The links of this thread's viewers: each has one to itself while any are free.
 pub(super) struct Links {
     links: ClientLinks,
     /// The links of this thread are those whose number, divided by `threads`, leaves this.
@@ -38,7 +38,7 @@ impl Links {
         Links { links: ClientLinks { fastest: fastest as u64 }, thread, threads, taken }
     }
 
-    /// Takes the free link whose bandwidth is the nearest; where none is free, the nearest of those that the fewest have.
+    /// Takes the free link with the nearest bandwidth; if all are taken, the nearest among the least shared.
     ///
     /// Cost: as many steps as there are links at most.
     pub(super) fn take(&mut self, bandwidth: f64) -> u16 {

@@ -1,12 +1,11 @@
-//! What a viewer sees of the chunks that come: a pure function of their times.
+//! The playback that a viewer sees: a pure function of the chunks' arrival times.
 
 use units::Nanos;
 
-/// A player: it starts with the first chunks, plays what is there, stops when its buffer is empty, and goes on once there are
-/// some chunks again.
+/// A player: it starts with the first chunks, plays the buffer, stops when that is empty, and resumes with some chunks.
 ///
-/// Times count from the viewer's arrival and do not decrease. A chunk that fails is passed over: the viewer misses what it
-/// holds, and waits for it no longer than until that is known.
+/// Times count from the viewer's arrival and do not decrease. A chunk that fails is skipped: the viewer misses its
+/// content, and waits for it no longer than until the failure is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Player {
     state: State,
@@ -19,15 +18,15 @@ enum State {
     /// Before the start, or in a stall.
     Stopped {
         since: Nanos,
-        /// What has come meanwhile.
+        /// Arrived since then.
         chunks: u32,
         media: Nanos,
     },
-    /// If nothing else came, the buffer would be empty then.
+    /// The moment at which the buffer runs empty without further chunks.
     Playing { dry: Nanos },
 }
 
-/// What a chunk meant when it came.
+/// The effect of a chunk when it arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// From the viewer's arrival to the first picture, of the chunk that began it.
@@ -41,7 +40,7 @@ pub struct Seen {
 }
 
 impl Player {
-    /// A player that plays once there are so many chunks, or all. Bounds: at least 1.
+    /// A player that plays once it has `resume_with` chunks, or all. Bounds: at least 1.
     pub fn new(resume_with: u32) -> Player {
         let state = State::Stopped { since: Nanos::ZERO, chunks: 0, media: Nanos::ZERO };
         Player { state, started: false, resume_with: resume_with.max(1) }
@@ -117,7 +116,7 @@ pub struct Viewed {
     pub stalls: Vec<(Nanos, Nanos)>,
     /// How much of the video was shown.
     pub played: Nanos,
-    /// How long before its time each chunk was there; `None` where it was late, began the video or failed.
+    /// How long before its time each chunk arrived; `None` if it was late, began the video or failed.
     pub slack: Vec<Option<Nanos>>,
 }
 
@@ -151,7 +150,7 @@ impl Viewed {
         ratio(self.stalled(), self.stalled() + self.played)
     }
 
-    /// How long it stood still, as a share of the length of what was shown. Source: ITU-T P.1203.3, which divides so.
+    /// Time in stalls as a share of the media played. Source: ITU-T P.1203.3, which uses this divisor.
     pub fn rebuffer_of_media(&self) -> Option<f64> {
         ratio(self.stalled(), self.played)
     }

@@ -1,6 +1,6 @@
-//! Playlists of HTTP Live Streaming, as pure functions over bytes: what they say, and which are followed.
+//! Playlists of HTTP Live Streaming, as pure functions over bytes: their content, and which ones to follow.
 //!
-//! Source: RFC 8216, of which only that is read which decides what is asked for: variants, segments with their lengths and
+//! Source: RFC 8216; only the parts that determine requests are parsed: variants, segments with their lengths and
 //! ranges, the header of segments, the end.
 
 mod listing;

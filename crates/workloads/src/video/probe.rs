@@ -1,4 +1,4 @@
-//! What is asked of a server before a load: whether it has the videos, and its playlists.
+//! Requests to a server before a load: whether it has the videos, and its playlists.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ use crate::video::library::{Ask, Library, Videos, Watched};
 use crate::video::playlist::{LIMIT, PlaylistError};
 use crate::video::requests::templates;
 
-/// What a server says of itself when it is asked once before a load.
+/// A server's answer to one request before a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// The status of its answer.
@@ -47,11 +47,11 @@ pub enum ProbeError {
 }
 
 impl Probe {
-    /// Asks `server` of the configuration's servers for the first byte of its first video, over a stream that gives up 5 s
-    /// after its beginning; of listed videos for nothing but their first part.
+    /// Asks `server` of the configuration's servers for the first byte of its first video, over a stream that times out
+    /// 5 s after its beginning; of listed videos for only their first part.
     ///
-    /// Errors: no answer, none of HTTP; no video, no ranges, or another set. Another status is not an error: the load counts
-    /// them.
+    /// Errors: no answer, not HTTP; no video, no ranges, or another set. Another status is not an error: the load
+    /// counts them.
     pub fn ask(
         config: &VideoConfig,
         server: usize,
@@ -96,7 +96,7 @@ fn complete_of(library: &Library, of: Watched, ask: Ask) -> Option<u64> {
 
 /// Asks for a playlist over such a stream.
 ///
-/// Errors: no answer, none of HTTP, a status other than success, or a playlist beyond [`LIMIT`].
+/// Errors: no answer, not HTTP, a status other than success, or a playlist beyond [`LIMIT`].
 pub fn fetch(url: &Url, stream: &mut (impl Read + Write)) -> Result<Vec<u8>, ProbeError> {
     let name = url.authority();
     let path = if url.path.is_empty() { "/" } else { &url.path };

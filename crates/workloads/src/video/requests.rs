@@ -1,4 +1,4 @@
-//! The workload: viewers who come, what they ask for, and what they see.
+//! The workload: viewers who arrive, their requests, and their playback.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::video::library::{Ask, Library, Videos, Watched};
 use crate::video::links::{Links, paced};
 use crate::video::session::{Rules, Session};
 
-/// What a client may receive at once lasts so long at its bandwidth: the queue that stands before a slow link.
+/// Length of the queue in front of a slow link, as time at its bandwidth: the most that a client may receive at once.
 ///
 /// Source: ours; between the 250 ms that a buffer of one round trip has for the longest way around the world and the few
 /// ms of a managed queue. It bounds the receive window as well as the token bucket.
 const QUEUE: Nanos = Nanos::from_millis(100);
-/// It is no smaller than this. Units: bytes. Source: the head of an answer, which is there at once; at 1/160 of the bytes a chunk of
-/// 240p has 3277.
+/// It is no smaller than this. Units: bytes. Source: the head of an answer, which arrives at once; at 1/160 of the
+/// bytes a chunk of 240p has 3277.
 const QUEUE_LEAST: f64 = 256.0;
 /// The least receive buffer. Units: bytes. Source: the kernel gives no less than 2304 with its bookkeeping, and a window of that
 /// is mostly closed.
@@ -36,7 +36,7 @@ const QUEUE_MOST: f64 = 1_048_576.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     session: u32,
-    /// Whether the server was asked to close the connection behind the request.
+    /// Whether the request asks the server to close the connection after it.
     last: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct Video {
     judge: Judge,
     sessions: Vec<Session>,
     free: Vec<u32>,
-    /// With `--bandwidth shape` the links, and that of each session.
+    /// With `--bandwidth shape` the links, and each session's link.
     links: Option<(Links, Vec<u16>)>,
     counts: Counts,
 }
@@ -130,7 +130,7 @@ impl Video {
         }
     }
 
-    /// What was counted, with the sessions that are asked for nothing any more since their next chunk is due after the load.
+    /// The counters, including sessions that get no further request since their next chunk is due after the load.
     fn counts_at_the_end(&self) -> Counts {
         let mut counts = self.counts.clone();
         for session in &self.sessions {

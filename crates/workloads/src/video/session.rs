@@ -1,4 +1,4 @@
-//! One viewer's session: what is asked for next, and what came of it.
+//! One viewer's session: its next request, and its outcomes.
 
 use openloop::{Next, Outcome, Step, StepEnd};
 use spec::workload::Late;
@@ -11,7 +11,7 @@ use crate::video::course::Pace;
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
 
-/// A session is as it should be if it starts within this time, beside what its first chunks take at its bandwidth, never stalls
+/// A session is good if it starts within this time, plus the time of its first chunks at its bandwidth, never stalls
 /// and misses no chunk. Source: ours; from 2 s on viewers leave (Krishnan and Sitaraman, IMC 2012).
 pub const GOOD_START: Nanos = Nanos::from_secs(2);
 
@@ -76,8 +76,8 @@ impl Rules {
         }
     }
 
-    /// The longest start-up delay of a viewer that is no fault of the server: what the first chunks take at the bandwidth is not, nor
-    /// that the last of them is due later than the first.
+    /// The longest start-up delay of a viewer without fault of the server: excludes the time of the first chunks at the
+    /// bandwidth, and the later due time of the last of them.
     fn good_start(&self, viewer: &Viewer) -> Nanos {
         self.good_start + self.pace.starts(&self.library, viewer)
     }
@@ -130,11 +130,11 @@ impl Session {
             session.player.arrived(came, media, false);
             session.before = came;
         }
-        // A last one that was due before is due now: none is behind the age that was drawn.
+        // A last one that was due before is due now: no step is behind the drawn age.
         (session, Step { offset: due.max(age), operation: rung })
     }
 
-    /// What the next request asks for.
+    /// The object of the next request.
     pub(super) fn ask(&self, library: &Library) -> Ask {
         match self.step.checked_sub(library.indexes(self.viewer.watched.rung)) {
             None => Ask::Index(self.step),
@@ -152,7 +152,7 @@ impl Session {
         (!self.player.has_started() && self.viewer.leaves < Nanos(u64::MAX)).then_some(self.viewer.leaves)
     }
 
-    /// A request has ended: what follows.
+    /// A request has ended: returns the next step.
     pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut Counts) -> Next {
         let in_window = end.in_window.is_some();
         self.in_window = in_window;
@@ -162,7 +162,7 @@ impl Session {
             counts.sessions.hopeless += u64::from(in_window && self.viewer.hopeless);
         }
         let waits = end.outcome == Outcome::Unfinished;
-        // From when it could be asked for: what is behind a late one is not late by that.
+        // Counted from when it could be requested: a chunk after a late one is not late because of it.
         let late = end.ended - end.offset.max(self.before) > rules.chunk_timeout;
         let failed = end.outcome != Outcome::Completed && !waits;
         let had_started = self.player.has_started();
@@ -209,8 +209,7 @@ impl Session {
         next
     }
 
-    /// No further request of it ends, since there is none or it would be due after the load: what its viewer waits for has lasted
-    /// so long.
+    /// No further request of it ends in the load, or there is none: its viewer's wait has lasted until now.
     pub(super) fn over(&mut self, rules: &Rules, counts: &mut Counts) {
         let waits = matches!(self.fate, Fate::Watching | Fate::Killed) && !self.player.has_started();
         if waits && self.arrived == Some(true) {
@@ -237,7 +236,7 @@ impl Session {
         }
     }
 
-    /// What a chunk meant to the viewer.
+    /// The effect of a chunk on the viewer.
     fn shown(&mut self, chunk: u32, end: &StepEnd, rules: &Rules, counts: &mut Counts) {
         if self.fate != Fate::Watching || end.outcome == Outcome::Unfinished {
             return;
@@ -272,7 +271,7 @@ impl Session {
         }
     }
 
-    /// The load has ended, and a request is still waited for: what is known by then.
+    /// The load has ended with a request outstanding: records the figures known by then.
     fn cut(&mut self, end: &StepEnd, had_started: bool, counts: &mut Counts, rules: &Rules) {
         self.fate = Fate::Cut;
         if !had_started && self.arrived == Some(true) {
@@ -308,7 +307,7 @@ impl Session {
         if self.fate == Fate::Killed { Next::Lose(step) } else { Next::Send(step) }
     }
 
-    /// When a chunk is asked for.
+    /// When a chunk is requested.
     fn offset(&self, chunk: u32, end: &StepEnd, rules: &Rules) -> Nanos {
         let watches = end.outcome == Outcome::Completed && self.fate == Fate::Watching;
         let player = watches.then_some(&self.player);

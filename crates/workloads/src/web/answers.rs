@@ -6,7 +6,7 @@ use crate::status::{CUT_OFF, kind};
 use crate::web::requests::{Checked, Job};
 use crate::web::{Verify, WebConfig};
 
-/// What is known of an answer that is not whole.
+/// The state of an incomplete answer.
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
@@ -22,17 +22,17 @@ pub(super) struct Judge {
     verify: Verify,
     /// Whether bodies may be compressed: only a client that asks for it gets it.
     may_be_encoded: bool,
-    /// Whether they may be parts, likewise.
+    /// Whether they may be parts, which a client also has to ask for.
     may_be_part: bool,
     method: String,
 }
 
-/// What a thread counts over the window.
+/// A thread's counters over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     answered: u64,
     successes: u64,
-    /// Bodies that were wrong, and those that were validated against what is known of their pages.
+    /// Wrong bodies, and bodies validated against known pages.
     wrong: u64,
     verified: u64,
     /// Connections that the server ended without being asked.
@@ -86,7 +86,7 @@ impl Judge {
         }
     }
 
-    /// What the requests are called in results.
+    /// The requests' name in results.
     pub(super) fn operation(&self) -> String {
         self.method.clone()
     }
@@ -144,7 +144,7 @@ impl Judge {
         })
     }
 
-    /// What a whole answer is worth.
+    /// The verdict on a complete answer.
     fn outcome(
         &self,
         pages: &Checked,
@@ -168,13 +168,13 @@ impl Judge {
             return Ok(());
         }
         let checked = self.check(pages, job, response, content);
-        // Where nothing is known of a page, nothing was compared.
+        // For an unknown page nothing was compared.
         counts.verified += u64::from(checked.is_err() || pages.pages.length(job.page).is_some());
         counts.wrong += u64::from(checked.is_err());
         checked
     }
 
-    /// Whether a body is that of its file.
+    /// Checks a body against its file.
     fn check(
         &self,
         pages: &Checked,

@@ -27,7 +27,7 @@ impl Body {
         Ok(Body { content: content.into() })
     }
 
-    /// So many bytes of text: those of a file of that size in a set of seed 1.
+    /// `length` bytes of text: the content of a file of that size in a set of seed 1.
     ///
     /// Errors: more than [`Body::MAX`].
     pub fn of_size(size: Bytes) -> Result<Body, ParseError> {

@@ -5,10 +5,10 @@ use units::ParseError;
 
 use crate::web::{Body, Pages};
 
-/// Every parameter of the web workload; what a result records.
+/// Every parameter of the web workload, as recorded in a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebConfig {
-    /// Where the servers are, each by its own URL; paths are asked for below that. Empty while they are not known.
+    /// The servers' URLs; paths are requested below them. Empty until known.
     pub urls: Vec<Url>,
     /// What is requested.
     pub pages: Pages,
@@ -16,11 +16,11 @@ pub struct WebConfig {
     pub popularity: Popularity,
     /// The method of all requests.
     pub method: Method,
-    /// Fields that are sent besides those that HTTP needs.
+    /// Fields sent in addition to those required by HTTP.
     pub headers: Vec<Header>,
     /// What every request carries; `None`: nothing.
     pub body: Option<Body>,
-    /// What is checked of each answer.
+    /// The checks of each answer.
     pub verify: Verify,
     /// Requests after which a connection is ended and another established; `None`: connections stay.
     pub requests_per_connection: Option<u64>,

@@ -1,7 +1,7 @@
-//! The files that a web server serves: how many, how large, and what is in them, from a few words and a seed.
+//! The files that a web server serves: their number, sizes and content, from a few words and a seed.
 //!
-//! What makes the files (`taillight fileset make`) and what requests them (`taillight load web`) know path, size and
-//! content of each without a list, so that a set of 300 000 files takes no memory and none has to be handed on.
+//! The maker of the files (`taillight fileset make`) and the requester (`taillight load web`) know path, size and
+//! content of each without a list, so that a set of 300 000 files takes no memory and no list has to be passed on.
 
 mod content;
 
@@ -35,7 +35,8 @@ impl FileSet {
     /// The most files.
     pub const MAX_FILES: u64 = Files::MAX;
 
-    /// So many files with sizes of a distribution. Two seeds give other sizes, where they differ, and other contents.
+    /// `files` files with sizes of a distribution. Two seeds give different contents, and different sizes if
+    /// these vary.
     ///
     /// Errors: no file, or more than [`FileSet::MAX_FILES`].
     pub fn new(files: u64, sizes: Size, seed: u64) -> Result<FileSet, ParseError> {
@@ -54,7 +55,7 @@ impl FileSet {
         Ok(FileSet::of(text.parse()?, seed))
     }
 
-    /// What it is called: number and sizes.
+    /// Its description: number and sizes.
     pub fn description(&self) -> &Files {
         &self.files
     }

@@ -5,10 +5,10 @@ use units::ParseError;
 
 use crate::web::FileSet;
 
-/// What is requested, below the URL of the server.
+/// The pages requested, below the URL of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pages {
-    /// Nothing but that URL itself.
+    /// Only that URL itself.
     One,
     /// The files of a set, of which sizes and contents are known.
     Files(FileSet),
@@ -36,7 +36,7 @@ impl Pages {
         }
     }
 
-    /// How long page `n` is, where that is known. Units: bytes.
+    /// The length of page `n`, if known. Units: bytes.
     #[inline]
     pub(super) fn length(&self, n: u64) -> Option<u64> {
         match self {
@@ -46,12 +46,12 @@ impl Pages {
         }
     }
 
-    /// What the ranks of popularity are scattered by: one file of a set is popular in every trial.
+    /// The seed that scatters the ranks of popularity: the popular files of a set are the same in every trial.
     pub(super) fn scatter(&self) -> u64 {
         if let Pages::Files(files) = self { files.seed() } else { 0 }
     }
 
-    /// The checksum of each page, where they are known.
+    /// The checksum of each page, if known.
     pub(super) fn checksums(&self) -> Vec<u64> {
         match self {
             Pages::Files(files) => (0..files.files()).map(|n| files.checksum(n)).collect(),
@@ -60,7 +60,7 @@ impl Pages {
     }
 }
 
-/// Paths from a list, one a line, each maybe with the length of what is there.
+/// Paths from a list, one a line, each optionally with the length of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// The file's name.

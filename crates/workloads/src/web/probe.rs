@@ -4,7 +4,7 @@ use crate::exchange::{ExchangeError, exchange};
 use crate::web::WebConfig;
 use crate::web::requests::templates;
 
-/// What a server says of itself when it is asked once before a load.
+/// A server's answer to one request before a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// The status of its answer.
@@ -16,7 +16,7 @@ pub struct Probe {
 impl Probe {
     /// Asks `server` of the configuration's servers for its first page, over a stream that gives up 5 s after its beginning.
     ///
-    /// Errors: no answer, or none of HTTP. A status other than success is not an error: the load counts them.
+    /// Errors: no answer, or not HTTP. A status other than success is not an error: the load counts them.
     pub fn ask(
         config: &WebConfig,
         server: usize,

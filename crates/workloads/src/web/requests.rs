@@ -11,7 +11,7 @@ use crate::web::{Body, Pages, Verify, WebConfig};
 
 /// One generator thread's requests to web servers.
 ///
-/// Shape: this file draws and writes them, `answers.rs` judges what comes back.
+/// Shape: this file draws and writes them, `answers.rs` judges the answers.
 /// Cost: no allocation for a request that succeeds.
 pub struct Web {
     pages: Arc<Checked>,
@@ -24,7 +24,7 @@ pub struct Web {
     pub(super) counts: Counts,
 }
 
-/// What is requested, and what is known of it; shared by all threads.
+/// The pages requested, and their known content; shared by all threads.
 #[derive(Debug)]
 pub struct Checked {
     pub(super) pages: Pages,
@@ -45,7 +45,7 @@ impl Checked {
 pub struct Job {
     pub(super) page: u64,
     pub(super) server: u16,
-    /// Whether the server was asked to close the connection behind it.
+    /// Whether the request asks the server to close the connection after it.
     pub(super) last: bool,
 }
 
@@ -80,7 +80,7 @@ impl Web {
 
 /// The requests to each server.
 pub(super) fn templates(config: &WebConfig) -> Vec<Template> {
-    // A server waits for the body of these until it is told that there is none.
+    // A server waits for the body of these methods unless a length of 0 is given.
     let needs = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str());
     let body = config.body.as_ref().map(Body::content).or(needs.then_some(&b""[..]));
     let template = |url: &proto_http::Url| {
@@ -139,7 +139,7 @@ impl Workload for Web {
 }
 
 impl Judge {
-    /// What of a request decides where its answer ends.
+    /// The property of a request that decides the end of its answer.
     pub(super) fn asked(config: &WebConfig) -> Asked {
         if config.method.is_head() { Asked::Head } else { Asked::Any }
     }

@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// Carries out arrivals `first` to `last`, and what follows from them.
+    /// Executes arrivals `first` to `last`, and the requests that follow from them.
     pub(crate) fn run(&mut self, cache: &mut Cache, arrivals: std::ops::Range<u64>) {
         for seq in arrivals {
             let mut parts = Parts::new();

@@ -28,7 +28,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// So many memcacheds; `None`, having said why, where there is none.
+    /// Starts `count` memcacheds; `None`, with a printed reason, if unavailable.
     fn start(count: usize) -> Option<Servers> {
         Servers::start_with(count, false)
     }
@@ -57,7 +57,7 @@ impl Servers {
             };
             let (process, address) = loop {
                 if udp {
-                    // The port is free for TCP; where it is taken for UDP, the next one is tried.
+                    // The port is free for TCP; if it is taken for UDP, the next one is tried.
                     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
                     options.extra = ["-U".into(), free.to_string(), "-p".into(), free.to_string()].into();
                     let address = SocketAddr::from(([127, 0, 0, 1], free));

@@ -1,4 +1,4 @@
-//! Whatever the site does: all that was due is accounted for, and nothing wrong passes.
+//! Under any behaviour of the site, every step due is accounted for, and no wrong answer passes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -214,7 +214,7 @@ fn a_site_that_stands_still_makes_films_start_late_and_loses_none_of_their_segme
     setup.plan.timeout = Nanos::from_secs(20);
     setup.plan.drain = Nanos::from_secs(20);
     setup.config.watch = Nanos::from_secs(6 * SEGMENTS as u64);
-    // A segment is asked for 12 s before it is shown.
+    // A segment is requested 12 s before it is shown.
     setup.stall = Some((START + Nanos::from_secs(30), Nanos::from_secs(14)));
     let (recording, _) = setup.run();
     let (_, longest) = distribution(&recording, "startup");
@@ -255,7 +255,7 @@ fn traced_queries_are_told_with_when_they_were_sent_and_answered() {
     }
     let (again, _) = setup.run();
     assert_eq!(again.traced, recording.traced);
-    // A site that never answers loses none of them.
+    // A site that never answers loses no step.
     setup.fault = Some((3, Fault::Never));
     let (failed, _) = setup.run();
     assert_eq!(failed.traced.len(), recording.traced.len());

@@ -1,4 +1,4 @@
-//! A site that does what the real one promises, and what is planted instead.
+//! A site that behaves as the real one promises, except for planted faults.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use proto_http::server;
 
 use crate::simulated::{Answer, Answers, page};
 
-/// What is done instead of the right answer.
+/// A planted fault, in place of the right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Status(u16),
@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     Garbage,
 }
 
-/// What the site knows.
+/// The state of the site.
 #[derive(Default)]
 pub(crate) struct Logic {
     /// The keys of rentals, each charged once.

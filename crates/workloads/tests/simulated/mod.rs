@@ -1,4 +1,5 @@
-//! A load on the simulated network, against any server; and a server of HTTP whose answers are a function of what was asked.
+//! A load on the simulated network, against any server; and an HTTP server whose answers are a function of the
+//! requests.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -54,7 +55,7 @@ impl<W: Workload> Program for Generator<W> {
     }
 }
 
-/// What a counter says: how many, of how many.
+/// The value of a counter: how many, of how many.
 pub(crate) fn counter(recording: &Recording, name: &str) -> (u64, u64) {
     let found = recording.counters.iter().find(|(known, ..)| known == name);
     found.map(|(_, count, of)| (*count, *of)).unwrap_or_else(|| panic!("there is no {name}"))
@@ -67,7 +68,7 @@ pub(crate) fn distribution(recording: &Recording, name: &str) -> (u64, Nanos) {
     (found.values.count(), found.values.max().unwrap_or_default())
 }
 
-/// What goes out, and whether the connection is closed behind it.
+/// The bytes sent, and whether the connection is closed after them.
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) close: bool,
@@ -79,10 +80,10 @@ pub(crate) fn page(status: u16, fields: &str, body: &str) -> Answer {
     Answer { bytes: text.into_bytes(), close: false }
 }
 
-/// What a server answers.
+/// A server's answers.
 pub(crate) trait Answers {
-    /// Answers the request at the front of `bytes`, of which it tells the length; `None` where it is not whole, and no answer where
-    /// none is to come.
+    /// Answers the request at the front of `bytes`, and returns its length; `None` if it is incomplete, and no answer
+    /// if none is to be sent.
     fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)>;
 }
 
@@ -90,7 +91,7 @@ pub(crate) trait Answers {
 pub(crate) struct FakeSite<L> {
     pub(crate) logic: Rc<RefCell<L>>,
     pub(crate) takes: Nanos,
-    /// No answer leaves from then on, for so long.
+    /// No answer leaves from this time on, for this long.
     pub(crate) stall: Option<(Time, Nanos)>,
     received: HashMap<Conn, Vec<u8>>,
     due: BinaryHeap<Reverse<(Time, u64)>>,
@@ -163,7 +164,7 @@ impl<L: Answers> Program for FakeSite<L> {
     }
 }
 
-/// A connection to the site beside the simulated network, for those who log in before a load.
+/// A connection to the site outside the simulated network, for logins before a load.
 pub(crate) struct Direct<L> {
     logic: Rc<RefCell<L>>,
     asked: Vec<u8>,

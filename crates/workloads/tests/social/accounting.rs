@@ -1,4 +1,4 @@
-//! Whatever the site does and however users are set up: all that was due is accounted for.
+//! Under any behaviour of the site and any user options, every step due is accounted for.
 
 use dist::{Purpose, Streams};
 use rand::RngExt;
@@ -67,7 +67,7 @@ fn the_first_second_is_as_all_others() {
         offered[from * offered.len() / 30..to * offered.len() / 30].iter().sum::<u64>() as f64
     };
     let (first, later) = (part(0, 5) / 5.0, part(5, 30) / 25.0);
-    // 800 operations a second; five seconds are known to 2 % each way, and sessions vary besides.
+    // 800 operations a second; five seconds give 2 % each way, and sessions vary in addition.
     assert!((first / later - 1.0).abs() < 0.12, "{first} and {later}");
     assert!((later / 800.0 - 1.0).abs() < 0.12, "{later}");
 }

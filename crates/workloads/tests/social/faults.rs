@@ -98,7 +98,7 @@ fn a_site_that_never_answers_right_has_no_success() {
         let recording = setup.run().recording;
         assert_accounted(&recording);
         let (within, due) = counter(&recording, "within");
-        // What is no operation of those logged in goes on: GET /login and /register are answered rightly.
+        // GET /login and /register do not need a login, and are answered rightly.
         assert!(due > 0 && within == 0, "{fault:?}: {within} of {due}");
     }
 }

@@ -1,4 +1,4 @@
-//! A cache that is primed before a load: the site is asked for each user once, and what goes wrong ends it.
+//! A cache that is primed before a load: the site is queried for each user once, and errors end it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use crate::social::site::{Fault, Logic};
 
 const USERS: u32 = 100;
 
-/// Primes the cache with these users, who see `fault` in place of each so-many-th answer; how many requests it took, and what the
-/// site saw.
+/// Primes the cache with these users, with `fault` in place of each n-th answer; returns the number of requests, and
+/// the site's state.
 fn primed(
     users: impl Iterator<Item = u32>,
     fault: Option<(u64, Fault)>,

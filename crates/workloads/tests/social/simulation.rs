@@ -12,7 +12,7 @@ use workloads::social::{Known, Share, Site, Social, SocialConfig, log_in};
 use crate::simulated::{Direct, FakeSite, counter};
 use crate::social::site::{Fault, Logic};
 
-/// A simulated experiment; change what the test is about.
+/// A simulated experiment; a test changes the fields that it is about.
 pub(crate) struct Setup {
     pub(crate) config: SocialConfig,
     pub(crate) plan: Plan,
@@ -21,15 +21,15 @@ pub(crate) struct Setup {
     pub(crate) stall: Option<(Time, Nanos)>,
 }
 
-/// What came of it: what was recorded, and what the site saw.
+/// The result: the recording, and the site's state.
 pub(crate) struct Ran {
     pub(crate) recording: Recording,
     pub(crate) logic: Rc<RefCell<Logic>>,
 }
 
 impl Setup {
-    /// So many users a second for 30 s after a second of warm-up, each of whom does 20 operations a quarter of a second apart;
-    /// the site takes 1 ms for each request.
+    /// `users_per_s` users a second for 30 s after a second of warm-up, each of whom does 20 operations a quarter of a
+    /// second apart; the site takes 1 ms for each request.
     pub(crate) fn new(users_per_s: f64, seed: u64) -> Setup {
         println!("seed {seed}");
         Setup {
@@ -74,7 +74,7 @@ impl Setup {
         }
     }
 
-    /// The same as a closed loop of so many users.
+    /// The same as a closed loop of `users` users.
     pub(crate) fn closed(mut self, users: u32) -> Setup {
         self.config.population = Some(users);
         self.plan.load = Load::Closed { think: self.config.think };

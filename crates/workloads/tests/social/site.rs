@@ -1,4 +1,4 @@
-//! A site that does what the real one promises, and what is planted instead.
+//! A site that behaves as the real one promises, except for planted faults.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use proto_http::server;
 
 use crate::simulated::{Answer, Answers, page};
 
-/// What is done instead of the right answer.
+/// A planted fault, in place of the right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Status(u16),
@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     Flood,
     /// The right answer, behind which the connection is closed, as it says.
     Close,
-    /// The same without a length: its end is that of the connection.
+    /// The same without a length: the connection's end is its end.
     UntilClose,
     /// Less than its length, and then a close.
     CutOff,
@@ -40,7 +40,7 @@ pub(crate) enum Fault {
     Garbage,
 }
 
-/// What the site knows.
+/// The state of the site.
 #[derive(Default)]
 pub(crate) struct Logic {
     /// Who has which session; `None` of those who are not logged in.
@@ -55,7 +55,7 @@ pub(crate) struct Logic {
     pub(crate) created: Vec<String>,
     /// Names of those whose data were to be in the cache.
     pub(crate) primed: Vec<String>,
-    /// Whatever was asked for without the right cookie or token, where none was planted.
+    /// Requests without the right cookie or token, unless a fault planted that.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ impl Logic {
         }
     }
 
-    /// What the real site promises.
+    /// The behaviour that the real site promises.
     fn right(&mut self, asked: &Asked<'_>) -> Answer {
         let user = asked.sid.as_ref().and_then(|sid| self.sessions.get(sid)).cloned().flatten();
         let token = asked.sid.as_ref().map(|sid| format!("t{sid}"));
@@ -273,7 +273,7 @@ impl Logic {
     }
 }
 
-/// What a path is of.
+/// The kind of a path.
 fn kind(path: &str) -> &str {
     match path {
         _ if path.starts_with("/chat/u") => "/chat/NAME",

@@ -1,4 +1,4 @@
-//! A planted stall: users who come at their own times see it, and those of a closed loop hide it.
+//! A planted stall: open-loop users see it, and closed-loop users hide it.
 
 use units::{Nanos, Time};
 
@@ -18,8 +18,8 @@ fn an_open_loop_counts_what_a_stall_costs_and_a_closed_one_hides_it() {
     };
     let (open, due) = misses(Setup::new(20.0, 900));
     let (closed, asked) = misses(Setup::new(20.0, 900).closed(100));
-    // All that was due in its first second but for logins waits for more than a second; and what each user's next operations
-    // then wait for.
+    // All operations due in its first second except logins wait for more than a second; and then each user's next
+    // operations do.
     assert!(open > 300 && open < 1_200, "{open} of {due}");
     // Each user misses the one that they wait for.
     assert!(closed <= 105, "{closed} of {asked}");

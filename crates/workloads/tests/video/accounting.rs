@@ -1,4 +1,4 @@
-//! Whatever the server does and however viewers are set up: all that was due is accounted for.
+//! Under any behaviour of the server and any viewer options, every chunk due is accounted for.
 
 use dist::{Purpose, Streams};
 use rand::RngExt;

@@ -1,4 +1,4 @@
-//! Viewers against a video server, on simulated time: what they see is arithmetic.
+//! Viewers against a video server, on simulated time: their playback is arithmetic.
 //!
 //! Run them: `cargo test -p workloads --test it video`. Every failure prints its seed.
 

@@ -15,18 +15,18 @@ pub(crate) fn catalog() -> Catalog {
     Catalog::new(&"50x1/640".parse().unwrap(), 1).unwrap()
 }
 
-/// A simulated experiment; change what the test is about.
+/// A simulated experiment; a test changes the fields that it is about.
 pub(crate) struct Setup {
     pub(crate) config: VideoConfig,
     pub(crate) plan: Plan,
-    /// What the server plants.
+    /// The faults that the server plants.
     pub(crate) faults: String,
     pub(crate) stalls: Stalls,
     pub(crate) delay: Nanos,
 }
 
 impl Setup {
-    /// So many viewers a second at ten times the speed for 20 s without a warm-up, whose bandwidth is not limited.
+    /// `viewers_per_s` viewers a second at ten times the speed for 20 s without a warm-up, with unlimited bandwidth.
     pub(crate) fn new(viewers_per_s: f64, seed: u64) -> Setup {
         println!("seed {seed}");
         let library = Library::new(Videos::Set(catalog(), Delivery::Ranges), 10);
@@ -78,7 +78,7 @@ impl Setup {
         }
     }
 
-    /// How videos are asked for.
+    /// Sets the form in which videos are requested.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         self.config.library = Library::new(Videos::Set(catalog(), delivery), 10);
     }

@@ -1,4 +1,4 @@
-//! A server that stalls: what each viewer sees of it follows from when their chunks are due.
+//! A server that stalls: the effect on each viewer follows from the due times of their chunks.
 
 use dist::Streams;
 use openloop::{Load, Recording, Schedule};
@@ -14,7 +14,7 @@ const fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
-/// What comes of all sessions, by when chunks are due and the server sends.
+/// The expected figures of all sessions, from the chunks' due times and the server's.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     due: u64,
@@ -86,7 +86,7 @@ fn session(
     if of_window == 0 {
         return;
     }
-    // The chunk behind the last one that is due in the window is not asked for, and nothing of it is known.
+    // The chunk after the last one due in the window is not requested, so its outcome is unknown.
     let viewed = Viewed::of(&chunks, config.resume_with);
     let after = |(at, _): &&(Nanos, Nanos)| *at >= age;
     for (_, length) in viewed.stalls.iter().filter(after) {
@@ -148,7 +148,7 @@ fn without_a_stall_no_viewer_waits() {
 
 #[test]
 fn a_planted_stall_is_exact() {
-    // Chunks last 1 s here and are asked for 2 s before they are shown.
+    // Chunks last 1 s here and are requested 2 s before they are shown.
     for (seed, span, stops) in [(502, 1_500, false), (503, 2_700, true), (504, 4_300, true)] {
         let mut setup = Setup::new(20.0, seed);
         let (from, span) = (ms(7_300), ms(span));
@@ -162,7 +162,7 @@ fn a_planted_stall_is_exact() {
             assert!(number > 50 && longest <= expect + ms(5), "{number} of up to {longest}");
             assert!(longest + ms(50) >= expect, "{longest}");
         }
-        // The slowest start is that of a viewer who came as the stall began.
+        // The slowest start belongs to a viewer who arrived as the stall began.
         let (_, slowest) = distribution(&recording, "startup");
         assert!(slowest <= span + ms(5) && slowest + ms(300) >= span, "{slowest}");
         // A late chunk delays those behind it, and that is in their response times: each is late by the rest of the stall.

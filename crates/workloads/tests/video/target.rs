@@ -1,4 +1,4 @@
-//! The target that viewers are judged by where none is given can be met.
+//! The default target for viewers can be met.
 
 use openloop::Recording;
 use spec::QosTarget;
@@ -8,7 +8,7 @@ use units::Condition;
 use crate::simulated::counter;
 use crate::video::simulation::{Setup, assert_accounted};
 
-/// What a server that takes no time misses of the default target: each condition as it is written.
+/// The conditions of the default target that a server that takes no time misses, as written.
 fn missed(change: impl Fn(&mut Setup)) -> Vec<String> {
     let mut setup = Setup::new(20.0, 540);
     setup.config.bandwidth = Bandwidth::Read;

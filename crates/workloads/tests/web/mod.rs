@@ -1,5 +1,5 @@
-//! The web workload on a simulated clock, against a null server that speaks HTTP and whose response times are known
-//! exactly: what is measured must not depend on the protocol.
+//! The web workload on a simulated clock, against a null server that speaks HTTP with exactly known response times:
+//! results must not depend on the protocol.
 //!
 //! Run them: `cargo test -p workloads --test it web`.
 
@@ -108,7 +108,7 @@ fn assert_all_good(recording: &Recording) {
     assert_eq!(counter("success_ratio").1, counter("success_ratio").2);
 }
 
-/// Exponential with rate µ − λ: Poisson arrivals, exponential service, one server, whatever is sent.
+/// Exponential with rate µ − λ: Poisson arrivals, exponential service, one server, in any protocol.
 #[test]
 fn the_queue_mm1_at_60_percent() {
     const SERVICE_NS: f64 = 200_000.0;

@@ -20,7 +20,7 @@ fn key(cache: &Cache, kind: Kind, n: u64) -> String {
     String::from_utf8(key).unwrap()
 }
 
-/// The answer to the only operation of a mix: its fault's kind (empty for none), and what was counted.
+/// The answer to the only operation of a mix: its fault's kind (empty for none), and the counters.
 fn answered(config: &CacheConfig, answer: &str) -> (&'static str, Vec<(String, u64, u64)>) {
     let mut cache = cache(config);
     let mut job = first(&mut cache);

@@ -79,7 +79,7 @@ fn one_server_and_replicas_hold_everything() {
     assert_eq!(Shards::new(&cluster(Placement::Replicated, &["a", "b"])).of(b"k"), None);
 }
 
-/// The installed libmemcached is asked for thousands of keys, on clusters in which single precision costs points (25,
+/// The installed libmemcached is queried for thousands of keys, on clusters in which single precision costs points (25,
 /// 47 and 50 servers) and others.
 #[test]
 fn agrees_with_the_installed_libmemcached() {

@@ -46,7 +46,7 @@ fn asked(movies: &mut Movies, job: &mut Job) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What an answer of this status and body is worth, in pieces of `piece` bytes.
+/// The verdict on an answer of this status and body, in pieces of `piece` bytes.
 fn answered(movies: &mut Movies, job: &mut Job, status: u16, body: &[u8], piece: usize) -> Result<(), Fault> {
     let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
     let all = [head.as_bytes(), body].concat();
@@ -302,7 +302,7 @@ fn a_film_that_does_not_come_loses_its_segments() {
     // Its place is used again.
     let (mut again, ..) = visit(&mut movies, 4);
     assert_eq!(again, job);
-    // Also that of one whose next step would be due after the load.
+    // Also for a visit whose next step would be due after the load.
     movies.dropped(&mut again);
     assert_eq!(visit(&mut movies, 5).0, job);
 }
@@ -381,7 +381,7 @@ fn one_query_in_so_many_is_traced_and_the_same_ones_each_time() {
             "{parent}"
         );
     }
-    // Which film, user and words are asked for is the same with it and without.
+    // Films, users and words requested are the same with and without tracing.
     let (mut with, mut without) = (traced(mix, "1/2"), movies(mix));
     for seq in 0..200 {
         let strip = |text: String| -> String {

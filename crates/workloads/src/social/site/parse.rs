@@ -1,4 +1,4 @@
-//! Reading the description of a site, with errors that name the line and what stands there.
+//! Parser of a site's description; errors state the line and its text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,12 +16,12 @@ const LENGTH_MAX: usize = 256 * 1024;
 /// The value of requests that prime the cache: the name of each user in turn.
 const EACH: &str = "each";
 
-/// What is wrong with the description of a site.
+/// An error in the description of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteError {
     /// The site or its file.
     pub site: String,
-    /// What is wrong, with its line.
+    /// The error, with its line.
     pub problem: String,
 }
 
@@ -86,7 +86,7 @@ struct WrittenRequest {
     page: Spanned<String>,
 }
 
-/// What is asked for each user to have the cache hold what the site keeps of them.
+/// The request for each user that loads the site's data of them into the cache.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenPrime {
@@ -105,7 +105,7 @@ impl From<WrittenPrime> for WrittenRequest {
 
 /// Compiles a description.
 ///
-/// Errors: what is wrong with it, with its line.
+/// Errors: the first error, with its line.
 pub(super) fn read(text: &str) -> Result<Site, String> {
     if text.len() > LENGTH_MAX {
         return Err(format!("it has {} B, and at most {LENGTH_MAX} are read", text.len()));

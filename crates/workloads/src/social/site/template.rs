@@ -12,7 +12,7 @@ enum Piece {
     Value(Value),
 }
 
-/// What a user puts into a request.
+/// A value that a user puts into a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::social) enum Value {
     /// Their own name.
@@ -20,7 +20,7 @@ pub(in crate::social) enum Value {
     Password,
     /// The name of a new user.
     New,
-    /// What a new user is shown as.
+    /// The display name of a new user.
     Display,
     /// The name of a friend.
     Friend,
@@ -30,7 +30,7 @@ pub(in crate::social) enum Value {
     Body,
     /// The name of the user whose data are to be in the cache.
     Each,
-    /// What was taken from a page, by its place.
+    /// A value taken from a page, by its place.
     Taken(u8),
 }
 
@@ -57,7 +57,7 @@ impl Value {
     }
 }
 
-/// Says what values are: those of one user.
+/// The source of values, for one user.
 pub(in crate::social) trait Cast {
     /// Appends a value.
     fn append(&self, value: Value, out: &mut Vec<u8>);
@@ -89,7 +89,7 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// Appends the text with its values, encoded as those of a form. `scratch` is used meanwhile.
+    /// Appends the text with its values, form-encoded, using `scratch`.
     pub(in crate::social) fn append_encoded(
         &self,
         cast: &impl Cast,

@@ -32,7 +32,7 @@ fn asked(social: &mut Social, job: &mut Job) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What comes of an answer, whole and in single bytes.
+/// The result of an answer, whole and in single bytes.
 fn answered(social: &mut Social, job: &mut Job, text: &str) -> (Result<(), Fault>, Then<Job>) {
     let mut wire = Wire::default();
     let mut held = Vec::new();
@@ -206,7 +206,7 @@ fn the_user_of_a_session_that_is_dropped_comes_back() {
         social.draw(seq, &mut parts);
         let (_, mut job) = parts.pop().unwrap();
         assert_eq!(social.offline.len(), 9);
-        // What it would do next is due after the load.
+        // Its next operation is due after the load.
         if social.step_ended(&mut job, &end(Outcome::Error)) != Next::End {
             social.dropped(&mut job);
         }

@@ -19,7 +19,7 @@ fn of() -> Watched {
     found.expect("some are longer than 50 s")
 }
 
-/// What is asked for, and how.
+/// The object of the request, and its options.
 struct Asked {
     library: Library,
     ask: Ask,

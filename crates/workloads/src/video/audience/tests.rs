@@ -69,7 +69,7 @@ fn videos_are_watched_by_their_popularity() {
 
 #[test]
 fn the_best_quality_that_fits_is_taken() {
-    // The share of clients with less than so many Mbps.
+    // The share of clients below a bandwidth in Mbps.
     let below = |mbps: f64| -> f64 {
         let share = |class: &Class| {
             f64::from(class.percent) / 100.0 * ((mbps - class.from) / (class.to - class.from)).clamp(0.0, 1.0)
@@ -162,7 +162,7 @@ fn sessions_have_their_published_lengths() {
         .filter(|viewer| !whole(viewer))
         .map(|viewer| viewer.until.as_secs_f64() / config.library.duration(viewer.watched).as_secs_f64())
         .collect();
-    // What is left of the distribution, taken backwards: the share of viewers of whom each share of a video is the quantile.
+    // The inverse of the distribution: the share of viewers for whom each share of a video is the quantile.
     let watched_up_to = |share: f64| {
         let (mut low, mut high) = (0.0, 0.82);
         for _ in 0..60 {

@@ -4,7 +4,7 @@ use super::*;
 use crate::video::config::tests::config;
 use crate::video::library::{Videos, Watched};
 
-/// When six chunks are asked for, by a viewer whose bandwidth is twice the bit rate. Units: tenths of a second.
+/// When six chunks are requested, by a viewer whose bandwidth is twice the bit rate. Units: tenths of a second.
 fn asked(pacing: Pacing, bandwidth: Bandwidth) -> Vec<u64> {
     let catalog = Catalog::new(&"40x1/8".parse().unwrap(), 1).unwrap();
     let library = Library::new(Videos::Set(catalog, spec::workload::Delivery::Ranges), 1);

@@ -28,7 +28,7 @@ fn a_late_chunk_stops_the_video_for_as_long_as_it_is_late() {
     check(&[1, 2, 3, 40], 1, 1, &[(40, 9)]);
     // With two chunks to go on, the start waits for the second, and so does the end of a stall.
     check(&[1, 2, 3, 40, 45, 46], 2, 2, &[(45, 13)]);
-    // The last chunk is played whatever is missing.
+    // The last chunk starts playback in any case.
     check(&[1, 2, 3, 40], 2, 2, &[(40, 8)]);
     check(&[5], 3, 5, &[]);
 }

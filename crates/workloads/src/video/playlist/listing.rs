@@ -7,7 +7,7 @@ use super::{ByteRange, Master, Media, Playlist, PlaylistError, Variant, parse, r
 /// A video on a server, as its playlists list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The list of its qualities, where it has one.
+    /// The list of its qualities, if it has one.
     pub master: Option<Index>,
     /// Its qualities, by their bit rate. Bounds: at least one.
     pub rungs: Vec<ListedRung>,
@@ -18,22 +18,22 @@ pub struct Listing {
 pub struct ListedRung {
     /// By the lines of its picture, or by its bit rate.
     pub name: String,
-    /// Its bit rate; 0 where nothing says it. Units: bits per second.
+    /// Its bit rate; 0 if unknown. Units: bits per second.
     pub bits_per_s: u64,
-    /// What is asked for before the first segment: its playlist, and the header of its segments where they have one.
+    /// Objects requested before the first segment: its playlist, and the header of its segments if they have one.
     pub indexes: Vec<Index>,
     /// Its segments. Bounds: at least one.
     pub segments: Vec<Segment>,
 }
 
-/// What is asked for before the first segment.
+/// An object requested before the first segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// Its path on the server.
     pub target: String,
     /// Which part of it.
     pub range: Option<ByteRange>,
-    /// The length and the xxh3 of what came when it was asked for before the load; `None`: it was not.
+    /// The length and the xxh3 received before the load; `None`: not requested then.
     pub known: Option<(u64, u64)>,
 }
 
@@ -50,14 +50,14 @@ pub struct Segment {
     pub media: Nanos,
 }
 
-/// Follows playlists: says which is wanted next, and takes what came for it. It asks for each address once, and for a list of
-/// variants only at the beginning, so that it ends whatever the playlists say.
+/// Follows playlists: names the next one to fetch, and takes its bytes. It requests each address once, and accepts a
+/// list of variants only at the beginning, so that it ends for any playlists.
 #[derive(Clone, Debug)]
 pub struct Loader {
     /// Where the first one is.
     first: Url,
     master: Option<Index>,
-    /// Of what is still to be asked for: the quality, where it was listed; the next one last.
+    /// Addresses still to fetch, the next one last; with the quality, if listed.
     wanted: Vec<(Option<Variant>, Url)>,
     rungs: Vec<ListedRung>,
 }
@@ -69,14 +69,14 @@ impl Loader {
         Loader { first: first.clone(), master: None, wanted, rungs: Vec::new() }
     }
 
-    /// What is to be asked for next; `None`: all is there.
+    /// The next address to fetch; `None`: complete.
     pub fn wants(&self) -> Option<&Url> {
         self.wanted.last().map(|(_, url)| url)
     }
 
-    /// Takes what came for that.
+    /// Takes the bytes of that address.
     ///
-    /// Errors: it is no playlist of a whole recording; it leads to another server, or back to a list of variants.
+    /// Errors: it is not a playlist of a whole recording; it leads to another server, or back to a list of variants.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), PlaylistError> {
         let Some((variant, url)) = self.wanted.pop() else { return Ok(()) };
         let index =
@@ -107,7 +107,7 @@ impl Loader {
         Ok(())
     }
 
-    /// All that was found, once nothing is wanted.
+    /// All playlists found, once nothing is wanted.
     ///
     /// Errors: two qualities cannot be told apart.
     pub fn listing(mut self) -> Result<Listing, PlaylistError> {

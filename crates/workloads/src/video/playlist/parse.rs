@@ -7,7 +7,7 @@ use super::{LIMIT, PlaylistError, VARIANTS};
 /// The longest segment that is believed: a day.
 const SEGMENT_MAX: f64 = 86_400.0;
 
-/// What a playlist is.
+/// The two kinds of playlists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Playlist {
     /// A list of the qualities of a video.
@@ -28,7 +28,7 @@ pub struct Master {
 pub struct Variant {
     /// The highest bit rate of its segments. Units: bits per second.
     pub bandwidth: u64,
-    /// Lines of its picture, where they are said.
+    /// Lines of its picture, if given.
     pub height: Option<u32>,
     /// Its playlist, as it is written there.
     pub uri: String,
@@ -57,7 +57,7 @@ pub struct Map {
 pub struct MediaSegment {
     /// How long it plays; over 0.
     pub duration: Nanos,
-    /// Where it is, as it is written there.
+    /// Its address, as written in the playlist.
     pub uri: String,
     /// Which part of that; `None`: all.
     pub range: Option<ByteRange>,
@@ -73,7 +73,7 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// So many bytes from an offset; `None` of no bytes or beyond 2⁶⁴.
+    /// `length` bytes from an offset; `None` for no bytes or beyond 2⁶⁴.
     pub fn new(length: u64, offset: u64) -> Option<ByteRange> {
         let last = offset.checked_add(length.checked_sub(1)?)?;
         (last < u64::MAX).then_some(ByteRange { first: offset, last })
@@ -107,8 +107,8 @@ pub fn parse(bytes: &[u8]) -> Result<Playlist, PlaylistError> {
     reader.end()
 }
 
-/// Tags that change what is asked for in a way that is not followed here, and what to say of them. Others change nothing:
-/// `#EXT-X-DISCONTINUITY` restarts the clock of what is shown, and the segments behind it are asked for as those before.
+/// Tags that change requests in a way that is not followed here, and the error for each. Others change nothing:
+/// `#EXT-X-DISCONTINUITY` restarts the media clock, and the segments after it are requested as before.
 const REFUSED: [(&str, &str); 3] = [
     (
         "#EXT-X-GAP",
@@ -140,14 +140,14 @@ impl From<&'static str> for Failed {
     }
 }
 
-/// What was read so far.
+/// The content read so far.
 #[derive(Default)]
 struct Reader<'a> {
     variants: Vec<Variant>,
     segments: Vec<MediaSegment>,
     map: Option<Map>,
     ended: bool,
-    /// What the next address belongs to.
+    /// The context of the next address.
     variant: Option<(u64, Option<u32>)>,
     duration: Option<Nanos>,
     range: Option<(u64, Option<u64>)>,
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What the segments that follow are encrypted by.
+    /// The encryption of the segments that follow.
     fn key(&mut self, attributes: &'a str) -> Result<(), Failed> {
         match attribute_list(attributes)?.get("METHOD") {
             Some(&"NONE") => Ok(()),
@@ -195,7 +195,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Another version of a part of the video. Subtitles and angles are asked for by viewers who choose them; sound by all.
+    /// Another version of a part of the video. Subtitles and angles are requested by viewers who choose them; sound by
+    /// all.
     fn rendition(&mut self, attributes: &'a str) -> Result<(), Failed> {
         let attributes = attribute_list(attributes)?;
         if attributes.get("TYPE") == Some(&"AUDIO") && attributes.contains_key("URI") {
@@ -206,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The header of the segments that follow; of several, each would have to be read where it begins.
+    /// The header of the segments that follow; with several, each would have to be read at its beginning.
     fn map(&mut self, attributes: &'a str) -> Result<(), Failed> {
         let attributes = attribute_list(attributes)?;
         let uri = attributes.get("URI").ok_or("its header has no URI")?;
@@ -288,7 +289,7 @@ fn attribute_list(text: &str) -> Result<HashMap<&str, &str>, &'static str> {
     Ok(found)
 }
 
-/// Digits and nothing else.
+/// Parses digits only.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

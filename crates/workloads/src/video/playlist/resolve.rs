@@ -78,7 +78,7 @@ fn without_dots(whole: &str) -> String {
     format!("/{}{query}", kept.join("/"))
 }
 
-/// What stands in a message.
+/// An address as shown in a message.
 fn shortened(uri: &str) -> String {
     const MOST: usize = 200;
     match uri.char_indices().nth(MOST) {

@@ -192,7 +192,7 @@ fn playlists_that_lead_nowhere_end() {
     check(&[("/m.m3u8", "#EXTM3U\n#EXT-X-ENDLIST\n")], "neither");
     let alike = format!("{}{}", variant("a"), &variant("b")[8..]);
     check(&[("/m.m3u8", &alike), ("/a", MEDIA), ("/b", MEDIA)], "cannot be told apart");
-    // The same playlist twice is asked for once.
+    // The same playlist twice is requested once.
     let twice = format!("{}{}", variant("a"), &variant("a")[8..]);
     let listing = followed("http://h/m.m3u8", &[("/m.m3u8", &twice), ("/a", MEDIA)]).unwrap();
     assert_eq!(listing.rungs.len(), 1);

@@ -66,7 +66,7 @@ fn a_viewer_who_saw_nothing_by_the_end_of_the_load_counts() {
         let (offset, ended) = (Nanos::ZERO, Nanos::from_millis(5));
         let (outcome, in_window) = (Outcome::Error, Some(Nanos::ZERO));
         let failed = StepEnd { offset, ended, outcome, in_window, moments: Moments::default() };
-        // What it would ask for next is due after the load, so that nothing more is told of it.
+        // Its next request is due after the load, so that its outcome is never reported.
         video.step_ended(&mut job, &failed);
     }
     let all = video.distributions();

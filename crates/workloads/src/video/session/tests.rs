@@ -10,7 +10,7 @@ const fn s(n: u64) -> Nanos {
     Nanos::from_secs(n)
 }
 
-/// A viewer of so many chunks of a video at the usual speed.
+/// A viewer of `chunks` chunks of a video at the usual speed.
 fn setup(chunks: u32, change: impl FnOnce(&mut VideoConfig)) -> (VideoConfig, Viewer) {
     let catalog = Catalog::new(&"40x1/160".parse().unwrap(), 1).unwrap();
     let video = (0..40).find(|video| catalog.chunks(*video) >= 30).unwrap();
@@ -33,11 +33,11 @@ fn setup(chunks: u32, change: impl FnOnce(&mut VideoConfig)) -> (VideoConfig, Vi
     (config, viewer)
 }
 
-/// What the server does with a request: how long after it could be sent, and how it ends.
+/// The server's handling of a request: how long after it could be sent it ends, and how.
 type Does = (Nanos, Outcome);
 
-/// A session that arrives so long after the window opened, with an outcome for each of its requests, and 0 s behind them.
-/// Returns when each was due, whether it was sent, and what was counted.
+/// A session that arrives 100 s after the window opened, with an outcome for each of its requests, and 0 s for later ones.
+/// Returns when each was due, whether it was sent, and the counters.
 fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, bool)>, Counts) {
     let rules = Rules::new(config);
     let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
@@ -132,7 +132,7 @@ fn viewers_leave_who_see_nothing() {
         let (all, counts) = played(&config, viewer, &[(start, GOOD)]);
         assert_eq!((all.len(), figure(&counts, "abandoned")), (steps, (abandoned, 1)), "{leaves} {start}");
         assert_eq!(figure(&counts, "sessions_met").0, u64::from(start <= s(2)));
-        // Who left waited until then, whatever came later.
+        // A viewer who left waited until then, independent of later chunks.
         let waited = start.min(leaves).0 / 1_000_000_000;
         assert_eq!(largest(&counts, "startup"), Some(waited), "{leaves} {start}");
     };
@@ -155,7 +155,7 @@ fn a_session_that_fails_before_its_start_counts_as_the_slowest() {
         assert_eq!((starts(&counts), largest(&counts, "startup")), (1, Some(start_up)), "{does:?}");
         assert_eq!(figure(&counts, "sessions_met"), (0, 1));
     };
-    // Nothing of it came: as long as a chunk is waited for, or as it took to know.
+    // No chunk arrived: the time-out of a chunk, or the time until the failure was known.
     check(Late::Keep, &[(s(1), Outcome::Error); 3], 60);
     check(Late::Keep, &[(s(30), Outcome::Error); 3], 90);
     check(Late::Kill, &[(s(1), Outcome::Error)], 10);
@@ -187,7 +187,7 @@ fn closed_pacing_waits_for_answers() {
     does[5].0 = s(25);
     let (steps, _) = played(&config, viewer, &does);
     let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
-    // Four without a pause, and then 10 s after each answer: a stall of 25 s is asked for once.
+    // Four without a pause, and then 10 s after each answer: a stall of 25 s is requested once.
     assert_eq!(due, [0, 1, 2, 3, 14, 25, 60]);
 }
 
@@ -242,7 +242,7 @@ fn the_end_of_the_load_is_no_miss_unless_it_is_known() {
     check(s(11), (5, 5), Some(11), (0, 1));
 }
 
-/// What is known of a session whose next request is due after the load.
+/// The figures of a session whose next request is due after the load.
 fn at_the_end(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> Counts {
     let rules = Rules::new(config);
     let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
@@ -268,7 +268,7 @@ fn a_stall_that_nothing_ends_is_known_until_the_last_answer() {
     let counts = at_the_end(&config, viewer, &does);
     assert_eq!(figure(&counts, "rebuffer_ratio"), (29_000, 59_000));
     assert_eq!(figure(&counts, "sessions_met"), (0, 1));
-    // None where it plays on.
+    // No stall if it plays on.
     let counts = at_the_end(&config, viewer, &does[..3]);
     assert_eq!(figure(&counts, "stalls").0, 0);
     // The viewer whose session is lost stood still until then: from 11 s on.

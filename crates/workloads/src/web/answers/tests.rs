@@ -65,7 +65,7 @@ fn lengths_are_checked() {
     check(&none, 4, &with_body("200 OK", b"x"), "", true);
     let one = WebConfig { pages: Pages::One, ..config() };
     check(&one, 0, &with_body("200 OK", b"x"), "", true);
-    // Compressed only where it was asked for.
+    // Compressed only if requested.
     let head = "200 OK\r\nContent-Encoding: gzip";
     check(&config(), 4, &with_body(head, b"x"), "wrong length", true);
     let asks = WebConfig { headers: vec!["Accept-Encoding: gzip".parse().unwrap()], ..config() };
@@ -134,7 +134,7 @@ fn parts_must_be_what_they_say() {
     check(&config, 4, &part("Content-Range: bytes 0-3/1024", b"abc"), "wrong length", true);
     check(&config, 4, &part("Content-Range: bytes 0-3/1023", b"abcd"), "wrong length", true);
     check(&config, 4, &part("X: y", b"abcd"), "no range", true);
-    // A part that was not requested is not the file, whatever it says of itself.
+    // A part that was not requested is not the file, even if labelled as such.
     for verify in [Verify::Length, Verify::Checksum] {
         let whole = WebConfig { headers: Vec::new(), verify, ..config.clone() };
         check(&whole, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "unasked range", true);

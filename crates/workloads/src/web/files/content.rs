@@ -28,7 +28,7 @@ impl Content {
         self.size - self.at
     }
 
-    /// What follows `offset`. Bounds: nothing beyond the file.
+    /// The content from `offset` on. Bounds: empty beyond the file.
     pub fn starting_at(self, offset: u64) -> Content {
         Content { at: offset.min(self.size), ..self }
     }
