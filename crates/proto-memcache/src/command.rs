@@ -12,7 +12,7 @@ pub enum Reply {
 pub enum StoreVerb {
     /// Stores always.
     Set,
-    /// Stores only where no item is.
+    /// Stores only if the key has no item.
     Add,
     /// Stores only over an item.
     Replace,

@@ -17,7 +17,7 @@ pub fn append_u64(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// Appends `number` in decimal, with a `-` where it is negative.
+/// Appends `number` in decimal, with a `-` if negative.
 pub(crate) fn append_i64(out: &mut Vec<u8>, number: i64) {
     if number < 0 {
         out.push(b'-');

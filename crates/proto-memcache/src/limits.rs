@@ -1,4 +1,4 @@
-//! The lengths that memcached 1.6 allows; both halves refuse what is longer before they store it.
+//! The lengths that memcached 1.6 allows; both halves refuse longer ones before they store anything.
 
 /// The longest key. Units: bytes. Source: memcached's `KEY_MAX_LENGTH`.
 pub const KEY_MAX: usize = 250;

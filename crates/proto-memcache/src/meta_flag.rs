@@ -22,19 +22,19 @@ pub enum MetaFlag<'k> {
     ReturnHitBefore,
     /// `I`: mark the item stale (`md`), or store even where the unique number is older (`ms`).
     Invalidate,
-    /// `J`: what a counter starts with where `N` makes it.
+    /// `J`: the initial value of a counter that `N` creates.
     InitialValue(u64),
     /// `k`: return the key.
     ReturnKey,
     /// `l`: return the seconds since the last access.
     ReturnLastAccess,
-    /// `N`: make an item with this time to live where there is none. Units: seconds.
+    /// `N`: create a missing item with this time to live. Units: seconds.
     Vivify(i32),
     /// `O`: a token that the reply repeats. Bounds: 31 bytes without blanks.
     Opaque(&'k [u8]),
     /// `q`: no reply in the ordinary case: a miss of `mg`, success of the others.
     Quiet,
-    /// `R`: the first client that reads it with less than this to live is told to store anew. Units: seconds.
+    /// `R`: the first client that reads it with less than this to live is elected to store it again. Units: seconds.
     Recache(i32),
     /// `s`: return the length of the value.
     ReturnSize,
@@ -48,16 +48,16 @@ pub enum MetaFlag<'k> {
     ReturnValue,
     /// `x`: remove the value, but keep the item.
     RemoveValue,
-    /// `D`: by how much a counter moves; 1 where it is absent.
+    /// `D`: the step of a counter; 1 if absent.
     Delta(u64),
     /// `M`: in which way to store or to count.
     Mode(MetaMode),
 }
 
-/// What the mode flag `M` of `ms` and `ma` can say.
+/// The values of the mode flag `M` of `ms` and `ma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaMode {
-    /// `ms`: only where no item is.
+    /// `ms`: only if the key has no item.
     Add,
     /// `ms`: behind the item's value.
     Append,

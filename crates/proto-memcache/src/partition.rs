@@ -4,11 +4,11 @@
 //! The hash is MurmurHash3 of 32 bits with seed 0, which clients find in a library of their language. Its seed is no
 //! secret: a client that may store can choose keys of one partition, as with any sharding that clients do.
 
-/// Bits of the hash that choose: what is left of 64 beside an index's own, and with up to 256 partitions no two differ by
-/// more than 0.03 % in what they get.
+/// Bits of the hash that choose a partition: the rest of 64 after an index's own; with up to 256 partitions their
+/// shares differ by at most 0.03 %.
 pub const BITS: u32 = 20;
 
-/// First and second multiplier, and what is added for each word. Source: Austin Appleby, `MurmurHash3.cpp`.
+/// First and second multiplier, and the addend for each word. Source: Austin Appleby, `MurmurHash3.cpp`.
 pub const MIX: [u32; 3] = [0xcc9e_2d51, 0x1b87_3593, 0xe654_6b64];
 /// Multipliers of the end. Source: the same.
 pub const END: [u32; 2] = [0x85eb_ca6b, 0xc2b2_ae35];

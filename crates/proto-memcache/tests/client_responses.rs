@@ -1,4 +1,4 @@
-//! What the client makes of responses: whole, in pieces, wrong, and at random.
+//! The client's parsing of responses: whole, in pieces, wrong, and at random.
 
 use proptest::prelude::*;
 use proto_memcache::client::{ErrorKind, Expect, Outcome, Parse, ResponseParser};

@@ -1,5 +1,5 @@
-//! What the server makes of requests: whole, in pieces, wrong, and at random. Every answer here was asked
-//! of memcached 1.6.45 first; `crates/sphinx/tests/transcripts` asks it again.
+//! The server's parsing of requests: whole, in pieces, wrong, and at random. Every answer here was first observed with
+//! memcached 1.6.45; `crates/sphinx/tests/transcripts` repeats that.
 
 use proptest::prelude::*;
 use proto_memcache::server::{Awaits, BINARY_KEY_MAX, MetaKey, Parse, Refusal, Request, RequestParser};
@@ -599,7 +599,7 @@ proptest! {
         client::quit(&mut text);
         let expect = [
             Request::Store { verb, key, flags, exptime, data: &data, reply },
-            // Key iterators are compared by what they yield, below.
+            // Key iterators are compared by their keys, below.
             Request::Quit,
             Request::Quit,
             Request::Delete { key, reply },

@@ -97,7 +97,7 @@ impl<'p> Packet<'p> {
 pub struct Response<'b> {
     /// Its header.
     pub header: Header,
-    /// The item's flags, where there are any.
+    /// The item's flags, if any.
     pub extras: &'b [u8],
     /// The key.
     pub key: &'b [u8],
@@ -127,7 +127,7 @@ pub enum Read<'b> {
         /// What it says.
         response: Response<'b>,
     },
-    /// What comes is not a response, or one over the limit.
+    /// The bytes are not a response, or one over the limit.
     Malformed,
 }
 

@@ -10,7 +10,7 @@ pub const HEADER: usize = 24;
 pub struct Header {
     /// [`REQUEST`] or [`RESPONSE`].
     pub magic: u8,
-    /// What is asked for.
+    /// The command.
     pub opcode: u8,
     /// The length of the key. Units: bytes.
     pub key: u16,
@@ -26,17 +26,17 @@ pub struct Header {
     pub cas: u64,
 }
 
-/// What a response repeats of its request.
+/// The fields that a response echoes from its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
-    /// What was asked for.
+    /// The command.
     pub opcode: u8,
     /// The client's own number.
     pub opaque: u32,
 }
 
 impl Header {
-    /// Reads the 24 bytes of a header, whatever they are.
+    /// Reads the 24 bytes of a header, with any content.
     #[inline]
     pub fn read(bytes: &[u8; HEADER]) -> Header {
         let [magic, opcode, k0, k1, extras, _, s0, s1, rest @ ..] = *bytes;
@@ -68,7 +68,7 @@ impl Header {
         out.extend_from_slice(&bytes);
     }
 
-    /// What the response repeats.
+    /// The fields that the response echoes.
     pub fn echo(&self) -> Echo {
         Echo { opcode: self.opcode, opaque: self.opaque }
     }

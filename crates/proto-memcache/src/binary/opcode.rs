@@ -1,4 +1,4 @@
-//! What a request asks for. Those that end in `Q` are quiet.
+//! The commands of requests. Names that end in `Q` are quiet.
 
 macro_rules! opcodes {
     ($($name:ident = $code:literal,)*) => {
@@ -45,7 +45,7 @@ opcodes! {
     GATKQ = 0x24,
 }
 
-/// Whether nothing is answered where all is well: where there is no item to be read, and where any other command is done.
+/// Whether success is not answered: for reads, a missing item; for any other command, its completion.
 #[inline]
 pub fn is_quiet(code: u8) -> bool {
     matches!(code, GETQ | GETKQ | SETQ..=PREPENDQ | GATQ | GATKQ)

@@ -29,7 +29,7 @@ pub enum Parse<'b> {
         /// What it says.
         request: Request<'b>,
     },
-    /// What comes is not a request: the connection must be closed without an answer.
+    /// The bytes are not a request: the connection must be closed without an answer.
     Close,
 }
 
@@ -51,9 +51,9 @@ pub struct Awaited<'b> {
 /// Reads one request after the other, however they are cut into pieces.
 ///
 /// Shape: one per connection. It is shown the same request from its first byte on at each call.
-/// Bounds: items of [`item_max`](Self::with_item_max); what is longer is skipped and not gathered. What a client sends that
-/// is not known is refused by its header alone, but for the steps of SASL, which have at most
-/// [`MECHANISM_MAX`] + [`PLAIN_MAX`] bytes beside it.
+/// Bounds: items of [`item_max`](Self::with_item_max); longer ones are skipped and not gathered. Unknown requests are
+/// refused by their header alone, except for the steps of SASL, which have at most [`MECHANISM_MAX`] + [`PLAIN_MAX`]
+/// bytes after it.
 #[derive(Clone, Debug)]
 pub struct RequestParser {
     item_max: usize,
@@ -61,7 +61,7 @@ pub struct RequestParser {
     gathered_max: usize,
     /// The request cannot be whole while it is shorter.
     need: usize,
-    /// What is left of a refused body.
+    /// The rest of a refused body.
     skip: usize,
 }
 
@@ -72,7 +72,7 @@ impl Default for RequestParser {
     }
 }
 
-/// What a command's header must be.
+/// The lengths that a command's header must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     /// Neither extras nor key nor value.
@@ -121,7 +121,7 @@ impl Layout {
         }
     }
 
-    /// Whether a header has the lengths that the command must have. `value`: what it leaves for a value.
+    /// Whether a header has the lengths that the command must have. `value`: the length left for a value.
     #[inline]
     fn fits(self, extras: usize, key: usize, value: usize) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl RequestParser {
 
     /// Looks for one whole request at the start of `bytes`; `known` says whether the client may use the server.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same bytes, longer by what came.
+    /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]
     pub fn parse<'b>(&mut self, bytes: &'b [u8], known: bool) -> Parse<'b> {
         if bytes.len() < self.need {
@@ -210,7 +210,7 @@ impl RequestParser {
                 if size <= self.item_max && verb == StoreVerb::Set && header.cas == 0 {
                     return self.wait(value_at + value, bytes);
                 }
-                // What an item may have, and only this command does not take, says nothing of the old value.
+                // An item of this size is allowed, only not for this command, so the old value stays.
                 let unlink = verb == StoreVerb::Set && size > self.item_max;
                 let command = Command::TooLarge { key, unlink };
                 return self.done_and_skip(value_at, &header, command, value);
@@ -245,7 +245,7 @@ impl RequestParser {
         Some((Awaited { echo: header.echo(), key, flags, exptime, length: end - value_at }, value_at))
     }
 
-    /// Drops so many of the bytes that come next: those of a value that the caller wanted to take, and cannot.
+    /// Drops the next `bytes` bytes: a value that the caller wanted to take, and cannot.
     pub fn skip(&mut self, bytes: usize) {
         (self.need, self.skip) = (1, bytes);
     }
@@ -285,14 +285,14 @@ impl RequestParser {
         self.done(consumed, header, command)
     }
 
-    /// What follows such a header is not looked at.
+    /// The bytes after such a header are not parsed.
     #[cold]
     fn refuse<'b>(&mut self, header: &Header, status: Status) -> Parse<'b> {
         self.done(HEADER, header, Command::Refused { status, closes: true })
     }
 }
 
-/// What a whole request says whose lengths fit.
+/// The command of a complete request with valid lengths.
 #[inline]
 fn command<'b>(
     layout: Layout,
@@ -335,13 +335,13 @@ fn command<'b>(
     }
 }
 
-/// The four bytes from `at` on; 0 where there are none.
+/// The four bytes at `at`; 0 if absent.
 #[inline]
 fn number(extras: &[u8], at: usize) -> u32 {
     extras.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The eight bytes from `at` on; 0 where there are none.
+/// The eight bytes at `at`; 0 if absent.
 #[inline]
 fn long(extras: &[u8], at: usize) -> u64 {
     extras.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_be_bytes(*bytes))
@@ -590,7 +590,7 @@ mod tests {
             Packet::new(opcode::SET).key(key).store(1, 0).value(&large[4..]),
             Command::TooLarge { key, unlink: true },
         );
-        // What an item may have, and only a `set` without a unique number takes.
+        // A size allowed for an item, but accepted only for a `set` without a unique number.
         let check_within = |packet: Packet<'_>, unlink: bool| {
             let sent = bytes(packet);
             let Parse::Done { request, .. } = RequestParser::with_limits(1000, 100).parse(&sent, true) else {

@@ -42,7 +42,7 @@ pub fn text(out: &mut Vec<u8>, echo: Echo, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Appends what stands before a value of `length` bytes: header, flags, and the key if it is shown.
+/// Appends the bytes before a value of `length` bytes: header, flags, and the key if it is shown.
 #[inline]
 pub fn value_header(out: &mut Vec<u8>, echo: Echo, flags: u32, key: Option<&[u8]>, cas: u64, length: usize) {
     let key = key.unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn value(out: &mut Vec<u8>, echo: Echo, flags: u32, key: Option<&[u8]>, cas:
     out.extend_from_slice(value);
 }
 
-/// Appends the answer to `get` where there is no item: the key, if it is shown, and a text otherwise.
+/// Appends the answer to `get` for a missing item: the key, if it is shown, and a text otherwise.
 #[inline]
 pub fn miss(out: &mut Vec<u8>, echo: Echo, key: Option<&[u8]>) {
     let Some(key) = key else { return error(out, echo, Status::NotFound) };
@@ -83,7 +83,7 @@ pub fn stat(out: &mut Vec<u8>, echo: Echo, name: &[u8], value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends what the lines of the text protocol's `stats` say, and the end.
+/// Appends the lines of the text protocol's `stats` as responses, and the end.
 pub fn stats(out: &mut Vec<u8>, echo: Echo, lines: &[u8]) {
     for line in lines.split(|&byte| byte == b'\n') {
         let Some(line) = line.strip_prefix(b"STAT ") else { continue };

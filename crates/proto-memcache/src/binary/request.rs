@@ -10,22 +10,22 @@ pub struct Request<'b> {
     pub command: Command<'b>,
 }
 
-/// What `increment` and `decrement` say where they should not make an item, in place of its expiry.
+/// The value of `increment` and `decrement` in place of an expiry to not create a missing item.
 pub const NO_VIVIFY: u32 = u32::MAX;
 
-/// What a request says.
+/// A parsed request.
 ///
-/// Units: `exptime` in seconds: 0 never, up to 30 days a span, above a date; there is no negative one. `cas` is the unique
-/// number that the item must have; 0 is any.
+/// Units: `exptime` in seconds: 0 never, up to 30 days a span, above a date; never negative. `cas` is the unique number
+/// that the item must have; 0 is any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'b> {
-    /// `get`, `getk` and their quiet forms, which do not answer where there is no item.
+    /// `get`, `getk` and their quiet forms, which do not answer for a missing item.
     Get {
         /// The key.
         key: &'b [u8],
         /// The response has the key.
         shows_key: bool,
-        /// No answer where there is no item.
+        /// No answer for a missing item.
         quiet: bool,
     },
     /// `gat`, `gatk` and their quiet forms.
@@ -36,7 +36,7 @@ pub enum Command<'b> {
         exptime: u32,
         /// The response has the key.
         shows_key: bool,
-        /// No answer where there is no item.
+        /// No answer for a missing item.
         quiet: bool,
     },
     /// `touch`.
@@ -60,10 +60,10 @@ pub enum Command<'b> {
         cas: u64,
         /// The value.
         value: &'b [u8],
-        /// No answer where it is stored.
+        /// No answer if it is stored.
         quiet: bool,
     },
-    /// A value over the largest size, or over what the command takes, which is skipped.
+    /// A value over the largest size, or over the command's limit, which is skipped.
     TooLarge {
         /// The key.
         key: &'b [u8],
@@ -76,7 +76,7 @@ pub enum Command<'b> {
         key: &'b [u8],
         /// See there.
         cas: u64,
-        /// No answer where it is deleted.
+        /// No answer if it is deleted.
         quiet: bool,
     },
     /// `increment` and `decrement`.
@@ -93,7 +93,7 @@ pub enum Command<'b> {
         exptime: u32,
         /// See there.
         cas: u64,
-        /// No answer where it is counted.
+        /// No answer if it is counted.
         quiet: bool,
     },
     /// `flush`.
@@ -108,7 +108,7 @@ pub enum Command<'b> {
         /// Which group of them; empty for the general ones.
         group: &'b [u8],
     },
-    /// `noop`: its answer stands behind those of all that came before.
+    /// `noop`: its answer comes after the answers to all earlier requests.
     NoOp,
     /// `version`.
     Version,
@@ -123,18 +123,18 @@ pub enum Command<'b> {
     SaslMechanisms,
     /// One step of SASL.
     Sasl {
-        /// It goes on with what was begun.
+        /// It continues the exchange already begun.
         goes_on: bool,
         /// The mechanism. Bounds: [`MECHANISM_MAX`](super::MECHANISM_MAX).
         mechanism: &'b [u8],
-        /// What the mechanism wants. Bounds: [`PLAIN_MAX`](super::PLAIN_MAX).
+        /// The mechanism's data. Bounds: [`PLAIN_MAX`](super::PLAIN_MAX).
         data: &'b [u8],
     },
     /// To be answered with an error.
     Refused {
         /// Which.
         status: Status,
-        /// What follows cannot be read, or must not be: the connection is closed behind the answer.
+        /// The following bytes cannot be parsed, or must not be: the connection is closed after the answer.
         closes: bool,
     },
 }

@@ -13,7 +13,7 @@ macro_rules! statuses {
                 self as u16
             }
 
-            /// What follows the header, if nothing else is said. Source: memcached, asked.
+            /// The default text after the header. Source: memcached, by experiment.
             pub fn text(self) -> &'static [u8] {
                 match self {
                     $(Status::$name => $text,)*
@@ -34,15 +34,15 @@ macro_rules! statuses {
 statuses! {
     /// It was done.
     Done = 0x00, b"";
-    /// There is no such item.
+    /// The item does not exist.
     NotFound = 0x01, b"Not found";
     /// There is such an item, or it has another unique number.
     Exists = 0x02, b"Data exists for key.";
     /// The item is over the largest size.
     TooLarge = 0x03, b"Too large.";
-    /// The lengths in the header are not those of the command.
+    /// The lengths in the header do not fit the command.
     Invalid = 0x04, b"Invalid arguments";
-    /// There is no item to append to.
+    /// No item exists to append to.
     NotStored = 0x05, b"Not stored.";
     /// The item to be counted is not a number.
     NonNumeric = 0x06, b"Non-numeric server-side value for incr or decr";
@@ -50,9 +50,9 @@ statuses! {
     AuthError = 0x20, b"Auth failure.";
     /// The server waits for the next step of SASL.
     AuthContinue = 0x21, b"";
-    /// There is no such command.
+    /// Unknown command.
     Unknown = 0x81, b"Unknown command";
-    /// There is no memory.
+    /// Out of memory.
     NoMemory = 0x82, b"Out of memory";
     /// The server does not speak this protocol.
     NotSupported = 0x83, b"Not supported";

@@ -6,7 +6,7 @@ use crate::client::outcome::Outcome;
 pub enum Expect {
     /// For `get`, `gets`, `gat` and `gats`.
     Values {
-        /// How many keys were asked for; the server may send no more values than that.
+        /// Number of keys requested; the server may send no more values than that.
         keys: u32,
     },
     /// For `set`, `add`, `replace`, `append`, `prepend`, `cas`.
@@ -27,7 +27,7 @@ pub enum Expect {
     Meta,
     /// For quiet `mg`s with `mn` behind them, as [`meta_get_many`](super::meta_get_many) writes them.
     MetaValues {
-        /// How many keys were asked for; the server may send no more values than that.
+        /// Number of keys requested; the server may send no more values than that.
         keys: u32,
     },
 }

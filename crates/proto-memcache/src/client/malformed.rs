@@ -2,7 +2,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Why bytes are not a response to what was asked; the connection cannot be used any further.
+/// The reason why bytes are not a response to the request; the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Malformed {
     /// A line that belongs to no answer of this kind.
@@ -56,7 +56,7 @@ pub enum Malformed {
     /// More values than keys.
     #[error("the server sent more values than the {keys} keys that it was asked for")]
     TooManyValues {
-        /// How many keys were asked for.
+        /// Number of keys requested.
         keys: u32,
     },
     /// Statistics without an end.
@@ -69,7 +69,7 @@ pub enum Malformed {
 
 /// The first bytes of a line, kept for a message.
 ///
-/// Bounds: 48 bytes; shown with what is not printable escaped.
+/// Bounds: 48 bytes; shown with unprintable bytes escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Excerpt {
     bytes: [u8; Excerpt::MAX],

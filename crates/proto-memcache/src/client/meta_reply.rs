@@ -8,7 +8,7 @@ pub struct MetaReply<'b> {
     pub code: MetaCode,
     /// The value, after [`MetaCode::Value`] only.
     pub data: Option<&'b [u8]>,
-    /// What stands behind the code, and behind the length of a value.
+    /// The words after the code, and after the length of a value.
     pub(super) words: &'b [u8],
 }
 
@@ -17,11 +17,11 @@ pub struct MetaReply<'b> {
 pub enum MetaCode {
     /// `VA`: a value follows.
     Value,
-    /// `HD`: done, and no value was asked for.
+    /// `HD`: done, and no value was requested.
     Done,
     /// `EN`: `mg` or `me` found no item.
     Miss,
-    /// `NF`: there is no item to change.
+    /// `NF`: no item to change.
     NotFound,
     /// `NS`: the condition of `ms` did not hold.
     NotStored,
@@ -34,7 +34,7 @@ pub enum MetaCode {
 }
 
 impl MetaCode {
-    /// Reads the code of a line; `None` where it has none.
+    /// Reads the code of a line; `None` if it has none.
     #[inline]
     pub(super) fn of(line: &[u8]) -> Option<MetaCode> {
         let (code, rest) = line.split_at_checked(2)?;
@@ -56,14 +56,14 @@ impl MetaCode {
 }
 
 impl<'b> MetaReply<'b> {
-    /// Each flag's letter and what stands behind it, in the server's order; `W`, `X` and `Z` are answers only.
+    /// Each flag's letter and its token, in the server's order; `W`, `X` and `Z` are answers only.
     ///
     /// Bounds: not for [`MetaCode::Debug`], whose words are `name=value`; see [`MetaReply::words`].
     pub fn flags(&self) -> impl Iterator<Item = (u8, &'b [u8])> + use<'b> {
         flags(self.words)
     }
 
-    /// What stands behind the letter; `None` where the flag is absent.
+    /// The flag's token; `None` if the flag is absent.
     pub fn flag(&self, letter: u8) -> Option<&'b [u8]> {
         self.flags().find(|(l, _)| *l == letter).map(|(_, token)| token)
     }
@@ -84,7 +84,7 @@ pub(super) fn flags(words: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     words.split(|&b| b == b' ').filter_map(|word| word.split_first()).map(|(letter, token)| (*letter, token))
 }
 
-/// The length and the flags of a line `VA <length> <flags>*`; `None` where it is none.
+/// The length and the flags of a line `VA <length> <flags>*`; `None` for other lines.
 #[inline]
 pub(super) fn value_line(line: &[u8]) -> Option<(u64, &[u8])> {
     let rest = line.strip_prefix(b"VA ")?;

@@ -3,7 +3,7 @@ use crate::meta_flag::MetaFlag;
 
 /// Appends `mg <key> <flags>*`; answered as [`Expect::Meta`](super::Expect::Meta).
 ///
-/// Bounds: as for [`get`](super::get), nothing is checked.
+/// Bounds: unchecked, as for [`get`](super::get).
 #[inline]
 pub fn meta_get(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
     command(out, b"mg ", key, flags);
@@ -70,7 +70,7 @@ pub fn meta_no_op(out: &mut Vec<u8>) {
     out.extend_from_slice(b"mn\r\n");
 }
 
-/// Appends `me <key>`, which asks what the server knows of an item; answered as
+/// Appends `me <key>`, which requests the server's metadata of an item; answered as
 /// [`Expect::Meta`](super::Expect::Meta).
 pub fn meta_debug(out: &mut Vec<u8>, key: &[u8]) {
     command(out, b"me ", key, &[]);

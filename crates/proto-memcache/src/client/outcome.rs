@@ -1,7 +1,7 @@
 use crate::client::meta_reply::MetaReply;
 use crate::client::values::Values;
 
-/// What a whole response says. Slices point into the bytes that were parsed.
+/// A complete response. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'b> {
     /// The answer to `get`, `gets`, `gat`, `gats` and a get of many keys by meta commands; no hits where every

@@ -31,7 +31,7 @@ pub struct ResponseParser {
 
 /// The shortest line, `0\r\n`, in the answer to `incr`.
 const SHORTEST: usize = 3;
-/// The longest statistics. memcached's own are about 2 KiB; those of a slab class each about 30 KiB.
+/// The longest statistics. memcached's own are about 2 KiB; the statistics of a slab class about 30 KiB each.
 const STATS_MAX: usize = 1 << 20;
 
 /// Why parsing stopped before the response was whole.
@@ -75,7 +75,7 @@ impl ResponseParser {
 
     /// Looks for one whole response at the start of `bytes`.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same `expect` and the same bytes, longer by what came.
+    /// After [`Parse::NeedMore`] call it again with the same `expect` and the same bytes, extended by new ones.
     #[inline]
     pub fn parse<'b>(&mut self, expect: Expect, bytes: &'b [u8]) -> Parse<'b> {
         if bytes.len() < self.need {

@@ -16,7 +16,7 @@ pub struct Value<'b> {
     pub data: &'b [u8],
 }
 
-/// The items of a whole response; those of the keys that the server lacks are absent.
+/// The items of a complete response; keys that the server lacks are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values<'b> {
     /// Whole `VALUE` or `VA` blocks, already checked; lines between the latter say nothing.
@@ -68,7 +68,7 @@ pub(super) struct Header<'b> {
 }
 
 impl<'b> Header<'b> {
-    /// What a header starts with.
+    /// The start of a header.
     pub(super) const START: &'static [u8] = b"VALUE ";
 
     /// Reads a line that is without its end.

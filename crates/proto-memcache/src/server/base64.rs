@@ -1,5 +1,5 @@
-//! Base 64 as memcached reads and writes it in keys: what is not a digit does not count, and nothing behind the first
-//! group with padding does.
+//! Base 64 as memcached reads and writes it in keys: characters that are not digits are ignored, and so is everything
+//! after the first group with padding.
 
 use crate::limits;
 
@@ -10,7 +10,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 /// Decodes a key; returns its length.
 ///
-/// Errors: `None` where there is no digit, the last group is short, or a group is all padding but one digit.
+/// Errors: `None` without digits, if the last group is short, or if a group is all padding but one digit.
 pub(super) fn decode(text: &[u8], out: &mut [u8; BINARY_KEY_MAX]) -> Option<usize> {
     debug_assert!(text.len() <= limits::KEY_MAX);
     let digits = text.iter().filter(|&&byte| byte == b'=' || value(byte).is_some()).count();

@@ -9,7 +9,7 @@ use crate::server::tuning;
 use crate::server::watch::Watched;
 use crate::{Reply, StoreVerb};
 
-/// What a request line says.
+/// A parsed request line.
 pub(super) enum Line<'b> {
     /// The whole request.
     Whole(Request<'b>),
@@ -30,7 +30,7 @@ pub struct StoreLine<'b> {
     pub verb: StoreVerb,
     /// The key.
     pub key: &'b [u8],
-    /// What the client keeps beside the value.
+    /// The client's own number, stored with the value.
     pub flags: u32,
     /// As in the protocol.
     pub exptime: i32,
@@ -90,7 +90,7 @@ fn get_and_touch(words: &[u8], with_cas: bool) -> Line<'_> {
     let keys = keys(rest).filter(|keys| keys.len() > 0);
     match (exptime.map(number::strict_i32), keys) {
         (Some(Some(exptime)), Some(keys)) => Line::Whole(Request::GetAndTouch { exptime, keys, with_cas }),
-        // A line without a key is told apart before its time is read, and a key that is too long behind it.
+        // A line without a key is detected before its time is read, and an overlong key after it.
         (Some(None), keys) if keys.is_some() || next_word(&mut rest).is_some() => {
             refused(Refusal::BadExptime, Reply::Wanted)
         }

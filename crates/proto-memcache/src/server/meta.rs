@@ -80,7 +80,7 @@ impl<'b> Meta<'b> {
     }
 }
 
-/// What a line of a meta command says.
+/// A parsed line of a meta command.
 pub(super) enum MetaLine<'b> {
     /// The whole request.
     Whole(Meta<'b>),
@@ -115,7 +115,7 @@ impl MetaSet<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct MetaStore<'b> {
     pub(super) key: MetaKey<'b>,
-    /// The length of what the key stands for.
+    /// The length of the decoded key.
     pub(super) key_len: usize,
     /// The client's own number, which counts in the item's size.
     pub(super) flags: u32,
@@ -130,14 +130,14 @@ pub(super) struct MetaStore<'b> {
 /// Words, the command and its key among them, that memcached reads.
 const WORDS_MAX: usize = 20;
 
-/// Reads what stands behind the command.
+/// Reads the words after the command.
 pub(super) fn read(verb: MetaVerb, line: &[u8]) -> MetaLine<'_> {
     let bad_format = MetaLine::Refused(Refusal::BadFormat, None);
     let mut rest = line;
     let Some(text) = next_word(&mut rest) else { return bad_format };
     let (mut length, mut words_before) = (None, 2);
     if verb == MetaVerb::Set {
-        // As for `set`, what follows a line without a length is read as commands.
+        // As for `set`, bytes after a line without a length are read as commands.
         let number = next_word(&mut rest).and_then(number::strict_i32);
         let number = number.filter(|number| (0..=i32::MAX - 2).contains(number));
         let Some(number) = number else { return bad_format };
@@ -187,7 +187,7 @@ fn debug<'b>(text: &'b [u8], mut rest: &'b [u8]) -> MetaLine<'b> {
     MetaLine::Whole(Meta { verb: MetaVerb::Debug, key, arguments: b"", flags_len: 0, data_len: 0 })
 }
 
-/// What the parser has to know of the flags.
+/// The flags that concern the parser.
 struct Checked {
     binary: bool,
     key_len: usize,
@@ -229,7 +229,7 @@ fn check(verb: MetaVerb, key: &[u8], mut words: &[u8]) -> Result<Checked, Refusa
     match (wrong, late) {
         (Some(refusal), _) => Err(told(verb, refusal)),
         (None, Some(refusal)) => Err(refusal),
-        // The others find it when they answer, after what stands before it has been done.
+        // The other commands detect it while they answer, after the flags before it have taken effect.
         (None, None) if verb == MetaVerb::Delete && checked.opaque_too_long => Err(Refusal::OpaqueTooLong),
         (None, None) => Ok(checked),
     }

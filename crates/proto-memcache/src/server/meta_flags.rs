@@ -32,16 +32,16 @@ impl<'b> Iterator for MetaFlags<'b> {
     }
 }
 
-/// What one word of the flags says.
+/// One parsed word of the flags.
 pub(super) enum Word<'b> {
     Flag(MetaFlag<'b>),
     /// It is known and means nothing here.
     Ignored,
-    /// There is no such flag.
+    /// Unknown flag.
     Unknown,
     /// Its argument is wrong.
     Wrong(Refusal),
-    /// Its argument is not a number, of which memcached says no more than what it has to say anyhow.
+    /// Its argument is not a number, for which memcached has no error of its own.
     WrongNumber,
     /// The command has no such mode, which comes out after all other flags were read.
     WrongMode(Refusal),
@@ -93,7 +93,7 @@ pub(super) fn read_word(verb: MetaVerb, word: &[u8]) -> Word<'_> {
     })
 }
 
-/// The letter behind `M` counts alone, whatever follows it; where there is none, it is not a mode.
+/// Only the letter after `M` counts; without one the mode is invalid.
 fn mode(verb: MetaVerb, argument: &[u8]) -> Word<'_> {
     let mode = match (verb, argument.first()) {
         (MetaVerb::Set, Some(b'E')) => MetaMode::Add,

@@ -1,9 +1,9 @@
 //! Numbers as memcached 1.6.45 reads them.
 //!
-//! Most are digits and nothing else (`strict_*`). The flags and the time of storage commands, and values that are counted
-//! up or down, are read by C's `strtol`: blanks before the number, a sign and leading zeros are allowed, and it ends at a
-//! blank. Words are split at spaces alone, so that other blanks can stand in them. Where memcached keeps the low 32 bits
-//! of what does not fit in 32, the line is refused here.
+//! Most consist of digits only (`strict_*`). The flags and the time of storage commands, and values that are counted up
+//! or down, are read by C's `strtol`: blanks before the number, a sign and leading zeros are allowed, and it ends at a
+//! blank. Words are split at spaces alone, so that they may contain other blanks. A number over 32 bits, of which
+//! memcached keeps the low 32, is refused here.
 
 /// The longest words that memcached takes for a number. Units: bytes. Source: mcmc's `MCMC_TOKTO32_MAX` and
 /// `MCMC_TOKTO64_MAX`.
@@ -56,7 +56,7 @@ pub(super) fn read_i32(word: &[u8]) -> Option<i32> {
 /// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
 /// anything after a blank or a zero byte behind it.
 ///
-/// Errors: `None` where there is none, or none from 0 to 2⁶⁴ − 1.
+/// Errors: `None` if it is not a number, or not from 0 to 2⁶⁴ − 1.
 pub fn read_counter(value: &[u8]) -> Option<u64> {
     between_blanks(value).and_then(|number| u64::try_from(number).ok())
 }

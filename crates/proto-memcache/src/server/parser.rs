@@ -31,7 +31,7 @@ pub enum Parse<'b> {
     Close(CloseReason),
 }
 
-/// What a parser waits for.
+/// The input that a parser waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
     /// A request, or the rest of its line.
@@ -66,7 +66,7 @@ pub struct RequestParser {
     need: usize,
     /// No newline stands before.
     searched: usize,
-    /// What is left of a refused value.
+    /// The rest of a refused value.
     skip: usize,
 }
 
@@ -91,7 +91,7 @@ impl RequestParser {
 
     /// Looks for one whole request at the start of `bytes`.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same bytes, longer by what came.
+    /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]
     pub fn parse<'b>(&mut self, bytes: &'b [u8]) -> Parse<'b> {
         if bytes.len() < self.need {
@@ -136,7 +136,7 @@ impl RequestParser {
         self.need
     }
 
-    /// What the bytes that come next belong to.
+    /// The kind of bytes expected next.
     pub fn awaits(&self) -> Awaits {
         match (self.skip > 0, self.need > self.searched + 1) {
             (true, _) => Awaits::Refused,
@@ -149,7 +149,7 @@ impl RequestParser {
     ///
     /// A caller that takes the value from there on calls [`put_back`](Self::put_back), and looks for its `\r\n` itself.
     pub fn awaited<'b>(&self, bytes: &'b [u8]) -> Option<(StoreLine<'b>, usize)> {
-        // Where it waits for a line, it has searched all that there is.
+        // While waiting for a line, it has searched all bytes received.
         let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
         match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
             Line::Value(store) => Some((store, self.searched + 1)),
@@ -174,7 +174,7 @@ impl RequestParser {
         (self.need, self.searched, self.skip) = (1, 0, 0);
     }
 
-    /// Drops so many of the bytes that come next: those of a value that the caller wanted to take, and cannot.
+    /// Drops the next `bytes` bytes: a value that the caller wanted to take, and cannot.
     pub fn skip(&mut self, bytes: usize) {
         self.put_back();
         self.skip = bytes;
@@ -207,7 +207,7 @@ impl RequestParser {
         let MetaStore { key, key_len, flags, words, length, opaque_too_long } = store;
         let size = limits::item_size(key_len, flags, length);
         if size > self.gathered_max && (size > self.item_max || joins(words)) {
-            // What an item may have, and is only too long to be joined, says nothing of the old value.
+            // An item of this size is allowed, only too long to be joined, so the old value stays.
             let refused = if size > self.item_max {
                 Request::MetaTooLarge { key }
             } else {

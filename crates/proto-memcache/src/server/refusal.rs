@@ -22,7 +22,7 @@ refusals! {
     Unknown = b"ERROR\r\n",
     /// Too few words, a key over 250 bytes, or something that should be a number.
     BadFormat = b"CLIENT_ERROR bad command line format\r\n",
-    /// A value without a line end where it should be over.
+    /// A value without a line end at its announced length.
     BadChunk = b"CLIENT_ERROR bad data chunk\r\n",
     /// An expiry time that is not a number.
     BadExptime = b"CLIENT_ERROR invalid exptime argument\r\n",
@@ -88,13 +88,13 @@ refusals! {
     LruShares = b"ERROR hot and warm pcts must not exceed 80\r\n",
     /// `lru tune` with factors not above 0.
     LruFactors = b"ERROR hot/warm age factors must be greater than 0\r\n",
-    /// `watch` where it is not allowed.
+    /// `watch`, if not allowed.
     NoWatch = b"CLIENT_ERROR watch commands not allowed\r\n",
-    /// `watch` where there are as many as there may be.
+    /// `watch`, if the maximum number of watchers is reached.
     TooManyWatchers = b"WATCHER_TOO_MANY log watcher limit reached\r\n",
     /// `refresh_certs` without TLS.
     NoTls = b"Error TLS not enabled\r\n",
-    /// `shutdown` where it is not allowed.
+    /// `shutdown`, if not allowed.
     NoShutdown = b"SERVER_ERROR: shutdown not enabled\r\n",
     /// `shutdown` with something unknown.
     ShutdownMode = b"CLIENT_ERROR invalid shutdown mode\r\n",

@@ -11,7 +11,7 @@ pub const STORED: &[u8] = b"STORED\r\n";
 pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
 /// After a `cas` that came too late.
 pub const EXISTS: &[u8] = b"EXISTS\r\n";
-/// Where there is no such item.
+/// No such item.
 pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 /// After `delete`.
 pub const DELETED: &[u8] = b"DELETED\r\n";

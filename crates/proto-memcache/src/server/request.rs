@@ -114,7 +114,7 @@ pub enum Request<'b> {
     },
     /// `cache_memlimit`.
     MemoryLimit {
-        /// What the items may take from now on. Units: MiB.
+        /// The new limit for items. Units: MiB.
         megabytes: u32,
         /// Whether to answer.
         reply: Reply,
@@ -126,7 +126,7 @@ pub enum Request<'b> {
         /// Whether to answer that it is not allowed.
         reply: Reply,
     },
-    /// `quit`: close the connection when what came before is answered.
+    /// `quit`: close the connection when earlier requests are answered.
     Quit,
     /// To be answered with an error.
     Refused {
@@ -139,7 +139,7 @@ pub enum Request<'b> {
     },
 }
 
-/// What a list of all items says of each.
+/// The content of a list of all items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpKind {
     /// All but the value.
@@ -153,7 +153,7 @@ pub enum DumpKind {
 pub enum Shutdown {
     /// At once.
     Now,
-    /// When what is under way is done.
+    /// When requests in progress are done.
     Graceful,
     /// In no way that there is.
     Unknown,
@@ -172,7 +172,7 @@ impl<'b> Keys<'b> {
         Keys { rest: words, count }
     }
 
-    /// What is left of the line, and how many keys that is: to go on with a copy of it later.
+    /// The rest of the line, and its number of keys: to resume with a copy of it later.
     pub fn rest(&self) -> (&'b [u8], usize) {
         (self.rest, self.count)
     }

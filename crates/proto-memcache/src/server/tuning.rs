@@ -8,7 +8,7 @@ use crate::server::number::{strict_i32, strict_u32};
 
 /// Classes of sizes that memcached's commands can name: 1 to 63.
 const CLASSES: u32 = 64;
-/// What the names of `extstore` settings are followed by: a whole number.
+/// Names of `extstore` settings; each takes a whole number.
 const EXTSTORE: [&[u8]; 9] = [
     b"item_size",
     b"item_age",
@@ -143,7 +143,8 @@ impl Classes {
 mod tests {
     use super::*;
 
-    /// Each line was asked of memcached 1.6.45, but for those whose answer depends on what its slabs hold.
+    /// Each line was tested with memcached 1.6.45, except those with an answer that depends on the content of its
+    /// slabs.
     #[test]
     fn syntax_is_memcacheds() {
         let check = |line: &str, expect: Result<(), Refusal>| {

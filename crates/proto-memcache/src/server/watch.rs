@@ -2,7 +2,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watched(u16);
 
-/// Source: memcached's `process_watch_command`; what is not named alone is taken, and nothing of it happens here.
+/// Source: memcached's `process_watch_command`; kinds without a constant of their own are accepted, but never occur
+/// here.
 const NAMES: [(&[u8], Watched); 10] = [
     (b"fetchers", Watched::FETCHERS),
     (b"mutations", Watched::MUTATIONS),
@@ -19,7 +20,7 @@ const NAMES: [(&[u8], Watched); 10] = [
 impl Watched {
     /// None.
     pub const NONE: Watched = Watched(0);
-    /// Items that are asked for; what `watch` means without a word.
+    /// Items requested; the default of `watch`.
     pub const FETCHERS: Watched = Watched(1);
     /// Items that are stored.
     pub const MUTATIONS: Watched = Watched(1 << 1);
@@ -29,7 +30,7 @@ impl Watched {
     pub const CONNECTIONS: Watched = Watched(1 << 3);
     /// Items that are deleted.
     pub const DELETIONS: Watched = Watched(1 << 4);
-    /// What memcached knows beside these.
+    /// memcached's other kinds.
     pub const OTHERS: Watched = Watched(1 << 5);
 
     /// Both.

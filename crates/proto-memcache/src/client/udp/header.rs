@@ -1,4 +1,4 @@
-/// What stands before the bytes of each datagram.
+/// The header before the bytes of each datagram.
 ///
 /// Shape: four big-endian numbers of 16 bits, the last of them reserved: written as 0, not looked at when read.
 /// Source: memcached's `protocol.txt`, *UDP protocol*.
@@ -32,7 +32,7 @@ impl Header {
         numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
     }
 
-    /// Reads it and returns what stands behind it; `None` where the datagram is too short for it.
+    /// Reads it and returns the bytes after it; `None` if the datagram is too short.
     #[inline]
     pub fn read(datagram: &[u8]) -> Option<(Header, &[u8])> {
         let (header, payload) = datagram.split_first_chunk::<{ Header::SIZE }>()?;

@@ -4,12 +4,12 @@ use thiserror::Error;
 
 use crate::client::udp::Header;
 
-/// Puts the datagrams of one reply together, in whatever order they come.
+/// Reassembles the datagrams of one reply, in any order of arrival.
 ///
-/// Bounds: the bytes that are kept are limited by the caller; beside them 12 B for each datagram that is here, and some 4 B where
-/// one came late, whatever their count is said to be.
-/// Cost: a reply of one datagram is passed through, nothing is copied or allocated; those that came in another order are sorted
-/// once, when all are here.
+/// Bounds: the caller limits the bytes kept; in addition 12 B for each datagram received, and some 4 B if one came
+/// late, independent of their claimed count.
+/// Cost: a reply of one datagram is passed through without copying or allocation; datagrams in another order are sorted
+/// once, when all have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     /// How many datagrams the reply has; 0 before the first came.
@@ -24,7 +24,7 @@ pub struct Reassembly {
     here: HashSet<u16>,
     /// The payloads in the order in which they came.
     bytes: Vec<u8>,
-    /// The whole reply, where they came in another order.
+    /// The complete reply, if its datagrams came in another order.
     sorted: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ struct Place {
     length: u32,
 }
 
-/// What a datagram did.
+/// The effect of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived<'b> {
     /// More must come.
@@ -44,7 +44,7 @@ pub enum Arrived<'b> {
         /// Whether one with a higher number had come before it: the network changed their order.
         late: bool,
     },
-    /// It was here already; it is dropped, whatever it says.
+    /// Already received; dropped without looking at its content.
     Duplicate,
     /// It was the last that was missing.
     Whole {
@@ -74,12 +74,12 @@ pub enum Defect {
         /// Its count.
         count: u16,
     },
-    /// Its count is not that of the datagrams before it.
+    /// Its count differs from the datagrams before it.
     #[error("a datagram says that its reply has {count} datagrams, the one before it said {before}")]
     Count {
         /// Its count.
         count: u16,
-        /// That of the first.
+        /// The count in the first.
         before: u16,
     },
     /// The reply is longer than the caller allows.
@@ -125,12 +125,12 @@ impl Reassembly {
 
     /// The memory that it takes. Units: bytes.
     pub fn memory(&self) -> usize {
-        // A table of `capacity` numbers has an eighth more places, and a byte beside each.
+        // A table of `capacity` numbers has an eighth more places, and an extra byte for each.
         let here = self.here.capacity() * (size_of::<u16>() + 1) * 8 / 7;
         self.places.capacity() * size_of::<Place>() + here + self.bytes.capacity() + self.sorted.capacity()
     }
 
-    /// Forgets what came, and keeps the memory.
+    /// Drops the content, and keeps the memory.
     pub fn clear(&mut self) {
         (self.count, self.highest, self.is_mixed) = (0, 0, false);
         self.places.clear();
@@ -244,7 +244,7 @@ mod tests {
         assert!(reply.is_waiting());
         assert_eq!(reply.push(&datagram(1, 2, b"x"), 9), Arrived::Duplicate);
         assert_eq!(reply.push(&datagram(0, 2, b"a"), 9), Arrived::Whole { reply: b"ab", late: true });
-        // The next reply starts anew.
+        // The next reply starts from the beginning.
         assert_eq!(reply.push(&datagram(0, 3, b"c"), 9), Arrived::Partial { late: false });
     }
 

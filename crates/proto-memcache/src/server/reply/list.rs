@@ -6,7 +6,7 @@ use crate::digits::{append_i64, append_u64};
 use crate::limits;
 use crate::server::base64;
 
-/// What is known of an item, but for its value.
+/// The metadata of an item, without its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'k> {
     /// The key.
@@ -67,7 +67,7 @@ impl Item<'_> {
     }
 }
 
-/// Appends what a URL may hold of each byte: letters, digits and `-._~` as they are, all others as `%` and two digits.
+/// Appends a URL-encoded text: letters, digits and `-._~` as they are, all other bytes as `%` and two digits.
 ///
 /// Source: RFC 3986, 2.3; memcached's `uriencode` does the same.
 pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! Replies to meta commands: a code, what the flags asked for, a line end.
+//! Replies to meta commands: a code, the data requested by flags, a line end.
 
 use crate::digits::{append_i64, append_u64};
 use crate::server::base64;
@@ -15,7 +15,7 @@ pub const NOT_STORED: &[u8] = b"NS";
 pub const EXISTS: &[u8] = b"EX";
 /// The whole answer to `mn`.
 pub const NO_OP: &[u8] = b"MN\r\n";
-/// The whole answer to `me` where there is no item.
+/// The complete answer to `me` for a missing item.
 pub const DEBUG_MISS: &[u8] = b"EN\r\n";
 /// Behind the last key of `lru_crawler mgdump`.
 pub const END_OF_KEYS: &[u8] = b"EN\r\n";
@@ -46,7 +46,7 @@ pub fn opaque(out: &mut Vec<u8>, token: &[u8]) {
     out.extend_from_slice(token);
 }
 
-/// Appends the flag `k` with the key, in base 64 and with a flag `b` where it is binary.
+/// Appends the flag `k` with the key, in base 64 and with a flag `b` if it is binary.
 #[inline]
 pub fn key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     out.extend_from_slice(b" k");
