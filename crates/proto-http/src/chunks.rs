@@ -3,14 +3,14 @@ use memchr::memchr2;
 use crate::limits::{CHUNK_LINE_MAX, HEAD_MAX};
 use crate::{Defect, Sink};
 
-/// A body in chunks, read from whatever pieces it comes in.
+/// A body in chunks, received in any pieces.
 ///
-/// Shape: a machine over bytes that uses up all that it is shown. Lines end in CR LF and nothing else: to guess is how
-/// one answer becomes two. Source: RFC 9112 §7.1.
+/// Shape: a machine over bytes that consumes all of its input. Only CR LF ends a line: guessing is how one answer
+/// becomes two. Source: RFC 9112 §7.1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chunks {
     at: At,
-    /// What is left of the chunk, or its length as far as it was read.
+    /// The rest of the chunk, or the part of its length read so far.
     left: u64,
     /// Bytes of the line before the chunk, or of all trailers.
     line: usize,
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// What comes of the bytes in pieces of `step`: the body and what is left over, where it ends.
+    /// The result for the bytes in pieces of `step`: the body and the number of bytes left over, if it ends.
     fn read(bytes: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Defect> {
         let (mut chunks, mut body, mut start) = (Chunks::default(), Body::default(), 0);
         for piece in bytes.chunks(step) {
@@ -163,7 +163,7 @@ mod tests {
                 let expect = expect.map(|whole| whole.map(|(body, left)| (body.to_vec(), left)));
                 let found = read(bytes, step);
                 match (&found, &expect) {
-                    // What follows the end comes in a piece of its own or not.
+                    // Bytes after the end come in a piece of their own or not.
                     (Ok(Some(found)), Ok(Some(expect))) => assert_eq!(found, expect, "step {step}"),
                     _ => assert_eq!(found, expect, "{} in steps of {step}", bytes.escape_ascii()),
                 }

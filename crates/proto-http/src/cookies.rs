@@ -52,7 +52,7 @@ struct Cookie {
     expires: Option<u64>,
 }
 
-/// What a `Set-Cookie` says besides name and value.
+/// The attributes of a `Set-Cookie`, without name and value.
 #[derive(Default)]
 struct Attributes<'a> {
     domain: &'a [u8],
@@ -152,7 +152,7 @@ impl Jar {
         Ok(self.cookies.len() - 1)
     }
 
-    /// Appends the field `Cookie` of a request for `page`, with its end of line; nothing where no cookie is for it.
+    /// Appends the field `Cookie` of a request for `page`, with its end of line; no field without a matching cookie.
     pub fn append(&self, page: Page<'_>, out: &mut Vec<u8>) {
         let is_for = |cookie: &&Cookie| {
             (page.https || !cookie.secure)
@@ -218,7 +218,7 @@ fn seconds(value: &[u8]) -> Option<i64> {
     Some(digits.iter().fold(0, add))
 }
 
-/// Whether a domain is the host or one above it, but none of a single label, below which foreign hosts lie.
+/// Whether a domain is the host or a parent domain, except a single label, which unrelated hosts share.
 fn covers(domain: &[u8], host: &[u8]) -> bool {
     if domain.eq_ignore_ascii_case(host) {
         return true;
@@ -238,7 +238,7 @@ fn folder(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a path is that of a cookie, or below it. Source: likewise.
+/// Whether a path equals the cookie's, or is below it. Source: as above.
 fn is_below(path: &[u8], of_cookie: &[u8]) -> bool {
     let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
     let path = if path.is_empty() { b"/" } else { path };

@@ -2,7 +2,7 @@ use thiserror::Error;
 
 use crate::limits::{CHUNK_LINE_MAX, HEAD_MAX, HEADERS_MAX};
 
-/// Why bytes are not HTTP, or none that can be followed; the connection cannot be used further.
+/// The reason why bytes are not valid or supported HTTP; the connection cannot be used further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Defect {

@@ -1,6 +1,6 @@
 /// Appends a field of a form to `out`, behind those that are there: `name=value` by `application/x-www-form-urlencoded`.
 ///
-/// `is_first` says that none is. Cost: no allocation beside that of `out`.
+/// `is_first`: no field precedes. Cost: no allocation except by `out`.
 /// Source: the URL standard's serializer, <https://url.spec.whatwg.org/#concept-urlencoded-serializer>.
 pub fn append_field(name: &[u8], value: &[u8], is_first: bool, out: &mut Vec<u8>) {
     if !is_first {

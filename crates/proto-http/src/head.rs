@@ -5,7 +5,7 @@ use memchr::memchr;
 use crate::limits::{HEAD_MAX, HEADERS_MAX};
 use crate::{ContentRange, Defect};
 
-/// The protocol's version: what the minor number says of whether a connection stays.
+/// The protocol's version: the minor number decides the default of keep-alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// HTTP/1.0: the connection ends unless both sides say otherwise.
@@ -25,7 +25,7 @@ pub struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The value of the first field of this name, in whatever case.
+    /// The value of the first field of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
@@ -85,7 +85,7 @@ pub(crate) fn response(bytes: &[u8], look: impl FnOnce(&Head<'_>)) -> Result<(Ve
     Ok((version, status, fields))
 }
 
-/// Whether a head was read to the end at which it was said to be.
+/// Checks that a head was parsed up to its end.
 pub(crate) fn whole(parsed: httparse::Result<usize>, bytes: &[u8]) -> Result<(), Defect> {
     match parsed {
         Ok(httparse::Status::Complete(length)) if length == bytes.len() => Ok(()),
@@ -106,7 +106,7 @@ pub(crate) fn version(minor: Option<u8>) -> Option<Version> {
     }
 }
 
-/// What the fields say of how the message goes on.
+/// The fields that decide the message's framing.
 pub(crate) fn fields(headers: &[httparse::Header<'_>]) -> Result<Fields, Defect> {
     let mut found = Fields::default();
     for httparse::Header { name, value } in headers {
@@ -161,7 +161,7 @@ mod tests {
     fn a_head_ends_with_an_empty_line() {
         let check = |bytes: &[u8], expect: Option<usize>| {
             for scanned in 0..=bytes.len() {
-                // Whatever was looked at before had no end in it.
+                // The part searched before had no end in it.
                 if scanned == 0 || end(&bytes[..scanned], 0) == Ok(None) {
                     assert_eq!(end(bytes, scanned), Ok(expect), "{} {scanned}", bytes.escape_ascii());
                 }

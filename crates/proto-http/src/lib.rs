@@ -1,10 +1,10 @@
 //! HTTP/1.0 and 1.1 as pure functions over bytes: no sockets, no clocks, no threads.
 //!
-//! The load generator is the client: [`Template`] writes requests, [`ResponseParser`] reads what comes back, in whatever
-//! pieces it comes, and hands bodies on as slices, so that a length or a checksum is had without gathering them.
-//! What a user of a site does beside that is here, too: forms ([`append_field`]), cookies ([`Jar`]), redirects ([`follow`]), what
-//! to take from a page ([`Between`]), and where its time went ([`timings`]). [`server`] reads requests for servers whose answers are canned. `httparse` reads the heads; what an answer's end
-//! follows from is here, by RFC 9112 §6.
+//! The load generator is the client: [`Template`] writes requests, [`ResponseParser`] reads responses in any pieces,
+//! and passes bodies on as slices, so that lengths and checksums need no buffering. Further parts of a site's user are
+//! here, too: forms ([`append_field`]), cookies ([`Jar`]), redirects ([`follow`]), values to take from a page
+//! ([`Between`]), and server timings ([`timings`]). [`server`] reads requests for servers with canned answers.
+//! `httparse` reads the heads; the rules for an answer's end are here, by RFC 9112 §6.
 //!
 //! Try it: `cargo test -p proto-http`.
 

@@ -19,8 +19,9 @@ pub enum Stray {
 /// Changes the path and query `asked` into those that the value of a `Location` leads to, of a site at `of`; after an error it is
 /// as before.
 ///
-/// Errors: it leads to another origin, or nowhere. Bounds: at most [`LOCATION_MAX`] bytes. Cost: no allocation but for `asked` to
-/// grow. Source: RFC 9110 §10.2.2, and RFC 3986 §5.2 for what is relative to the page that was asked for.
+/// Errors: it leads to another origin, or is invalid. Bounds: at most [`LOCATION_MAX`] bytes. Cost: no allocation
+/// except when `asked` grows. Source: RFC 9110 §10.2.2, and RFC 3986 §5.2 for references relative to the requested
+/// page.
 pub fn follow(value: &[u8], of: &Url, asked: &mut Vec<u8>) -> Result<(), Stray> {
     let value = value.trim_ascii();
     let whole = value.iter().position(|byte| *byte == b'#').unwrap_or(value.len());
@@ -29,7 +30,7 @@ pub fn follow(value: &[u8], of: &Url, asked: &mut Vec<u8>) -> Result<(), Stray> 
         return Err(Stray::Broken);
     }
     let query = asked.iter().position(|byte| *byte == b'?').unwrap_or(asked.len());
-    // How much of what was asked for stays before it.
+    // The length of the requested path to keep before it.
     let (stays, text) = match text {
         [] => (asked.len(), text),
         [b'?', ..] => (query, text),
@@ -51,7 +52,7 @@ pub fn follow(value: &[u8], of: &Url, asked: &mut Vec<u8>) -> Result<(), Stray> 
     Ok(())
 }
 
-/// What follows the scheme and authority; `None` where it has neither.
+/// The text after scheme and authority; `None` without these.
 ///
 /// Errors: they are another origin's.
 fn behind_origin<'a>(text: &'a [u8], of: &Url) -> Result<Option<&'a [u8]>, Stray> {
@@ -89,7 +90,7 @@ fn remove_dots(path: &mut Vec<u8>) {
             path.copy_within(from..next, to);
             to += next - from;
         } else if next == end {
-            // What they lead to is a folder.
+            // Their target is a folder.
             path[to] = b'/';
             to += 1;
         }
@@ -98,7 +99,7 @@ fn remove_dots(path: &mut Vec<u8>) {
     path.drain(to..end);
 }
 
-/// Whether `HOST`, or `HOST:PORT`, is that of the URL.
+/// Whether `HOST`, or `HOST:PORT`, matches the URL.
 fn is_same(authority: &[u8], of: &Url) -> bool {
     let field = of.host_field();
     let usual: &[u8] = if of.https { b":443" } else { b":80" };

@@ -5,8 +5,8 @@ pub const NEEDLE_MAX: usize = 256;
 
 /// A text to look for in bodies that come in pieces.
 ///
-/// Shape: the text with the table of Knuth, Morris and Pratt, so that what is remembered between two pieces is a number.
-/// Bounds: 1 to [`NEEDLE_MAX`] bytes. Cost: within a piece that of `memmem`; nothing is allocated while searching.
+/// Shape: the text with the table of Knuth, Morris and Pratt, so that the state between two pieces is a number.
+/// Bounds: 1 to [`NEEDLE_MAX`] bytes. Cost: within a piece as `memmem`; no allocation while searching.
 #[derive(Clone, Debug)]
 pub struct Needle {
     finder: Finder<'static>,
@@ -21,7 +21,7 @@ pub struct Seen {
 }
 
 impl Needle {
-    /// A text; `None` where it is empty or too long.
+    /// A text; `None` if it is empty or too long.
     pub fn new(text: &[u8]) -> Option<Needle> {
         if text.is_empty() || text.len() > NEEDLE_MAX {
             return None;
@@ -44,11 +44,11 @@ impl Needle {
         self.finder.needle()
     }
 
-    /// Looks on in the next piece: how many bytes of it lead up to the end of the first occurrence. What is remembered begins
-    /// anew then.
+    /// Searches the next piece; returns the number of its bytes up to the end of the first occurrence. The state is
+    /// then reset.
     pub fn find(&self, seen: &mut Seen, piece: &[u8]) -> Option<usize> {
         let text = self.text();
-        // First what began in a piece before: until it ends, or nothing of it is left.
+        // First a match begun in an earlier piece: until it is complete, or fails.
         let mut at = 0;
         let mut matched = usize::from(seen.matched);
         while matched > 0 && at < piece.len() {
@@ -58,7 +58,7 @@ impl Needle {
                 *seen = Seen::default();
                 return Some(at);
             }
-            // What is matched began in this piece, where the quick search finds it, too.
+            // The match began in this piece, so the quick search finds it, too.
             if matched <= at {
                 at -= matched;
                 matched = 0;
@@ -89,10 +89,10 @@ impl Needle {
     }
 }
 
-/// What lies between two texts.
+/// The text between two others.
 ///
-/// Shape: the first occurrence counts. Bounds: what is taken is at most [`NEEDLE_MAX`] bytes; one that is longer is
-/// [`Take::Long`], whatever its end.
+/// Shape: the first occurrence counts. Bounds: the value has at most [`NEEDLE_MAX`] bytes; a longer one is
+/// [`Take::Long`], with or without an end.
 #[derive(Clone, Debug)]
 pub struct Between {
     before: Needle,
@@ -114,7 +114,7 @@ pub enum Take {
 }
 
 impl Between {
-    /// What lies behind `before` and up to `behind`; `None` where one of them is no needle.
+    /// The text after `before` and up to `behind`; `None` if one of them is not a valid needle.
     pub fn new(before: &[u8], behind: &[u8]) -> Option<Between> {
         Some(Between { before: Needle::new(before)?, behind: Needle::new(behind)? })
     }
@@ -129,10 +129,10 @@ impl Between {
         self.behind.text()
     }
 
-    /// Looks on in the next piece, and appends to `value`, which is empty at the beginning, what is taken. Once
-    /// [`Take::Taken`] or [`Take::Long`], it stays so.
+    /// Searches the next piece, and appends the value to `value`, which is empty at the beginning. [`Take::Taken`] and
+    /// [`Take::Long`] are final.
     ///
-    /// Cost: nothing is allocated beyond [`NEEDLE_MAX`] bytes and those of the text behind in `value`.
+    /// Cost: allocates at most [`NEEDLE_MAX`] bytes plus the length of the text behind in `value`.
     pub fn take(&self, state: &mut Take, seen: &mut Seen, piece: &[u8], value: &mut Vec<u8>) {
         let mut piece = piece;
         if *state == Take::Sought {

@@ -7,10 +7,10 @@ pub enum ContentRange {
         first: u64,
         /// The last byte, no less than the first.
         last: u64,
-        /// The length of the whole, where it is known.
+        /// The length of the whole, if known.
         complete: Option<u64>,
     },
-    /// None: what was asked for lies outside of a whole of this length (status 416).
+    /// The requested part lies outside of a whole of this length (status 416).
     Unsatisfied {
         /// The length of the whole.
         complete: u64,
@@ -18,7 +18,7 @@ pub enum ContentRange {
 }
 
 impl ContentRange {
-    /// Reads the field's value; `None` for units other than bytes and for what makes no sense.
+    /// Reads the field's value; `None` for units other than bytes and for invalid values.
     pub fn read(value: &[u8]) -> Option<ContentRange> {
         let text = std::str::from_utf8(value).ok()?.trim();
         let (unit, rest) = text.split_once(' ')?;
@@ -36,7 +36,7 @@ impl ContentRange {
         fits.then_some(ContentRange::Part { first, last, complete })
     }
 
-    /// The length of the whole, where it is said.
+    /// The length of the whole, if given.
     pub fn complete(self) -> Option<u64> {
         match self {
             ContentRange::Part { complete, .. } => complete,
@@ -44,7 +44,7 @@ impl ContentRange {
         }
     }
 
-    /// How long the body of such an answer is; `None` where that is not said.
+    /// The length of the body of such an answer; `None` if not given.
     pub fn length(self) -> Option<u64> {
         match self {
             // The last of 2⁶⁴ bytes is never sent.
@@ -54,8 +54,8 @@ impl ContentRange {
     }
 }
 
-/// Which part of a whole a request asks for: the value of `Range`, against the length of what is there. Source: RFC 9110
-/// §14.1 and §14.2.
+/// The part of a whole that a request asks for: the value of `Range`, applied to the length of the whole. Source: RFC
+/// 9110 §14.1 and §14.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it: no range, one that makes no sense, another unit, or several ranges, which a server may answer so.
@@ -67,7 +67,7 @@ pub enum Wanted {
         /// The last byte, no less than the first and within the whole.
         last: u64,
     },
-    /// None that is there (status 416).
+    /// A part that does not exist (status 416).
     Unsatisfiable,
 }
 
@@ -107,7 +107,7 @@ fn place(text: &str) -> Option<u64> {
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// Digits and nothing else, unlike `parse`, which takes a sign.
+/// Parses digits only, unlike `parse`, which accepts a sign.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -4,7 +4,7 @@ use spec::workload::{Header, Method};
 
 /// A request that differs from the others of its kind by its path only.
 ///
-/// Cost of writing one: two copies and that of the path.
+/// Cost of writing one: two copies plus the path's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// The method, a blank, and what precedes each path.
@@ -20,7 +20,7 @@ pub struct Template {
 impl Template {
     /// Requests to `host`, as `Host` names it, for paths that begin with `prefix`.
     ///
-    /// A `Host` among `headers` takes the place of `host`. `body` is sent with each; where it is `None` there is none.
+    /// A `Host` among `headers` replaces `host`. `body` is sent with each, unless `None`.
     pub fn new(
         method: &Method,
         host: &str,
@@ -56,7 +56,7 @@ impl Template {
         out.extend_from_slice(&self.after);
     }
 
-    /// The same without a body, for a part of what is there: the bytes from `first` to `last`, both included.
+    /// The same without a body, for a part of the whole: the bytes from `first` to `last`, both included.
     pub fn write_range(&self, path: impl FnOnce(&mut Vec<u8>), (first, last): (u64, u64), out: &mut Vec<u8>) {
         out.extend_from_slice(&self.before);
         path(out);

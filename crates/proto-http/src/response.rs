@@ -2,7 +2,7 @@ use crate::chunks::Chunks;
 use crate::head::{self, Fields, Head, Version};
 use crate::{ContentRange, Defect};
 
-/// What was asked, as far as the answer's end follows from it.
+/// The properties of a request that decide its answer's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Anything whose answer may have a body.
@@ -11,7 +11,7 @@ pub enum Asked {
     Head,
 }
 
-/// Takes what an answer brings, while it comes.
+/// Receives the parts of an answer, while it arrives.
 pub trait Sink {
     /// The head of the answer itself; those of interim answers (status 1xx) are not shown.
     fn head(&mut self, head: &Head<'_>) {
@@ -27,7 +27,7 @@ impl Sink for () {
     fn body(&mut self, _: &[u8]) {}
 }
 
-/// What the head of an answer said, and how much body came.
+/// The head of an answer, and the length of the body received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The protocol that the server speaks.
@@ -181,7 +181,7 @@ impl ResponseParser {
     }
 }
 
-/// Whether the bytes that are there can be the start of an answer: garbage is told from a slow head at once.
+/// Whether the bytes received can be the start of an answer: distinguishes garbage from a slow head at once.
 fn begins_as_http(bytes: &[u8]) -> Result<(), Defect> {
     let length = bytes.len().min(BEGIN.len());
     let minor = bytes.get(BEGIN.len());
@@ -191,11 +191,11 @@ fn begins_as_http(bytes: &[u8]) -> Result<(), Defect> {
     Ok(())
 }
 
-/// What comes behind a head. Source: RFC 9112 §6.3 and §9.3.
+/// The framing of the bytes after a head. Source: RFC 9112 §6.3 and §9.3.
 fn follows(asked: Asked, version: Version, status: u16, fields: Fields) -> At {
     let stays = match version {
         Version::Http11 => !fields.close,
-        // Such a server does not know chunks; where it names them nothing is sure.
+        // An HTTP/1.0 server does not know chunks; if it names them, the framing is unreliable.
         Version::Http10 => fields.keep_alive && !fields.close && !fields.encoded,
     };
     let response = Response { version, status, body: 0, keep_alive: stays, range: fields.range };
@@ -208,7 +208,7 @@ fn follows(asked: Asked, version: Version, status: u16, fields: Fields) -> At {
     }
 }
 
-/// Counts what goes through.
+/// Counts the bytes passed through.
 struct Counted<'a, S> {
     sink: &'a mut S,
     length: u64,

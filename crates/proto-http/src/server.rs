@@ -11,7 +11,7 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// The path, with its query.
     pub target: &'a str,
-    /// What the client speaks.
+    /// The client's protocol version.
     pub version: Version,
     /// Whether the client would send another request on the connection.
     pub keep_alive: bool,
@@ -19,7 +19,7 @@ pub struct Request<'a> {
     pub range: Option<&'a str>,
     /// Of what that must be a part: the value of `If-Range`.
     pub if_range: Option<&'a str>,
-    /// What came with it.
+    /// The body of the request.
     pub body: &'a [u8],
 }
 

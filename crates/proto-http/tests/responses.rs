@@ -7,7 +7,7 @@ use harness::{Seen, responses};
 use proptest::prelude::*;
 use proto_http::{Asked, ContentRange, Defect, Head, Parse, Response, ResponseParser, Sink, Version};
 
-/// What is expected of one answer: status, body, and whether the connection stays.
+/// The expected answer: status, body, and whether the connection stays.
 type Expected<'a> = (u16, &'a [u8], bool);
 
 /// Reads `bytes` in pieces of every size; all must give these answers, then this defect.
