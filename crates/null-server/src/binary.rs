@@ -1,4 +1,4 @@
-//! As much of memcached's binary protocol as load generators use that speak nothing else.
+//! The subset of memcached's binary protocol that load generators need which speak no other.
 //!
 //! Source: memcached's `doc/protocol-binary.txt`: 24 bytes of header (magic, opcode, length of the key, of the
 //! extras, data type, status, length of the body, opaque, cas), then extras, key and value.

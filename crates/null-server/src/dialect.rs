@@ -6,13 +6,13 @@ use crate::binary;
 /// The longest line that is read; longer lines are cut, which bounds a connection's memory.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// What the server takes for a request, and what it answers.
+/// The protocol of requests and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Every line is a request, and `ok` is the answer.
     Lines,
-    /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`. The
-    /// binary protocol is answered likewise.
+    /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`. The binary
+    /// protocol is answered in the same way.
     Memcached {
         /// The value that every key has.
         value: Vec<u8>,
@@ -21,12 +21,12 @@ pub enum Dialect {
     Http {
         /// The head of an answer, but for the empty line.
         head: Vec<u8>,
-        /// What comes behind it, but not for `HEAD`.
+        /// The body, left out for `HEAD`.
         body: Vec<u8>,
     },
 }
 
-/// The answer to what is not HTTP.
+/// The answer to input other than HTTP.
 const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 impl Dialect {
@@ -67,7 +67,7 @@ impl Dialect {
         (bytes.len() >= whole).then_some(whole)
     }
 
-    /// Whether requests and answers are framed where they travel as datagrams.
+    /// Whether requests and answers in datagrams are framed.
     pub(crate) fn is_framed(&self) -> bool {
         matches!(self, Dialect::Memcached { .. })
     }
@@ -86,7 +86,7 @@ impl Dialect {
                 out.extend_from_slice(head);
                 out.extend_from_slice(match request.version {
                     _ if ends => b"Connection: close\r\n\r\n",
-                    // Such a client stays only where it is told that it may.
+                    // HTTP/1.0 closes unless told keep-alive.
                     Version::Http10 => b"Connection: keep-alive\r\n\r\n",
                     Version::Http11 => b"\r\n",
                 });

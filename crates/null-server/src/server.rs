@@ -48,7 +48,7 @@ struct Queue {
 pub struct NullServer {
     dialect: Dialect,
     queue: Option<Queue>,
-    /// What each connection has sent of a request that is not whole, by slot.
+    /// The received part of each connection's incomplete request, by slot.
     partial: Vec<Vec<u8>>,
     /// An answer before it is cut into datagrams.
     whole: Vec<u8>,
@@ -73,7 +73,7 @@ impl NullServer {
         NullServer { dialect, queue, partial: Vec::new(), whole: Vec::new(), spin, served: 0 }
     }
 
-    /// The same with each answer sent so much later, which takes none of its time; without effect on [`Service::Instant`].
+    /// The same with each answer delayed by `delay`, without occupying the server; no effect on [`Service::Instant`].
     #[must_use]
     pub fn delayed(mut self, delay: Nanos) -> NullServer {
         if let Some(queue) = &mut self.queue {
@@ -87,7 +87,7 @@ impl NullServer {
         self.served
     }
 
-    /// Answers what is due and looks once for requests.
+    /// Sends the answers that are due and looks once for requests.
     pub fn step<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
         let mut next = Time::NEVER;
         if let Some(queue) = &mut self.queue {
@@ -138,7 +138,7 @@ impl NullServer {
         used
     }
 
-    /// Takes one datagram. What is not a whole request gets no answer, as nothing could say what it answers.
+    /// Takes one datagram. Anything but a complete request gets no answer, since an answer could not name its request.
     fn take_datagram<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         if !self.dialect.is_framed() {
             self.take(reactor, conn, at, bytes);

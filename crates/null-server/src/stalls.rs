@@ -12,7 +12,7 @@ impl Stalls {
         Stalls { spans: vec![(from, from + span)] }
     }
 
-    /// Stalls that begin at these moments and last so long, ascending and apart.
+    /// Stalls with these starts and lengths, ascending and disjoint.
     pub fn at(spans: Vec<(Time, Nanos)>) -> Stalls {
         Stalls { spans: spans.into_iter().map(|(from, span)| (from, from + span)).collect() }
     }

@@ -23,7 +23,7 @@ fn answers_in_framed_datagrams() {
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.connect(address.socket().unwrap()).unwrap();
         client.set_nonblocking(true).unwrap();
-        // What is not a request is passed over, and does not affect what follows.
+        // A datagram that is not a request is ignored, and does not affect later ones.
         client.send(b"get a\r\n").unwrap();
         client.send(b"\0\x01\0\0\0\x01\0\0get ").unwrap();
         client.send(b"\x12\x34\0\0\0\x01\0\0get a\r\n").unwrap();
