@@ -13,7 +13,7 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
     /// What becomes of the connection.
     pub(crate) ending: Ending,
-    /// How long it is held back.
+    /// The delay before it is sent.
     pub(crate) delay: Nanos,
     /// The bytes of the body in a second; `None`: as fast as it goes.
     pub(crate) rate: Option<Bytes>,
@@ -28,9 +28,9 @@ pub(crate) enum Ending {
     Stay,
     /// It is closed.
     Close,
-    /// It is closed after so many bytes of the body.
+    /// It is closed after this many bytes of the body.
     Cut(u64),
-    /// It is reset after so many bytes of the body.
+    /// It is reset after this many bytes of the body.
     Reset(u64),
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Ending {
 /// Units: bytes.
 pub(crate) const REQUEST_MAX: usize = 8 << 10;
 
-/// What a request asks for: a path without its query, which an absolute form has behind its host.
+/// The path of a request without its query; in absolute form it follows the host.
 pub(crate) fn path<'a>(request: &Request<'a>) -> &'a str {
     let target = request.target;
     let target = match target.strip_prefix("http://") {
@@ -48,13 +48,13 @@ pub(crate) fn path<'a>(request: &Request<'a>) -> &'a str {
     target.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// The file that a request gets a part of, where it is one of a video.
+/// The file that a request gets a part of, if it belongs to a video.
 pub(crate) fn media(catalog: &Catalog, request: &Request<'_>) -> Option<Entry> {
     let entry = catalog.entry_at(path(request)).filter(|entry| matches!(entry, Entry::Media { .. }))?;
     (request.method == "GET").then_some(entry)
 }
 
-/// The answer to a request; `counts` is what a GET of `/.status` is told.
+/// The answer to a request; `counts` is the answer to a GET of `/.status`.
 pub(crate) fn answer(
     catalog: &Catalog,
     request: &Request<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn answer(
     }
 }
 
-/// The answer to what is not a request, behind which the connection ends.
+/// The answer to an invalid request, after which the connection ends.
 pub(crate) fn refused(defect: Defect) -> Answer {
     let status = match defect {
         Defect::HeadTooLong | Defect::TooManyHeaders => "431 Request Header Fields Too Large",
@@ -101,11 +101,11 @@ fn whole(head: String, body: Body, ending: Ending) -> Answer {
     Answer { head: head.into_bytes(), body, ending, delay: Nanos::ZERO, rate: None, garbled: None }
 }
 
-/// The field that says whether the connection stays, where it is needed, and the line that ends the head.
+/// The `Connection` field, if needed, and the line that ends the head.
 fn end_of_head(request: &Request<'_>) -> (&'static str, Ending) {
     match (request.keep_alive, request.version) {
         (false, _) => ("Connection: close\r\n\r\n", Ending::Close),
-        // Such a client stays only where it is told that it may.
+        // HTTP/1.0 closes unless told keep-alive.
         (true, Version::Http10) => ("Connection: keep-alive\r\n\r\n", Ending::Stay),
         (true, Version::Http11) => ("\r\n", Ending::Stay),
     }
@@ -138,7 +138,7 @@ fn of_entry(catalog: &Catalog, request: &Request<'_>, entry: Entry, fault: Optio
     let (status, range, part) = match wanted {
         Wanted::Whole => ("200 OK", String::new(), 0..complete),
         Wanted::Part { first, last } => {
-            // One byte further on, or back where there is no further byte.
+            // One byte further on, or back at the end of the file.
             let (first, last) = match fault {
                 Some(Fault::WrongRange) if last + 1 < complete => (first + 1, last + 1),
                 Some(Fault::WrongRange) => (first.saturating_sub(1), last.saturating_sub(1)),
@@ -175,7 +175,7 @@ fn of_entry(catalog: &Catalog, request: &Request<'_>, entry: Entry, fault: Optio
     answer
 }
 
-/// What a browser is shown.
+/// The page for a browser.
 fn page(catalog: &Catalog) -> String {
     let last = catalog.folder(catalog.videos() - 1);
     format!(

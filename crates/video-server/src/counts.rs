@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a server has done so far; shared by its threads.
+/// Counters of a server; shared by its threads.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Answers that were begun.

@@ -3,12 +3,12 @@ use std::str::FromStr;
 
 use units::{Bytes, Nanos, ParseError};
 
-/// What goes wrong with an answer that carries a part of a video.
+/// A fault of an answer that carries a part of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It begins so much later.
+    /// It begins with this delay.
     Delay(Nanos),
-    /// It comes at so many bytes per second.
+    /// It is sent at this many bytes per second.
     Trickle(Bytes),
     /// The connection is reset after half of the body.
     Reset,
@@ -20,7 +20,7 @@ pub enum Fault {
     Gone,
     /// Status 206 with the range one byte further on, and its bytes.
     WrongRange,
-    /// Status 200 and the whole file, whatever part was asked for.
+    /// Status 200 and the whole file, for any requested part.
     Whole,
     /// Another byte in the middle of the body.
     Garbled,

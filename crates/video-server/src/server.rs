@@ -13,14 +13,14 @@ use crate::answer::{Answer, Ending, REQUEST_MAX, answer, media, refused};
 use crate::counts::add;
 use crate::{Counts, Faults, Stalls};
 
-/// What is computed and handed to the kernel at once, before another connection has its turn. Units: bytes.
+/// Bytes computed and passed to the kernel at once, before another connection has its turn. Units: bytes.
 const PIECE: usize = 64 << 10;
 /// How often a connection that is sent to at a rate gets its bytes.
 const TICK: Nanos = Nanos::from_millis(50);
 /// How often connections are looked for that have been idle for too long.
 const SWEEP: Nanos = Nanos::from_secs(1);
 
-/// What a server bears.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once; those beyond are turned away.
@@ -55,7 +55,7 @@ pub struct VideoServer {
 
 struct Connection {
     conn: Conn,
-    /// What came in and was not answered yet.
+    /// Received bytes that were not answered yet.
     received: Vec<u8>,
     /// Whether no more is read for now.
     paused: bool,
@@ -70,7 +70,7 @@ struct Connection {
 
 /// An answer on its way.
 struct Sending {
-    /// What has not been handed to the reactor of the head.
+    /// The part of the head not yet passed to the reactor.
     head: Vec<u8>,
     body: Body,
     ending: Ending,
@@ -86,7 +86,7 @@ struct Sending {
 enum Turn {
     /// There is more to send, now.
     More,
-    /// The peer must take what it has first.
+    /// The peer must receive the bytes sent so far first.
     Blocked,
     /// There is more at this time.
     At(Time),
@@ -119,7 +119,7 @@ impl VideoServer {
         }
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -334,7 +334,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection behind what was handed over.
+    /// Closes the connection after the bytes already passed on.
     fn end_behind<R: Reactor>(&mut self, reactor: &mut R) -> Turn {
         self.sending = None;
         self.closes = true;
@@ -351,11 +351,11 @@ impl<R: Reactor> Handler<R> for VideoServer {
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
             Event::Data { conn, at, bytes, .. } => {
-                // Behind the last answer nothing is read.
+                // No input is read after the last answer.
                 let Some(found) = self.get(conn).filter(|found| !found.closes) else { return };
                 found.active = at;
                 found.received.extend_from_slice(bytes);
-                // What is asked ahead of an answer is kept up to a bound; the peer is held back by TCP then.
+                // Pipelined requests are kept up to a bound; then TCP holds the peer back.
                 if found.received.len() > REQUEST_MAX && found.sending.is_some() {
                     found.paused = true;
                     reactor.pause_reading(conn, true);

@@ -25,7 +25,7 @@ pub enum Stalls {
 }
 
 impl Stalls {
-    /// When the stall ends that lasts at `now`; `None` where none does.
+    /// The end of the stall in progress at `now`; `None` without one.
     pub fn until(&self, now: Time) -> Option<Time> {
         match *self {
             Stalls::None => None,

@@ -6,7 +6,7 @@ fn catalog() -> Catalog {
     Catalog::new(&"10x1/64".parse().unwrap(), 1).unwrap()
 }
 
-/// The head and the whole body of the answer to what a client wrote.
+/// The head and the complete body of the answer to a client's text.
 fn answered(catalog: &Catalog, text: &str, fault: Option<Fault>) -> (String, Vec<u8>, Answer) {
     let Parse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
     let answer = answer(catalog, &request, fault, || "{\"answers\": 5}\n".into());
@@ -179,7 +179,7 @@ fn faults_show_in_the_answer() {
     assert!(head.contains("Content-Range: bytes 101-200/") && found == whole[101..=200], "{head}");
     let (head, found, _) = with(Fault::Whole);
     assert!(head.starts_with("HTTP/1.1 200 ") && found == whole);
-    // At the end of the file there is no further byte.
+    // At the end of the file no further byte exists.
     let last = format!("Range: bytes={}-\r\n", whole.len() - 10);
     let (head, found, _) = answered(&catalog, &get(FILE, &last), Some(Fault::WrongRange));
     let first = whole.len() - 11;

@@ -1,4 +1,4 @@
-//! The server as clients meet it: on simulated time, where what a fault costs is arithmetic, and over sockets.
+//! The server from the client's side: on simulated time, where a fault's cost is arithmetic, and over sockets.
 //!
 //! Try it: `cargo test -p video-server --test server`.
 
@@ -42,7 +42,7 @@ struct Answer {
     body: Vec<u8>,
 }
 
-/// The answers in what a connection brought; the last may not be whole.
+/// The answers in a connection's received bytes; the last may be incomplete.
 fn answers(mut received: &[u8]) -> Vec<Answer> {
     let mut all = Vec::new();
     while let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {

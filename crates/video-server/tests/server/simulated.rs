@@ -12,7 +12,7 @@ const DELAY: Nanos = Nanos::from_millis(1);
 const LIMIT: Time = Time(200_000_000_000);
 const FILE: &str = "/v000003/480p.bin";
 
-/// Asks on one connection, the next as soon as an answer is whole, and writes down what came when.
+/// Sends requests on one connection, the next when an answer is complete, and records the times.
 struct Client {
     requests: Vec<Vec<u8>>,
     asked: usize,
@@ -93,7 +93,7 @@ impl Program for Client {
     }
 }
 
-/// What a client that sends these requests gets from a server with these faults.
+/// The answers to a client with these requests from a server with these faults.
 fn asked(faults: &str, stalls: Stalls, limits: Limits, requests: Vec<Vec<u8>>) -> (Client, Vec<Answer>) {
     asked_by(Client::new(requests), faults, stalls, limits)
 }

@@ -129,7 +129,7 @@ fn a_reset_is_one_and_a_cut_is_an_end() {
         let serving = Serving::new(fault);
         let (received, outcome) = serving.all(&part(FILE, 0, 99_999));
         assert_eq!(outcome.map(drop).map_err(|error| error.kind()), expect, "{fault}");
-        // A reset may overtake what came before it.
+        // A reset may overtake earlier bytes.
         assert!(answers(&received).iter().all(|answer| answer.body.len() <= 50_000), "{fault}");
     };
     check("reset:1", Err(ErrorKind::ConnectionReset));
