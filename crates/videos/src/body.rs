@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use crate::Content;
 
-/// What is in a file of a set: numbers that follow from their place, or a text.
+/// The content of a file of a set: numbers that follow from their place, or a text.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A video in a rung.
@@ -31,7 +31,7 @@ impl Body {
         }
     }
 
-    /// A part of the whole. Bounds: what lies beyond the file is left out.
+    /// A part of the whole. Bounds: cut at the end of the file.
     pub fn range(self, range: Range<u64>) -> Body {
         match self {
             Body::Media(content) => Body::Media(content.range(range)),

@@ -37,7 +37,7 @@ impl Catalog {
         })
     }
 
-    /// What it is called: number and share of the bytes.
+    /// Its description: number and share of the bytes.
     pub fn description(&self) -> &VideoSet {
         &self.set
     }

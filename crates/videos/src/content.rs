@@ -27,7 +27,7 @@ impl Content {
         Content { key: mixed(mixed(seed ^ SEED).wrapping_add(file)), at: 0, end: size }
     }
 
-    /// A part of it. Bounds: what lies beyond the file is left out.
+    /// A part of it. Bounds: cut at the end of the file.
     pub fn range(&self, range: Range<u64>) -> Content {
         let end = range.end.min(self.end);
         Content { key: self.key, at: range.start.min(end), end }
@@ -80,7 +80,7 @@ impl Content {
         mixed(self.key.wrapping_add((n + 1).wrapping_mul(STEP)))
     }
 
-    /// Bytes up to where the next number begins; 0 where one begins here.
+    /// Bytes to the beginning of the next number; 0 at a beginning.
     fn to_next_word(&self) -> usize {
         (WORD - (self.at % WORD as u64) as usize) % WORD
     }

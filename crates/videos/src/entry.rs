@@ -72,7 +72,7 @@ impl Catalog {
         }
     }
 
-    /// What is in a file.
+    /// The content of a file.
     pub fn body(&self, entry: Entry) -> Body {
         match entry {
             Entry::Index => Body::text(self.index(false).into_bytes()),
@@ -82,7 +82,7 @@ impl Catalog {
         }
     }
 
-    /// What a page is told of the set, as JSON; `is_real`: whether players can show its videos.
+    /// The set's description for a page, as JSON; `is_real`: whether players can show its videos.
     pub fn index(&self, is_real: bool) -> String {
         format!("{{\"videos\": {}, \"real\": {is_real}}}\n", self.videos())
     }

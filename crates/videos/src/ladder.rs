@@ -16,7 +16,7 @@ pub const CHUNK: Nanos = Nanos::from_secs(10);
 /// Source: CloudSuite's request generator; ISPASS'16 §IV-A2c says the bit rates that YouTube suggested, and no number.
 pub const CHUNK_BYTES: [u64; 4] = [512 << 10, 1280 << 10, 3200 << 10, 6400 << 10];
 
-/// One video in so many has the highest rung, rounded up. Source: 20 % of the videos, ISPASS'16 §IV-A2c.
+/// One video in this many has the highest rung, rounded up. Source: 20 % of the videos, ISPASS'16 §IV-A2c.
 pub const HIGH_IN: u64 = 5;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Sets of videos: how long each is, in which qualities it is there, and what is in its files.
+//! Sets of videos: length and qualities of each, and the content of its files.
 //!
-//! A set follows from a few words and a seed ([`Catalog`]). What makes its files (`taillight fileset make --video`), what
-//! serves them without a disk (`taillight serve video-server`) and what asks for them know length, size, content and
-//! playlists of each without a list; they share this description and nothing else.
+//! A set follows from a few words and a seed ([`Catalog`]). The maker of its files (`taillight fileset make --video`),
+//! the server without a disk (`taillight serve video-server`) and the clients know length, size, content and playlists
+//! of each without a list; they share only this description.
 //!
 //! Try it: `cargo test -p videos`.
 

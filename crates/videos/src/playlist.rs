@@ -12,7 +12,7 @@ const VERSION: u32 = 4;
 impl Catalog {
     /// The rungs of a video, lowest first.
     pub fn master(&self, video: u64) -> String {
-        // The peak bit rate of its segments: every chunk but the last has so many bytes.
+        // The peak bit rate of its segments: every chunk but the last has `chunk_bytes` bytes.
         let peak = |rung| (self.chunk_bytes(rung) * 8 * 1_000_000_000).div_ceil(CHUNK.0);
         master((0..self.rungs(video)).map(|rung| (rung, peak(rung))))
     }

@@ -58,7 +58,8 @@ fn every_set_is_as_long_on_average_as_its_source() {
 #[test]
 fn lengths_are_drawn_without_an_order() {
     let catalog = catalog("1000000x1", 3);
-    // The first tenth is a sample of the whole if there is no order; the ends are apart, as the curve jumps there.
+    // The first tenth is a sample of the whole if the videos are unordered; the ends are apart, as the curve jumps
+    // there.
     let first: Vec<f64> =
         seconds(&catalog)[..100_000].iter().copied().filter(|s| *s > 5.0 && *s < 1000.0).collect();
     let curve = |at: f64| (share_up_to(Nanos((at * 1e9).round() as u64)) - 0.006) / 0.984;
