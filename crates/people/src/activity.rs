@@ -6,11 +6,11 @@ use rand::Rng as _;
 use crate::graph::{below, unit};
 use crate::{People, words};
 
-/// Posts for each user. Source: ours; a home page shows 20 of those of all friends.
+/// Posts for each user. Source: ours; a home page shows 20 posts of all friends.
 const POSTS: u64 = 10;
-/// Of so many posts one is on a friend's wall. Source: ours.
+/// One in this many posts is on a friend's wall. Source: ours.
 const ELSEWHERE: usize = 5;
-/// Of so many friendships one has a chat. Source: ours.
+/// One in this many friendships has a chat. Source: ours.
 const CHATTING: u64 = 10;
 /// Messages for each chat. Source: ours.
 const MESSAGES: u64 = 5;
@@ -36,7 +36,7 @@ pub struct Post {
     pub id: u64,
     /// Who wrote it.
     pub author: u32,
-    /// On whose wall it is: the author's, or that of a friend.
+    /// The owner of the wall: the author, or a friend.
     pub wall: u32,
     /// When it was written. Units: ms of Unix time.
     pub at: u64,
@@ -169,8 +169,8 @@ fn stream(seed: u64) -> Rng {
     Streams::new(seed).stream(Purpose::Other(1), 0)
 }
 
-/// When the event at `place` of `count` happened: one in each of as many equal parts of the time, so that none is before
-/// the one that precedes it.
+/// When the event at `place` of `count` happened: one in each of `count` equal parts of the time, so that events are in
+/// order.
 fn moment(place: u64, count: u64, rng: &mut Rng) -> u64 {
     BEGIN + ((place as f64 + unit(rng)) / count as f64 * SPAN as f64) as u64
 }

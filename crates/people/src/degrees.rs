@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// Facebook social graph*, 2011, §3.1). Of a log-normal distribution mean / median is e^(σ²/2): σ = √(2 ln(191/99)) = 1.146.
 pub const SIGMA: f64 = 1.15;
 
-/// The most friends of a user, whatever the number of users. Source: Facebook's own limit, Ugander et al. 2011, §3.1.
+/// The most friends of a user, for any number of users. Source: Facebook's own limit, Ugander et al. 2011, §3.1.
 const MOST: u32 = 5000;
 
 /// Keeps the order of degrees apart from what else the seed decides. Source: the fraction of √23.
@@ -27,7 +27,7 @@ pub fn mean_degree(users: u32) -> f64 {
     n.powf(0.512 - 0.028 * n.log10())
 }
 
-/// The most friends that a user of so many may have.
+/// The most friends of a user among `users`.
 pub(crate) fn most(users: u32) -> u32 {
     MOST.min(users / 2)
 }

@@ -14,14 +14,14 @@ const COMMUNITY: u32 = 50;
 /// Members of a community for each friend of the mean. Source: ours; of 50 members none can have 58 friends, as four of
 /// five of 72 are.
 const ROOM: f64 = 6.0;
-/// How often an end that finds no other is exchanged for one of a friendship that is there, before it is given up.
+/// Most attempts to exchange an end without a partner for one of an existing friendship, before it is dropped.
 const EXCHANGES: usize = 100;
 
 /// Keep communities and friendships apart from what else the seed decides. Source: the fractions of √29 and √31.
 const COMMUNITIES: u64 = 0x629a_292a_367c_d507;
 const STREAMS: u64 = 0x9159_015a_3070_dd17;
 
-/// The users of a community in a network of so many.
+/// The size of a community in a network of `users` users.
 pub fn community_size(users: u32) -> u32 {
     COMMUNITY.max((ROOM * mean_degree(users)).round() as u32).min(users)
 }
@@ -50,7 +50,7 @@ impl Graph {
             friends: Vec::new(),
             places: Scatter::new(u64::from(users), seed ^ COMMUNITIES),
             size,
-            // The last takes what is left over, and has up to twice as many.
+            // The last takes the remainder, and has up to twice as many.
             communities: (users / size).max(1),
         };
         let wanted = degrees(users, seed);
@@ -78,7 +78,7 @@ impl Graph {
         });
         let apart = |one, other| graph.communities == 1 || graph.community(one) != graph.community(other);
         drawing.connect(all.collect(), &mut rng, apart);
-        // A user whose only end was given up becomes a friend of another of the community.
+        // A user whose only end was dropped becomes a friend of another of the community.
         for community in &members {
             for (place, user) in community.iter().enumerate() {
                 if drawing.of(*user).is_empty() && !drawing.extra.iter().any(|(_, other)| other == user) {

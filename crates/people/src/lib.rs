@@ -1,8 +1,8 @@
-//! The people of a social network: who they are, who is whose friend, what they have written.
+//! The people of a social network: their identities, friendships and texts.
 //!
-//! All of it follows from a number of users and a seed ([`People`]). What fills a site's database, what logs in there as
-//! one of its users and what checks the answers know names, friendships and texts without asking the site; they share this
-//! description and nothing else.
+//! Everything follows from a number of users and a seed ([`People`]). The program that fills a site's database, the
+//! load that logs in as its users and the check of its answers know names, friendships and texts without asking the
+//! site; they share only this description.
 //!
 //! Try it: `cargo test -p people`.
 

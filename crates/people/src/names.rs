@@ -4,7 +4,7 @@ use dist::mixed;
 
 /// Digits of a name. A million users have numbers up to 1 000 000.
 const DIGITS: usize = 7;
-/// What a name begins with.
+/// The first letter of a name.
 const LETTER: u8 = b'u';
 
 /// Keeps names apart from what else the seed decides. Source: the fraction of √19.

@@ -28,11 +28,11 @@ pub struct Degrees {
     pub mean: f64,
     /// The fewest.
     pub min: u32,
-    /// Half of the users have at most so many.
+    /// Half of the users have at most this many.
     pub median: u32,
-    /// Nine of ten users have at most so many.
+    /// Nine of ten users have at most this many.
     pub p90: u32,
-    /// 99 of 100 users have at most so many.
+    /// 99 of 100 users have at most this many.
     pub p99: u32,
     /// The most.
     pub max: u32,
@@ -80,12 +80,12 @@ impl People {
         names::append(user, out);
     }
 
-    /// Whose name it is; `None` where it is that of no user.
+    /// The user with this name; `None` for any other text.
     pub fn user_of(&self, name: &str) -> Option<u32> {
         names::user_of(name).filter(|user| *user < self.users)
     }
 
-    /// What others see as the name of a user; several may have the same.
+    /// The display name of a user; several may share one.
     pub fn display(&self, user: u32) -> String {
         names::display(self.seed, user)
     }
@@ -96,7 +96,7 @@ impl People {
         self.graph.friends(user)
     }
 
-    /// Whether two users are friends; none is their own.
+    /// Whether two users are friends; no user is their own.
     pub fn are_friends(&self, one: u32, other: u32) -> bool {
         self.friends(one).binary_search(&other).is_ok()
     }

@@ -27,7 +27,7 @@ impl Table {
     pub const ALL: [Table; 5] =
         [Table::Users, Table::Friendship, Table::Posts, Table::Chats, Table::Messages];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Table::Users => "users",

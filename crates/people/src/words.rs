@@ -7,7 +7,7 @@ use crate::graph::{below, unit};
 /// The most words of a text: of the longest words it stays below the 2000 characters that a site takes.
 const MOST: usize = 150;
 
-/// Source: ours, common words; none is longer than ten letters.
+/// Source: ours, common words of at most ten letters.
 const WORDS: [&str; 128] = [
     "a",
     "about",

@@ -14,7 +14,7 @@ fn friendships_go_both_ways_and_none_is_with_oneself() {
         for user in 0..users {
             let friends = people.friends(user);
             assert!(!friends.is_empty() && friends.is_sorted_by(|one, next| one < next), "{users}: {user}");
-            // A user whose only friend was given up is given to another one beyond that one's limit.
+            // A user whose only friendship was dropped becomes a friend of another, beyond that user's limit.
             assert!(friends.len() as u32 <= users / 2 + 1, "{users}: {user}: {}", friends.len());
             for friend in friends {
                 assert!(*friend != user && people.are_friends(*friend, user), "{users}: {user} {friend}");
@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_people_and_another_others() {
 
 #[test]
 fn a_seed_means_the_same_in_every_version() {
-    // The golden draws: when this fails, old seeds no longer mean what they meant.
+    // Reference draws: when this fails, old seeds no longer mean the same.
     let people = people(1_000, 1);
     let golden = (people.display(0), people.friends(0).len(), people.friendships(), people.chats().len());
     assert_eq!(golden, ("Chloé Wang".to_owned(), 5, 9611, 940));
