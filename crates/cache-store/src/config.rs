@@ -15,8 +15,8 @@ pub struct Config {
     /// What segments and index may take together. Units: bytes. Bounds: at least [`Config::memory_min`], and if
     /// it is less than two segments and the index together, the index comes on top.
     pub memory: usize,
-    /// What [`Store::set_memory`](crate::Store::set_memory) may make of it; less than the memory means the memory. Units:
-    /// bytes. Cost: addresses, and 12 B for each segment.
+    /// What [`Store::set_memory`](crate::Store::set_memory) may make of it; less than the memory means the memory.
+    /// Units: bytes. Cost: addresses, and 12 B for each segment.
     pub reach: usize,
     /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
     pub seed: u64,
@@ -77,8 +77,8 @@ impl Config {
         }
     }
 
-    /// The least memory that works: two segments, and two of the largest items, or two of 2 MiB if that is more. Units:
-    /// bytes.
+    /// The least memory that works: two segments, and two of the largest items, or two of 2 MiB if that is more.
+    /// Units: bytes.
     pub fn memory_min(&self) -> usize {
         self.item_max.clamp(1, SEGMENT).next_multiple_of(self.segment) * SEGMENTS_MIN
     }

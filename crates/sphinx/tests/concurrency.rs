@@ -167,7 +167,7 @@ fn nothing_foreign_is_read_while_items_are_evicted() {
 }
 
 fn nothing_foreign(mode: &str) {
-    // 4 MiB a thread; the 12 connections keep less than that, but write more often.
+    // 4 MiB a thread; the values that the 12 connections keep fit into that, all that they write does not.
     let server = sphinxd(&format!("-t 2 -m 8 --queue 4 {mode}"));
     let filler = thread::spawn({
         let address = server.address;

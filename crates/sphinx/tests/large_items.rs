@@ -488,7 +488,7 @@ fn they_outlive_a_graceful_restart() {
         client.set(&format!("large-{i}"), value((3 + i) * MIB, i));
         client.set(&format!("small-{i}"), "x");
     }
-    // An announced value is not evicted.
+    // A value that is only announced is not saved.
     let mut silent = Client::connect(server.address);
     silent.send("set silent 0 0 5000000\r\nbeginning");
     client.send("shutdown graceful\r\n");

@@ -274,7 +274,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
     }
 }
 
-/// Memory that others wait for is freed earlier.
+/// Parts are dropped earlier if others wait for their memory.
 #[test]
 fn parts_of_requests_go_when_others_wait_for_memory() {
     const PART: usize = 1300;

@@ -70,7 +70,7 @@ fn an_idle_server_gives_back_what_has_ended() {
             line.and_then(|number| number.parse::<usize>().ok()).unwrap_or_else(|| panic!("no {name}"))
         };
         assert_eq!((stat("total_items"), stat("curr_items")), (ITEMS + 1, 1), "{args}");
-        // It wakes once a second, and 50 times while there is work.
+        // It wakes once a second, and 50 times a second while there is work.
         assert!(stat("sleeps") < 400, "{args}: {} sleeps", stat("sleeps"));
     }
 }
