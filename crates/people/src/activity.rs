@@ -1,4 +1,4 @@
-//! What users have written before a site is measured: posts, and messages of chats.
+//! The texts of users from before the measurement: posts, and messages of chats.
 
 use dist::{Purpose, Rng, Streams, mixed};
 use rand::Rng as _;

@@ -12,13 +12,13 @@ pub const SIGMA: f64 = 1.15;
 /// The most friends of a user, for any number of users. Source: Facebook's own limit, Ugander et al. 2011, §3.1.
 const MOST: u32 = 5000;
 
-/// Keeps the order of degrees apart from what else the seed decides. Source: the fraction of √23.
+/// Keeps the order of degrees independent of other draws from the seed. Source: the fraction of √23.
 const ORDER: u64 = 0xcbbb_9d5d_c105_9ed8;
 
 /// How often the interval that holds the scale is halved: enough for every bit of it.
 const HALVINGS: usize = 60;
 
-/// The mean number of friends in a network of so many users: 19 of 1k, 40 of 10k, 72 of 100k.
+/// The mean number of friends in a network of `users` users: 19 of 1k, 40 of 10k, 72 of 100k.
 ///
 /// Source: LDBC's generator of social networks, N^(0.512 − 0.028 log₁₀ N) (Erling et al., *The LDBC Social Network
 /// Benchmark: Interactive Workload*, SIGMOD 2015, §2.3), a fit to Facebook's growth.
@@ -34,8 +34,8 @@ pub(crate) fn most(users: u32) -> u32 {
 
 /// How many friends each user is to have.
 ///
-/// The quantiles of the distribution at N equal steps, in an order that the seed draws, so that a small network has the mean
-/// of its size whatever the seed. Their scale is chosen such that it is met after rounding and at the limits.
+/// The quantiles of the distribution at N equal steps, in an order that the seed draws, so that a small network has the
+/// mean of its size for any seed. Their scale is chosen such that this mean is met after rounding and at the limits.
 pub(crate) fn degrees(users: u32, seed: u64) -> Vec<u32> {
     let normal = Normal::new(0.0, 1.0).expect("it is the standard one");
     let step = |rank: u32| (f64::from(rank) + 0.5) / f64::from(users);

@@ -17,7 +17,7 @@ const ROOM: f64 = 6.0;
 /// Most attempts to exchange an end without a partner for one of an existing friendship, before it is dropped.
 const EXCHANGES: usize = 100;
 
-/// Keep communities and friendships apart from what else the seed decides. Source: the fractions of √29 and √31.
+/// Keep communities and friendships independent of other draws from the seed. Source: the fractions of √29 and √31.
 const COMMUNITIES: u64 = 0x629a_292a_367c_d507;
 const STREAMS: u64 = 0x9159_015a_3070_dd17;
 
@@ -41,8 +41,8 @@ impl Graph {
     /// Draws friendships such that users have the degrees of [`degrees`], nearly: a configuration model within each
     /// community and one among all of them.
     ///
-    /// Source: Molloy and Reed, 1995; what would be a friendship with oneself or a second one exchanges its ends with
-    /// a friendship that is there, as Milo et al., 2003, do.
+    /// Source: Molloy and Reed, 1995; a friendship with oneself or a duplicate exchanges its ends with an existing
+    /// friendship, as in Milo et al., 2003.
     pub(crate) fn new(users: u32, seed: u64) -> Graph {
         let size = community_size(users);
         let mut graph = Graph {
@@ -55,7 +55,7 @@ impl Graph {
         };
         let wanted = degrees(users, seed);
         let mut rng = Streams::new(seed ^ STREAMS).stream(Purpose::Other(0), 0);
-        // Of a community at most half are friends of one of them.
+        // In a community at most half are friends of one of its members.
         let inner: Vec<u32> = wanted
             .iter()
             .map(|degree| {

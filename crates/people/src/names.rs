@@ -1,4 +1,4 @@
-//! What users are called.
+//! Names of users.
 
 use dist::mixed;
 
@@ -7,7 +7,7 @@ const DIGITS: usize = 7;
 /// The first letter of a name.
 const LETTER: u8 = b'u';
 
-/// Keeps names apart from what else the seed decides. Source: the fraction of √19.
+/// Keeps names independent of other draws from the seed. Source: the fraction of √19.
 const NAMES: u64 = 0x5be0_cd19_137e_2179;
 
 /// Source: ours, common names of many places, some of which are not ASCII, so that a site has to keep them whole.

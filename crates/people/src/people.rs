@@ -61,7 +61,7 @@ impl People {
         self.users
     }
 
-    /// What friendships and texts are drawn from.
+    /// The seed of friendships and texts.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -63,7 +63,7 @@ impl Table {
     /// Writes all of its rows in the order of its key; `hash` is that of every user's password. No field holds a tab, a
     /// line's end or a backslash, so that none has to be escaped.
     ///
-    /// Errors: those of `out`, which should gather what it is given.
+    /// Errors: errors of `out`, which should buffer its input.
     pub fn write(self, people: &People, hash: &str, out: &mut impl Write) -> io::Result<()> {
         match self {
             Table::Users => (0..people.users()).try_for_each(|user| {

@@ -1,4 +1,4 @@
-//! What users write: sentences of common words, whose lengths are drawn.
+//! Texts that users write: sentences of common words, of drawn lengths.
 
 use dist::Rng;
 

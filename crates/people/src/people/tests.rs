@@ -35,7 +35,7 @@ fn degrees_are_those_that_are_cited() {
         let median = f64::from(degrees.median) / degrees.mean;
         assert!((median - 99.0 / 191.0).abs() < 0.04, "{users}: {degrees:?}");
         assert!(degrees.min == 1 && degrees.max <= 5000.min(users / 2) + 1, "{users}: {degrees:?}");
-        // Those who want more than half of their community find the others outside of it.
+        // Users who want more than half of their community find the others outside of it.
         assert!((0.6..=0.82).contains(&degrees.within), "{users}: {degrees:?}");
     }
 }
@@ -112,7 +112,7 @@ fn posts_are_in_order_and_evenly_from_all() {
 fn messages_are_between_friends_and_in_order() {
     let people = people(2_000, 3);
     let chats = people.chats();
-    // Of some 25 000 friendships a tenth have a chat; the standard deviation is 47.
+    // A tenth of some 25 000 friendships have a chat; the standard deviation is 47.
     let expect = people.friendships() as f64 / 10.0;
     assert!((chats.len() as f64 - expect).abs() < 5.0 * expect.sqrt(), "{} of {expect}", chats.len());
     assert!(chats.iter().all(|chat| chat.a < chat.b && people.are_friends(chat.a, chat.b)));
