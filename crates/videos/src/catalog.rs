@@ -42,7 +42,7 @@ impl Catalog {
         &self.set
     }
 
-    /// What lengths, rungs and contents are drawn from.
+    /// The seed of lengths, rungs and contents.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -70,7 +70,7 @@ impl Catalog {
         if self.has(video, RUNGS.len() - 1) { RUNGS.len() } else { RUNGS.len() - 1 }
     }
 
-    /// Whether a video is there in a rung.
+    /// Whether a video exists in a rung.
     #[inline]
     pub fn has(&self, video: u64, rung: usize) -> bool {
         let highest = RUNGS.len() - 1;

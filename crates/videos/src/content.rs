@@ -5,8 +5,9 @@ use dist::mixed;
 
 /// The content of a file of a video: numbers that look drawn, 8 bytes each.
 ///
-/// Not text, as the files of a web server are: a video does not compress, and a file system that did compress would read
-/// less from its disk than is asked for. Each number follows from its place alone, so that any range is known at once.
+/// Not text, unlike a web server's files: a video does not compress, and a file system with compression would read less
+/// from its disk than was requested. Each number follows from its place alone, so that any range can be computed
+/// directly.
 #[derive(Clone, Debug)]
 pub struct Content {
     key: u64,
@@ -22,7 +23,7 @@ const WORD: usize = 8;
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Content {
-    /// That of file `file` of the set of `seed`, which has `size` bytes.
+    /// The content of file `file` of the set of `seed`, with `size` bytes.
     pub(super) fn new(seed: u64, file: u64, size: u64) -> Content {
         Content { key: mixed(mixed(seed ^ SEED).wrapping_add(file)), at: 0, end: size }
     }

@@ -1,4 +1,4 @@
-//! In which qualities a video is there.
+//! The qualities in which a video exists.
 
 use units::Nanos;
 
