@@ -11,7 +11,7 @@ pub(crate) struct Answer {
     /// Status line and fields, with the empty line.
     pub(crate) head: Vec<u8>,
     pub(crate) body: Body,
-    /// What becomes of the connection.
+    /// The fate of the connection.
     pub(crate) ending: Ending,
     /// The delay before it is sent.
     pub(crate) delay: Nanos,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
     pub(crate) garbled: Option<u64>,
 }
 
-/// What becomes of a connection behind an answer.
+/// The fate of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It stays.

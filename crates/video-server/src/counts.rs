@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counts {
     /// Answers that were begun.
     pub answers: AtomicU64,
-    /// Of those, parts of videos.
+    /// Of those, answers with parts of videos.
     pub media: AtomicU64,
     /// Bytes of bodies that were handed to the kernel.
     pub bytes: AtomicU64,

@@ -29,7 +29,7 @@ pub enum Fault {
 /// A fault, and in which answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planted {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// With the n-th answer that carries a part of a video, the 2n-th and so on. Bounds: over 0.
     pub every: u64,
@@ -113,7 +113,7 @@ impl fmt::Display for Planted {
 }
 
 impl fmt::Display for Faults {
-    /// What reads back as the same.
+    /// Text that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<String> = self.0.iter().map(Planted::to_string).collect();
         f.pad(&all.join(","))

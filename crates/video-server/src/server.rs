@@ -46,7 +46,7 @@ pub struct VideoServer {
     /// By slot.
     connections: Vec<Option<Connection>>,
     open: usize,
-    /// Those that may be sent to.
+    /// Connections that may be sent to.
     ready: VecDeque<Conn>,
     /// When others may be, soonest first.
     later: BinaryHeap<Reverse<(Time, u32, u32)>>,
@@ -82,7 +82,7 @@ struct Sending {
     sent: u64,
 }
 
-/// What became of a turn.
+/// The result of a turn.
 enum Turn {
     /// There is more to send, now.
     More,
@@ -124,7 +124,7 @@ impl VideoServer {
         &self.counts
     }
 
-    /// Sends what may leave, one piece to each connection, and looks once for requests.
+    /// Sends the output that may leave, one piece to each connection, and looks once for requests.
     pub fn step<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
         let now = reactor.now();
         self.sweep(reactor, now);

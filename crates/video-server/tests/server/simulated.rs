@@ -17,7 +17,7 @@ struct Client {
     requests: Vec<Vec<u8>>,
     asked: usize,
     received: Vec<u8>,
-    /// When the last byte came of each answer that was whole.
+    /// The arrival of the last byte of each complete answer.
     whole: Vec<Time>,
     first_byte: Option<Time>,
     last_byte: Time,
@@ -220,7 +220,7 @@ fn one_that_neither_asks_nor_reads_is_closed() {
     let idle = ended.since(client.last_byte).as_secs_f64();
     // It is looked for once a second.
     assert!((5.0..6.1).contains(&idle) && error.is_none(), "{idle} {error:?}");
-    // What this server holds up is not idle.
+    // A connection that this server delays is not idle.
     let (client, all) = asked("delay:1:20s", Stalls::None, limits, parts(1));
     assert_eq!(all.len(), 1);
     assert!(client.whole[0].since(Time(0)).as_secs_f64() > 20.0);
@@ -244,6 +244,6 @@ fn what_is_not_a_request_ends_the_connection() {
     check(b"nonsense\r\n\r\n", &[400]);
     check(b"GET / HTTP/2.0\r\n\r\n", &[400]);
     check(&[b'x'; 9_000], &[431]);
-    // A body that does not come is waited for as long as any request.
+    // A body that never arrives has the same time-out as any request.
     check(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n", &[]);
 }
