@@ -35,7 +35,8 @@ pub struct Page<'a> {
 
 /// The cookies of one user of one site.
 ///
-/// Bounds: at most [`COOKIES_MAX`] of [`COOKIE_MAX`] bytes. Shape: it belongs to one host, so that only what is for it is kept.
+/// Bounds: at most [`COOKIES_MAX`] of [`COOKIE_MAX`] bytes. Shape: it belongs to one host, so only that host's cookies
+/// are kept.
 /// Cost: a cookie that is set again takes the place of the one before it.
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
@@ -352,7 +353,7 @@ mod tests {
         }
         assert_eq!((kept, full, jar.len()), (COOKIES_MAX - 1, 1_001 - COOKIES_MAX, COOKIES_MAX));
         assert!(jar.has(b"sid") && sent(&jar, page("/", 0)).len() <= COOKIES_MAX * (COOKIE_MAX + 2) + 10);
-        // Those whose time is over make room.
+        // Expired cookies make room.
         let mut jar = Jar::default();
         for number in 0..COOKIES_MAX {
             jar.set(format!("a{number}=1; Max-Age=5").as_bytes(), None, page("/", 0)).unwrap();

@@ -1,5 +1,5 @@
-/// Reads a date of a cookie, in seconds after 1970, 0 for what is before: `Thu, 01 Jan 1970 00:00:00 GMT`, and with strokes
-/// between day, month and year as older programs write it.
+/// Reads a date of a cookie, in seconds after 1970, 0 for earlier ones: `Thu, 01 Jan 1970 00:00:00 GMT`, or with
+/// hyphens between day, month and year as older programs write it.
 ///
 /// Source: RFC 6265 §5.1.1, whose parts may come in any order.
 pub(crate) fn read(text: &[u8]) -> Option<u64> {

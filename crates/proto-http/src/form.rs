@@ -1,4 +1,4 @@
-/// Appends a field of a form to `out`, behind those that are there: `name=value` by `application/x-www-form-urlencoded`.
+/// Appends a field of a form to `out`, after earlier fields: `name=value` by `application/x-www-form-urlencoded`.
 ///
 /// `is_first`: no field precedes. Cost: no allocation except by `out`.
 /// Source: the URL standard's serializer, <https://url.spec.whatwg.org/#concept-urlencoded-serializer>.

@@ -14,7 +14,7 @@ pub enum Version {
     Http11,
 }
 
-/// The head of an answer, while it is looked at.
+/// The head of an answer, while it is parsed.
 #[derive(Debug)]
 pub struct Head<'a> {
     /// The status, from 100 to 999.
@@ -36,7 +36,7 @@ impl Head<'_> {
     }
 }
 
-/// What fields say of how an answer goes on.
+/// The framing of an answer, from its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
     pub(crate) content_length: Option<u64>,
@@ -48,8 +48,8 @@ pub(crate) struct Fields {
     pub(crate) range: Option<ContentRange>,
 }
 
-/// Where the head ends that begins `bytes`, of which the first `scanned` were looked at before; `None` while it is not
-/// whole.
+/// The end of the head at the start of `bytes`, of which the first `scanned` were searched before; `None` while it is
+/// incomplete.
 ///
 /// Cost: each byte once, however many pieces it comes in.
 pub(crate) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Defect> {

@@ -38,7 +38,7 @@ pub struct Response {
     pub body: u64,
     /// Whether the connection can take another request.
     pub keep_alive: bool,
-    /// Which part of a file this is, where the answer says so.
+    /// The part of a file in the answer, if stated.
     pub range: Option<ContentRange>,
 }
 
@@ -49,10 +49,10 @@ impl Response {
     }
 }
 
-/// What [`ResponseParser::parse`] found.
+/// The result of [`ResponseParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse {
-    /// The answer goes on.
+    /// The answer continues.
     NeedMore {
         /// Bytes that were used up and must not be shown again.
         consumed: usize,
@@ -61,7 +61,7 @@ pub enum Parse {
     Done {
         /// Bytes that were used up; the next answer starts there.
         consumed: usize,
-        /// What it is.
+        /// The answer.
         response: Response,
     },
     /// The bytes are not an answer; the connection cannot be used further.
@@ -75,7 +75,7 @@ pub enum Parse {
 #[derive(Clone, Debug, Default)]
 pub struct ResponseParser {
     at: At,
-    /// Bytes of a head that were looked at and hold no end.
+    /// Bytes of a head already searched without finding its end.
     scanned: usize,
 }
 

@@ -17,13 +17,13 @@ pub struct Request<'a> {
     pub keep_alive: bool,
     /// The part that it asks for: the value of `Range`, which [`Wanted`](crate::Wanted) reads.
     pub range: Option<&'a str>,
-    /// Of what that must be a part: the value of `If-Range`.
+    /// The condition on that range: the value of `If-Range`.
     pub if_range: Option<&'a str>,
     /// The body of the request.
     pub body: &'a [u8],
 }
 
-/// What [`request`] found.
+/// The result of [`request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'a> {
     /// The request is not whole yet.
@@ -32,7 +32,7 @@ pub enum Parse<'a> {
     Done {
         /// Its length; the next request starts there.
         consumed: usize,
-        /// What it is.
+        /// The request.
         request: Request<'a>,
     },
     /// The bytes are not a request that could be read.
