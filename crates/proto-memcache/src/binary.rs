@@ -5,8 +5,8 @@
 //!   body          extras | key | value
 //! ```
 //!
-//! Lengths and numbers are big-endian. A response repeats the opcode and the opaque of its request, so that a client knows
-//! what it answers; a quiet request is answered only where something went wrong, or where there is a value.
+//! Lengths and numbers are big-endian. A response echoes the opcode and the opaque of its request, so that a client can
+//! match them; a quiet request is answered only on an error, or with a value.
 //!
 //! Source: memcached's `protocol_binary.h` and the protocol's description (`BinaryProtocolRevamped`); every reply was compared
 //! with memcached 1.6.18 and 1.6.45 (`crates/sphinx/tests/binary`).

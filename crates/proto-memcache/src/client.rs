@@ -1,7 +1,7 @@
 //! The client's half: functions that append requests to a buffer, and a parser of responses.
 //!
-//! A response says nothing about which request it answers, so the caller keeps a queue of what it sent and
-//! tells [`ResponseParser::parse`] what to [`Expect`] next:
+//! A response does not identify its request, so the caller keeps a queue of sent requests and passes the next
+//! [`Expect`] to [`ResponseParser::parse`]:
 //!
 //! ```
 //! use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser, get};

@@ -25,7 +25,7 @@ pub const GET_LINE_MAX: usize = 1 << 20;
 /// `try_read_command_ascii`.
 pub(crate) const LEADING_BLANKS_MAX: usize = 100;
 
-/// What memcached counts against [`ITEM_MAX`] for an item, so that both servers take the same items.
+/// The size that memcached counts against [`ITEM_MAX`] for an item, so that both servers accept the same items.
 ///
 /// Units: bytes. Source: memcached 1.6's `item_make_header`: header 48, unique number 8, zero byte behind
 /// the key 1, line end behind the value 2, flags 4 unless they are 0. Asked of 1.6.18: a 1 B key without

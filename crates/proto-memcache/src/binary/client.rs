@@ -112,7 +112,7 @@ impl Response<'_> {
     }
 }
 
-/// What [`read`] found.
+/// The result of [`read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read<'b> {
     /// The response is not whole yet.
@@ -124,7 +124,7 @@ pub enum Read<'b> {
     Done {
         /// Its length.
         consumed: usize,
-        /// What it says.
+        /// The response.
         response: Response<'b>,
     },
     /// The bytes are not a response, or one over the limit.

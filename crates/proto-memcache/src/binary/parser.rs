@@ -9,7 +9,7 @@ pub const MECHANISM_MAX: usize = 32;
 /// Units: bytes. Source: RFC 4616, 2.
 pub const PLAIN_MAX: usize = 3 * 255 * 4 + 2;
 
-/// What [`RequestParser::parse`] found.
+/// The result of [`RequestParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
     /// The request is not whole yet.
@@ -26,7 +26,7 @@ pub enum Parse<'b> {
     Done {
         /// Its length; the next request starts there.
         consumed: usize,
-        /// What it says.
+        /// The request.
         request: Request<'b>,
     },
     /// The bytes are not a request: the connection must be closed without an answer.
@@ -36,7 +36,7 @@ pub enum Parse<'b> {
 /// A `set` of which all but the value has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited<'b> {
-    /// What its response repeats.
+    /// The fields that its response echoes.
     pub echo: Echo,
     /// The key.
     pub key: &'b [u8],

@@ -2,7 +2,7 @@
 
 use super::{Echo, HEADER, Header, RESPONSE, Status};
 
-/// Lengths that no other are: what can be in a body.
+/// Lengths of the parts of a body.
 struct Body {
     extras: u8,
     key: usize,

@@ -4,9 +4,9 @@ use crate::StoreVerb;
 /// One request. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'b> {
-    /// What its response repeats.
+    /// The fields that its response echoes.
     pub echo: Echo,
-    /// What it says.
+    /// The command.
     pub command: Command<'b>,
 }
 
@@ -89,7 +89,7 @@ pub enum Command<'b> {
         delta: u64,
         /// The number of an item that is made, unless `exptime` is [`NO_VIVIFY`].
         initial: u64,
-        /// Of an item that is made.
+        /// Expiry of a created item.
         exptime: u32,
         /// See there.
         cas: u64,

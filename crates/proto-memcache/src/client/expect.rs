@@ -32,7 +32,7 @@ pub enum Expect {
     },
 }
 
-/// What [`ResponseParser::parse`](super::ResponseParser::parse) found.
+/// The result of [`ResponseParser::parse`](super::ResponseParser::parse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
     /// The response is not whole yet.
@@ -44,7 +44,7 @@ pub enum Parse<'b> {
     Done {
         /// Its length; the next response starts there.
         consumed: usize,
-        /// What it says.
+        /// The response.
         outcome: Outcome<'b>,
     },
     /// The bytes are not such a response.

@@ -8,9 +8,9 @@ pub enum Malformed {
     /// A line that belongs to no answer of this kind.
     #[error("the server answered '{line}' where {expected} was expected")]
     UnexpectedLine {
-        /// What could have come.
+        /// The expected lines.
         expected: &'static str,
-        /// What came.
+        /// The line received.
         line: Excerpt,
     },
     /// A line without an end.

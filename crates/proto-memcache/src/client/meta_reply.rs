@@ -4,7 +4,7 @@ use crate::scan::find;
 /// One reply to a meta command. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaReply<'b> {
-    /// What happened.
+    /// The result.
     pub code: MetaCode,
     /// The value, after [`MetaCode::Value`] only.
     pub data: Option<&'b [u8]>,

@@ -31,7 +31,7 @@ pub enum Outcome<'b> {
     Stats(Stats<'b>),
     /// An error line; the connection stays in step and can be used on.
     Error {
-        /// Whose fault the server says it is.
+        /// The side at fault, according to the server.
         kind: ErrorKind,
         /// The line without its end. Bounds: its first 256 bytes.
         text: &'b [u8],

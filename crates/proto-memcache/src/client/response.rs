@@ -9,10 +9,10 @@ use crate::scan::find;
 
 /// Reads one response after the other, however they are cut into pieces.
 ///
-/// Shape: one per connection. It is shown the same response from its first byte on at each call, and keeps
-/// offsets into it so that no byte is looked at twice; they go back to 0 when the response is whole.
+/// Shape: one per connection. Each call gets the same response from its first byte on, and offsets into it are kept so
+/// that no byte is searched twice; they return to 0 when the response is complete.
 /// Bounds: lines of 2048 B, values of [`max_value`](Self::with_max_value), statistics of 1 MiB.
-/// Cost: about 30 ns for a single hit with a 30 B key, whatever the length of the value.
+/// Cost: about 30 ns for a single hit with a 30 B key, for any length of the value.
 #[derive(Clone, Debug)]
 pub struct ResponseParser {
     max_value: usize,
@@ -24,7 +24,7 @@ pub struct ResponseParser {
     searched: usize,
     hits: u32,
     value_bytes: u64,
-    /// Of a get of many keys by meta commands: error lines so far, and where the first stands.
+    /// For a get of many keys by meta commands: the number of error lines so far, and the first one's range.
     errors: u32,
     error: (usize, usize),
 }
@@ -265,7 +265,7 @@ impl ResponseParser {
             let line = self.take_line(bytes)?;
             match line {
                 b"END" => return Ok(Outcome::Stats(Stats { lines: &bytes[..start] })),
-                // Some groups have nothing to tell but that they were reset.
+                // Some groups only report that they were reset.
                 b"RESET" if start == 0 => return Ok(Outcome::Ok),
                 _ if line.starts_with(b"STAT ") => {}
                 _ => return error_line(line, "STAT or END"),

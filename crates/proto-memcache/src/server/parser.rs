@@ -7,7 +7,7 @@ use crate::server::refusal::Refusal;
 use crate::server::request::Request;
 use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
 
-/// What [`RequestParser::parse`] found.
+/// The result of [`RequestParser::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
     /// The request is not whole yet.
@@ -24,7 +24,7 @@ pub enum Parse<'b> {
     Done {
         /// Its length; the next request starts there.
         consumed: usize,
-        /// What it says.
+        /// The request.
         request: Request<'b>,
     },
     /// The connection must be closed without an answer.
@@ -53,8 +53,8 @@ pub enum CloseReason {
 
 /// Reads one request after the other, however they are cut into pieces.
 ///
-/// Shape: one per connection. It is shown the same request from its first byte on at each call, and keeps
-/// offsets into it so that no byte is looked at twice.
+/// Shape: one per connection. Each call gets the same request from its first byte on, and offsets into it are kept so
+/// that no byte is searched twice.
 /// Bounds: lines of 2048 B, `get` lines of 1 MiB, items of [`item_max`](Self::with_item_max).
 /// Cost: about 20 ns for `get` with one 30 B key, 50 ns for `set`.
 #[derive(Clone, Debug)]
@@ -268,8 +268,8 @@ pub(super) fn joins(words: &[u8]) -> bool {
 
 /// Whether a line without a newline in its first `length` bytes is over its limit.
 ///
-/// It is the same whether the newline has come meanwhile or not: memcached lets a long line pass if it
-/// arrives in one piece, but what depends on how bytes are cut cannot be relied on or tested.
+/// The result is the same with and without the newline: memcached accepts a long line if it arrives in one piece, but
+/// behaviour that depends on how bytes are cut cannot be relied on or tested.
 #[inline]
 fn too_long(bytes: &[u8], length: usize) -> bool {
     if length <= limits::LINE_MAX {

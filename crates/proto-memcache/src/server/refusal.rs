@@ -42,7 +42,7 @@ refusals! {
     DuplicateFlag = b"CLIENT_ERROR duplicate flag\r\n",
     /// A meta flag that there is not.
     InvalidFlag = b"CLIENT_ERROR invalid flag\r\n",
-    /// What `ma` says of any wrong flag.
+    /// The reply of `ma` to any wrong flag.
     BadFlags = b"CLIENT_ERROR invalid or duplicate flag\r\n",
     /// More flags than a meta command takes.
     FlagsTooLong = b"CLIENT_ERROR options flags are too long\r\n",
@@ -100,7 +100,7 @@ refusals! {
     ShutdownMode = b"CLIENT_ERROR invalid shutdown mode\r\n",
     /// `cache_memlimit` with less than 8 MiB.
     MemoryTooSmall = b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
-    /// `cache_memlimit` with what must be meant as bytes.
+    /// `cache_memlimit` with a number so large that it must be in bytes.
     MemoryInBytes = b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n",
     /// `cache_memlimit` with any other size that is unavailable.
     MemoryOutOfBounds = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",

@@ -95,7 +95,7 @@ pub enum Request<'b> {
     },
     /// `watch`.
     Watch {
-        /// What for.
+        /// The kinds to watch.
         kinds: Watched,
     },
     /// `lru_crawler metadump` and `lru_crawler mgdump`.
@@ -177,7 +177,7 @@ impl<'b> Keys<'b> {
         (self.rest, self.count)
     }
 
-    /// Goes on with what [`Keys::rest`] gave. Bounds: anything else makes the count of keys wrong, no more.
+    /// Resumes with the result of [`Keys::rest`]. Bounds: other values only make the count of keys wrong.
     pub fn resume(rest: &'b [u8], count: usize) -> Keys<'b> {
         Keys { rest, count }
     }

@@ -14,7 +14,7 @@ use crate::client::udp::Header;
 pub struct Reassembly {
     /// How many datagrams the reply has; 0 before the first came.
     count: u16,
-    /// Those that are here, as they came.
+    /// The datagrams received, in order of arrival.
     places: Vec<Place>,
     /// The highest of their numbers.
     highest: u16,

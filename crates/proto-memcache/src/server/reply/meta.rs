@@ -61,7 +61,7 @@ pub fn mark(out: &mut Vec<u8>, letter: u8) {
     out.extend_from_slice(&[b' ', letter]);
 }
 
-/// What `me` tells of an item.
+/// The data that `me` shows of an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Debug<'k> {
     /// The key.
