@@ -1,4 +1,4 @@
-//! What users of a social network cost one generator thread, against a site whose pages are canned.
+//! The cost of a social network's users to one generator thread, against a site with canned pages.
 //!
 //! A second process, on another processor, answers each request with the expected page. Printed are the operations a
 //! second that were done, the generator's lag, which has to stay below 1 ms at the 99th percentile with 20 000

@@ -1,7 +1,7 @@
 //! The object-caching workload: every operation of a cache's clients, on one server or a cluster.
 //!
-//! [`CacheConfig`] is what is requested. [`Items`] is the data set that follows from it, [`prepare`] sees to it that
-//! the servers hold it, and each generator thread has a [`Cache`] that draws the requests and judges the answers.
+//! [`CacheConfig`] describes the requests. [`Items`] is the data set that follows from it, [`prepare`] ensures that the
+//! servers hold it, and each generator thread has a [`Cache`] that draws the requests and judges the answers.
 
 mod answer;
 mod answers;

@@ -1,8 +1,8 @@
 //! A site of films: visitors who browse, search, review, rent and watch.
 //!
-//! [`MoviesConfig`] is who asks for what; each generator thread has a [`Movies`] that draws visitors. A visitor asks for one thing over
-//! a connection of their own; who rents a film goes on to watch it, by requests at the times at which a player makes them. Every
-//! answer is compared with what the site was filled with, as far as that is known.
+//! [`MoviesConfig`] describes visitors and their queries; each generator thread has a [`Movies`] that draws visitors. A
+//! visitor sends one query over a connection of their own; a visitor who rents a film then watches it, by requests at
+//! the times at which a player makes them. Every answer is compared with the site's data, if known.
 
 mod answers;
 mod config;

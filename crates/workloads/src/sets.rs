@@ -52,7 +52,7 @@ enum What {
 }
 
 impl Set {
-    /// What sizes and contents are drawn from.
+    /// The seed of sizes and contents.
     pub fn seed(&self) -> u64 {
         match self {
             Set::Files(files) => files.seed(),
@@ -176,7 +176,7 @@ impl Videos {
     }
 }
 
-/// What ffmpeg makes of a rung: a file to be played from its beginning, its chunks one behind the other, and their list.
+/// The files that ffmpeg makes of a rung: a file to play from its beginning, its chunks in sequence, and their list.
 const REAL_ENDS: [&str; 3] = ["mp4", "m4s", "m3u8"];
 
 impl FileSet {

@@ -1,4 +1,4 @@
-//! A social network: users who come, log in, do what a mix says, and log out.
+//! A social network: users who arrive, log in, do the operations of a mix, and log out.
 //!
 //! [`SocialConfig`] is who does what on which [`Site`]; each generator thread has a [`Social`] that draws users and follows
 //! their sessions. An operation is due at a time that is fixed when its user comes, and lasts until the last byte of its last

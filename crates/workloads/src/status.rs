@@ -1,4 +1,4 @@
-//! What answers of HTTP servers fail by.
+//! The kinds of failure of HTTP answers.
 
 /// The kind of failure of an answer that the server did not bring to its end.
 pub const CUT_OFF: &str = "answer cut off";

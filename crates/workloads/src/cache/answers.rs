@@ -64,7 +64,7 @@ impl Workload for Cache {
             Some((Header { sequence: 0, count: 1, .. }, reply)) if several => {
                 Arrived::Whole { reply, late: false }
             }
-            // What memcached says of a quiet miss: nothing, in a datagram.
+            // memcached's reply to a quiet miss: an empty datagram.
             Some((Header { sequence: 0, count: 0, .. }, [])) if several => return Parsed::Partial,
             _ => wire.reassembly.push(datagram, UDP_REPLY_MAX),
         };

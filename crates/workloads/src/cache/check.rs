@@ -118,7 +118,7 @@ impl CacheConfig {
             return Ok(());
         }
         let size = self.sizes().keys().1.0;
-        // What surrounds each key, and all: `get`, blanks and a line end, or `mg  v k q` with its own and `mn`.
+        // The bytes around each key, and around all: `get`, blanks and a line end, or `mg v k q` with its own and `mn`.
         let (each, all) = if self.protocol == Protocol::Meta { (11, 4) } else { (1, 5) };
         if udp::Header::SIZE as u64 + all + most * (each + size) > udp::Header::DATAGRAM_MAX as u64 {
             return Err(ConfigError::Datagram { keys: most, size });

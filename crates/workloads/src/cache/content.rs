@@ -1,7 +1,7 @@
 use dist::mixed;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What a value holds when it is to be checked: its key, its version, and bytes that follow from both.
+/// The content of a value that is to be checked: its key, its version, and bytes that follow from both.
 ///
 /// ```text
 /// bytes 0..8    hash of the key      from 8 B on, else its beginning
@@ -118,7 +118,7 @@ mod tests {
             let at = at.index(size);
             value[at] ^= flip;
             let checked = Content::of(b"key").check(&value);
-            // Of a value without a keystream, the version's bytes can be anything.
+            // In a value without a keystream, the version's bytes can be anything.
             let unseen = size <= HEAD && at >= 8;
             prop_assert_eq!(checked.is_err(), !unseen, "{:?}", checked);
         }

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// The longest time for an answer outside a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What went wrong while a server was prepared.
+/// An error while a server was prepared.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ControlError {
@@ -88,7 +88,7 @@ impl Control {
                 control.ahead = AHEAD;
                 Ok((control, version))
             }
-            // Accepted and ended before it was looked at.
+            // Accepted and closed before it was handled.
             Err(source) if source.kind() == io::ErrorKind::ConnectionReset => {
                 Err(ControlError::Closed { server, asked: "version" })
             }
@@ -121,12 +121,12 @@ impl Control {
         self.ahead
     }
 
-    /// What messages call the server.
+    /// The server's name in messages.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// How many items the server holds, if it says so.
+    /// The number of items in the server, if it reports it.
     pub fn item_count(&mut self) -> Result<Option<u64>, ControlError> {
         let stats = |out: &mut Vec<u8>| client::stats(out, b"");
         self.ask(stats, Expect::Stats, "stats", |outcome| {

@@ -17,20 +17,20 @@ pub(super) struct Counts {
     /// Keys that were stored because they were missing, and those that were to be.
     pub(super) sets_on_miss: u64,
     pub(super) misses_to_set: u64,
-    /// Values that were wrong, and those that were looked at.
+    /// Wrong values, and values checked.
     pub(super) verify_failures: u64,
     pub(super) verified: u64,
     pub(super) udp: Udp,
 }
 
-/// Of datagrams.
+/// Counters of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Udp {
     pub(super) datagrams: u64,
     /// Came after one with a higher number.
     pub(super) reordered: u64,
     pub(super) duplicates: u64,
-    /// Belonged to no reply that was waited for: late ones of requests that had timed out.
+    /// Matched no outstanding request: late replies to requests that had timed out.
     pub(super) strays: u64,
     pub(super) replies: u64,
     /// Replies of more than one datagram.

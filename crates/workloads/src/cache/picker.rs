@@ -47,8 +47,8 @@ impl Picker {
     /// One key: of the data set, or one of this thread's first inserts, of as many as the server has answered. Where answers
     /// overtake each other, or one is an error, a key may be among them that is not there.
     ///
-    /// A thread does not know how far the others are, so the newest key of each draws what the newest of all would
-    /// draw under one thread.
+    /// A thread does not know the other threads' progress, so the newest key of each draws as often as the newest of
+    /// all would with one thread.
     #[inline]
     pub(super) fn pick(&mut self, rng: &mut Rng) -> u64 {
         let key = self.keys.sample(rng, self.filled + self.inserted);

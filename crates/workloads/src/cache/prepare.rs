@@ -14,9 +14,9 @@ pub const FILLED: f64 = 0.999;
 pub struct DataSet {
     /// Items checked; each replica is queried.
     pub looked_at: u64,
-    /// Share of them that were there as they should be, 0 to 1: with the right length, and with `verify` the content.
+    /// Share of them found intact, 0 to 1: with the right length, and with `verify` the content.
     pub hit_ratio: f64,
-    /// How many of them were there, but wrong.
+    /// How many of them were found, but wrong.
     pub wrong: u64,
     /// Whether it was filled just now.
     pub filled_now: bool,

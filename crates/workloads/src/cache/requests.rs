@@ -26,7 +26,7 @@ pub struct Cache {
     key_rng: Rng,
     operation_rng: Rng,
     server_rng: Rng,
-    /// What this thread has appended to each item that grows, since it last set it.
+    /// The piece that this thread has appended to each growing item, since it last set it.
     pieces: Vec<u8>,
     pub(super) key: Vec<u8>,
     /// The keys of a multi-get.

@@ -8,8 +8,8 @@ use crate::cache::{Control, ControlError, Items, Kind};
 const KEYS_PER_GET: usize = 50;
 /// Bytes of values requested in one `get`, so that large ones do not pile up; at least one value in any case.
 const BYTES_PER_GET: usize = 1 << 20;
-/// Items that are looked at: all of up to this many, else this many drawn at random.
-/// 20 000 leave a standard error of 0.02 % for a hit ratio of 99.9 %.
+/// Items to check: all of up to this many, else this many drawn at random. 20 000 leave a standard error of 0.02 % for
+/// a hit ratio of 99.9 %.
 const LOOKED_AT: u64 = 20_000;
 /// The stream that draws them.
 const SAMPLE: Purpose = Purpose::Other(1);
@@ -19,9 +19,9 @@ const SAMPLE: Purpose = Purpose::Other(1);
 pub(super) struct Survey {
     /// Items requested; each replica is queried.
     pub(super) looked_at: u64,
-    /// Those that were there as they should be.
+    /// Items found intact.
     pub(super) good: u64,
-    /// Those that were there, but with another length or content.
+    /// Items found with another length or content.
     pub(super) wrong: u64,
 }
 

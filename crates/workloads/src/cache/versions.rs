@@ -29,7 +29,7 @@ impl Versions {
         self.shared.store(!alone, Ordering::Relaxed);
     }
 
-    /// What arrival `seq` stores.
+    /// The version that arrival `seq` stores.
     #[inline]
     pub(super) fn of(&self, seq: u64) -> u64 {
         self.first.load(Ordering::Relaxed) + seq + 1

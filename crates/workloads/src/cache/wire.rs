@@ -7,7 +7,7 @@ use openloop::Fault;
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub(super) parser: ResponseParser,
-    /// Of several answers to one request: how many are read, and where the next starts.
+    /// For several answers to one request: how many are read, and where the next starts.
     pub(super) answers: u32,
     pub(super) offset: usize,
     /// How many of them stored their item.

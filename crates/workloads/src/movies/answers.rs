@@ -22,7 +22,7 @@ const WRONG: &str = "wrong answer";
 /// answers. Source: ours; a film's record with a plot has some 2 kB, ten hits of a search 1 kB, a playlist of 10 min 4
 /// kB.
 const HEAD: usize = 64 << 10;
-/// Of a page, whose pictures make it longer.
+/// The same for a page, whose pictures make it longer.
 const PAGE_HEAD: usize = 4 << 10;
 /// Most bytes kept of its end, which lists the missing parts.
 const TAIL: usize = 1 << 10;

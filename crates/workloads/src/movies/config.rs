@@ -22,7 +22,7 @@ pub struct MoviesConfig {
     pub users: u32,
     /// The films that it holds.
     pub films: u32,
-    /// What visitors ask for.
+    /// The mix of queries.
     pub mix: MovieMix,
     /// How often each film.
     pub popularity: Popularity,
@@ -41,7 +41,7 @@ pub struct MoviesConfig {
     pub seed: u64,
 }
 
-/// What all threads know.
+/// The data shared by all threads.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub(super) config: MoviesConfig,
@@ -82,8 +82,9 @@ pub enum TitlesError {
 }
 
 impl Known {
-    /// Of a configuration whose site is known, with the titles of its films and those who are logged in. `run` tells the rentals
-    /// of this run from those of all others. Of a catalogue with a whole data set around it, clips and prices are read, too.
+    /// For a configuration with a known site, with the titles of its films and the logged-in users. `run` distinguishes
+    /// the rentals of this run from all others. If the catalogue belongs to a whole data set, clips and prices are
+    /// read, too.
     ///
     /// Errors: fewer titles than films; no user; no address; films of the data set that cannot be read.
     pub fn new(

@@ -16,7 +16,7 @@ pub(super) struct Counts {
     pub(super) traced: Vec<Traced>,
 }
 
-/// Of answers that came in the window.
+/// Counters of answers that arrived in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) answered: u64,
@@ -37,7 +37,7 @@ pub(super) struct Answers {
     pub(super) ended: u64,
 }
 
-/// Of segments of films that were due in the window.
+/// Counters of film segments due in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segments {
     pub(super) due: u64,

@@ -17,7 +17,7 @@ const FILMS: &str = "../movies/movies.tsv";
 /// 6 500 others with nine in ten, and numbers that are given twice are given within milliseconds.
 const REVIEWS: usize = 1 << 16;
 
-/// What films are sold as, and the reviews that were stored; all threads have the same.
+/// The clips and prices of films, and the stored reviews; shared by all threads.
 ///
 /// Shape: a word for each film and 65 536 for reviews. Cost: an atomic operation for each answer.
 #[derive(Clone, Debug)]

@@ -171,7 +171,7 @@ impl Visit {
         }
         if end.in_window.is_some() {
             counts.segments.due += 1;
-            // The first is shown once it is there, and each of the others behind the one before.
+            // The first is shown when it arrives, and each of the others after the one before.
             let shown = self.base + Nanos(SEGMENT.0 * u64::from(number));
             let in_time = is_well && (number == 0 || end.ended <= shown.max(end.offset + SEGMENT));
             counts.segments.missed += u64::from(!in_time);

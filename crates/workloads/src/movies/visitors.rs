@@ -11,7 +11,7 @@ use crate::movies::config::Known;
 use crate::movies::counts::Counts;
 use crate::movies::visit::{STREAM, Visit};
 
-/// What must be remembered of a visit: where the rest is.
+/// The reference from a request to its visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     visit: u32,
@@ -31,7 +31,7 @@ pub struct Movies {
 }
 
 impl Movies {
-    /// The visitors of a thread; none are there when the load begins.
+    /// The visitors of a thread; none are present when the load begins.
     pub fn new(known: &Arc<Known>) -> Movies {
         Movies {
             known: Arc::clone(known),

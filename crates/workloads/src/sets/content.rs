@@ -3,9 +3,9 @@ use crate::web;
 /// The content of a file of a set.
 #[derive(Clone, Debug)]
 pub enum SetContent {
-    /// Of a web server.
+    /// A file of a web server.
     Text(web::Content),
-    /// Of videos.
+    /// A file of a set of videos.
     Video(videos::Body),
 }
 

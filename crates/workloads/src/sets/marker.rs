@@ -23,7 +23,7 @@ pub struct Marker {
     pub schema: u32,
     #[serde(flatten)]
     what: What,
-    /// What sizes and contents are drawn from.
+    /// The seed of sizes and contents.
     pub seed: u64,
     /// The bytes of all files, as [`Set::bytes`] counts them.
     pub bytes: u64,
@@ -75,7 +75,7 @@ pub enum FolderError {
         folder: PathBuf,
         /// The set in the folder.
         holds: String,
-        /// What should be.
+        /// The set required.
         wanted: &'static str,
         /// The option that makes it.
         make: &'static str,

@@ -13,8 +13,8 @@ use crate::social::site::Site;
 
 /// An operation is given up after this many of its limits, counted from each request sent.
 ///
-/// Source: ours; 5 s for what should take 1 s, beyond which users leave, and far less than the 60 s for which nginx waits for PHP
-/// (`fastcgi_read_timeout`), so that a site that hangs is not left with requests without end.
+/// Source: ours; 5 s for an operation that should take 1 s, beyond which users leave, and far less than the 60 s for
+/// which nginx waits for PHP (`fastcgi_read_timeout`), so that a site that hangs is not left with requests without end.
 pub const TIMEOUT_LIMITS: u64 = 5;
 
 /// The purposes of streams: sessions by their number; those under way when the load begins, by theirs; how many those are; users
@@ -37,7 +37,7 @@ pub struct SocialConfig {
     pub users: u32,
     /// Their seed.
     pub users_seed: u64,
-    /// What they do.
+    /// The mix of operations.
     pub mix: SocialMix,
     /// How soon it must be over.
     pub limits: SocialLimits,
@@ -49,7 +49,7 @@ pub struct SocialConfig {
     pub site: Arc<Site>,
     /// Whether the assets of a page are requested with the first page of a session.
     pub assets: bool,
-    /// Users who come per second, of which follows how many are there already when the load begins.
+    /// Users who arrive per second, which determines how many are present when the load begins.
     pub users_per_s: f64,
     /// In a closed loop, how many users there are in all; each thinks after an answer. `None`: they come at their own times.
     pub population: Option<u32>,
@@ -57,7 +57,7 @@ pub struct SocialConfig {
     pub seed: u64,
 }
 
-/// What all threads know.
+/// The data shared by all threads.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub(super) config: SocialConfig,
@@ -105,7 +105,7 @@ impl SocialConfig {
         self.site.lacks().into_iter().filter(|operation| self.mix.percent(*operation) > 0.0)
     }
 
-    /// How long an answer to a request of `operation` is waited for, after it was sent.
+    /// The time-out of a request of `operation`, from its sending.
     pub fn timeout(&self, operation: SocialOperation) -> Nanos {
         Nanos(self.limits.of(operation).0.saturating_mul(TIMEOUT_LIMITS))
     }
@@ -132,7 +132,7 @@ impl SocialConfig {
         let (mean, threads) = (self.mean_live(draw), of_process * f64::from(processes.max(1)));
         let own = (f64::from(self.users) / threads).floor();
         let most = match self.population {
-            // That of this generator.
+            // The population of this generator.
             Some(population) => (f64::from(population) / of_process).ceil(),
             None => mean / threads + SPREAD * (mean / threads).sqrt(),
         };
@@ -184,7 +184,7 @@ impl Known {
         })
     }
 
-    /// Those whom a thread has log in before the load.
+    /// The users that a thread logs in before the load.
     pub fn logged_in_before(&self, share: Share) -> Vec<u32> {
         self.present(share).inside
     }

@@ -15,7 +15,7 @@ pub(super) struct Counts {
     ajax: u64,
 }
 
-/// Of answers that came in the window.
+/// Counters of answers that arrived in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) answered: u64,
@@ -29,7 +29,7 @@ pub(super) struct Answers {
     pub(super) ended: u64,
 }
 
-/// Of one kind of operation that was due in the window.
+/// Counters of one kind of operation due in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Operation {
     due: u64,

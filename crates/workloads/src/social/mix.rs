@@ -18,10 +18,10 @@ const MIDDLE: [SocialOperation; 6] = [
 /// shares.
 const ROUNDING: f64 = 1e-4;
 
-/// What users do, as it is drawn.
+/// The draw of users' operations.
 ///
-/// The operations between login and logout are independent, and their number is geometric: at any moment of a session what is
-/// still to come has the same distribution, so that a session which is met under way needs no age.
+/// The operations between login and logout are independent, and their number is geometric: at any moment of a session
+/// its remainder has the same distribution, so that a session already under way needs no age.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
     /// The share of each operation and those before it, over 1 for all.
@@ -37,10 +37,11 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// What `mix` says on a site: what the site lacks is left out, and the others are as much more frequent.
+    /// Applies `mix` to a site: operations that the site lacks are left out, and the others are proportionally more
+    /// frequent.
     ///
-    /// Errors: it lacks all that is between login and logout; `ajax` asks for more than its pages can do, or for less than what
-    /// can be done by them only.
+    /// Errors: it lacks all operations between login and logout; `ajax` asks for more than its pages can do, or for
+    /// less than the operations that exist only as AJAX need.
     pub fn new(mix: &SocialMix, ajax: Option<OperationShare>, site: &Site) -> Result<Draw, ParseError> {
         let shares = MIDDLE.map(|operation| if site.has(operation) { mix.percent(operation) } else { 0.0 });
         let there: f64 = shares.iter().sum();
@@ -55,7 +56,7 @@ impl Draw {
         }
         let once = mix.percent(SocialOperation::Login);
         let can = MIDDLE.map(|operation| [By::Page, By::Ajax].map(|by| site.has_way(operation, by)));
-        // Of all operations, of which those between login and logout are as many as the mix has.
+        // Relative to all operations; those between login and logout are as many as the mix has.
         let sum = |is: fn(&[bool; 2]) -> bool| {
             let those = can.iter().zip(shares).filter(|(can, _)| is(can));
             those.map(|(_, share)| share * all / there).fold(0.0, |sum, share| sum + share)

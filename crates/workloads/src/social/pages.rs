@@ -230,7 +230,7 @@ fn begin(session: &mut Session, wire: &mut Wire) {
     }
 }
 
-/// What must come in the end of the request that a session is at; `None` of what belongs to a page.
+/// The page expected at the end of the session's current request; `None` for an asset.
 fn page_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Page> {
     let request = request_of(known, session)?;
     Some(&known.config.site.pages[usize::from(request.page)])
@@ -347,7 +347,7 @@ fn after(known: &Known, session: &mut Session, next: u16) -> Ahead {
     if next < known.config.site.way(session.operation, session.by).end { Ahead::More } else { Ahead::Done }
 }
 
-/// What belongs to a page has come.
+/// An asset has arrived.
 fn asset(known: &Known, session: &mut Session, status: u16) -> Result<Ahead, Fault> {
     let At::Asset(place, next) = session.at else { return Ok(Ahead::Done) };
     if status != 200 {

@@ -13,7 +13,8 @@ use crate::social::site::{Cast, Value};
 /// Most attempts to find a user who is not a friend. Source: with half of all users as friends, the most possible, this
 /// many fail with a chance of 10⁻⁵.
 const TRIES: u32 = 16;
-/// What users write, of which each text has a part. Source: ours; plain words with what must be encoded and escaped.
+/// The text that users write, of which each text has a part. Source: ours; plain words with characters that must be
+/// encoded and escaped.
 const WORDS: &[u8] = b"met the others at the lake & it was <great>, we should do that again soon; bring a friend, some bread \
                        and \"that\" book of yours. The train leaves at half past nine + 5 minutes, 100% sure. See you there!";
 /// The least and the most of it. Units: bytes.

@@ -27,8 +27,9 @@ impl fmt::Display for PrimeError {
 
 impl std::error::Error for PrimeError {}
 
-/// Has the site read what it keeps of `user` into its cache, asked by one who is logged in; returns how many requests that took,
-/// redirects among them: over the stream that is `open`, or one that `connect` opens and which stays open where the site lets it.
+/// Makes the site load its data of `user` into its cache, by requests of a logged-in user; returns the number of
+/// requests, redirects included. Uses the stream that is `open`, or one that `connect` opens and that stays open if the
+/// site allows.
 ///
 /// Errors: the site cannot be reached, or says something else than it should; with what.
 pub fn prime<S: Read + Write>(

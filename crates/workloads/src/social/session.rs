@@ -12,7 +12,7 @@ use crate::social::counts::{Counts, Tiers, is_within};
 use crate::social::people::{friend, stranger};
 use crate::social::site::By;
 
-/// A user who is there.
+/// A user who is present.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     rng: Rng,
@@ -21,7 +21,7 @@ pub(super) struct Session {
     pub(super) user: u32,
     /// Operations that are still to come before the logout.
     left: u32,
-    /// Those that were done.
+    /// The number of operations done.
     pub(super) done: u32,
     is_logged_in: bool,
     /// Whether assets of pages were requested.
@@ -32,7 +32,7 @@ pub(super) struct Session {
     pub(super) friend: u32,
     pub(super) stranger: u32,
     pub(super) words: u32,
-    /// Whose data are read into the cache, of a session that does so before a load.
+    /// The user to load into the cache, for a session that primes it before a load.
     pub(super) each: Option<u32>,
     /// When it was due, after the start of the session.
     pub(super) offset: Nanos,
@@ -55,7 +55,7 @@ pub(super) enum At {
     Request(u16),
     /// The target of that redirect.
     Redirect(u16),
-    /// What belongs to a page, by its place; then this request.
+    /// An asset of a page, by its place; then this request.
     Asset(u8, u16),
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Page {
     pub(super) name: String,
     pub(super) status: u16,
     pub(super) has: Vec<Needle>,
-    /// What to take, and the value that it becomes.
+    /// The texts to take, and the value that each becomes.
     pub(super) takes: Vec<(u8, Between)>,
     /// Whether it is JSON, which must be whole.
     pub(super) json: bool,

@@ -21,7 +21,7 @@ const NO_ONE: u32 = u32::MAX;
 /// Numbers of sessions from here on are those of sessions that were under way when the load began.
 const FROM_BEFORE: u64 = 1 << 48;
 
-/// What must be remembered of a session: where the rest is.
+/// The reference from a request to its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     session: u32,
@@ -35,7 +35,7 @@ pub struct Social {
     share: Share,
     offline: Offline,
     rng: Rng,
-    /// Those who are there when the load begins, with the step that comes next.
+    /// The users present when the load begins, with their next steps.
     underway: Vec<(Session, Step)>,
     sessions: Vec<Session>,
     free: Vec<u32>,
@@ -72,7 +72,7 @@ impl Social {
             let (number, rng) = next();
             underway.push(Session::new(user, number, rng, known).enters(known));
         }
-        // The first draws were those of who is there.
+        // The first draws were those of the users present.
         let _ = rand::RngExt::random::<u64>(&mut rng);
         Social {
             known: Arc::clone(known),

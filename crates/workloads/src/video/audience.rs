@@ -21,8 +21,8 @@ const MEAN: Purpose = Purpose::Other(7);
 /// Sessions from which the mean length is taken. Source: lengths have a standard deviation of about their mean, so that it is
 /// known to 0.4 %; 10 ms.
 const SAMPLE: u64 = 65_536;
-/// How often a video is drawn again that is not there in the quality that is wanted. Source: one in five is there in the
-/// highest, so that as many fail with a chance of 10⁻⁹⁶; those that remain are few videos of which none is popular.
+/// Most attempts to draw a video that exists in the wanted quality. Source: one in five exists in the highest, so that
+/// this many fail with a chance of 10⁻⁹⁶; the rest are sets of few videos of which no popular one has it.
 const TRIES: u32 = 1_000;
 
 /// No viewer leaves before this time. Source: Krishnan and Sitaraman, IMC 2012.
@@ -49,7 +49,7 @@ pub struct Viewer {
     pub server: usize,
 }
 
-/// What viewers are drawn from.
+/// The source of viewers.
 #[derive(Clone)]
 pub struct Audience {
     library: Library,
@@ -125,7 +125,7 @@ impl Audience {
         Watched { video, rung: rungs.rev().find(fits).unwrap_or(0) }
     }
 
-    /// A video that is there in this quality.
+    /// A video that exists in this quality.
     fn in_rung(&mut self, rung: usize, rng: &mut Rng) -> Watched {
         let mut of = Watched { video: 0, rung };
         for _ in 0..TRIES {
@@ -169,7 +169,7 @@ impl Audience {
         Nanos((sum / u128::from(SAMPLE)) as u64)
     }
 
-    /// The viewers who are there when the load begins, with how long ago they came: those of share `share` of `shares`.
+    /// The viewers present when the load begins, with the time since their arrival: share `share` of `shares`.
     ///
     /// With arrivals at random and independent lengths their number is Poisson with the mean rate × mean length, a length is
     /// met in proportion to itself, and each is at any of its moments (an M/G/∞ queue). All shares together are the same
@@ -189,7 +189,7 @@ impl Audience {
     /// A viewer who is met in proportion to the length of their session, and how long ago they came.
     fn met(&mut self, i: u64) -> (Viewer, Nanos) {
         let mut rng = self.streams.stream(UNDERWAY, i);
-        // Whose chunks take their time asks for the last one that much later.
+        // A viewer whose chunks take their time asks for the last one that much later.
         let longest = self.library.longest().0 as f64 * (1.0 + self.pace.most_waits(&self.library, self.mix));
         loop {
             let viewer = self.draw(&mut rng);

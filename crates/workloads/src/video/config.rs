@@ -11,7 +11,7 @@ use crate::video::library::{Library, Videos};
 pub struct VideoConfig {
     /// The servers' URLs; videos are requested below them. Empty until known.
     pub urls: Vec<Url>,
-    /// What is watched.
+    /// The videos.
     pub library: Library,
     /// How often each video is watched.
     pub popularity: Popularity,
@@ -33,7 +33,7 @@ pub struct VideoConfig {
     pub pacing: Pacing,
     /// The checks of each answer.
     pub verify: Verify,
-    /// Viewers who come per second, of which follows how many are there already when the load begins.
+    /// Viewers who arrive per second, which determines how many are present when the load begins.
     pub viewers_per_s: f64,
     /// The time in which arrivals are recorded.
     pub window: Nanos,
@@ -48,7 +48,7 @@ impl VideoConfig {
         self.give_up()
     }
 
-    /// How long an answer is waited for, after its request was sent.
+    /// The time-out of an answer, from the sending of its request.
     pub fn give_up(&self) -> Nanos {
         match self.late {
             Late::Keep => Nanos(self.chunk_timeout.0.saturating_mul(spec::workload::Video::GIVE_UP)),

@@ -8,7 +8,7 @@ use units::Nanos;
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) answers: Answers,
-    /// Those that had come when the window closed.
+    /// The answers that had arrived when the window closed.
     in_window: Option<Answers>,
     pub(super) possible: Possible,
     pub(super) chunks: Chunks,
@@ -20,15 +20,15 @@ pub(super) struct Counts {
     window: Nanos,
 }
 
-/// Of the requests that were due in the window, those that a server can answer in time: all but those of viewers whose quality
-/// takes more than their bandwidth.
+/// Of the requests due in the window, those that a server can answer in time: all but the requests of viewers whose
+/// quality takes more than their bandwidth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Possible {
     pub(super) due: u64,
     pub(super) completed: u64,
 }
 
-/// Of answers that came in the window; of contents that were compared also those that came later.
+/// Counters of answers that arrived in the window; compared contents include later ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) answered: u64,
@@ -41,10 +41,10 @@ pub(super) struct Answers {
     pub(super) ended: u64,
 }
 
-/// Of chunks that were due in the window.
+/// Counters of chunks due in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
-    /// Whose time-out is over, or that ended before.
+    /// Chunks whose time-out is over, or that ended before.
     pub(super) due: u64,
     pub(super) missed: u64,
     pub(super) played: Nanos,
@@ -52,7 +52,7 @@ pub(super) struct Chunks {
     pub(super) stalls: u64,
 }
 
-/// Of sessions.
+/// Counters of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sessions {
     /// That came in the window.
@@ -87,7 +87,7 @@ impl Counts {
         self.start_up.values.record(delay);
     }
 
-    /// How long before its time a chunk was there.
+    /// Records how long before its time a chunk arrived.
     pub(super) fn in_time(&mut self, slack: Nanos) {
         self.slack.values.record(slack);
     }

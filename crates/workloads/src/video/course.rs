@@ -1,4 +1,4 @@
-//! When a viewer asks for chunks, and when these are there if the server takes no time.
+//! When a viewer requests chunks, and when these arrive if the server takes no time.
 
 use spec::workload::{Bandwidth, ClientMix, Pacing};
 use units::Nanos;

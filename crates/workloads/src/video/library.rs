@@ -104,7 +104,7 @@ impl Library {
         }
     }
 
-    /// Whether a video is there in a quality.
+    /// Whether a video exists in a quality.
     pub fn has(&self, of: Watched) -> bool {
         match &self.videos {
             Videos::Set(catalog, _) => catalog.has(of.video, of.rung),

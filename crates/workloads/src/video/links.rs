@@ -29,7 +29,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Those of thread `share.0` of `share.1`, up to the fastest. Units: bits per second.
+    /// The links of thread `share.0` of `share.1`, up to the fastest. Units: bits per second.
     pub(super) fn new(fastest: f64, share: (u32, u32)) -> Links {
         // A thread beyond the last link would have none, and shares those of another.
         let threads = share.1.clamp(1, u32::from(ClientLinks::COUNT)) as u16;

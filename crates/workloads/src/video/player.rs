@@ -33,7 +33,7 @@ pub struct Seen {
     pub start_up: Option<Nanos>,
     /// How much was buffered before it; `None` before the first picture.
     pub buffered: Option<Nanos>,
-    /// How long before its time it was there; `None` where its time had passed, or the video had not begun.
+    /// How long before its time it arrived; `None` if its time had passed, or the video had not begun.
     pub slack: Option<Nanos>,
     /// The length of the stall that ended with it.
     pub stall: Option<Nanos>,
@@ -121,7 +121,7 @@ pub struct Viewed {
 }
 
 impl Viewed {
-    /// Of chunks with their times and lengths; `None` for the length of one that failed then.
+    /// The playback of chunks with their times and lengths; `None` for the length of a chunk that failed at its time.
     pub fn of(chunks: &[(Nanos, Option<Nanos>)], resume_with: u32) -> Viewed {
         let (mut player, mut viewed) = (Player::new(resume_with), Viewed::default());
         for (i, &(at, media)) in chunks.iter().enumerate() {

@@ -32,7 +32,7 @@ const BUFFER_LEAST: u32 = 4096;
 /// And no larger. Units: bytes. Source: 100 ms of 80 Mbps, which no class has at the usual speed.
 const QUEUE_MOST: f64 = 1_048_576.0;
 
-/// What must be remembered of a session: where the rest is.
+/// The reference from a request to its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     session: u32,
@@ -40,7 +40,7 @@ pub struct Job {
     last: bool,
 }
 
-/// What all threads know.
+/// The data shared by all threads.
 #[derive(Clone, Debug)]
 pub struct Known {
     config: VideoConfig,
@@ -49,7 +49,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of a configuration. Cost: 10 ms; with closed loops within sessions 30 ms.
+    /// The data for a configuration. Cost: 10 ms; with closed loops within sessions 30 ms.
     ///
     /// Errors: one that cannot be.
     pub fn new(config: &VideoConfig) -> Result<Known, ParseError> {

@@ -15,7 +15,7 @@ use crate::video::player::{Player, Seen};
 /// and misses no chunk. Source: ours; from 2 s on viewers leave (Krishnan and Sitaraman, IMC 2012).
 pub const GOOD_START: Nanos = Nanos::from_secs(2);
 
-/// What sessions go by.
+/// The rules of sessions.
 #[derive(Clone)]
 pub(super) struct Rules {
     pub(super) library: Library,
@@ -48,7 +48,7 @@ pub(super) struct Session {
     bad: bool,
 }
 
-/// Whether a session goes on.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Watching,
@@ -228,7 +228,7 @@ impl Session {
         self.fate = Fate::Over;
     }
 
-    /// The video goes on no more: if it stands still at `at`, that stall is known whole.
+    /// The video does not continue: if it is in a stall at `at`, the whole stall is known.
     fn stands_still(&mut self, at: Nanos, counts: &mut Counts) {
         if let Some(length) = self.player.stalled(at).filter(|_| self.in_window) {
             counts.stalled(length);

@@ -91,7 +91,7 @@ impl Judge {
         self.method.clone()
     }
 
-    /// Whether bodies are looked at.
+    /// Whether bodies are checked.
     pub(super) fn verifies(&self) -> bool {
         self.verify != Verify::None && self.method == "get"
     }

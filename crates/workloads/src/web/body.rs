@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::web::FileSet;
 
-/// What every request carries.
+/// The body of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     content: Arc<[u8]>,

@@ -10,7 +10,7 @@ use crate::web::{Body, Pages};
 pub struct WebConfig {
     /// The servers' URLs; paths are requested below them. Empty until known.
     pub urls: Vec<Url>,
-    /// What is requested.
+    /// The pages requested.
     pub pages: Pages,
     /// How often each page is requested.
     pub popularity: Popularity,
@@ -18,7 +18,7 @@ pub struct WebConfig {
     pub method: Method,
     /// Fields sent in addition to those required by HTTP.
     pub headers: Vec<Header>,
-    /// What every request carries; `None`: nothing.
+    /// The body of every request; `None`: no body.
     pub body: Option<Body>,
     /// The checks of each answer.
     pub verify: Verify,

@@ -70,7 +70,7 @@ impl FileSet {
         self.files.sizes()
     }
 
-    /// What sizes and contents are drawn from.
+    /// The seed of sizes and contents.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -141,7 +141,7 @@ impl FileSet {
 }
 
 impl fmt::Display for FileSet {
-    /// What [`FileSet::read`] reads, so without the seed.
+    /// The text that [`FileSet::read`] parses, so without the seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.files.fmt(f)
     }

@@ -59,7 +59,7 @@ mod tests {
         check(b"", Err("closed the connection"));
         check(b"HTTP/1.1 200 OK\r\n", Err("closed the connection"));
         check(b"ERROR\r\n", Err("does not begin with HTTP/1"));
-        // One that only ever says that it goes on.
+        // A server that only ever sends interim answers.
         check(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), Err("not done after 65536 B"));
     }
 }

@@ -40,7 +40,7 @@ impl Checked {
     }
 }
 
-/// What must be remembered of a request from its draw to its answer.
+/// The state of a request from its draw to its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     pub(super) page: u64,

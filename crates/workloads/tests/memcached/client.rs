@@ -12,7 +12,7 @@ pub(crate) struct Client {
     streams: Vec<(TcpStream, Wire)>,
     datagrams: Vec<UdpSocket>,
     tag: u16,
-    /// What went wrong, by kind.
+    /// The faults, by kind.
     pub(crate) faults: HashMap<&'static str, Vec<String>>,
     /// Requests answered, by endpoint.
     pub(crate) answered: HashMap<usize, u64>,

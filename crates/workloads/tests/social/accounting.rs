@@ -75,7 +75,7 @@ fn the_first_second_is_as_all_others() {
 #[test]
 fn users_who_are_all_there_are_told_apart_from_errors() {
     let mut setup = Setup::new(30.0, 703);
-    // Sessions of 5 s: 150 users are there at once, and 100 exist.
+    // Sessions of 5 s: 150 users would be present at once, and 100 exist.
     setup.config.users = 100;
     let recording = setup.run().recording;
     assert_accounted(&recording);
@@ -91,7 +91,7 @@ fn users_of_sessions_that_are_refused_come_back() {
     // Sessions last for longer than the load, there is room for 5, and 900 of 100 users come.
     setup.config.think = Nanos::from_secs(5);
     (setup.config.users, setup.plan.sessions) = (100, Some(5));
-    // None are there when the load begins.
+    // No users are present when the load begins.
     setup.config.users_per_s = 0.0;
     let recording = setup.run().recording;
     assert_accounted(&recording);

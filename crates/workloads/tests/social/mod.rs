@@ -1,4 +1,4 @@
-//! Users against a site, on simulated time: what becomes of each operation is arithmetic.
+//! Users against a site, on simulated time: the outcome of each operation is arithmetic.
 //!
 //! Run them: `cargo test -p workloads --test it social`. Every failure prints its seed.
 

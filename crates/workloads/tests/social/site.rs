@@ -59,7 +59,7 @@ pub(crate) struct Logic {
     pub(crate) wrong: Vec<String>,
 }
 
-/// What was asked.
+/// A parsed request.
 struct Asked<'a> {
     method: &'a str,
     path: &'a str,

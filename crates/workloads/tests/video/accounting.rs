@@ -65,7 +65,7 @@ fn each_fault_is_counted_as_what_it_is() {
         let recording = setup.run();
         assert_accounted(&recording);
         let (errors, intended) = (recording.errors.of(kind), recording.tally.intended);
-        // One in twenty is planted, and no more comes of it.
+        // One in twenty is planted, and has no further effect.
         assert!(errors.abs_diff(intended / 20) <= 2, "{faults}: {errors} of {intended} are '{kind}'");
         assert_eq!(recording.tally.errors, errors, "{faults}: {:?}", recording.errors.first());
         assert_eq!(counter(&recording, "misses").0, errors, "{faults}");
@@ -146,7 +146,7 @@ fn playlists_delay_the_start_and_nothing_else() {
 
 #[test]
 fn one_thread_of_three_has_a_third_of_the_viewers() {
-    // Of one thread of three: a third of the sessions, and all of them over servers of equal share.
+    // One thread of three: a third of the sessions, all of them over servers of equal share.
     let mut setup = Setup::new(30.0, 690);
     let whole = setup.run();
     (setup.plan.share, setup.plan.shares) = (1, 3);

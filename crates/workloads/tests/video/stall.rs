@@ -28,13 +28,13 @@ struct Expected {
     met: u64,
 }
 
-/// Of a server that sends nothing from `from` for `span`, both after the beginning of the window.
+/// The expected figures for a server that sends nothing from `from` for `span`, both after the beginning of the window.
 fn expected(setup: &Setup, from: Nanos, span: Nanos) -> Expected {
     let config = &setup.config;
     let mut audience = Audience::new(config, 0, 1).unwrap();
     let mean = audience.mean_length();
     let mut expected = Expected::default();
-    // Those who are there came before: all of theirs was answered at once.
+    // The viewers present arrived before: all their requests were answered at once.
     for (viewer, age) in audience.underway(config.viewers_per_s, mean, 0, 1) {
         session(setup, &audience, &viewer, (Nanos::ZERO, age), (from, span), &mut expected);
     }
@@ -157,7 +157,7 @@ fn a_planted_stall_is_exact() {
         assert!(counter(&recording, "misses").0 > 50, "all who are there miss a chunk");
         let (number, longest) = distribution(&recording, "stall");
         if stops {
-            // Of those who had just been shown a chunk: the span without the 2 s that they had.
+            // For a viewer who had just been shown a chunk: the span minus the 2 s buffered.
             let expect = span - ms(2_000);
             assert!(number > 50 && longest <= expect + ms(5), "{number} of up to {longest}");
             assert!(longest + ms(50) >= expect, "{longest}");
@@ -173,7 +173,7 @@ fn a_planted_stall_is_exact() {
 
 #[test]
 fn a_stall_over_the_end_of_the_window_is_exact() {
-    // What falls due while the server stands still is waited for until it goes on, 2 to 5 s after the window.
+    // Chunks that fall due while the server stalls are awaited until it resumes, 2 to 5 s after the window.
     for (seed, from, span) in [(510, 17_900, 4_100), (511, 19_400, 5_600), (512, 18_800, 3_200)] {
         let mut setup = Setup::new(20.0, seed);
         let (from, span) = (ms(from), ms(span));
@@ -209,7 +209,7 @@ fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
     }
     let (abandoned, arrived) = counter(&recording, "abandoned");
     assert_eq!(arrived, all);
-    // That one has left is noticed within 10 ms, in which the server may go on.
+    // A departure is noticed within 10 ms, in which the server may resume.
     assert!(left > 50 && left.abs_diff(abandoned) <= 1, "{abandoned} left, and {left} would have");
     assert_eq!(recording.tally.unfinished, abandoned, "their chunk is not waited for");
     let (starts, slowest) = distribution(&recording, "startup");

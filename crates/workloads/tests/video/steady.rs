@@ -1,4 +1,4 @@
-//! The first second is like all others: those who came before the load are there.
+//! The first second is like all others: viewers who arrived before the load are present.
 
 use spec::workload::{Bandwidth, Pacing};
 use workloads::video::Known;
@@ -68,7 +68,7 @@ fn chunks_of_slow_clients_in_a_closed_loop_are_due_as_often_from_the_first_secon
 #[test]
 fn without_them_the_load_would_grow_for_as_long_as_a_session_lasts() {
     let mut setup = Setup::new(40.0, 526);
-    // The planted mistake: no viewer is there when the load begins.
+    // The planted mistake: no viewer is present when the load begins.
     setup.config.viewers_per_s = 0.0;
     let recording = setup.run();
     let mean = Known::new(&Setup::new(40.0, 526).config).unwrap().mean_live();

@@ -66,7 +66,7 @@ fn a_server_that_takes_no_time_meets_the_default_target() {
 fn where_clients_themselves_are_too_slow_no_server_does() {
     let cloudsuite = |setup: &mut Setup| setup.config.mix = ClientMix::CloudSuite;
     assert_eq!(missed(cloudsuite).len(), 3);
-    // Each pause begins when a chunk is there, so that more is shown than comes.
+    // Each pause begins when a chunk has arrived, so that playback is faster than arrival.
     let closed = |setup: &mut Setup| setup.config.pacing = Pacing::Closed;
     assert_eq!(missed(closed), ["rebuffer ratio ≤ 1 %"]);
     for (mix, pacing) in [(ClientMix::CloudSuite, Pacing::Open), (ClientMix::Table1, Pacing::Closed)] {

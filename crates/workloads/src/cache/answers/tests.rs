@@ -91,7 +91,7 @@ fn partial_answers_and_garbage_are_told_apart() {
     assert_eq!(cache.counters(), [counter("hit_ratio", 0, 0)]);
 }
 
-/// What `cache` asks for next, after `answer`; `None` where the part is done.
+/// The next request of `cache`, after `answer`; `None` if the part is done.
 fn step(cache: &mut Cache, job: &mut Job, answer: &str) -> (Option<String>, Result<(), Fault>) {
     let parsed = cache.response(job, &mut Wire::default(), answer.replace('|', "\r\n").as_bytes());
     let Parsed::Done { outcome, then, .. } = parsed else { panic!("{parsed:?}") };

@@ -45,7 +45,7 @@ fn refuses_none_and_twice_the_same() {
     check(&["a", "b", "a:11211"], Some("'a:11211' is twice"));
 }
 
-/// What libmemcached 1.1.4 answered, by `testdata/placement.c`: a key, and its server of three and of 41.
+/// Answers of libmemcached 1.1.4, by `testdata/placement.c`: a key, and its server of three and of 41.
 const GOLDEN: [(&str, [usize; 2], [usize; 2]); 9] = [
     ("taillight:000001", [1, 27], [0, 29]),
     ("foo", [1, 3], [0, 6]),

@@ -26,7 +26,7 @@ pub(in crate::social) enum Value {
     Friend,
     /// The name of one who is none.
     Stranger,
-    /// What they write.
+    /// The text that they write.
     Body,
     /// The name of the user whose data are to be in the cache.
     Each,

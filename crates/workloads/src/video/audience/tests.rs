@@ -128,7 +128,7 @@ fn cloudsuites_clients_take_qualities_by_their_shares() {
 
 #[test]
 fn a_viewer_asks_for_as_many_bytes_as_studies_go_by() {
-    // Of the few that Zipf has watched most it depends on the seed in which qualities they are there.
+    // For the few most popular videos of Zipf, the seed decides in which qualities they exist.
     let config = of_set("8000x1", Popularity::Uniform, ClientMix::Table1);
     let asked = |viewer: &Viewer| f64::from(viewer.chunks) * videos::CHUNK_BYTES[viewer.watched.rung] as f64;
     let mean = viewers(&config, DRAWS).iter().map(asked).sum::<f64>() / DRAWS as f64;

@@ -31,7 +31,7 @@ fn in_a_closed_loop_chunks_wait_for_what_those_before_take() {
     assert_eq!(asked(Pacing::Closed, Bandwidth::Pace), [0, 50, 100, 150, 300, 450]);
     // A tenth of a second comes at once after each pause.
     assert_eq!(asked(Pacing::Closed, Bandwidth::Read), [0, 49, 99, 149, 299, 448]);
-    // 30 s are buffered once five are there, and the start took one.
+    // 30 s are buffered once five have arrived, and the start took one.
     assert_eq!(asked(Pacing::Player, Bandwidth::Shape), [0, 50, 100, 150, 200, 250]);
     assert_eq!(asked(Pacing::Closed, Bandwidth::Off), [0, 0, 0, 0, 100, 200]);
 }

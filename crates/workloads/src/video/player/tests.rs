@@ -26,7 +26,7 @@ fn a_late_chunk_stops_the_video_for_as_long_as_it_is_late() {
     check(&[1, 11, 21], 1, 1, &[]);
     check(&[1, 12, 22], 1, 1, &[(12, 1)]);
     check(&[1, 2, 3, 40], 1, 1, &[(40, 9)]);
-    // With two chunks to go on, the start waits for the second, and so does the end of a stall.
+    // When two chunks are needed to resume, the start waits for the second, and so does the end of a stall.
     check(&[1, 2, 3, 40, 45, 46], 2, 2, &[(45, 13)]);
     // The last chunk starts playback in any case.
     check(&[1, 2, 3, 40], 2, 2, &[(40, 8)]);
@@ -38,7 +38,7 @@ fn a_chunk_that_fails_is_passed_over() {
     let mut all = chunks(&[1, 2, 25, 30]);
     all[2].1 = None;
     let viewed = Viewed::of(&all, 1);
-    // What there is lasts until 21; the failure is known at 25, and the next chunk comes at 30.
+    // The buffer lasts until 21; the failure is known at 25, and the next chunk comes at 30.
     assert_eq!((viewed.stalls, viewed.played), (vec![(s(30), s(9))], s(30)));
     let mut end = chunks(&[1, 15]);
     end[1].1 = None;

@@ -37,7 +37,7 @@ pub struct Variant {
 /// A list of segments. Bounds: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// What must be read before the first segment.
+    /// The header to fetch before the first segment.
     pub map: Option<Map>,
     /// The segments.
     pub segments: Vec<MediaSegment>,

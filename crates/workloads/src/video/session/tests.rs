@@ -82,7 +82,8 @@ fn a_good_session_meets_all_and_stops_nowhere() {
     assert_eq!(figure(&counts, "stalls"), (0, 60_000));
     assert_eq!(figure(&counts, "sessions_met"), (1, 1));
     assert_eq!((largest(&counts, "startup"), largest(&counts, "stall")), (Some(1), None));
-    // Chunk 2 is there at 3 and shown from 21 on; those behind it come a second after they are due, 20 s before they are shown.
+    // Chunk 2 arrives at 3 and is shown from 21 on; later ones come a second after they are due, 20 s before they are
+    // shown.
     assert_eq!(largest(&counts, "slack"), Some(20));
 }
 
@@ -238,7 +239,7 @@ fn the_end_of_the_load_is_no_miss_unless_it_is_known() {
     };
     check(s(1), (0, 0), Some(1), (0, 0));
     check(s(5), (0, 0), Some(5), (0, 1));
-    // Each of the five is waited for by itself here.
+    // Each of the five has its own time-out here.
     check(s(11), (5, 5), Some(11), (0, 1));
 }
 
@@ -333,7 +334,7 @@ fn one_who_is_there_goes_on_where_they_would_be() {
         let (session, step) = Session::underway(viewer, s(age), &rules, &audience);
         assert_eq!(session.ask(&config.library), Ask::Chunk(chunk), "{age} s old");
         assert_eq!(step.offset, s(due));
-        // All is there that was due before, and was shown from the beginning on.
+        // All chunks due before have arrived, and playback began at the beginning.
         let buffered = 10 * u64::from(chunk) - due;
         assert_eq!(session.player.buffered(s(due)), s(buffered));
     };
