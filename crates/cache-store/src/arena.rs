@@ -12,9 +12,9 @@ use crate::sync::{AtomicUsize, Ordering};
 /// requested.
 pub(crate) struct Arena {
     start: NonNull<u8>,
-    /// What may be used; only ever grows. Units: bytes.
+    /// The usable part; only ever grows. Units: bytes.
     length: AtomicUsize,
-    /// What that may become. Units: bytes.
+    /// The most that `length` may become. Units: bytes.
     reach: usize,
     /// The mapping itself, up to a huge page larger.
     mapping: (*mut std::ffi::c_void, usize),
@@ -42,7 +42,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// machine 4 GiB take 13 s, and thus a step 50 ms; a system call for each of them costs nothing in comparison.
 const PROVIDED_AT_ONCE: usize = 16 << 20;
 
-/// What memory is made of. With small pages a look-up in 25 MB of items spends more time on address translation than on
+/// The kind of pages. With small pages a look-up in 25 MB of items spends more time on address translation than on
 /// everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pages {
@@ -69,8 +69,8 @@ impl Arena {
         Some(arena)
     }
 
-    /// The `length` bytes of `file` from `offset` on, as they are there, with memory for all of them, which the process
-    /// has at once if `now` says so.
+    /// The `length` bytes of `file` from `offset` on, with their content, and memory for all of them, provided at once
+    /// if `now` says so.
     ///
     /// Bounds: in whole pages. Errors: `None` if the file system has no room, or the system refuses.
     pub(crate) fn in_file(file: BorrowedFd<'_>, offset: u64, length: usize, now: bool) -> Option<Arena> {
@@ -102,7 +102,7 @@ impl Arena {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// What its length may become. Units: bytes.
+    /// The most that its length may become. Units: bytes.
     pub(crate) fn reach(&self) -> usize {
         self.reach
     }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn says_what_it_is_made_of() {
-        // Of no whole huge pages: never from the pool.
+        // Not a multiple of huge pages: never from the pool.
         let small = Arena::new(4096, 0, false).unwrap();
         assert_ne!(small.pages, Pages::Pool);
         let large = Arena::new(4 << 20, 0, true).unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
     #[test]
     fn grows_in_place_up_to_its_reach() {
-        // 1 << 46 is more than any machine has, and addresses for it are there.
+        // 1 << 46 is more than the memory of any machine, and can be reserved.
         for (length, reach) in [(4096, 1 << 20), (3 << 20, 64 << 20), (100, 5000), (4096, 1 << 46)] {
             let arena = Arena::new(length, reach, false).unwrap();
             if arena.reach() == length {

@@ -12,10 +12,10 @@ use crate::records::Location;
 /// How a [`Store`](crate::Store) is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What segments and index may take together. Units: bytes. Bounds: at least [`Config::memory_min`], and if
-    /// it is less than two segments and the index together, the index comes on top.
+    /// Memory of segments and index together. Units: bytes. Bounds: at least [`Config::memory_min`]; if it is less than
+    /// two segments plus the index, the index comes on top.
     pub memory: usize,
-    /// What [`Store::set_memory`](crate::Store::set_memory) may make of it; less than the memory means the memory.
+    /// The limit for [`Store::set_memory`](crate::Store::set_memory); less than the memory means the memory.
     /// Units: bytes. Cost: addresses, and 12 B for each segment.
     pub reach: usize,
     /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
@@ -131,15 +131,15 @@ pub enum ConfigError {
         "{memory} of memory is too little for a partition; the least is {least}, two segments or two of the largest items"
     )]
     TooLittle {
-        /// What was given.
+        /// The memory given.
         memory: Bytes,
-        /// What is needed.
+        /// The memory required.
         least: Bytes,
     },
     /// More than an entry of the index can say.
     #[error("{memory} of memory is too much for one partition; the most is 256 GiB, so use more of them")]
     TooMuch {
-        /// What was given.
+        /// The memory given.
         memory: Bytes,
     },
     /// Segments that cannot hold an item, or have no round length.

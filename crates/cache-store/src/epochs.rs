@@ -1,8 +1,8 @@
 //! When memory that other threads read may be written again.
 //!
-//! A reader says that it is inside before it looks at an index, and that it is outside when it keeps nothing of what
-//! it saw. The writer takes a segment out of the index first and asks then: a reader that has been inside since before
-//! may still look at the segment, a reader that came in later cannot find it.
+//! A reader declares itself inside before it reads an index, and outside when it keeps no reference. The writer first
+//! takes a segment out of the index and then checks: a reader inside since before may still see the segment, a reader
+//! that came in later cannot find it.
 //!
 //! ```text
 //!   now          7 ─────────────▶ 8 ──────────────────────▶ 8

@@ -7,7 +7,7 @@
 //!   extent   | segment | segment | segment ▒▒▒░░░ |   the value, from the first byte of the first segment on
 //! ```
 //!
-//! Whatever is done to the item beside its value (a new expiry, a second chance, a restart) is done to its record alone.
+//! Any change to the item other than of its value (a new expiry, a second chance, a restart) concerns its record alone.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) run: Run,
-    /// Of the value. Units: bytes.
+    /// Length of the value. Units: bytes.
     pub(crate) length: usize,
 }
 

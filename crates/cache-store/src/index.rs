@@ -17,10 +17,10 @@ pub(crate) use usage::Usage;
 
 /// Finds records by hash, in one cache line for nearly all keys.
 ///
-/// Shape: linear hashing. Buckets of 7 slots; a full one continues in an overflow bucket. When there are
-/// over 4½ entries a bucket, the next bucket in turn is split in two, so that growth is spread over the
-/// inserts that cause it and no insert pays for a whole table. An entry holds 12 bits of the hash; the caller
-/// compares the key itself. This is the writer's side; other threads read its [`Table`] meanwhile.
+/// Shape: linear hashing. Buckets of 7 slots; a full one continues in an overflow bucket. When there are over 4½
+/// entries a bucket, the next bucket in turn is split in two, so that growth is spread over the inserts that cause it
+/// and no insert pays for a whole table. An entry holds 12 bits of the hash; the caller compares the key itself. This
+/// is the writer's side; other threads read its [`Table`] concurrently.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
     table: Arc<Table>,
@@ -105,7 +105,7 @@ impl Index {
         bucket.read(at.slot, bucket.get(at.slot), now);
     }
 
-    /// Has a record pass for one that was read, for the next time that its segment's turn comes.
+    /// Marks a record as read, for the next time that its segment's turn comes.
     pub(crate) fn mark(&self, at: Slot) {
         let bucket = self.table.bucket(at.bucket);
         bucket.mark(at.slot, bucket.get(at.slot));
@@ -134,9 +134,9 @@ impl Index {
         }
     }
 
-    /// Shows the entries of one of the home buckets that were there when there were `homes`: those in it, and those that
-    /// were moved to later buckets as it was split. So a walk through the first `homes` shows each entry that is there all
-    /// the while once, however the table grows.
+    /// Shows the entries of one of the first `homes` home buckets, as of when there were `homes`: those in it, and
+    /// those moved to later buckets by splits. So a walk through the first `homes` shows each entry that exists
+    /// throughout exactly once, even if the table grows.
     pub(crate) fn show(&self, home: usize, homes: usize, see: &mut impl FnMut(Location, Usage)) {
         let mut id = BucketId::Home(home);
         loop {

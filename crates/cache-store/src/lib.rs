@@ -12,20 +12,20 @@
 //!                    oldest ───────────────▶ active
 //! ```
 //!
-//! A new value is appended to the active segment and the index is pointed at it; what lay there before
-//! stays behind as garbage. When no segment is left, one is taken back whole, a little with each write: what was read
-//! meanwhile is appended to another, and the rest is dropped ([`Policy`]; first in, first out, as in Sphinx (ANCS'19), is
-//! one of them). Writes never search for room.
+//! A new value is appended to the active segment and the index is pointed at it; the old record stays behind as
+//! garbage. When no segment is free, one is reclaimed whole, a little with each write: items read since are appended to
+//! another, and the rest is dropped ([`Policy`]; first in, first out, as in Sphinx (ANCS'19), is one of them). Writes
+//! never search for room.
 //!
 //! A value that is larger than a segment lies in adjacent segments of its own, which are emptied for it a little at a time
 //! ([`Claim`]).
 //!
-//! A partition has one writer, holds no lock and reads no clock: every operation is told the time. The same
-//! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
+//! A partition has one writer, holds no lock and reads no clock: every operation gets the time as a parameter. The same
+//! bytes therefore always give the same answers, which the tests against a plain map rely on.
 //!
-//! Other threads may read it meanwhile, by a [`Reader`]: a word of the index is an atomic, a record is never changed
-//! once the index points at it, and a segment is written again when [`Epochs`] say that no reader can be looking at it,
-//! and when no reply points into it that has not left ([`Pinned`]).
+//! Other threads may read it concurrently, by a [`Reader`]: a word of the index is an atomic, a record is never changed
+//! once the index points at it, and a segment is reused only when [`Epochs`] show that no reader can see it, and no
+//! unsent reply points into it ([`Pinned`]).
 //!
 //! Try it: `cargo test -p cache-store`.
 

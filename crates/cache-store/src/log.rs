@@ -47,7 +47,7 @@ const UNUSED: Segment =
 /// The kind of records in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
-    /// What clients store, as they store it.
+    /// New records, as clients store them.
     New,
     /// Records kept when their segment was reclaimed.
     Kept,
@@ -61,7 +61,7 @@ pub(crate) const SEGMENTS_TO_KEEP: usize = 6;
 
 /// The segments: which are being written, which wait in line, which are empty.
 ///
-/// What the index points at is never written to, until its segment is taken back and begun again.
+/// Indexed records are never overwritten until their segment is reclaimed and begun again.
 ///
 /// Shape: a segment that is in use is `active`, `keeping`, in `order`, being swept or about to be, or one of a large value.
 pub(crate) struct Log {

@@ -33,7 +33,7 @@ impl Marks {
         Marks(self.0 & !other.0)
     }
 
-    /// Those of these that `other` has too.
+    /// The marks that `other` has too.
     #[must_use]
     pub fn only(self, other: Marks) -> Marks {
         Marks(self.0 & other.0)

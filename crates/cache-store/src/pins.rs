@@ -1,4 +1,4 @@
-//! Values that replies point at while they wait to be sent: their segments are not written again meanwhile.
+//! Values that replies point at while they wait to be sent: their segments are not reused until then.
 //!
 //! ```text
 //!   epochs   a reader is inside: what it looks at stays, in all segments, for some µs
@@ -42,7 +42,7 @@ impl Pins {
 
     /// Pins a segment, unless too many others are pinned.
     pub(crate) fn pin(&self, segment: usize) -> bool {
-        // The operation that follows orders this: a reader leaves its epoch, or the writer goes on.
+        // The operation that follows orders this: a reader leaves its epoch, or the writer continues.
         if self.of[segment].fetch_add(1, Ordering::Relaxed) == 0
             && self.pinned.fetch_add(1, Ordering::Relaxed) >= self.most.load(Ordering::Relaxed)
         {

@@ -10,7 +10,7 @@ pub enum Policy {
     /// The oldest segment goes; items read since they were written are written again.
     SecondChance,
     /// New items pass through a queue of a quarter of the memory. Items read in that time are kept in a second queue,
-    /// where each round is earned by another read. What is stored once and read never leaves early.
+    /// where each round is earned by another read. Items stored once and never read leave early.
     ///
     /// Source: S3-FIFO (Yang et al., SOSP'23) without its ghosts, and with segments in the place of items.
     #[default]

@@ -20,7 +20,7 @@ impl Location {
     }
 }
 
-/// What can be read of a log, by its writer and by others meanwhile.
+/// The readable part of a log, for its writer and concurrent readers.
 ///
 /// A record is written before the index points at it and never after. Its segment is written again when no reader
 /// can be looking at it any more: [`Epochs`](crate::Epochs) and [`Pins`] say when. So a reader that is inside, and the
@@ -44,7 +44,7 @@ impl Records {
         Records { arena, shift, partition, ages, pins: Pins::new(segments) }
     }
 
-    /// What replies point at that have not left.
+    /// The segments that unsent replies point at.
     pub(crate) fn pins(&self) -> &Pins {
         &self.pins
     }

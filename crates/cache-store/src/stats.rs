@@ -54,17 +54,17 @@ stats! {
     total_items,
     /// Items taken back alive for want of room.
     evictions,
-    /// Those of them that had never been read.
+    /// Of these, items that had never been read.
     evicted_unfetched,
-    /// Those of them that had been read since they were last written.
+    /// Of these, items that had been read since they were last written.
     evicted_active,
-    /// Those of them that would have ended by themselves.
+    /// Of these, items with an expiry.
     evicted_ending,
     /// Items written again when their segment was taken back.
     kept,
     /// Items found past their expiry, by a request or when their segment was taken back.
     expired,
-    /// Those of them that had never been read.
+    /// Of these, items that had never been read.
     expired_unfetched,
     /// Items looked at between requests, for those that have ended.
     tended,

@@ -51,7 +51,7 @@ pub struct Store {
     item_max: usize,
     /// The largest item that lies in a segment. Units: bytes.
     gathered_max: usize,
-    /// What readers on other threads see.
+    /// The part that readers on other threads see.
     shared: Arc<Shared>,
     policy: Policy,
     sweep: Option<Sweep>,
@@ -67,7 +67,7 @@ pub struct Store {
     /// Claims that were made.
     claims: u64,
     stats: Stats,
-    /// What wants to know of evictions.
+    /// The listener for evictions.
     on_eviction: Option<OnEviction>,
     /// Kept for its memory.
     scratch: Vec<u8>,
@@ -211,7 +211,7 @@ impl Store {
         }
     }
 
-    /// Ends all that is there.
+    /// Invalidates all current items.
     fn flush(&mut self) {
         let end = self.log.end(self.index.bytes());
         self.shared.flush(end);

@@ -1,4 +1,5 @@
-//! What threads share: the standard library's atomics, or loom's, which try every order in which threads may meet.
+//! Synchronisation primitives: the standard library's atomics, or loom's, which try every order in which threads may
+//! meet.
 //!
 //! Try it: `RUSTFLAGS='--cfg loom' cargo test -p cache-store --lib --target-dir target/loom loom`.
 

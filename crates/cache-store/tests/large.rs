@@ -1,4 +1,4 @@
-//! Items that are larger than a segment: what may happen to them, and what room for them costs others.
+//! Items that are larger than a segment: their life, and the cost of their room to others.
 
 use cache_store::{
     Cas, Claim, Claimed, Config, Counted, Deleted, Epochs, Expiry, Fields, InFile, Lookup, Marks, MetaStore,
@@ -37,7 +37,7 @@ fn claim(store: &mut Store, key: &str, length: usize, exptime: i32) -> Claim {
     store.claim(key, 7, expiry, length, true, NOW).unwrap()
 }
 
-/// Goes on with a claim to its end; returns also how often it went on.
+/// Advances a claim to its end; also returns the number of calls.
 fn go_on(store: &mut Store, mut claim: Claim) -> (Option<Reservation>, usize) {
     for steps in 1..1_000_000 {
         match store.go_on(claim, NOW) {
@@ -395,7 +395,7 @@ fn no_more_is_held_than_three_quarters() {
     assert_eq!(store.claim(key, 0, Expiry::NEVER, 20 * SEGMENT, true, NOW).unwrap_err(), Stored::TooLarge);
 }
 
-/// Goes on with a claim on a condition, while others fill the memory.
+/// Advances a conditional claim, while others fill the memory.
 fn reserve_on_condition(store: &mut Store, key: &str, length: usize) -> Option<Reservation> {
     let key = store.hasher().key(key.as_bytes());
     let claim = store.claim(key, 7, Expiry::NEVER, length, false, NOW).unwrap();
@@ -593,7 +593,7 @@ fn other_threads_see_the_old_or_the_new() {
             seen.len()
         });
         for i in 1..2000 {
-            // Of two values one may be held by the reader.
+            // One of two values may be in use by the reader.
             assert!(set_large(&mut store, "k", &value(length, i % 256)), "{i}");
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -31,7 +31,7 @@ fn alive(store: &mut Store, n: usize) -> usize {
     (0..n).filter(lives).count()
 }
 
-/// What segments and index take. Units: bytes.
+/// Memory of segments and index. Units: bytes.
 fn taken(store: &Store) -> usize {
     let stats = store.stats();
     ((stats.segments + stats.pinned_segments) * (2 * MIB as u64) + stats.index_bytes) as usize

@@ -37,7 +37,7 @@ fn a_pinned_value_stays_while_all_memory_is_written_again() {
             let value = vec![b'v'; 1500];
             set(&mut store, "k", &value);
             let pinned = pin(&mut store, "k").unwrap();
-            // What becomes of the item makes no difference: a new value, none, a flush.
+            // The fate of the item makes no difference: a new value, removal, a flush.
             set(&mut store, "k", b"new");
             overwrite(&mut store, segments, 3);
             assert_eq!(pinned.as_ref(), value, "{policy} {segments}");

@@ -83,7 +83,7 @@ fn everything_is_as_it_was() {
         store.audit();
         assert!(before.len() > n / 2 && seen(&mut store, n, NOW + 5) == before, "{policy}");
         assert_eq!((store.stats().items, store.stats().bytes), (stats.items, stats.bytes));
-        // Time goes on, and unique numbers grow.
+        // Time passes, and unique numbers grow.
         let later = seen(&mut store, n, NOW + 100);
         let ended = before.values().filter(|item| item.3 != Expiry::NEVER).count();
         assert_eq!((later.len(), ended > 1000), (before.len() - ended, true), "{policy}");

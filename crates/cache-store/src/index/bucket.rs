@@ -14,9 +14,9 @@ pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
 ///  +-------+-------+-------+-------+-------+-------+-------+---------+---------+
 /// ```
 ///
-/// One thread writes, any reads meanwhile. Every word is an atomic: a reader sees an entry as it was or as it is,
-/// and with it the record that it points at. Where entries move within a chain or out of it, the home bucket's
-/// version says so ([`Bucket::rearranging`]).
+/// One thread writes, any thread may read at the same time. Every word is an atomic: a reader sees an entry before or
+/// after a change, and with it the record that it points at. When entries move within a chain or out of it, the home
+/// bucket's version shows that ([`Bucket::rearranging`]).
 #[repr(align(64))]
 pub(super) struct Bucket {
     entries: [AtomicU64; SLOTS],
@@ -119,7 +119,7 @@ impl Bucket {
         self.next.store(next + 1, Ordering::Release);
     }
 
-    /// Moves entries in the chain that starts here: a reader that may have missed one meanwhile can tell.
+    /// Moves entries in the chain that starts here, such that a reader that may have missed one can detect it.
     ///
     /// Source: a sequence lock (Boehm, *Can Seqlocks Get Along With Programming Language Memory Models?*, MSPC'12). Its
     /// fences are spared, since every entry and link is stored with release and loaded with acquire: a reader that sees
@@ -145,7 +145,7 @@ impl Bucket {
     }
 }
 
-/// Part of a hash, what is known of the item's use, and where the record lies.
+/// Part of a hash, the item's recorded use, and the record's location.
 ///
 /// ```text
 ///  63     52   51   50     36 35                  0

@@ -65,12 +65,12 @@ impl Table {
     /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write; notes that it
     /// is read now.
     ///
-    /// A record that stays in the index is never missed. It can only be overlooked where its entry moves to where
-    /// the reader has looked already: within its chain, or to a new home bucket. Both happen while the version of
-    /// its home bucket is odd, and a new home is counted before the version is even again. So if the version was
-    /// even before the look and is the same after it, and the home bucket is still the one for `hash`, all that was
-    /// there was seen. A record that is found needs no such check: an entry is only ever taken away or put elsewhere
-    /// while it still points at its record, so that it was in the index when it was read.
+    /// A record that stays in the index is never missed. It can only be overlooked if its entry moves to a place that
+    /// the reader has passed already: within its chain, or to a new home bucket. Both happen while the version of its
+    /// home bucket is odd, and a new home is counted before the version is even again. So if the version was even
+    /// before the look and is the same after it, and the home bucket is still the one for `hash`, every entry was seen.
+    /// A record that is found needs no such check: an entry is only ever taken away or moved while it still points at
+    /// its record, so that it was in the index when it was read.
     #[inline]
     pub(crate) fn look(&self, hash: KeyHash, now: u32, mut is_it: impl FnMut(Location) -> bool) -> Look {
         for _ in 0..LOOKS {
@@ -89,7 +89,8 @@ impl Table {
                     }
                 }
                 let next = bucket.next();
-                // At each link, since one that was cut off leads into some other chain, and could go on for ever.
+                // Checked at each link, since a bucket that was cut off leads into some other chain, possibly without
+                // end.
                 if !first.is_still(before) {
                     break;
                 }
@@ -126,7 +127,7 @@ fn spin() {
     std::hint::spin_loop();
 }
 
-/// loom goes on with another thread.
+/// loom continues with another thread.
 #[cfg(loom)]
 fn spin() {
     loom::thread::yield_now();

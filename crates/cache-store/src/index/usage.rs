@@ -1,5 +1,5 @@
-/// What an entry of the index knows of the use of its item, in 15 bits: whether it was read since it was stored, and when
-/// it was used last.
+/// An index entry's record of its item's use, in 15 bits: whether it was read since it was stored, and when it was used
+/// last.
 ///
 /// ```text
 ///  14         13                      0
@@ -9,8 +9,8 @@
 ///  +---------+------------------------+
 /// ```
 ///
-/// Units: seconds. Bounds: the cycle has 16 383 of them. What is unused for half of it, 2¼ hours, has to be marked as such
-/// before the other half is over ([`Usage::aged`]), or it looks younger than it is.
+/// Units: seconds. Bounds: the cycle has 16 383 of them. An item unused for half of it, 2¼ hours, has to be marked as
+/// such before the other half is over ([`Usage::aged`]), or it would look more recently used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage(u16);
 
@@ -25,19 +25,19 @@ impl Usage {
     /// The longest time that can be told. Units: seconds.
     pub(crate) const IDLE_MAX: u32 = CYCLE / 2;
 
-    /// Of an item that is stored now.
+    /// Usage of an item that is stored now.
     #[inline]
     pub(crate) fn stored(now: u32) -> Usage {
         Usage(1 + (now % CYCLE) as u16)
     }
 
-    /// Of an item that is read now.
+    /// Usage of an item that is read now.
     #[inline]
     pub(crate) fn fetched(now: u32) -> Usage {
         Usage(Usage::stored(now).0 | FETCHED)
     }
 
-    /// Of an item that is changed now in a way that leaves it the same to clients.
+    /// Usage of an item that is changed now in a way that clients do not see.
     pub(crate) fn changed(self, now: u32) -> Usage {
         Usage(Usage::stored(now).0 | self.0 & FETCHED)
     }

@@ -8,9 +8,9 @@ use crate::hash::KeyHash;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Large {
     pub(crate) extent: Extent,
-    /// Of its key: the record moves, and is found by it.
+    /// Hash of its key: the record moves, and is found by it.
     pub(crate) hash: KeyHash,
-    /// Segments and large values that were there before it, as [`Segment::birth`].
+    /// Number of segments and large values begun before it, as [`Segment::birth`].
     pub(crate) birth: u64,
 }
 

@@ -8,8 +8,8 @@ use crate::records::Records;
 
 /// Pauses that a write takes at most for the sake of readers, when no segment is left that it could fill instead.
 ///
-/// A reader is inside for the requests of one receive, some µs; only one that the system has put aside meanwhile takes
-/// longer, and a pause gives its processor back to it.
+/// A reader is inside for the requests of one receive, some µs; only a preempted reader takes longer, and a pause gives
+/// its processor back to it.
 const PAUSES: u32 = 1000;
 /// The same where another segment may do.
 const PAUSES_TO_RESTART: u32 = 10;
@@ -22,12 +22,12 @@ const PAUSES_TO_RESTART: u32 = 10;
 ///       └── given to the system, as the index grows into their memory ────────────┘
 /// ```
 ///
-/// Those of a large value go that way together. While adjacent ones are gathered for another, those of them that become
-/// free wait in a [`Window`].
+/// The segments of a large value go that way together. While adjacent ones are gathered for another, gathered segments
+/// that become free wait in a [`Window`].
 pub(super) struct Supply {
     records: Arc<Records>,
     epochs: Arc<Epochs>,
-    /// What segments and index may take now. Units: bytes.
+    /// Current memory limit of segments and index. Units: bytes.
     memory: usize,
     /// The memory that it is shrinking to, if less. Units: bytes.
     target: usize,
@@ -45,7 +45,7 @@ pub(super) struct Supply {
     free: Vec<usize>,
     /// Empty ones whose pages were given to the system.
     returned: Vec<usize>,
-    /// Those that are gathered for a large value.
+    /// The segments being gathered for a large value.
     window: Option<Window>,
 }
 
@@ -60,9 +60,9 @@ struct Vacated {
 /// Adjacent segments that are to be empty all at once.
 struct Window {
     run: Run,
-    /// Those of them that are.
+    /// Its segments that are empty.
     ready: Vec<usize>,
-    /// Those of them that are, but whose pages were given to the system.
+    /// Its empty segments with pages given back to the system.
     bare: Vec<usize>,
 }
 
@@ -117,7 +117,7 @@ impl Supply {
         self.memory.max(self.target).max(self.records.reach() * self.records.segment_len())
     }
 
-    /// Sets the memory, which [`Supply::lower`] makes less if it is to be less. The segments are there.
+    /// Sets the memory limit; [`Supply::lower`] then shrinks if it is lower. The segments exist already.
     pub(super) fn set_memory(&mut self, memory: usize) {
         self.target = memory;
         self.memory = self.memory.max(memory);
@@ -126,8 +126,8 @@ impl Supply {
 
     /// Gives up the memory of a segment, if one is not in use.
     ///
-    /// What has been free is given to the system before the next one, so that a write finds the same as without it: memory
-    /// that is full, and one segment after the other that is taken back.
+    /// Free segments are given to the system before the next is emptied, so that a write finds the same as without
+    /// shrinking: memory that is full, and one segment after the other being reclaimed.
     pub(super) fn lower(&mut self, index_bytes: usize) -> Lowered {
         if self.memory <= self.target {
             return Lowered::Done;
@@ -187,7 +187,7 @@ impl Supply {
         self.pinned.iter().copied().filter(|gone| self.records.pins().is_pinned(gone.run.first))
     }
 
-    /// Those of them that belonged to large values.
+    /// Of these, the segments of large values.
     pub(super) fn pinned_large(&self) -> usize {
         self.held_by_replies().filter(|gone| gone.is_large).map(|gone| gone.run.count).sum()
     }
@@ -226,7 +226,7 @@ impl Supply {
         fit.max(SEGMENTS_MIN).min(self.count).saturating_sub(self.held())
     }
 
-    /// An empty segment, if there is one; waits a little for readers of one that is leaving if `wait` says so.
+    /// An empty segment, if available; waits a little for readers of one that is leaving if `wait` is set.
     pub(super) fn take(&mut self, index_bytes: usize, wait: bool) -> Option<usize> {
         self.settle(index_bytes);
         self.trim(index_bytes);
@@ -263,7 +263,7 @@ impl Supply {
         is_there.then_some(first)
     }
 
-    /// Receives segments that the index no longer points into: one of records, or those of a large value.
+    /// Receives segments that the index no longer points into: one of records, or a large value's.
     pub(super) fn give_back(&mut self, run: Run, is_large: bool, index_bytes: usize) {
         self.leaving.push_back((Vacated { run, is_large }, self.epochs.retire()));
         self.settle(index_bytes);

@@ -7,7 +7,7 @@ use crate::index::Usage;
 use crate::marks::Marks;
 use crate::record::Header;
 
-/// What became of `incr` or `decr`.
+/// The result of `incr` or `decr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// The number now.

@@ -54,7 +54,7 @@ pub struct Claim {
 
 /// State of a [`Claim`].
 pub enum Claimed {
-    /// The segments are there, for the value to be written to.
+    /// The segments are ready for the value to be written to.
     Whole(Reservation),
     /// Some of them still hold something, or another claim is gone on with.
     NotYet(Claim),
@@ -317,7 +317,7 @@ impl Store {
         if claim.spares
             && let Some(old) = self.find(key)
         {
-            // It was looked at, and has another round wherever it is.
+            // The old value was checked, and has another round in its place.
             self.index.mark(old.slot);
         }
         while self.log.large_held() + count > most {
@@ -386,7 +386,7 @@ impl Store {
         }
     }
 
-    /// Goes on with a sweep; returns whether there is hope: also where all that could go is left by its readers soon.
+    /// Continues a sweep; returns whether waiting may help, also if readers will soon leave all candidates.
     fn sweep_or_wait(&mut self, now: u32) -> bool {
         self.sweep(STEP, now) || self.log.awaits_readers()
     }

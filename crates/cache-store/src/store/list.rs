@@ -5,9 +5,9 @@ use super::{Entry, Store};
 /// How far a list of a store's items has come; the default is its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Home buckets that were there when the list began; 0 before that.
+    /// Number of home buckets when the list began; 0 before that.
     homes: usize,
-    /// Those of them that were looked at.
+    /// Of these, the buckets already walked.
     at: usize,
 }
 
@@ -18,7 +18,7 @@ const WORK: usize = 256;
 impl Store {
     /// Shows some more live items with their keys; returns whether there may be others behind `cursor`.
     ///
-    /// An item that lives while the list is made is shown once; one that is stored or ends meanwhile is shown or not.
+    /// An item that lives throughout the list is shown once; an item stored or ended during it may be shown or not.
     /// Being listed does not count as a use of an item. Bounds: some 60 items a call, or a chain of equal hashes.
     pub fn list(&mut self, cursor: &mut Cursor, now: u32, mut see: impl FnMut(&[u8], &Entry)) -> bool {
         self.tick(now);

@@ -59,7 +59,7 @@ impl<'s> Entry<'s> {
         self.origin.pin()
     }
 
-    /// What `get` shows of it.
+    /// The part that `get` shows.
     pub fn item(&self) -> Item<'s> {
         let Entry { value, flags, cas, origin, .. } = *self;
         Item { value, flags, cas, origin }
@@ -251,7 +251,7 @@ impl Store {
     }
 }
 
-/// What `ms` says of two values that were to become one.
+/// The reply of `ms` for two joined values.
 fn joined(result: Result<u64, Stored>) -> (Stored, u64) {
     match result {
         Ok(cas) => (Stored::Stored, cas),
@@ -268,7 +268,7 @@ fn stored(cas: Option<u64>) -> (Stored, u64) {
     }
 }
 
-/// What became of `md`.
+/// The result of `md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// It is done.
@@ -281,7 +281,7 @@ pub enum Deleted {
     NoMemory,
 }
 
-/// What `md` does instead of removing an item.
+/// The action of `md` in place of removing an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalidate {
     /// The item is marked as stale.

@@ -37,7 +37,7 @@ impl Store {
         Some(Item { value, flags: found.header.flags, cas, origin })
     }
 
-    /// What readers on other threads see; with as many readers as its [`Epochs`](crate::Epochs) has places.
+    /// The view for readers on other threads; for as many readers as its [`Epochs`](crate::Epochs) has places.
     pub fn view(&self) -> View {
         View { shared: Arc::clone(&self.shared), epochs: self.log.epochs() }
     }

@@ -54,7 +54,7 @@ pub type OnEviction = Arc<dyn Fn(&Evicted<'_>) + Send + Sync + RefUnwindSafe>;
 /// Bytes looked at for each byte written.
 ///
 /// At the default policy's steady state on Zipf 0.9 to 1.1, 1.2 to 1.5 B per byte would do; 8 leave that to the last
-/// half of a segment, and bound the work beside a write of 236 B to 8 records, about 1 µs.
+/// half of a segment, and bound the extra work of a write of 236 B to 8 records, about 1 µs.
 const PACE: usize = 8;
 
 /// Segments that can always be emptied before the active one is full.
@@ -97,7 +97,7 @@ impl Effort {
     }
 }
 
-/// The queue of new items gets at least one segment in so many.
+/// The queue of new items gets at least one in this many segments.
 ///
 /// Simulated on Zipf 0.9 to 1.1: a tenth would hit up to 0.01 more while popularity stays as it is, and 0.05 less
 /// after it has changed, where an LRU recovers. See decision 12.
@@ -207,7 +207,7 @@ impl Store {
         self.log.give_back(number, self.index.bytes());
     }
 
-    /// Goes on taking back a segment, by at least `bytes`; returns whether there was one.
+    /// Continues reclaiming a segment, by at least `bytes`; returns whether there was one.
     pub(super) fn sweep(&mut self, bytes: usize, now: u32) -> bool {
         if self.sweep.is_none() && self.is_turn_of_large() {
             self.turn_of_large(bytes == usize::MAX, now);
@@ -338,7 +338,7 @@ impl Store {
         let live = |segment: usize| self.log.segments[segment].live_bytes;
         let least = in_line().min_by_key(|&segment| live(segment))?;
         let (count, sum) = in_line().fold((0, 0), |(count, sum), segment| (count + 1, sum + live(segment)));
-        // Half of a segment for nothing; or four fifths, if that is what all memory holds no more than.
+        // At least half of a segment must be gained; or a fifth, if all memory is at most four fifths live.
         let pays = live(least) * 2 <= length || sum * 5 <= count * length * 4;
         (pays && self.can_keep(least)).then_some(least)
     }

@@ -39,11 +39,11 @@ pub struct Reservation {
 
 /// Where a reservation is.
 pub(super) enum Place {
-    /// In a record that is there already.
+    /// In an existing record.
     Record {
         /// Where that is.
         at: Location,
-        /// Of its segment when it was reserved.
+        /// Birth of its segment at the time of the reservation.
         birth: u64,
     },
     /// In segments of its own.

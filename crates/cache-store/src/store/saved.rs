@@ -1,4 +1,4 @@
-//! A store whose segments lie in a file, and outlive the process: what else there is to know of them is saved at its end.
+//! A store whose segments lie in a file, and outlive the process: all other state is saved at its end.
 //!
 //! ```text
 //!   file    | segment | segment | segment |      records, with their keys, live or not
@@ -6,13 +6,13 @@
 //!           was used
 //! ```
 //!
-//! A log alone does not tell what lives in it: what was deleted leaves no trace. So the live items are listed at the end, in
-//! the order of their records, and the index is made anew from the list at the start: each segment is walked from its first
-//! record on, and each word of the list must meet a record. Nothing can come back that is not in the list, and
-//! whatever does not fit together is refused as a whole.
+//! A log alone does not show which items are live: a deletion leaves no trace. So the live items are listed at the end,
+//! in the order of their records, and the index is rebuilt from the list at the start: each segment is walked from its
+//! first record on, and each word of the list must meet a record. No item can come back that is not in the list, and
+//! inconsistent state is refused as a whole.
 //!
-//! Cost: 8 B an item. To save: a look at each entry of the index, and a sort. To restore: a look at each record, in the order
-//! in which they lie, and for each live one what an insert costs.
+//! Cost: 8 B an item. To save: a read of each index entry, and a sort. To restore: a read of each record, in file
+//! order, and for each live one an insert.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Store {
 
     /// The state to keep in addition to the file so that [`Store::restored`] restores everything unchanged.
     ///
-    /// Values that are on their way are not: nothing has come of them.
+    /// Values still arriving are not saved: they are not items yet.
     pub fn save(&mut self, now: u32) -> Vec<u8> {
         self.tick(now);
         self.end_gathering();
@@ -114,7 +114,7 @@ impl Store {
         Some((then, rest.u64s(items.try_into().ok()?)?))
     }
 
-    /// Walks a segment, and points the index at those of its records that come next in the list.
+    /// Walks a segment, and points the index at its records that come next in the list.
     fn restore_segment(
         &mut self,
         number: usize,

@@ -9,7 +9,7 @@ use crate::policy::Policy;
 pub(super) struct Walk {
     segment: usize,
     birth: u64,
-    /// Everything before it was looked at; 0 where the segment is still to be chosen.
+    /// Everything before it was scanned; 0 if the segment is still to be chosen.
     at: usize,
     /// The soonest end among what lives before `at`.
     soonest: u32,
@@ -18,7 +18,7 @@ pub(super) struct Walk {
 /// Position of the walk through the index that marks long unused items, see [`Usage`](crate::index::Usage).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ageing {
-    /// Everything before this home bucket was looked at.
+    /// Everything before this home bucket was scanned.
     at: usize,
     /// The second in which the walk began.
     begun: u32,
@@ -40,8 +40,8 @@ pub(super) const LOOK_AT_MOST: usize = 4 << 20;
 const SEGMENTS: usize = 64;
 
 impl Store {
-    /// Goes on looking for items that have ended, and takes them out of the index: their memory is used again without
-    /// a request for them.
+    /// Continues the search for expired items, and takes them out of the index: their memory is reused without a
+    /// request for them.
     ///
     /// To be called now and then, such as once a turn. Returns whether there was anything to look at, and may be more.
     /// Bounds: looks at 16 KiB of records and one more, or at 128 KiB
@@ -74,7 +74,7 @@ impl Store {
         true
     }
 
-    /// Goes on to less memory, if there is to be less; returns whether there is more to do.
+    /// Continues shrinking, if a lower limit is set; returns whether there is more to do.
     fn shrink(&mut self, now: u32) -> bool {
         match self.log.lower(self.index.bytes()) {
             Lowered::Done => false,

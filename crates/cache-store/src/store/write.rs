@@ -10,7 +10,7 @@ use crate::marks::Marks;
 use crate::record::Header;
 use crate::records::Location;
 
-/// What became of a storage command.
+/// The result of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The value is stored.
@@ -157,7 +157,7 @@ impl Store {
         true
     }
 
-    /// Ends every item that is there now, or that will be there after `delay`.
+    /// Invalidates every item that exists now, or that will exist after `delay`.
     ///
     /// Units: `delay` as an expiry time of the protocol; not over 0 is now. A later call replaces an earlier
     /// one that is not due yet. Cost: none now; the items are dropped as they are met.
@@ -303,7 +303,7 @@ impl Store {
     }
 }
 
-/// What became of two values that were to become one.
+/// The result of joining two values.
 fn joined(result: Result<u64, Stored>) -> Stored {
     result.map_or_else(|why| why, |_| Stored::Stored)
 }
