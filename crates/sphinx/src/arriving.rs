@@ -108,7 +108,7 @@ impl Command {
         self.carry_out(store, reservation, now, out);
         if let Some((telling, key, before)) = told {
             let after: Stats = *store.counts();
-            // That of `ms` stands among its flags.
+            // The time to live of `ms` is among its flags.
             let key_and_hash = store.hasher().key(&key);
             let left = match self {
                 Command::Meta(..) => store.peek(key_and_hash, now).and_then(|entry| entry.expiry.left(now)),

@@ -28,7 +28,7 @@ const STEP: usize = 64 << 10;
 /// Units: bytes.
 pub(crate) const BESIDE: usize = 128 << 10;
 
-/// What counts of a buffer. Units: bytes.
+/// The part of a buffer that counts. Units: bytes.
 #[inline]
 pub(crate) fn counted(capacity: usize) -> usize {
     if capacity > FREE { capacity } else { 0 }
@@ -53,12 +53,12 @@ pub(crate) fn default(memory: Bytes, threads: usize, item_max: usize) -> usize {
     (memory.0 as usize / 16).max(32 << 20).max(2 * least(threads, item_max))
 }
 
-/// What all threads have in common.
+/// The state shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// The part that is shared by all threads. Units: bytes.
     common: usize,
-    /// Of each thread. Units: bytes.
+    /// The share of each thread. Units: bytes.
     share: usize,
     /// Taken of the common part; more than that where charges exceeded it. Units: bytes.
     taken: AtomicUsize,

@@ -33,7 +33,7 @@ pub(crate) struct Client {
     pub(crate) dump: Option<Box<Dump>>,
     /// Whether it stands in the thread's list of connections that wait for room in a link.
     pub(crate) waits: bool,
-    /// Output that was there after the kernel was last offered some. Units: bytes.
+    /// Output left when the kernel was last offered some. Units: bytes.
     pub(crate) offered: usize,
     /// The threads from which answers are outstanding.
     pub(crate) awaited: Awaited,
@@ -51,7 +51,7 @@ pub(crate) struct Client {
     pub(crate) heard: u32,
     /// Whether the kernel did not take all of its output.
     pub(crate) is_slow: bool,
-    /// The output that was there when it was last looked at, and the second since when it is the same.
+    /// The output at the last check, and the second since when it has not changed.
     pub(crate) stuck: (usize, u32),
     /// Requests whose replies have not left, if service times are measured.
     pub(crate) batch: Batch,
@@ -71,7 +71,7 @@ pub(crate) struct Client {
     pub(crate) peer: Option<Box<Address>>,
 }
 
-/// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
+/// Number of answers that a connection waits for, by answering thread, replies wanted or not.
 ///
 /// Shape: a few counts, each for every sixteenth thread. That one of them is not 0 for the sake of another thread
 /// costs a message that was not needed, with more than 16 threads, now and then.
@@ -199,7 +199,7 @@ impl Client {
         }
     }
 
-    /// Whether another thread makes the next part of a list for it, so that it cannot go on.
+    /// Whether it waits until another thread has made the next part of a list for it.
     #[inline]
     pub(crate) fn awaits_part(&self) -> bool {
         self.dump.as_ref().is_some_and(|dump| dump.asked)

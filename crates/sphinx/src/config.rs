@@ -27,7 +27,7 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// The number of threads requested; more than the processors in `cpus` if the memory is too little for all.
     pub threads_wanted: usize,
-    /// What items and their index may take, over all threads.
+    /// Memory of items and their index, over all threads.
     pub memory: Bytes,
     /// The file in which it lies, if items are to outlive the process.
     pub memory_file: Option<PathBuf>,
@@ -76,9 +76,9 @@ pub struct Config {
     pub watch: bool,
     /// Buffer for a watcher that does not read. Units: bytes.
     pub watch_buffer: usize,
-    /// What ends a prefix in `stats detail`, which is then on from the start; `None` is ':', and off.
+    /// The delimiter of a prefix in `stats detail`, which is then on from the start; `None` is ':', and off.
     pub prefix_delimiter: Option<u8>,
-    /// Whether to go on in the background once the server answers.
+    /// Whether to continue in the background once the server answers.
     pub daemon: bool,
     /// Whether the limit of core files is raised.
     pub core_dumps: bool,
@@ -198,7 +198,7 @@ impl Config {
         if self.lock_memory { 0 } else { (machine / partitions).min(SEGMENTS_MAX * segment) }
     }
 
-    /// Leaves out threads until the memory is enough for those that remain, and says so in [`Config::warnings`].
+    /// Leaves out threads until the memory is enough for those that remain, and reports that in [`Config::warnings`].
     ///
     /// Bounds: one thread remains, even if the memory is too little for it.
     pub(crate) fn fit_threads(&mut self) {
@@ -216,7 +216,7 @@ impl Config {
         }
     }
 
-    /// Lowers the largest item to half of a partition, since its segments are adjacent ones there, and says so in
+    /// Lowers the largest item to half of a partition, since its segments are adjacent ones there, and reports that in
     /// [`Config::warnings`].
     pub(crate) fn fit_items(&mut self) {
         let half = (self.store(0, 0).log_length() / 2).max(GATHERED_MAX);

@@ -50,7 +50,7 @@ use crate::stats::CoreStats;
 use crate::stats::prefixes::Prefixes;
 use crate::watch::Watchers;
 
-/// What all threads of a server have in common; written to rarely.
+/// The state shared by all threads of a server; rarely written.
 pub(crate) struct Common {
     pub(crate) config: Config,
     pub(crate) clock: UnixClock,
@@ -59,7 +59,7 @@ pub(crate) struct Common {
     pub(crate) connections: AtomicUsize,
     /// The number of the [`Phase`] that the server is in.
     pub(crate) phase: AtomicU8,
-    /// What items and their index may take.
+    /// The memory limit of items and their index.
     pub(crate) memory: MemoryLimit,
     /// The memory of connections' buffers.
     pub(crate) budget: Arc<Budget>,
@@ -124,7 +124,7 @@ pub(crate) struct Core<R: Reactor> {
     answered: Vec<Conn>,
     buffers: Buffers,
     large_inputs: LargeInputs,
-    /// What this thread's connections take of the budget.
+    /// This thread's account of connection memory.
     account: Account,
     /// Memory charged for spare large inputs. Units: bytes.
     spare_charged: usize,
@@ -146,7 +146,7 @@ pub(crate) struct Core<R: Reactor> {
     rounds: Rounds,
     /// Clients of other protocols that were logged.
     warned: Warned,
-    /// When the bytes came that are looked at.
+    /// When the bytes being handled arrived.
     received: Time,
     /// The present second, and when it is over.
     now: u32,
@@ -213,8 +213,8 @@ impl<R: Reactor> Core<R> {
         while self.goes_on(reactor) {
             self.turn(reactor)?;
         }
-        // What connections had other threads do that wanted no answer is done before the end, so that it is saved. The
-        // threads that asked have closed those connections before.
+        // Requests without a reply that connections sent to other threads are executed before the end, so that they are
+        // saved. The asking threads have closed those connections before.
         fence(Ordering::Acquire);
         while self.take_messages(reactor) {}
         Ok(())
@@ -398,8 +398,8 @@ impl<R: Reactor> Core<R> {
         let steps = client.state != State::Open && client.replies.is_stepping();
         let may_step = steps && client.offered == 0;
         if may_step || goes_on && !steps && client.has_room(client.offered, || self.account.may_grow()) {
-            // The flush has just made the room that was missing, so no event will tell of it. The others
-            // have their turn first: a fast reader could go on like this for ever.
+            // The flush has just made the missing room, so no event will report it. The others have their turn first: a
+            // fast reader could otherwise keep the thread forever.
             self.ready.push_back(conn);
         }
         if hold != client.paused {
@@ -438,7 +438,7 @@ impl<R: Reactor> Core<R> {
         self.put_back(reactor, client);
     }
 
-    /// Goes on with the connections of which [`Core::put_back`] found that they can.
+    /// Continues the connections that [`Core::put_back`] found ready.
     fn resume_ready(&mut self, reactor: &mut R) -> bool {
         let count = self.ready.len();
         for _ in 0..count {

@@ -1,4 +1,4 @@
-//! `-d`: the server goes on in the background, and the command that started it returns when the server answers.
+//! `-d`: the server continues in the background, and the command that started it returns when the server answers.
 
 use std::fs::{self, File};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};

@@ -29,7 +29,7 @@ pub(crate) struct Draft<'o> {
 }
 
 impl<'o> Draft<'o> {
-    /// Goes on with `text`, in which `loans` have their places.
+    /// Continues `text`, in which `loans` have their places.
     #[inline]
     pub(crate) fn new(text: &'o mut Vec<u8>, loans: &'o mut Vec<Loan>) -> Draft<'o> {
         make_room(text, HEAD);
@@ -84,7 +84,7 @@ fn grow(text: &mut Vec<u8>, bytes: usize) {
     text.reserve_exact(bytes + SLACK);
 }
 
-/// What loans come to. Units: bytes.
+/// Total size of the loans. Units: bytes.
 #[inline]
 pub(crate) fn lent(loans: &[Loan]) -> usize {
     loans.iter().map(|loan| loan.bytes.len()).sum()

@@ -8,7 +8,7 @@ use cache_store::{Cursor, Entry, Marks, Store};
 use proto_memcache::server::reply::list;
 use proto_memcache::server::{DumpKind, reply};
 
-/// What `stats cachedump` answers at most. Units: bytes. Source: memcached's `item_cachedump`.
+/// Most bytes of an answer to `stats cachedump`. Units: bytes. Source: memcached's `item_cachedump`.
 const CACHED_MAX: usize = 2 << 20;
 
 /// The format of each item in a list.

@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::memcached_flags::no_effect;
 
-/// What `-o` says.
+/// The parsed value of `-o`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extended {
     /// After how long a silence a connection is closed; 0 never. Units: seconds.

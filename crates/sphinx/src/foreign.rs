@@ -110,8 +110,8 @@ impl Protocol {
 
 /// The response to a request whose header is whole: its opcode, its opaque, and a message.
 ///
-/// Clients go on after "Unknown command", which answers an attempt to authenticate where memcached does without: their
-/// next request would fail for a reason that they cannot tell. So it is "Not supported".
+/// memcached without authentication answers an attempt to authenticate by "Unknown command", after which clients
+/// continue: their next request would then fail for a reason that they cannot recognise. So it is "Not supported".
 fn binary_refusal(request: &[u8], out: &mut Vec<u8>) {
     if let Some(header) = request.first_chunk() {
         reply::error_with(out, Header::read(header).echo(), Status::NotSupported, BINARY_MESSAGE);

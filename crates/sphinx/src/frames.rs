@@ -17,7 +17,7 @@ pub(crate) struct Frames {
     waiting: VecDeque<(u16, Vec<u8>)>,
     /// The request of which some datagrams are here.
     partial: Option<Box<Partial>>,
-    /// What both come to. Units: bytes.
+    /// Total size of both. Units: bytes.
     held: usize,
     /// Whether the reply grew too long to be sent.
     pub(crate) too_long: bool,
@@ -57,7 +57,7 @@ impl Frames {
             self.answers = Some(header.request);
             return Ok(Some(text));
         }
-        // What waits takes memory, as parts do.
+        // Waiting requests take memory, as parts do.
         if self.waiting.len() >= WAITING_MAX || limit == 0 {
             return Err(());
         }
@@ -90,7 +90,7 @@ impl Frames {
         joined
     }
 
-    /// The second in which the last datagram came of a request that is not whole, if there is one.
+    /// The second in which the last datagram of an incomplete request arrived, if there is one.
     pub(crate) fn partial_heard(&self) -> Option<u32> {
         self.partial.as_ref().map(|partial| partial.heard)
     }

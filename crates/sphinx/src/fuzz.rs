@@ -74,7 +74,7 @@ impl Parts {
         self.texts.values().map(Vec::len).sum()
     }
 
-    /// What lists of them may take, which grow by doubling, from 4 places and 8 bytes on. Units: bytes.
+    /// Most memory of their lists, which grow by doubling, from 4 places and 8 bytes on. Units: bytes.
     fn memory_max(&self) -> usize {
         (2 * self.texts.len()).max(4) * 12 + (2 * self.length()).max(8)
     }
@@ -109,7 +109,7 @@ impl Parts {
     }
 }
 
-/// Up to here a line that does not end is waited for, however it is cut. Units: bytes.
+/// A line without an end is awaited up to this length, in any pieces. Units: bytes.
 const LINE_MAX: usize = 2048;
 /// A client that has not logged in may not have the server keep more than this, however slowly it comes. Units: bytes.
 const KEPT_MAX: usize = 8 << 10;

@@ -9,7 +9,7 @@ use crate::config::list;
 /// Which processors to leave to interrupts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
-    /// Those that `/proc/interrupts` shows to have taken them.
+    /// The processors with interrupts in `/proc/interrupts`.
     Busy,
     /// These.
     Listed(Vec<usize>),
@@ -55,9 +55,9 @@ impl Leave {
 
 /// The processors that take the interrupts of devices, by the text of `/proc/interrupts`.
 ///
-/// Shape of the text: a line of `CPUn` for each processor that is there, then for each interrupt its name, a count per
-/// processor, and words. Only interrupts with a number are those of devices; the others are timers and calls between
-/// processors, which every processor takes.
+/// Shape of the text: a line of `CPUn` for each processor, then for each interrupt its name, a count per processor, and
+/// words. Only interrupts with a number belong to devices; the others are timers and calls between processors, which
+/// every processor takes.
 fn busy(text: &str) -> Vec<usize> {
     let mut lines = text.lines();
     let heads = lines.next().unwrap_or_default().split_whitespace();

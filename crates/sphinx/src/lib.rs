@@ -113,5 +113,6 @@ macro_rules! memcached_version {
 /// accepts none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
 pub const VERSION: &str = concat!(memcached_version!(), "-sphinx-", env!("CARGO_PKG_VERSION"));
 
-/// What `-V`, and the first line of `-h`, print behind `memcached`: the same two versions, as scripts read them there.
+/// The text printed behind `memcached` by `-V`, and in the first line of `-h`: the same two versions, as scripts parse
+/// them there.
 pub const VERSION_LINE: &str = concat!(memcached_version!(), " (sphinxd ", env!("CARGO_PKG_VERSION"), ")");

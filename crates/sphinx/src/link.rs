@@ -14,10 +14,10 @@ use crate::message::{Answer, Ask};
 ///   this thread ──answers──▶ peer
 /// ```
 ///
-/// That is the whole of the back-pressure: a thread that has `capacity` asks out reads no more requests that
-/// need the peer, and goes on answering the peer's, for which there is always room. So no two threads can wait
-/// for each other, and nothing is dropped. The same holds for the bytes of large asks, so that values under way are
-/// little memory: an ask with a value is a copy of it.
+/// That is the whole of the back-pressure: a thread with `capacity` asks outstanding reads no more requests that need
+/// the peer, and continues to answer the peer's, for which there is always room. So no two threads can wait for each
+/// other, and nothing is dropped. The same holds for the bytes of large asks, so that values in transit take little
+/// memory: an ask with a value is a copy of it.
 pub(crate) struct Link<W: Waker> {
     asks_out: Producer<Ask>,
     answers_in: Consumer<Answer>,
@@ -30,7 +30,7 @@ pub(crate) struct Link<W: Waker> {
     answered: u64,
     /// The number and the length of each large ask that was not answered.
     large: VecDeque<(u64, usize)>,
-    /// What those come to. Units: bytes.
+    /// Their total size. Units: bytes.
     large_bytes: usize,
     /// Something was pushed since the peer was last told.
     pushed: bool,

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 
-/// One word of `-l`: an address, and how connections to it are encrypted where the word says so.
+/// One word of `-l`: an address, and optionally the encryption of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listener {
     pub(crate) layer: Layer,

@@ -5,9 +5,9 @@
 //!   FILE.meta   head: settings, seed of the hashes, time | partition 0 | partition 1 | … | checksum
 //! ```
 //!
-//! The second file says what is alive in the first. It is written at a graceful stop, when nothing serves any more, and
-//! removed at the next start just before anything serves again: a server that is killed leaves none, and what it has left in
-//! the first file is not looked at. The seal is a random number that stands in both while they belong together.
+//! The second file describes the live items in the first. It is written at a graceful stop, when serving has ended, and
+//! removed at the next start just before serving begins: a server that is killed leaves none, and the content of its
+//! first file is ignored. The seal is a random number that both contain while they belong together.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -29,7 +29,7 @@ const MAGIC: &[u8; 16] = b"sphinx memory 3\n";
 const SEAL: u64 = 4096;
 /// Settings that a second file can name. Units: bytes.
 const SETTINGS_MAX: usize = 1024;
-/// What `statfs` calls tmpfs and hugetlbfs. Source: statfs(2).
+/// Type numbers of tmpfs and hugetlbfs. Source: statfs(2).
 const MEMORY_KINDS: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// The file with the segments of all partitions, and the state saved for them.
@@ -178,7 +178,7 @@ fn meta_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// What must be the same for segments to mean the same.
+/// The settings that must be equal for saved segments to be valid.
 fn settings(config: &Config) -> String {
     let store = config.store(0, 0);
     format!(
@@ -235,7 +235,8 @@ fn parse(bytes: &[u8], settings: &str) -> Result<Saved> {
     Ok(Saved { seed, seal, now, partitions })
 }
 
-/// Reads any bytes, as they are and with a right checksum behind them, for the fuzzer; what can be read is written so.
+/// Reads any bytes, both as they are and with a correct checksum appended, for the fuzzer; writing back a readable
+/// state must give the same bytes.
 pub(crate) fn read_any(bytes: &[u8]) {
     let summed = [bytes, &checksum(bytes).to_le_bytes()].concat();
     for bytes in [bytes, &summed] {

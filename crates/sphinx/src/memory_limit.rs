@@ -5,12 +5,12 @@ use units::Bytes;
 
 use crate::config::Config;
 
-/// What memcached takes at least. Units: MiB.
+/// memcached's minimum. Units: MiB.
 const LEAST: u32 = 8;
 /// From here on memcached takes a number for bytes. Units: MiB.
 const MOST: u32 = 1_000_000_000;
 
-/// What items and their index may take, which `cache_memlimit` changes.
+/// The memory limit of items and their index, which `cache_memlimit` changes.
 ///
 /// Shape: one for the server; a thread notified of a change reads it here, so that of several changes the last one
 /// counts.

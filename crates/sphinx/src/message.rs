@@ -10,13 +10,13 @@ use crate::stats::CoreStats;
 pub(crate) struct Ask {
     /// The request that it belongs to.
     pub(crate) ticket: Ticket,
-    /// What to do.
+    /// The work requested.
     pub(crate) work: Work,
     /// Key and value. The owner keeps the buffer and sends another back.
     pub(crate) buffer: Vec<u8>,
 }
 
-/// What to do.
+/// A kind of work.
 pub(crate) enum Work {
     /// Something to the key at the start of the buffer, whose hash is known already.
     Key {
@@ -73,7 +73,7 @@ pub(crate) struct Commit {
     pub(crate) command: Command,
 }
 
-/// What to do about `stats detail`.
+/// A subcommand of `stats detail`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DetailVerb {
     /// Count from now on.
@@ -94,7 +94,7 @@ pub(crate) struct Answer {
     pub(crate) extra: Extra,
 }
 
-/// What few answers have.
+/// Data that few answers have.
 ///
 /// Shape: a pointer, so that the others are not longer for it.
 pub(crate) enum Extra {

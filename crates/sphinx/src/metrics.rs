@@ -1,8 +1,7 @@
 //! Figures for Prometheus, on a port of their own, in the text format of OpenMetrics 1.0.
 //!
-//! A scrape leaves a note for each thread and wakes it; the thread answers in its own time with a copy of its
-//! counters, and goes on. So a scrape stops no thread and costs each a copy of some KiB; without scrapes there is
-//! no cost.
+//! A scrape leaves a note for each thread and wakes it; the thread later answers with a copy of its counters, and
+//! continues. So a scrape stops no thread and costs each a copy of some KiB; without scrapes there is no cost.
 
 mod http;
 mod text;

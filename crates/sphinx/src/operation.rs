@@ -13,7 +13,7 @@ use meta::MetaOperation;
 /// The answer of the text protocol if a reply finds no memory. Source: memcached's in the same case.
 pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
-/// What can be done to one key, wherever it lives.
+/// An operation on one key, in any partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// One key of a `get`.
@@ -113,7 +113,7 @@ impl Operation {
     }
 }
 
-/// The line that says what became of a storage command.
+/// The reply line of a storage command.
 pub(crate) fn stored(verb: StoreVerb, stored: Stored) -> &'static [u8] {
     match stored {
         Stored::Stored => reply::STORED,
@@ -166,7 +166,7 @@ impl Operation {
             Operation::Store { .. } | Operation::RefuseTooLarge { .. } => Some(Detail::Set),
             Operation::Delete { .. } => Some(Detail::Delete),
             Operation::Binary(binary) => binary.detail(reply),
-            // Those that memcached does not count either.
+            // memcached does not count these either.
             Operation::Meta(_) | Operation::Count { .. } | Operation::Touch { .. } => None,
         }
     }

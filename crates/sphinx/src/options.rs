@@ -16,7 +16,7 @@ use crate::flags::{Flags, SteeringOption};
 use crate::memcached_flags::no_effect;
 use crate::{Config, budget, config_file, memcached_flags};
 
-/// What `-i` prints.
+/// The text printed by `-i`.
 const LICENSE: &str = concat!(
     "sphinxd ",
     env!("CARGO_PKG_VERSION"),
@@ -75,8 +75,7 @@ impl Options {
 
     /// Fills in the defaults that depend on the machine.
     ///
-    /// Errors: options that contradict each other, a name that is not known, what means nothing here; each with what
-    /// to change.
+    /// Errors: options that contradict each other, an unknown name, a value without meaning here; each with a hint.
     pub fn resolve(&self) -> Result<Config> {
         let flags = &self.flags;
         let extended = Extended::read(&flags.extended)?;

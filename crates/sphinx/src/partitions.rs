@@ -1,4 +1,4 @@
-//! Which thread does an operation: this one, alone or under a lock, or another one that is asked.
+//! Which thread executes an operation: this one, alone or under a lock, or another one that is asked.
 //!
 //! ```text
 //!   --sharing    read here                    write here                  by message
@@ -141,7 +141,7 @@ impl Own {
 /// One thread's way to all partitions.
 pub(crate) struct Partitions {
     hasher: KeyHasher,
-    /// Of all threads.
+    /// Partitions of all threads.
     count: usize,
     per_thread: usize,
     /// This thread's number.
@@ -172,7 +172,7 @@ pub(crate) enum Place {
 }
 
 impl Partitions {
-    /// For thread `thread`, with what all threads offer.
+    /// For thread `thread`, with the offers of all threads.
     pub(crate) fn new(config: &Config, thread: usize, own: Own, offers: &[Offer]) -> Partitions {
         let hasher = match &own {
             Own::Alone(store) => store.hasher(),
@@ -307,7 +307,7 @@ impl Partitions {
         (first..first + self.per_thread).for_each(|partition| self.with(partition, &mut act));
     }
 
-    /// What there is to keep of this thread's own partitions, in their order; nothing may be done to them afterwards.
+    /// The state to save of this thread's own partitions, in order; they must not be used afterwards.
     pub(crate) fn save(mut self, now: u32) -> Vec<Vec<u8>> {
         let mut saved = Vec::new();
         self.for_own(|store| saved.push(store.save(now)));

@@ -7,7 +7,7 @@ use tracing::warn;
 pub(crate) struct Pidfile(PathBuf);
 
 impl Pidfile {
-    /// Writes the file; as with memcached, one that cannot be written is a warning, and the server goes on without it.
+    /// Writes the file; as with memcached, a failure is a warning, and the server continues without it.
     pub(crate) fn write(path: PathBuf) -> Option<Pidfile> {
         match fs::write(&path, format!("{}\n", std::process::id())) {
             Ok(()) => Some(Pidfile(path)),

@@ -74,7 +74,7 @@ pub(crate) struct Gathering {
     pub(crate) echo: Option<Echo>,
 }
 
-/// What to answer when all threads have done their part.
+/// The reply when all threads have done their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     /// No reply.

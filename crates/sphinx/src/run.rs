@@ -15,7 +15,8 @@ use crate::server::End;
 use crate::{Config, Server, allocator, log};
 use crate::{metrics, process_limits};
 
-/// Serves until SIGINT, SIGTERM or SIGUSR1, which saves what is in a memory file, or until something goes wrong. SIGHUP has the file of users read again.
+/// Serves until SIGINT, SIGTERM, SIGUSR1 (which saves the memory file), or a failure. SIGHUP re-reads the file of
+/// users.
 ///
 /// Prints one line on standard output once connections are accepted, for launchers to wait for:
 /// `sphinxd ready on 127.0.0.1:11211 with 2 threads on cpus 0,1 and 64 MiB`.

@@ -39,7 +39,7 @@ pub struct Server {
     _pidfile: Option<Pidfile>,
 }
 
-/// Why a server should not go on.
+/// The reason for a server's end.
 #[derive(Debug)]
 pub(crate) enum End {
     /// A signal or a client asked it to stop.
@@ -100,8 +100,8 @@ const TELL_PROGRESS: Duration = Duration::from_secs(2);
 impl Server {
     /// Starts the threads and returns once each is pinned, has its memory and listens.
     ///
-    /// Errors: port taken, address not of this machine, too little memory, no such processor, too many
-    /// connections for the descriptors, no such file or user; each with what to change.
+    /// Errors: port taken, address not of this machine, too little memory, no such processor, too many connections for
+    /// the descriptors, no such file or user; each with a hint.
     pub fn start(config: Config) -> Result<Server> {
         let (end_at, end) = channel();
         let started = Server::start_unless_ended(config, end_at, end)?;
@@ -213,7 +213,7 @@ impl Server {
         &self.common
     }
 
-    /// What asks the threads how they are.
+    /// The handle that collects the threads' figures.
     pub(crate) fn scraper(&self) -> Scraper {
         Scraper { common: Arc::clone(&self.common), wakers: self.wakers.clone() }
     }

@@ -1,13 +1,12 @@
 //! The whole server on a simulated clock and network: one seed, one history.
 //!
-//! Threads are machines of one core that are frozen now and then, queues are short, wake-ups come late; streams are cut,
-//! held up and reset; customers pipeline, vanish and come back. What must hold is written down in `customer`: each
-//! connection reads its own writes, nothing is lost or invented, and counters add up; some customers speak the binary
-//! protocol (`binary`), where quiet requests keep their order. After every turn each connection's
-//! input and output are within their bounds (`greedy` tries them), and the memory that is charged is what is there
-//! (`hungry` has too little of it), and at the end of a history the partitions are
-//! audited. In `large` items lie in several segments. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
-//! it again.
+//! Threads are machines of one core that are frozen now and then, queues are short, wake-ups come late; streams are
+//! cut, held up and reset; customers pipeline, vanish and come back. The invariants are in `customer`: each connection
+//! reads its own writes, nothing is lost or invented, and counters add up; some customers speak the binary protocol
+//! (`binary`), where quiet requests keep their order. After every turn each connection's input and output are within
+//! their bounds (`greedy` tries them), and the charged memory equals the memory in use (`hungry` has too little of it),
+//! and at the end of a history the partitions are audited. In `large` items span several segments. In `expiry` threads
+//! are frozen for seconds, and items expire in that time. A failing seed is printed with the command to repeat it.
 //!
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
 
@@ -50,7 +49,7 @@ const LIMIT: Time = Time(600_000_000_000);
 /// Units: bytes.
 const SENT_MAX: usize = customer::REQUESTS_MAX as usize * (customer::LARGE + 100);
 
-/// What all customers of a history know.
+/// The knowledge shared by all customers of a history.
 #[derive(Default)]
 pub(super) struct Board {
     /// For each shared key, all values written to it: writer, its life, and the highest number sent.
@@ -58,7 +57,7 @@ pub(super) struct Board {
     /// Counts asked for, and those that were acknowledged, for each shared counter.
     pub(super) asked: [u64; model::COUNTERS],
     pub(super) counted: [u64; model::COUNTERS],
-    /// The counters are there.
+    /// Whether the counters exist.
     pub(super) open: bool,
     pub(super) done: usize,
     pub(super) answers: u64,

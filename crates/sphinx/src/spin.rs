@@ -1,8 +1,8 @@
 //! How long a thread that has nothing to do looks for work before it sleeps.
 //!
-//! Waking a sleeping thread takes a virtual machine some 13 µs, and longer in the tail; a thread that still looks sees
-//! what comes at once, and so do its peers, which need not wake it. The price is a processor that is never idle, so
-//! that it is an option, and one that can judge for itself.
+//! Waking a sleeping thread takes a virtual machine some 13 µs, and longer in the tail; a thread that still looks for
+//! work sees messages at once, and its peers need not wake it. The price is a processor that is never idle, so it is an
+//! option, with an automatic mode.
 //!
 //! Try it: `cargo test -p sphinx spin`.
 
@@ -24,8 +24,8 @@ pub enum Spin {
 }
 
 impl Spin {
-    /// What [`Spin::Auto`] looks for at most: four wake-ups of some 13 µs. A pause that is longer costs more to look
-    /// through than a wake-up takes.
+    /// The longest that [`Spin::Auto`] looks for work: four wake-ups of some 13 µs. Spinning through a longer pause
+    /// costs more than a wake-up.
     pub const AUTO: Nanos = Nanos::from_micros(50);
     /// The longest that can be asked for: a timer tick or so; more would be a busy loop.
     pub const LONGEST: Nanos = Nanos::from_millis(10);

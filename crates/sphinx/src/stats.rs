@@ -27,7 +27,7 @@ macro_rules! core_stats {
         /// Contents and counters of one thread. The sum over all threads is the server's.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub(crate) struct CoreStats {
-            /// Of its partition.
+            /// Figures of its partition.
             pub(crate) store: cache_store::Stats,
             $($(#[$doc])* pub(crate) $name: u64,)*
         }
@@ -66,7 +66,7 @@ core_stats! {
     slow_reader_kicks,
     /// Attempts to authenticate.
     auth_cmds,
-    /// Those that failed.
+    /// Failed attempts.
     auth_errors,
     /// Datagrams that came while too many of the same peer waited.
     datagrams_dropped,
@@ -94,7 +94,7 @@ core_stats! {
     spin_found,
     /// Times that the thread slept.
     sleeps,
-    /// What connections' buffers take of their budget. Units: bytes.
+    /// Memory of connections' buffers charged to their budget. Units: bytes.
     connection_memory,
     /// Times that a connection had to wait for memory.
     connection_memory_waits,

@@ -5,10 +5,10 @@
 //!   datagram ─▶ UDP ─▶ program: frame header, command, key ─▶ MurmurHash3 ─▶ number of a thread ─▶ its socket
 //! ```
 //!
-//! It reads text requests whose key is the first argument, which is all but `gat`, `gats` and the `stats`, and those of the
-//! binary protocol. Of several keys the first counts. What it cannot read is left to the kernel, and a thread that does
-//! not own what it got asks the owner as ever: a wrong choice costs a message and no more. Of several datagrams
-//! that are one request only the first has its key, so that all go to one thread by the number of the request.
+//! It reads text requests whose key is the first argument, which is all but `gat`, `gats` and the `stats`, and requests
+//! of the binary protocol. Of several keys the first counts. A datagram that it cannot parse is left to the kernel, and
+//! a thread that gets a foreign key asks the owner as usual: a wrong choice costs a message and no more. A request of
+//! several datagrams has its key only in the first, so all go to one thread by the request's number.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ const SKB_LOAD_BYTES: i32 = 26;
 const FRAME: i32 = 8;
 /// The longest key. Units: bytes.
 const KEY: i32 = 250;
-/// The longest command before a key, with the space behind it: `prepend `, and some more to tell it from none.
+/// The longest command before a key, with the space behind it: `prepend `, and some more to recognise longer words.
 const COMMAND: i32 = 12;
 /// The header of the binary protocol. Units: bytes.
 const HEADER: i32 = 24;

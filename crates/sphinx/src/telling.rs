@@ -195,7 +195,7 @@ fn joins(verb: StoreVerb) -> bool {
     matches!(verb, StoreVerb::Append | StoreVerb::Prepend)
 }
 
-/// What became of a storage command, in memcached's words.
+/// The result of a storage command, in memcached's words.
 fn status(before: &Stats, after: &Stats) -> &'static str {
     if after.total_items > before.total_items {
         "stored"

@@ -26,13 +26,13 @@ const SPARE: usize = 128;
 /// How often a thread tries to get at the buffers before it drops its line: a line is copied in less than a µs.
 const TRIES: u32 = 100;
 
-/// Those that watch.
+/// The watchers of a server.
 pub(crate) struct Watchers {
-    /// What any of them wants to know.
+    /// The kinds that any of them wants.
     wanted: AtomicU16,
     /// Lines that were made, which have this number.
     lines: AtomicU64,
-    /// Lines that were dropped as the lock was not to be had; those that watch are still to be told.
+    /// Lines dropped because the lock was taken; not yet reported to watchers.
     missed: AtomicU64,
     /// Size of a buffer. Units: bytes.
     room: usize,
@@ -54,14 +54,14 @@ struct Watcher {
     skipped: u64,
 }
 
-/// What `stats` says of them.
+/// Their figures in `stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Lines that were put into buffers.
     pub(crate) sent: u64,
     /// Lines that found no room.
     pub(crate) skipped: u64,
-    /// Those that watch now.
+    /// Current watchers.
     pub(crate) watchers: u64,
 }
 

@@ -99,7 +99,7 @@ fn it_listens_where_it_is_told() {
             assert!(address.is_ipv6());
             assert!(Client::connect(address).ask("version").starts_with("VERSION "));
         }
-        // A machine without IPv6 says so.
+        // A machine without IPv6 reports that.
         Err(error) => assert!(error.to_string().contains("this machine has no such address"), "{error}"),
     }
 }

@@ -39,7 +39,7 @@ fn stored(client: &mut Client, line: &str, value: &[u8]) -> String {
     client.text()
 }
 
-/// What memcached says of such items, and so must this server.
+/// memcached's replies for such items, which this server must give too.
 fn check_commands(name: &str, client: &mut Client) {
     let (first, second) = (value(5 * MIB, 1), value(4 * MIB, 2));
     let shown = |client: &mut Client, expect: &[u8]| {
@@ -343,7 +343,7 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
             other.set(&format!("key-{i}"), [b'x'; 10_000]);
         }
         assert!(other.get("key-2999").is_some(), "{args}");
-        // Those that were refused go on; all others are closed once they have been silent for long.
+        // Refused clients continue; all others are closed after a long silence.
         let mut refused = 0;
         for client in &mut silent {
             if let Some(line) = client.line() {
@@ -375,7 +375,7 @@ fn a_large_value_on_a_condition_never_costs_the_one_that_it_is_about() {
         let server = sphinxd(&format!("{args} -I 8m"));
         let mut client = Client::connect(server.address);
         let (first, second) = (value(6_500_000, 1), value(6_500_000, 2));
-        // Of every thread.
+        // Keys of every thread.
         for key in ["a", "b", "c", "d", "e", "f"] {
             client.set(key, &first);
             let check = |client: &mut Client, what: &str| {
@@ -463,7 +463,7 @@ fn watchers_are_told_of_them() {
     let mut watcher = Client::connect(server.address);
     assert_eq!(watcher.ask("watch mutations"), "OK");
     let mut client = Client::connect(server.address);
-    // Of both threads.
+    // Keys of both threads.
     for i in 0..6 {
         client.set(&format!("key-{i}"), value(3_000_000, i));
         let told = watcher.stream_line();

@@ -1,4 +1,4 @@
-//! What monitoring and tools read: groups of statistics under memcached's names, and lists of all items.
+//! The input of monitoring and tools: groups of statistics under memcached's names, and lists of all items.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ fn every_name_of_memcached_is_there() {
         assert!(missing.is_empty(), "stats {name} lacks {missing:?}");
         assert_eq!(theirs.is_empty(), ours.is_empty(), "stats {name}");
     }
-    // What both have counted.
+    // Figures that both count.
     let (theirs, ours) = (group(memcached.address, ""), group(sphinx.address, ""));
     for key in [
         "cmd_get",

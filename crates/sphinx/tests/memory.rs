@@ -19,9 +19,9 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
 const MIB: u64 = 1 << 20;
-/// What items have. Units: bytes.
+/// The memory limit of items. Units: bytes.
 const MEMORY: u64 = 64 * MIB;
-/// What connections have. Units: bytes.
+/// The memory limit of connections. Units: bytes.
 const CONNECTION_MEMORY: u64 = 16 * MIB;
 /// The rest of the process: its code, its threads, the event loops' buffers, and up to 32 KiB for each connection.
 /// Units: bytes.
@@ -93,7 +93,7 @@ fn check_small_requests(client: &mut Client, args: &str) {
 
 fn check_return(server: &Running, client: &mut Client, before: u64, args: &str) {
     let deadline = Instant::now() + PATIENCE;
-    // What items have was taken at the start, and is all that stays; an event loop's own buffers are 1 MiB each.
+    // The items' memory was taken at the start, and is all that remains; an event loop's own buffers are 1 MiB each.
     let bound = before.max(MEMORY) + 16 * MIB;
     loop {
         let (charged, clients) = (client.stat("connection_memory"), client.stat("curr_connections"));

@@ -65,7 +65,7 @@ fn memory_becomes_less_and_more_in_every_mode() {
         assert_eq!(client.ask("cache_memlimit 128"), "OK");
         fill(&mut client, count);
         assert_eq!((alive(&mut client, count), client.stat("limit_maxbytes")), (count, 128 * MIB), "{mode}");
-        // What cannot be changes nothing.
+        // An impossible limit changes nothing.
         assert_eq!(client.ask("cache_memlimit 7"), "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
         let refused = client.ask("cache_memlimit 999999999");
         assert_eq!(refused, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");

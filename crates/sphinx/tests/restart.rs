@@ -52,7 +52,7 @@ fn fill(client: &mut Client, items: std::ops::Range<usize>) {
     }
 }
 
-/// Those that are there, each with what `gets` says of it; a value that is not its own is an error.
+/// The items found, each with its `gets` reply; a wrong value is an error.
 fn all(client: &mut Client, n: usize) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let numbers: Vec<usize> = (0..n).collect();

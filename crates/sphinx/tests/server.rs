@@ -104,7 +104,7 @@ fn a_slow_reader_holds_up_no_client_and_costs_little() {
         // 64 MiB of items, the output of one connection, and answers under way; far from 800 MB.
         let held = resident(&server);
         assert!(held < 200 << 20, "{held}");
-        // When it reads at last, everything is there and in order.
+        // When it reads at last, all answers arrive in order.
         for _ in 0..200 {
             for key in ["a", "b", "c", "d"] {
                 assert_eq!(slow.text(), format!("VALUE {key} 0 1000000"));
@@ -167,7 +167,7 @@ fn an_unknown_client_is_held_back_as_all_others_are() {
             assert!(held < 64 << 20, "{args}: {held}");
         }
         drop(rude);
-        // A client that reads its replies goes on, and may still log in.
+        // A client that reads its replies continues, and may still log in.
         const LINES: usize = 600_000;
         let mut client = Client::connect(server.address);
         let mut stream = client.stream.try_clone().unwrap();
@@ -319,7 +319,7 @@ fn stats_tell_the_settings_and_the_items_in_memcacheds_words() {
     for key in 0..50 {
         Client::connect(server.address).set(&format!("key-{key}"), "value");
     }
-    // Those of both threads.
+    // Items of both threads.
     assert_eq!(group("items")[0], "STAT items:1:number 50");
 }
 
@@ -371,7 +371,7 @@ fn without_evictions_a_full_cache_refuses_and_keeps() {
     assert_eq!(client.stat("evictions"), 0);
 }
 
-/// What reads an item may renew it at once, by `mg` with `T`: it was read, as by a `gat`.
+/// A read by `mg` with `T` also renews the item: it counts as read, as by a `gat`.
 #[test]
 fn an_item_that_was_read_and_renewed_is_kept_like_one_that_was_touched() {
     let server = sphinxd("-t 1 -m 16");

@@ -1,4 +1,4 @@
-//! What differs between the modes of sharing, and what must not.
+//! The differences between the modes of sharing, and their common behaviour.
 
 use crate::support::client::Client;
 use crate::support::{MODES, sphinxd};

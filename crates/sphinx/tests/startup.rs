@@ -13,7 +13,7 @@ const MEMORY_MIB: u64 = 1024;
 /// A start that is done before the signal comes shows nothing; another is made.
 const TRIES: u32 = 10;
 
-/// What memory the machine could give. Units: MiB.
+/// Memory available on the machine. Units: MiB.
 fn available_mib() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap();
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();

@@ -13,7 +13,7 @@ use reactor::{allowed_cpus, pin_to};
 
 const LOOPS: [&str; 2] = ["epoll", "auto"];
 
-/// Starts a server that steers datagrams; `None`, with a line that says so, where the kernel takes no program here.
+/// Starts a server that steers datagrams; `None`, with a printed reason, if the kernel accepts no program here.
 fn steered(args: &str) -> Option<(crate::support::Running, SocketAddr)> {
     let server = sphinxd(&format!("--steering key -U tcp {args}"));
     if server
@@ -91,7 +91,7 @@ fn a_request_of_several_datagrams_is_served() {
     }
 }
 
-/// What `stats partitions` says.
+/// The lines of `stats partitions`.
 fn partitions(client: &mut Client) -> BTreeMap<String, String> {
     client.send("stats partitions\r\n");
     let lines = client.lines_to("END");

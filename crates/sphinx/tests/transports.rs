@@ -101,7 +101,7 @@ fn a_unix_socket_may_stand_beside_the_network() {
     assert_eq!(said, "VALUE k 0 1\r\nv\r\nEND\r\n");
 }
 
-/// What both servers must do; `tcp` leads to the same items.
+/// Checks common to both servers; `tcp` leads to the same items.
 fn check_datagrams(address: SocketAddr) {
     let mut tcp = Client::connect(address);
     let mut udp = Datagrams::to(address);

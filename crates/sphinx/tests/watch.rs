@@ -30,8 +30,8 @@ fn talk(address: SocketAddr, requests: &str) {
     while client.text() != "MN" {}
 }
 
-/// What memcached tells of operations, in its words. They are made one after the other, as threads' lines may overtake each
-/// other.
+/// memcached's reports of operations, in its words. They are made one after the other, as threads' lines may overtake
+/// each other.
 fn check_operations(address: SocketAddr) {
     let mut watcher = watch(address, "mutations");
     let mut client = Client::connect(address);

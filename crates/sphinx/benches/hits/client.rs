@@ -27,7 +27,7 @@ impl Client {
         Ok(Client { stream, output: Vec::new(), input: Vec::new(), taken: 0 })
     }
 
-    /// Gets the items of a batch, stores the missing ones, and returns how many were there.
+    /// Gets the items of a batch, stores the missing ones, and returns the number found.
     pub(crate) fn look_aside(&mut self, batch: &[u64], workload: &Workload) -> Result<u64> {
         self.output.extend_from_slice(b"get");
         for &item in batch {

@@ -1,9 +1,10 @@
 //! How many requests hit, in Sphinx with each policy and in memcached, with the same resident memory.
 //!
-//! Look-aside: a get, and on a miss a set, as clients of a cache do. memcached is given memory and asked what it takes
-//! in the end; each Sphinx is then given what leaves its process no larger. All are real processes, driven over their
-//! protocol by the same requests in the same order. Prints a Markdown table: `cargo bench -p sphinx --bench hits`,
-//! smaller with `-- --memory 32 --keys 500000 --requests 3000000`. Nothing in it depends on speed.
+//! Look-aside: a get, and on a miss a set, as clients of a cache do. memcached gets a memory limit and its process's
+//! final size is measured; each Sphinx then gets a limit that leaves its process no larger. All are real processes,
+//! driven over their protocol by the same requests in the same order. Prints a Markdown table:
+//! `cargo bench -p sphinx --bench hits`, smaller with `-- --memory 32 --keys 500000 --requests 3000000`. No figure
+//! depends on speed.
 
 mod client;
 mod server;

@@ -34,7 +34,7 @@ impl Server {
         Ok(Server { address, process })
     }
 
-    /// What its process takes of the machine's memory, huge pages from the pool included. Units: bytes.
+    /// The process's resident memory, huge pages from the pool included. Units: bytes.
     pub(crate) fn resident(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.process.pid());
         let status = std::fs::read_to_string(&path).context(path)?;

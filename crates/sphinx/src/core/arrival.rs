@@ -50,7 +50,7 @@ impl<R: Reactor> Core<R> {
         if !self.common.config.is_claimed(key.len(), set.flags, set.length) || set.joins() {
             return 0;
         }
-        // Its end stands among the flags, which are read when the value is there.
+        // Its expiry is among the flags, which are read when the value is complete.
         let command = Command::Meta(set.words.into(), set.key.is_binary());
         self.begin(client, key, (set.flags, Expiry::NEVER, set.length), command, (bytes, value))
     }
@@ -103,7 +103,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Goes on with the value that arrives; returns how many of the bytes were its own, and lets go of it when it is whole.
+    /// Continues the value that arrives; returns how many of the bytes belonged to it, and releases it when complete.
     #[cold]
     pub(super) fn go_on_with_value(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
         let Some(mut arriving) = client.arriving.take() else { return 0 };

@@ -43,7 +43,7 @@ impl<R: Reactor> Core<R> {
         assert_eq!(self.account.used(), 0);
     }
 
-    /// Panics where not all of the budget is there, once no thread has charges.
+    /// Panics unless the whole budget is free, once no thread has charges.
     pub(crate) fn audit_budget_is_whole(&self) {
         self.common.budget.audit_is_whole();
     }

@@ -129,7 +129,7 @@ impl<R: Reactor> Core<R> {
             Command::Sasl { goes_on, mechanism, data } if self.common.users.is_some() => {
                 self.sasl(reactor, client, request, goes_on, mechanism, data)
             }
-            // As memcached without -S: clients go on then.
+            // As memcached without -S: clients then continue.
             Command::SaslMechanisms | Command::Sasl { .. } => {
                 self.respond(reactor, client, |out| reply::error(out, echo, Status::Unknown))
             }

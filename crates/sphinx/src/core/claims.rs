@@ -102,7 +102,7 @@ impl<R: Reactor> Core<R> {
         None
     }
 
-    /// What another thread asks for one of its connections; it is answered when something has come of it.
+    /// A claim requested by another thread for one of its connections; answered when the result is known.
     pub(super) fn claim_for(&mut self, peer: usize, ticket: Ticket, wish: &ClaimFor, key: &[u8]) {
         let Place::Here(partition) = self.partitions.place(KeyHash::from_u64(wish.hash)) else {
             unreachable!("the peer knows who owns a key")

@@ -1,5 +1,5 @@
-//! Requests that come as datagrams: the text of each is served as if it were a connection's, and its replies leave
-//! together, when the last of them is there.
+//! Requests in datagrams: the text of each is served as if it came over a connection, and its replies are sent
+//! together, when the last of them is ready.
 
 use proto_memcache::limits::LINE_MAX;
 use proto_memcache::server::RequestParser;
@@ -53,7 +53,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Whether more replies may be made to a datagram; they are not sent before the last is there.
+    /// Whether more replies may be made to a datagram; they are not sent before the last is ready.
     #[cold]
     pub(super) fn may_answer_on(&mut self, client: &mut Client, unsent: usize) -> bool {
         if let Some(frames) = client.frames.as_mut().filter(|_| unsent >= OUTPUT_MAX) {
@@ -66,7 +66,7 @@ impl<R: Reactor> Core<R> {
     pub(super) fn put_back_datagrams(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
         loop {
-            // Nothing leaves before the last reply is there, so that nothing would ever tell it of room.
+            // No output leaves before the last reply is ready, so no event would ever report room.
             let stuck = client.state == State::Held
                 && !client.waits
                 && !client.hungry
@@ -93,7 +93,7 @@ impl<R: Reactor> Core<R> {
             if too_long {
                 let output = reactor.output(conn);
                 output.clear();
-                // What would fill more datagrams than one should cause has the answer of a reply without memory.
+                // Replies too long for the datagrams that one request may cause are answered as out of memory.
                 match &client.binary {
                     Some(binary) => binary::no_memory(output, binary.echo),
                     None => output.extend_from_slice(NO_MEMORY),

@@ -23,7 +23,7 @@ pub(super) struct Rounds {
     /// Whether there is anything to look for.
     idle: bool,
     readers: bool,
-    /// When a part of the connections is looked at.
+    /// When the next part of the connections is checked.
     next: Time,
     pub(super) due: bool,
     /// Which part.
@@ -110,7 +110,7 @@ impl Rounds {
 }
 
 impl<R: Reactor> Core<R> {
-    /// Whether the thread goes on; brings it nearer to its end if that has begun.
+    /// Whether the thread continues; advances its shutdown if that has begun.
     #[inline]
     pub(super) fn goes_on(&mut self, reactor: &mut R) -> bool {
         match Phase::of(self.common.phase.load(Ordering::Relaxed)) {

@@ -1,4 +1,4 @@
-//! The memory of connections' buffers: who may take more, who waits for it, and what is given back.
+//! The memory of connections' buffers: limits, waiting connections, and release.
 //!
 //! ```text
 //!   what a connection would take more for        while the budget is used up
@@ -8,8 +8,8 @@
 //!   a large value for another thread             the connection waits for an answer of that thread
 //! ```
 //!
-//! Waiting connections go on in their order. The first one goes on in any case if no other has been granted that: so
-//! something always moves, unless its own client stops it, for which there is a time-out.
+//! Waiting connections continue in order. The first one continues in any case unless another has been granted that:
+//! this guarantees progress, unless its own client blocks, for which there is a time-out.
 
 use reactor::Reactor;
 use units::{Nanos, Time};
@@ -38,7 +38,7 @@ impl<R: Reactor> Core<R> {
         let input = client.input_memory();
         self.account.exchange(&mut client.charged[0], input);
         self.account.exchange(&mut self.spare_charged, self.large_inputs.bytes());
-        // What another thread still has to answer is under way in this one's account, or in none.
+        // Outstanding answers of other threads are charged to this thread's account, or to none.
         let has_nothing = client.charged == [0; 2] && client.replies.waiting() == 0;
         if self.grace == Some(client.conn) && !client.hungry && has_nothing {
             self.grace = None;
@@ -103,7 +103,7 @@ impl<R: Reactor> Core<R> {
         client.granted = client.input.capacity();
     }
 
-    /// Lets connections go on that wait for memory, in the order in which they came.
+    /// Continues connections that wait for memory, in order of arrival.
     pub(super) fn resume_hungry(&mut self, reactor: &mut R) -> bool {
         if self.hungry.is_empty() {
             if self.short.is_some() {

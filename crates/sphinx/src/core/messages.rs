@@ -1,4 +1,4 @@
-//! What threads do for each other.
+//! Messages between threads.
 
 use std::sync::atomic::Ordering;
 
@@ -313,7 +313,7 @@ impl<R: Reactor> Core<R> {
         self.answered = answered;
     }
 
-    /// Lets the connections go on that waited for room in a link, in the order in which they came.
+    /// Continues the connections that waited for room in a link, in order of arrival.
     fn resume_waiting(&mut self, reactor: &mut R) {
         for _ in 0..self.waiting.len() {
             let Some(conn) = self.waiting.pop_front() else { break };

@@ -210,7 +210,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Goes on with a list by one part; returns whether there is none, or it has come to its end.
+    /// Advances a list by one part; returns whether there is none, or it is complete.
     #[inline]
     pub(super) fn finish_dump(&mut self, reactor: &mut R, client: &mut Client) -> bool {
         client.dump.is_none() || self.go_on_with_dump(reactor, client)

@@ -23,7 +23,7 @@ use crate::service::Class;
 /// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
 const OUTPUT_STEP: usize = 64 << 10;
 
-/// What to do with the rest of the input.
+/// How to proceed with the rest of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The request is done with.
@@ -71,7 +71,7 @@ impl<R: Reactor> Core<R> {
         self.put_back(reactor, client);
     }
 
-    /// Goes on with a connection whose replies have left, or for which there may be room again.
+    /// Continues a connection whose replies have left, or for which there may be room again.
     pub(super) fn go_on(&mut self, reactor: &mut R, conn: Conn) {
         let Some(mut client) = self.take_client(conn) else { return };
         if client.replies.is_stepping() {

@@ -64,7 +64,7 @@ impl<R: Reactor> Core<R> {
         true
     }
 
-    /// What tells of an operation for a connection of a thread, if any is watched.
+    /// The reporter for operations of a thread's connection, if any are watched.
     #[inline]
     pub(super) fn telling(&self, conn: Conn, thread: usize) -> Option<Telling> {
         let kinds = OPERATIONS.into_iter().fold(Watched::NONE, Watched::with);

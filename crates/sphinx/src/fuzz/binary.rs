@@ -9,9 +9,9 @@ const INPUT_MAX: usize = 4096;
 /// The longest body of a response: an item, as large as the server takes it. Units: bytes.
 const BODY_MAX: usize = 64 << 10;
 
-/// Sends bytes as a connection of the binary protocol in two ways, whole and in steps, and as a datagram, and asserts that
-/// whole responses come back, the same whichever way, and that the server goes on to answer others. The first byte chooses
-/// the steps.
+/// Sends bytes as a connection of the binary protocol in two ways, whole and in steps, and as a datagram, and asserts
+/// that whole responses come back, the same in each way, and that the server continues to answer others. The first byte
+/// chooses the steps.
 pub fn binary_connections(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let sent = [&[REQUEST], &rest[..rest.len().min(INPUT_MAX)]].concat();

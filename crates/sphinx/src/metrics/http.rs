@@ -10,8 +10,8 @@ use crate::metrics::Scraper;
 
 /// Answers `GET /metrics`, one client after the other, on a thread of its own.
 ///
-/// One request of one kind needs no library: a request is read up to its blank line, its first line is looked at, and
-/// the connection is closed after the answer.
+/// One request of one kind needs no library: a request is read up to its blank line, its first line is checked, and the
+/// connection is closed after the answer.
 pub(crate) struct Exporter {
     listener: TcpListener,
     address: SocketAddr,

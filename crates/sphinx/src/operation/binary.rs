@@ -39,7 +39,7 @@ enum Verb {
     SetTooLarge,
 }
 
-/// What counts instead of a value: by how much, and the number of an item that is made.
+/// Passed instead of a value: the delta, and the initial number of a new item.
 pub(crate) type Numbers = [u8; 16];
 
 impl BinaryOperation {

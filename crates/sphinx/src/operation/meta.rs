@@ -93,7 +93,7 @@ pub(crate) fn set_replaces(words: &[u8]) -> bool {
     set::replaces(MetaFlags::new(MetaVerb::Set, words))
 }
 
-/// What all of them look at.
+/// The inputs of every meta command.
 struct Request<'r> {
     key: Key<'r>,
     binary: bool,

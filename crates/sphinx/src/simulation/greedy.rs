@@ -1,5 +1,5 @@
-//! A client that sends and asks for far more than the server should hold for one client: all of it is done and
-//! answered, and at no time is much of it in memory. The thread's bounds are looked at after every turn.
+//! A client that sends and asks for far more than the server should buffer for one client: all of it is executed and
+//! answered, and little of it is in memory at any time. The thread's bounds are checked after every turn.
 
 use dist::{Purpose, Streams};
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};

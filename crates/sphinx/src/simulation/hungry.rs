@@ -1,5 +1,5 @@
 //! More clients with large values than the budget of connections' memory has room for: all are served in the end, the
-//! threads' accounts agree with what is there after every turn, and the budget is whole when the clients have
+//! threads' accounts match the memory in use after every turn, and the budget is whole when the clients have
 //! disconnected. Every other client speaks the binary protocol.
 
 use dist::{Purpose, Rng, Streams};

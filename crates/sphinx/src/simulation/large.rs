@@ -14,7 +14,7 @@ use crate::core::Core;
 const CLIENTS: usize = 5;
 /// Requests of a client, half of them gets.
 const ROUNDS: usize = 8;
-/// Of values. Units: bytes.
+/// Lengths of values. Units: bytes.
 const LENGTHS: [usize; 3] = [2 << 20, 2_500_000, 4_300_000];
 /// Most bytes sent at once. Units: bytes.
 const PIECE: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Client {
             return;
         }
         let number = self.number;
-        // Of a value that was refused the rest is still to be sent.
+        // The rest of a refused value is still to be sent.
         self.requests.drain(..self.sent);
         self.sent = 0;
         if self.round % 2 == 1 {
@@ -77,7 +77,7 @@ impl Client {
         self.waits = Waits::Set;
     }
 
-    /// Whether the answer is there, which must be a right one; goes on if so.
+    /// Whether the answer, which must be right, is complete; continues if so.
     fn take(&mut self, bytes: &[u8]) {
         self.got.extend_from_slice(bytes);
         if !self.got.ends_with(b"\r\n") {

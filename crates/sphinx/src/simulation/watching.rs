@@ -18,7 +18,7 @@ struct Visitor {
     watching: HashMap<Conn, String>,
     /// The connections that ask, and the answers that they still wait for.
     asking: Vec<(Conn, usize)>,
-    /// Those of them that stand.
+    /// The number of them that are open.
     open: usize,
     /// Requests sent, and times at which some are still to be sent.
     sent: usize,

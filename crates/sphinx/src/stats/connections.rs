@@ -9,7 +9,7 @@ pub(crate) struct Told {
     pub(crate) number: usize,
     /// The client's address, or a listening socket's.
     pub(crate) address: Option<Address>,
-    /// Of the server's side of a connection.
+    /// The server's side of a connection.
     pub(crate) server: Option<Address>,
     /// In memcached's words.
     pub(crate) state: &'static str,

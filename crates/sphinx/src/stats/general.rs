@@ -11,7 +11,7 @@ use super::{CoreStats, Line, fields, zeros};
 use crate::config::Config;
 use crate::watch::Counts;
 
-/// What only the server as a whole knows.
+/// Figures of the server as a whole.
 pub(crate) struct Moment {
     /// Units: seconds of Unix time.
     pub(crate) now: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Moment {
     pub(crate) uptime: u32,
     /// Whether clients are taken.
     pub(crate) accepting: bool,
-    /// What items and their index may take.
+    /// The memory limit of items and their index.
     pub(crate) memory: Bytes,
     /// Connections that watch.
     pub(crate) watch: Counts,
@@ -102,7 +102,7 @@ impl CoreStats {
         zeros!(line; lru_bumps_dropped);
     }
 
-    /// What memcached has not.
+    /// Figures that memcached does not have.
     fn own(&self, config: &Config, line: Line<'_>) {
         let store = &self.store;
         line("sharing", &config.sharing);
@@ -123,7 +123,7 @@ impl CoreStats {
 }
 
 fn process(config: &Config, moment: &Moment, line: Line<'_>) {
-    // Of all threads of the process, as memcached's.
+    // For all threads of the process, as memcached's.
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
     let time = |of: fn(&nix::sys::resource::Usage) -> TimeVal| {
         usage.as_ref().map_or("0.000000".into(), |usage| seconds(of(usage)))

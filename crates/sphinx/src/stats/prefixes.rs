@@ -34,7 +34,7 @@ pub(crate) enum Detail {
 pub(crate) struct Prefixes {
     /// Whether anything is counted now.
     pub(crate) on: bool,
-    /// What ends a prefix.
+    /// The delimiter of a prefix.
     delimiter: u8,
     all: BTreeMap<Vec<u8>, Counts>,
 }

@@ -1,7 +1,7 @@
 //! The binary protocol: the same conversations with Sphinx and with memcached, which must answer alike, and random sequences
 //! of commands to both.
 //!
-//! What the two may do differently stands in `DIFFERENCES.md`, with its reason; neither runs into it.
+//! Allowed differences are listed in `DIFFERENCES.md`, with reasons; neither test runs into them.
 //!
 //! Try it: `cargo test -p sphinx --test it binary`, with `SEQUENCES=5000` for more and `SEED=7` for others.
 

@@ -1,5 +1,5 @@
-// What memjs asks of a server, in the binary protocol; prints one line for each step.
-// Usage: node memjs_client.js HOST:PORT [USER PASSWORD]
+// Exercises memjs, over the binary protocol; prints one line for each step. Usage: node memjs_client.js HOST:PORT [USER
+// PASSWORD]
 const memjs = require('memjs');
 
 const [place, username, password] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// What memcached of npm reads of each group of statistics; prints one line for each name.
-// Usage: node npm_memcached_admin.js HOST:PORT
+// Prints the names that memcached of npm parses from each group of statistics, one a line. Usage: node
+// npm_memcached_admin.js HOST:PORT
 const Memcached = require('memcached');
 
 const server = process.argv[2];

@@ -1,4 +1,4 @@
-// What memcached of npm asks of a server; prints one line for each step. Usage: node npm_memcached_client.js SERVER
+// Exercises memcached of npm; prints one line for each step. Usage: node npm_memcached_client.js SERVER
 const Memcached = require('memcached');
 
 const client = new Memcached(process.argv[2], { timeout: 30000, retries: 0, maxValue: 1 << 20 });

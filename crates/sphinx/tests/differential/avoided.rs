@@ -16,7 +16,7 @@ pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
         let number = std::str::from_utf8(word).ok().and_then(|word| word.parse::<i128>().ok());
         number.is_some_and(|number| i32::try_from(number).is_err())
     };
-    // Those take numbers of 64 bits.
+    // These commands take numbers of 64 bits.
     let counts = matches!(command, b"incr" | b"decr" | b"cas");
     if !counts && rest.iter().any(|word| wide(word)) {
         return Some("number-range");

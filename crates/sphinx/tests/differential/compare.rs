@@ -1,5 +1,4 @@
-//! What counts as the same answer: all bytes, but for unique numbers, which every server gives as it likes, and for
-//! what depends on the moment.
+//! Equality of answers: all bytes, except unique numbers, which every server chooses, and time-dependent ones.
 
 use std::collections::HashMap;
 

@@ -4,7 +4,7 @@ use crate::differential::sequence::{Batch, Part, Request, Sequence};
 use crate::differential::talk::FILLER;
 use crate::support::Words;
 
-/// So few that commands meet. `foo` is also what `Zm9v` stands for.
+/// Few, so that commands meet. `foo` is also what `Zm9v` decodes to.
 const KEYS: [&str; 4] = ["a", "b", "c", "foo"];
 /// Keys in base 64.
 const BINARY: [&str; 3] = ["AQID", "Zm9v", "AAECAwQFBgcICQ=="];

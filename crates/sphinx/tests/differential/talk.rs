@@ -13,8 +13,8 @@ pub(crate) struct Answers {
     pub(crate) closed: bool,
 }
 
-/// What ends every batch. A value that is still being read takes as many of the blanks as it is short of, and is
-/// refused for its end; otherwise they are a line without a command. Longer values come whole.
+/// The end of every batch. A value still being read takes as many of the blanks as it lacks, and is refused for its
+/// end; otherwise they are a line without a command. Longer values come whole.
 pub(crate) const FILLER: usize = 1000;
 
 /// A unique number where the server has told none; no item has it.

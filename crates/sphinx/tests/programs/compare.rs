@@ -61,7 +61,7 @@ fn without_numbers(word: &str) -> String {
 /// How the line with the exit status begins, which counts in every order.
 pub(crate) const EXIT: &str = "exit ";
 
-/// What only one of the two has: `- LINE` for memcached's, `+ LINE` for Sphinx's, sorted.
+/// Lines that only one of the two has: `- LINE` for memcached's, `+ LINE` for Sphinx's, sorted.
 pub(crate) fn differences(memcached: &[String], sphinx: &[String], order: Order) -> Vec<String> {
     if order == Order::Same && memcached == sphinx {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Programs that speak to memcached do the same with Sphinx: clients, tools, monitoring, a proxy.
 //!
-//! Each runs its checks against a memcached and a Sphinx that were started for it, and what came of them is compared.
-//! [`table`] lists programs and checks, with the differences that remain and why; a difference that is not listed
-//! fails the test, and so does a listed one that no longer occurs. `docs/reference/sphinx.md` shows the same table.
+//! Each runs its checks against a memcached and a Sphinx started for it, and the results are compared. [`table`] lists
+//! programs and checks, with the known differences and their reasons; an unlisted difference fails the test, and so
+//! does a listed one that no longer occurs. `docs/reference/sphinx.md` shows the same table.
 //!
 //! `cargo xtask ci` installs the programs. One that is missing is skipped, with the reason.
 
@@ -93,7 +93,7 @@ fn failure(check: &Check, pair: &Pair) -> Option<String> {
         Ok(masked.chain([format!("{}{status}", compare::EXIT)]).collect::<Vec<_>>())
     };
     let sphinx = outcome(&pair.sphinx);
-    // What can be said without memcached has been said then.
+    // Without memcached only these checks are possible.
     let Some(server) = &pair.memcached else { return sphinx.err() };
     let (sphinx, memcached) = match (sphinx, outcome(server)) {
         (Ok(sphinx), Ok(memcached)) => (sphinx, memcached),

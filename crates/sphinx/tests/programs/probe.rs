@@ -3,7 +3,7 @@ use std::process::{Command, Stdio};
 
 use super::run::{CLIENTS, end, find, spec};
 
-/// How to tell whether a program is here.
+/// How to find out whether a program is installed.
 pub(crate) enum Probe {
     /// A command that succeeds.
     Command(&'static [&'static str]),

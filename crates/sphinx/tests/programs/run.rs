@@ -31,7 +31,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// What to start for a command line.
+/// The process to start for a command line.
 pub(crate) fn spec(words: &[String]) -> Result<Spec, String> {
     let program = find(&words[0]).ok_or_else(|| format!("{} is not here", words[0]))?;
     let spec = Spec::new(&words[0], program).args(words[1..].iter().cloned()).dir(CLIENTS);

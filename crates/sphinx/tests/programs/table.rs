@@ -8,7 +8,7 @@ use super::{exporter, proxy};
 const OPERATIONS: &str =
     "set, get, add, replace, cas, counters, append, delete, touch, expiry, 500 kB, binary values";
 
-/// What every client prints of these operations.
+/// The output of every client for these operations.
 const STEPS: &[&str] = &[
     "set: stored",
     "get: v1",

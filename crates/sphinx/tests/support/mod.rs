@@ -40,12 +40,12 @@ pub(crate) struct Running {
     pub(crate) words: Words,
 }
 
-/// Whose words a server uses.
+/// The version whose words a server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// Those of memcached 1.6.18, as Debian 12 has it.
+    /// The words of memcached 1.6.18, as in Debian 12.
     Old,
-    /// Those of memcached 1.6.45, and Sphinx's.
+    /// The words of memcached 1.6.45, and of Sphinx.
     New,
 }
 
