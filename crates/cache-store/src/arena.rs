@@ -48,7 +48,7 @@ const PROVIDED_AT_ONCE: usize = 16 << 20;
 pub(crate) enum Pages {
     /// Huge pages that the administrator has set apart (`vm.nr_hugepages`).
     Pool,
-    /// Huge pages where the system finds them (transparent huge pages), small ones elsewhere.
+    /// Transparent huge pages, to the extent that the system finds them; small pages elsewhere.
     Transparent,
     /// Small pages; the system knows no others.
     Small,
@@ -58,7 +58,7 @@ impl Arena {
     /// Takes `length` bytes, which read as 0, and has them provided at once if `now` says so. The arena can grow to
     /// `reach` bytes later, unless that many addresses are not available or it uses pool pages.
     ///
-    /// Errors: `None` where the system refuses.
+    /// Errors: `None` if the system refuses.
     pub(crate) fn new(length: usize, reach: usize, now: bool) -> Option<Arena> {
         let arena = Arena::from_pool(length)
             .or_else(|| Arena::from_anywhere(length, reach))

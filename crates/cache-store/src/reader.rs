@@ -31,7 +31,7 @@ pub enum Lookup<'r> {
 }
 
 impl Reader {
-    /// A reader of these partitions; `None` where their [`Epochs`](crate::Epochs) have no place left for one.
+    /// A reader of these partitions; `None` if their [`Epochs`](crate::Epochs) have no free place.
     ///
     /// Panics: they do not all have the same epochs.
     pub fn new(views: Vec<View>) -> Option<Reader> {

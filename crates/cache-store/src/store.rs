@@ -182,7 +182,7 @@ impl Store {
     /// little with each call: items are evicted as when memory is full; with [`Policy::Never`] it waits until they have
     /// expired. Memory that the index has grown into stays with the index.
     ///
-    /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: false, too, where the system does not give it.
+    /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: also false if the system refuses.
     pub fn set_memory(&mut self, memory: usize) -> bool {
         let least = self.log.segment_len() * SEGMENTS_MIN;
         (least..=self.log.reach()).contains(&memory) && self.log.set_memory(memory)

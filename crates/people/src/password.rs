@@ -24,7 +24,7 @@ const HASHES: [&str; 12] = [
     "$2y$15$taillight/of/the/usereZY5lydk0L1ORVeiIDzccRNH42LfssiC",
 ];
 
-/// The bcrypt hash of [`PASSWORD`] with this cost; `None` where the cost is outside of [`COSTS`].
+/// The bcrypt hash of [`PASSWORD`] with this cost; `None` if the cost is outside of [`COSTS`].
 pub fn hash(cost: u32) -> Option<&'static str> {
     let place = cost.checked_sub(*COSTS.start())?;
     HASHES.get(usize::try_from(place).ok()?).copied()

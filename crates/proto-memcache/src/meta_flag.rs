@@ -20,7 +20,7 @@ pub enum MetaFlag<'k> {
     Flags(u32),
     /// `h`: return whether the item was read before.
     ReturnHitBefore,
-    /// `I`: mark the item stale (`md`), or store even where the unique number is older (`ms`).
+    /// `I`: mark the item stale (`md`), or store even if the unique number is older (`ms`).
     Invalidate,
     /// `J`: the initial value of a counter that `N` creates.
     InitialValue(u64),

@@ -37,7 +37,7 @@ impl Command {
         if matches!(self, Command::Binary(..)) { b"" } else { b"\r\n" }
     }
 
-    /// Whether it stores on no condition, so that an old item goes where the new one finds no memory, as in memcached.
+    /// Whether it stores unconditionally, so that an old item is dropped if the new one finds no memory, as in memcached.
     pub(crate) fn replaces(&self) -> bool {
         match self {
             Command::Text(verb, _) => *verb == StoreVerb::Set,
@@ -78,7 +78,7 @@ impl Command {
         refused
     }
 
-    /// Whether the client gets a reply, where all goes well or not.
+    /// Whether the client gets a reply, on success and on errors.
     pub(crate) fn reply(&self) -> Reply {
         match self {
             Command::Text(_, reply) => *reply,

@@ -60,7 +60,7 @@ pub(crate) struct Budget {
     common: usize,
     /// The share of each thread. Units: bytes.
     share: usize,
-    /// Taken of the common part; more than that where charges exceeded it. Units: bytes.
+    /// Taken from the common part; more than all of it if charges exceeded it. Units: bytes.
     taken: AtomicUsize,
     /// Connections that wait for memory.
     waiting: AtomicUsize,

@@ -67,7 +67,7 @@ pub(crate) struct Client {
     pub(crate) hungry: bool,
     /// Whether it is a watcher: it receives events, and its input is ignored.
     pub(crate) watches: bool,
-    /// Who it is, where its beginning was watched.
+    /// The peer's address, if its connection was reported to watchers.
     pub(crate) peer: Option<Box<Address>>,
 }
 

@@ -141,7 +141,7 @@ pub(crate) struct Core<R: Reactor> {
     spinner: Spinner,
     /// Whether the doorbell has been set to asleep.
     asleep: bool,
-    /// Kept where metrics are served.
+    /// Service times, if metrics are served.
     service: Option<Box<ServiceTimes>>,
     rounds: Rounds,
     /// Clients of other protocols that were logged.

@@ -21,7 +21,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Duplicates the process and returns in the duplicate, which has a session of its own. The original waits until
-    /// [`Daemon::ready`] and ends; where the duplicate ends first, with its exit code and never with 0.
+    /// [`Daemon::ready`] and ends; if the duplicate ends first, with the duplicate's exit code, but never with 0.
     ///
     /// The working directory becomes `/`, so that no file system is kept busy; not with `-r`, as core files are written
     /// to it. The paths in `config` become absolute before.

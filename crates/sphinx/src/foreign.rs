@@ -18,7 +18,7 @@ pub(crate) enum Protocol {
     Tls,
     /// HTTP.
     Http,
-    /// Text, where only the binary protocol is spoken.
+    /// Text, on a server that speaks only the binary protocol.
     Text,
 }
 

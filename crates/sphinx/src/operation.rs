@@ -45,7 +45,7 @@ impl Operation {
     /// Whether the client gets a reply.
     pub(crate) fn reply(&self) -> Reply {
         match *self {
-            // Commands of these that keep quiet do so only where all goes well.
+            // Quiet commands of these are quiet only on success.
             Operation::Meta(_) | Operation::Binary(_) => Reply::Wanted,
             Operation::Get { .. } | Operation::GetAndTouch { .. } => Reply::Wanted,
             Operation::Store { reply, .. }

@@ -22,7 +22,7 @@ use crate::{metrics, process_limits};
 /// `sphinxd ready on 127.0.0.1:11211 with 2 threads on cpus 0,1 and 64 MiB`.
 ///
 /// In the background with [`Config::daemon`]: the process that calls this then ends once connections are accepted, with
-/// exit code 0, or with the daemon's where the start fails.
+/// exit code 0, or with the daemon's if the start fails.
 pub fn run(mut config: Config) -> Result<()> {
     allocator::return_large_pieces();
     // First, since only a process with one thread can be duplicated.

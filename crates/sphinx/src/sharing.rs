@@ -20,7 +20,7 @@ pub enum Sharing {
 /// Threads in a group of [`Sharing::Something`], by default: two hardware threads of a core share its caches.
 const GROUP: usize = 2;
 
-/// Partitions per thread where threads share them. With 4 threads that spend a tenth of their time under a lock, one
+/// Partitions per thread if threads share them. With 4 threads that spend a tenth of their time under a lock, one
 /// operation in 100 meets another one in its partition, and with one per thread one in 13.
 const PARTITIONS_PER_THREAD: usize = 8;
 

@@ -58,7 +58,7 @@ core_stats! {
     refused_tls,
     /// Connections refused for speaking HTTP.
     refused_http,
-    /// Connections refused for speaking text where only the binary protocol is spoken.
+    /// Connections refused for speaking text to a server with only the binary protocol.
     refused_text,
     /// Connections closed for their silence.
     idle_kicks,

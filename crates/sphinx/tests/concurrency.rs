@@ -82,7 +82,7 @@ impl Private {
                 return;
             }
             let key = header.split(' ').nth(1).unwrap().to_owned();
-            // In the order of the keys; only where items may be evicted, some may be skipped.
+            // In the order of the keys; some may be missing only if items may be evicted.
             let (_, value) = loop {
                 let next =
                     values.next().unwrap_or_else(|| panic!("{header} was not written or not asked for"));

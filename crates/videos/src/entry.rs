@@ -52,7 +52,7 @@ impl Catalog {
         }
     }
 
-    /// The file of this path; `None` where the set has none.
+    /// The file of this path; `None` if the set has none.
     pub fn entry_at(&self, path: &str) -> Option<Entry> {
         if path == "/videos.json" {
             return Some(Entry::Index);

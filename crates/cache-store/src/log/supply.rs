@@ -274,7 +274,7 @@ impl Supply {
         self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART) && !self.records.pins().is_pinned(segment)
     }
 
-    /// Waits a little for readers where all segments of the window are empty or leaving; returns whether there is hope.
+    /// Waits a little for readers if all segments of the window are empty or leaving; returns whether waiting longer may help.
     pub(super) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
         let Some(window) = &self.window else { return true };
         let mut leaving = self.leaving.iter().filter(|(gone, _)| gone.run.overlap(window.run) > 0);

@@ -237,7 +237,7 @@ impl Store {
     /// A conditionally replaced old value makes room only if both do not fit together: the condition has been checked,
     /// and joined values have been copied. It is then lost if readers use it for longer than a write waits for them.
     ///
-    /// Bounds: waits for readers as long as a write of a record does, twice where the old value has to make room.
+    /// Bounds: waits for readers as long as a write of a record does, twice if the old value has to make room.
     #[cold]
     pub(super) fn put_large(
         &mut self,

@@ -117,7 +117,7 @@ const LEAVING_MAX: usize = 2;
 pub(super) const WAITS_MAX: u32 = 300;
 
 impl Store {
-    /// Makes the active segment have room for a record; fails where readers look at all that was empty.
+    /// Makes room for a record in the active segment; fails if readers still use all empty segments.
     #[inline]
     pub(super) fn make_room(&mut self, size: usize, now: u32) -> bool {
         self.log.tell_time(now);

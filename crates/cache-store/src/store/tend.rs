@@ -46,7 +46,7 @@ impl Store {
     /// To be called now and then, such as once a turn. Returns whether there was anything to look at, and may be more.
     /// Bounds: looks at 16 KiB of records and one more, or at 128 KiB
     /// while there is to be less memory; 1 000 calls a second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs
-    /// where no segment holds anything that has ended.
+    /// if no segment holds anything that has ended.
     pub fn tend(&mut self, now: u32) -> bool {
         self.tick(now);
         self.age(now);

@@ -65,7 +65,7 @@ impl Store {
         self.put(key, flags, expiry, value, verb == StoreVerb::Set, now)
     }
 
-    /// Whether the condition of a storage command holds; returns the old item where the command looks at it.
+    /// Whether the condition of a storage command holds; returns the old item if the command looks at it.
     #[inline]
     pub(super) fn admit(&mut self, verb: StoreVerb, key: Key, now: u32) -> Result<Option<Found>, Stored> {
         if verb == StoreVerb::Set {

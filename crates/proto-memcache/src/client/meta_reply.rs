@@ -68,7 +68,7 @@ impl<'b> MetaReply<'b> {
         self.flags().find(|(l, _)| *l == letter).map(|(_, token)| token)
     }
 
-    /// The number behind the letter; `None` where the flag is absent or no number.
+    /// The flag's token as a number; `None` if the flag is absent or its token is not a number.
     pub fn number(&self, letter: u8) -> Option<u64> {
         self.flag(letter).and_then(read_u64)
     }

@@ -60,7 +60,7 @@ pub fn meta_delete(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
 }
 
 /// Appends `ma <key> <flags>*`; answered as [`Expect::Meta`](super::Expect::Meta), with the number as the
-/// value where [`MetaFlag::ReturnValue`] asks for it.
+/// value if [`MetaFlag::ReturnValue`] is given.
 pub fn meta_count(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
     command(out, b"ma ", key, flags);
 }

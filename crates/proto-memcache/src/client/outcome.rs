@@ -4,7 +4,7 @@ use crate::client::values::Values;
 /// A complete response. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'b> {
-    /// The answer to `get`, `gets`, `gat`, `gats` and a get of many keys by meta commands; no hits where every
+    /// The answer to `get`, `gets`, `gat`, `gats` and a get of many keys by meta commands; no hits if every
     /// key is missing.
     Values(Values<'b>),
     /// The answer to one meta command.

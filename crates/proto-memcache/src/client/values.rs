@@ -10,7 +10,7 @@ pub struct Value<'b> {
     pub key: &'b [u8],
     /// The client's own number, stored with the item.
     pub flags: u32,
-    /// The item's unique number, where `gets` asked for it.
+    /// The item's unique number, if `gets` asked for it.
     pub cas: Option<u64>,
     /// The value.
     pub data: &'b [u8],

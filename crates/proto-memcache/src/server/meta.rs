@@ -1,7 +1,7 @@
 //! The lines of the meta commands.
 //!
-//! Which complaint wins where several things are wrong is memcached's: the last wrong argument, unless a flag that is
-//! unknown or stands twice comes before the line's end. Source: memcached 1.6.45's `_meta_flag_preparse`.
+//! Of several errors the same one is reported as by memcached: the last wrong argument, unless an unknown or duplicate
+//! flag comes before the line's end. Source: memcached 1.6.45's `_meta_flag_preparse`.
 
 use crate::limits;
 use crate::server::base64::{self, BINARY_KEY_MAX};

@@ -62,17 +62,17 @@ refusals! {
     OpaqueTooLong = b"CLIENT_ERROR opaque token too long\r\n",
     /// `stats detail` without one of its words.
     StatsDetail = b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
-    /// `stats detail` where keys may not be listed.
+    /// `stats detail` if keys may not be listed.
     NoDetail = b"CLIENT_ERROR stats detail not allowed\r\n",
-    /// `stats cachedump` where keys may not be listed.
+    /// `stats cachedump` if keys may not be listed.
     NoCachedump = b"CLIENT_ERROR stats cachedump not allowed\r\n",
     /// `stats cachedump` without a class and a limit.
     BadLine = b"CLIENT_ERROR bad command line\r\n",
     /// `stats cachedump` with a class over 63.
     BadSlab = b"CLIENT_ERROR Illegal slab id\r\n",
-    /// `lru_crawler metadump` where keys may not be listed.
+    /// `lru_crawler metadump` if keys may not be listed.
     NoMetadump = b"ERROR metadump not allowed\r\n",
-    /// `lru_crawler mgdump` where keys may not be listed.
+    /// `lru_crawler mgdump` if keys may not be listed.
     NoKeyDump = b"ERROR key dump not allowed\r\n",
     /// Classes of sizes that there are not.
     BadClass = b"BADCLASS invalid class id\r\n",

@@ -35,7 +35,7 @@ impl Workload {
         Requests { sampler: sampler.scattered(7), rng: Streams::new(42).stream(Purpose::Keys, 0), keys }
     }
 
-    /// Key and value of an item together, where all are alike. Units: bytes.
+    /// Key and value of an item together, if all are alike. Units: bytes.
     pub(crate) fn payload(&self) -> Option<f64> {
         let (least, most) = (
             self.sizes.keys().0.0 + self.sizes.values().0.0,

@@ -23,8 +23,7 @@ impl<R: Reactor> Core<R> {
         self.partitions.for_own(|store| store.audit());
     }
 
-    /// Panics where the thread's account is charged with another amount than its connections, messages and spare buffers
-    /// come to.
+    /// Panics if the charge of the thread's account differs from the sum of its connections, messages and spare buffers.
     pub(crate) fn audit_account(&self) {
         let links: usize = self.links.iter().flatten().map(|link| link.large_bytes()).sum();
         let mut charged = links + self.spare_charged;
@@ -36,7 +35,7 @@ impl<R: Reactor> Core<R> {
         assert_eq!(self.spare_charged, self.large_inputs.bytes());
     }
 
-    /// Panics where anything is charged although all clients have disconnected.
+    /// Panics if anything is charged although all clients have disconnected.
     pub(crate) fn audit_account_is_empty(&mut self) {
         assert_eq!(self.clients.iter().flatten().count(), 0, "clients are still there");
         self.give_spare_back();
@@ -53,7 +52,7 @@ impl<R: Reactor> Core<R> {
         self.stats.connection_memory_waits
     }
 
-    /// Panics where a connection holds more than it may, if `received` is the most that comes at once. Units: bytes.
+    /// Panics if a connection exceeds its memory bounds; `received` is the most bytes of one receive. Units: bytes.
     pub(crate) fn audit_connections(&self, reactor: &R, received: usize) {
         let item = self.common.config.item_max + LINE;
         // Other threads may each be making a reply when the output reaches its limit, and this one makes the last.

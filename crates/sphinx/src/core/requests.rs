@@ -1,6 +1,6 @@
 //! From received bytes to requests, and from requests to operations: here, at the key's owner, or everywhere.
 //!
-//! `get` and `gat` take one key after the other, with a rest for later where the connection has to wait in between. What
+//! `get` and `gat` take one key after the other, with a rest for later if the connection has to wait in between. What
 //! belongs to one key of a meta command goes to its owner in one piece.
 
 use proto_memcache::Reply;
@@ -486,7 +486,7 @@ impl<R: Reactor> Core<R> {
         rest.is_none() && self.may_go_on(reactor, client)
     }
 
-    /// Looks up one key after the other; returns the rest where the connection has to wait.
+    /// Looks up one key after the other; returns the rest if the connection has to wait.
     #[inline]
     fn look_up<'b>(
         &mut self,

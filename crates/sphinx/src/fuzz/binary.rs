@@ -31,7 +31,7 @@ pub fn binary_connections(bytes: &[u8]) {
     assert_eq!(answered(&text), whole, "as a datagram");
 }
 
-/// The responses, but for statistics, which depend on the moment. Panics where anything else is between them.
+/// The responses, except statistics, which depend on the time. Panics on other bytes between them.
 fn answered(mut bytes: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     while !bytes.is_empty() {

@@ -74,7 +74,7 @@ pub(crate) fn finish_set(
     set::finish(store, &request, reservation, out);
 }
 
-/// `ms`, with a large value that is still to come: refuses it where its condition does not hold, with the reply, and returns
+/// `ms`, with a large value that is still to come: refuses it if its condition does not hold, with the reply, and returns
 /// whether it did. `words` are its flags, with whether its key is in base 64.
 pub(crate) fn refuse_set(
     store: &mut Store,

@@ -40,7 +40,7 @@ pub(crate) fn items(stats: &Stats, now: u32, out: &mut Vec<u8>) {
 /// Appends the answer to `stats slabs`: the chunks and pages of the class are the segments, of which those that hold
 /// anything are used.
 ///
-/// The class has no `mem_requested`: it is in [`items`], and memcached_exporter fails as a whole where both have it.
+/// The class has no `mem_requested`: it is in [`items`], and memcached_exporter fails as a whole if both have it.
 pub(crate) fn slabs(stats: &Stats, config: &Config, out: &mut Vec<u8>) {
     let segment = config.store(0, 0).segment as u64;
     let all = stats.segments + stats.spare_segments;

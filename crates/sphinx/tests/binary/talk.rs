@@ -74,7 +74,7 @@ impl Talk {
         self.stream.flush().unwrap();
     }
 
-    /// The next answer; none where the server closed instead.
+    /// The next answer; `None` if the server closed instead.
     pub(crate) fn next(&mut self) -> Option<Answer> {
         loop {
             match client::read(&self.input, BODY_MAX) {

@@ -54,7 +54,7 @@ impl Request {
         self.parts.push(Part::Cas { key, back });
     }
 
-    /// The bytes, where `cas` knows the numbers.
+    /// The bytes, with unique numbers from `cas`.
     pub(crate) fn bytes(&self, mut cas: impl FnMut(&str, usize) -> u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in &self.parts {

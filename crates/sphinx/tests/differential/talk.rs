@@ -17,7 +17,7 @@ pub(crate) struct Answers {
 /// end; otherwise they are a line without a command. Longer values come whole.
 pub(crate) const FILLER: usize = 1000;
 
-/// A unique number where the server has told none; no item has it.
+/// Placeholder for a unique number that the server has not sent; no item has it.
 const UNTOLD: u64 = 1 << 60;
 
 /// Sends a sequence to an empty server, and returns its answers.
@@ -78,7 +78,7 @@ fn send(stream: &mut TcpStream, batch: &Batch, cas: &HashMap<String, Vec<u64>>, 
     }
 }
 
-/// The answer up to the batch's end; `None`, and what there was among the answers, where the server closed.
+/// The answer up to the batch's end; `None` if the server closed, with the bytes so far added to the answers.
 fn receive(stream: &mut TcpStream, token: &str, answers: &mut Answers) -> Option<Vec<u8>> {
     let end = format!("EN k{token}\r\n");
     let mut answer = Vec::new();

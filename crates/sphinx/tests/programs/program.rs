@@ -36,7 +36,7 @@ pub(crate) enum Step {
 
 /// How Sphinx's outcome differs from memcached's.
 pub(crate) struct Difference {
-    /// `- LINE` where only memcached has the line, `+ LINE` where only Sphinx has it; sorted.
+    /// `- LINE` for a line that only memcached prints, `+ LINE` for one that only Sphinx prints; sorted.
     lines: &'static [&'static str],
     /// Whether it is one from memcached 1.6.18 only, as 1.6.45 does what Sphinx does.
     old_only: bool,

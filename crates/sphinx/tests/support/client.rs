@@ -27,7 +27,7 @@ impl Client {
         }
     }
 
-    /// The next line, without its end; `None` where the server closed instead.
+    /// The next line, without its end; `None` if the server closed instead.
     pub(crate) fn line(&mut self) -> Option<Vec<u8>> {
         let mut line = Vec::new();
         match self.reader.read_until(b'\n', &mut line) {

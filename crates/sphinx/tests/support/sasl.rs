@@ -39,7 +39,7 @@ pub(crate) fn memcached(folder: &Path) -> Result<(Process, SocketAddr, Words), S
         database.display()
     );
     fs::write(folder.join("memcached.conf"), config).map_err(|error| error.to_string())?;
-    // It runs as another user where the tests are root's.
+    // It runs as another user if the tests are root's.
     for (file, mode) in [(folder, 0o777), (&database, 0o644)] {
         fs::set_permissions(file, Permissions::from_mode(mode)).map_err(|error| error.to_string())?;
     }

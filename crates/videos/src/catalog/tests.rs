@@ -30,7 +30,7 @@ fn a_share_of_the_bytes_is_that_share() {
     let whole = catalog("1000x1", 1).total() as f64;
     let check = |text: &str, share: f64| {
         let found = catalog(text, 1).total() as f64 / whole;
-        // Sizes are rounded to whole bytes, which only shows where a chunk has few.
+        // Sizes are rounded to whole bytes, which only shows if a chunk has few.
         assert!((found / share - 1.0).abs() < 1e-3, "{text}: {found}");
     };
     check("1000x1/8", 0.125);

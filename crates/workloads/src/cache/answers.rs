@@ -247,7 +247,7 @@ impl Cache {
         Parsed::Done { used, outcome: Ok(()), then }
     }
 
-    /// Checks a value of the data set. Leaves its key in `self.key` where contents are verified.
+    /// Checks a value of the data set. Leaves its key in `self.key` if contents are verified.
     #[inline]
     fn check(&mut self, n: u64, value: &[u8]) -> Result {
         if !self.items.is_verified() {

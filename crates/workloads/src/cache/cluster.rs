@@ -146,7 +146,7 @@ impl Shards {
         })
     }
 
-    /// The only server that holds `key`; `None` where all do.
+    /// The only server that holds `key`; `None` if all do.
     ///
     /// Cost: an MD5 of the key, some 150 ns, or 1 ns for each of its bytes.
     #[inline]

@@ -46,8 +46,8 @@ impl<S: Read + Write + Send> Stream for S {}
 /// Bytes sent ahead on a plain stream. The answers to as many small sets are short enough for any socket buffer, so
 /// that neither side waits for the other.
 const AHEAD: usize = 256 * 1024;
-/// The same where the stream may be TLS: half of memcached's read buffer. Of a record that it cannot take whole it
-/// leaves the rest with its TLS library, of which no socket tells it, and waits for ever (seen with 1.6.18).
+/// The same if the stream may be TLS: half of memcached's read buffer. The rest of
+/// a record that does not fit stays in its TLS library without a socket event, and memcached waits forever (seen with 1.6.18).
 const AHEAD_CAUTIOUS: usize = 8 * 1024;
 
 /// A blocking connection for requests outside the measurement.

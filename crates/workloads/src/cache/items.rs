@@ -112,7 +112,7 @@ impl Items {
         self.servers
     }
 
-    /// The only server that holds a key; `None` where all of them do.
+    /// The only server that holds a key; `None` if all of them do.
     #[inline]
     pub fn server(&self, key: &[u8]) -> Option<usize> {
         self.shards.of(key)

@@ -120,7 +120,7 @@ fn hit_ratio(found: &Survey) -> f64 {
     found.good as f64 / found.looked_at.max(1) as f64
 }
 
-/// The number of a new run; `None` where a server has no marker, so that values there may have another form.
+/// The number of a new run; `None` if a server has no marker, so that values there may have another form.
 ///
 /// All servers then have the same number: the highest of theirs.
 fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Option<u64>, ControlError> {

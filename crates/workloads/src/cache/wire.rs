@@ -21,7 +21,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Adds a message to the reply; false where the same has come before.
+    /// Adds a message to the reply; false if the same message has arrived before.
     pub(super) fn add_message(messages: &mut Vec<u8>, ends: &mut Vec<usize>, message: &[u8]) -> bool {
         let mut start = 0;
         for &end in ends.iter() {

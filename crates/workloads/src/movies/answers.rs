@@ -332,8 +332,8 @@ fn hits(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Opti
     Some(())
 }
 
-/// A ticket is for who rents, and for the clip and the price of the film. One that is repeated is right, too: the key is this
-/// visit's alone, so that it was the site which asked twice, as it does where a process ends after it has charged.
+/// A ticket must name the renting user, and the clip and the price of the film. A repeated one is right, too: the key is
+/// unique to this visit, so the site itself asked twice, as it does if a process ends after charging.
 fn rented(known: &Known, visit: &mut Visit, ticket: Ticket, counts: &mut Answers) -> Option<()> {
     let (user, clip) = address(&ticket.url)?;
     let member = &known.members[visit.member as usize];

@@ -44,7 +44,7 @@ impl Offline {
         self.users.len()
     }
 
-    /// One of them, who is no longer; `None` where all are logged in.
+    /// Takes one of them out; `None` if all are logged in.
     pub(super) fn draw(&mut self, rng: &mut Rng) -> Option<u32> {
         if self.users.is_empty() {
             return None;

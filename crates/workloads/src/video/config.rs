@@ -58,7 +58,7 @@ impl VideoConfig {
 
     /// Checks that the parameters go together.
     ///
-    /// Errors: shares for other qualities than there are; checksums where contents are not known; a time-out of 0.
+    /// Errors: shares for qualities that do not exist; checksums for unknown contents; a time-out of 0.
     pub fn check(&self) -> Result<(), ParseError> {
         KeySampler::new(self.popularity, self.library.videos())?;
         let rungs = self.library.rungs();

@@ -81,8 +81,8 @@ impl Counts {
         }
     }
 
-    /// The start-up delay of a session that came in the window; its age where the load has cut it, when they left of a viewer who
-    /// did, and of one that failed before its start no less than the longest that a chunk may take.
+    /// The start-up delay of a session that arrived in the window; its age if the end of the load cut it, the time of leaving
+    /// for a viewer who left, and for a session that failed before its start at least the time-out of a chunk.
     pub(super) fn started(&mut self, delay: Nanos) {
         self.start_up.values.record(delay);
     }

@@ -10,7 +10,7 @@ use crate::web::{Verify, WebConfig};
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
-    /// The content so far; made once, where contents are checked at all.
+    /// The hash of the content so far; allocated once, if contents are checked.
     hash: Option<Box<Xxh3>>,
     /// Whether the body is compressed, so that it is not as long as the file.
     encoded: bool,

@@ -31,7 +31,7 @@ pub struct WebConfig {
 impl WebConfig {
     /// Checks that the parameters go together.
     ///
-    /// Errors: checksums where the contents are not known, or do not come.
+    /// Errors: checksums for unknown contents, or for answers that do not contain them.
     pub fn check(&self) -> Result<(), ParseError> {
         dist::KeySampler::new(self.popularity, self.pages.count())?;
         let error = |problem: &str| {

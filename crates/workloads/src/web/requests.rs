@@ -28,7 +28,7 @@ pub struct Web {
 #[derive(Debug)]
 pub struct Checked {
     pub(super) pages: Pages,
-    /// By page, where contents are checked.
+    /// The checksum of each page, if contents are checked.
     pub(super) checksums: Vec<u64>,
 }
 

@@ -226,7 +226,7 @@ fn a_ticket_is_of_who_rents_and_of_the_clip_and_price_of_the_film() {
     assert_eq!((answers.verified, answers.wrong, answers.rented), (13, 10, 3));
 }
 
-/// A site asks for a charge again where a process ended after it; the ticket is right.
+/// A site repeats a charge if a process ended after it; the ticket is right.
 #[test]
 fn a_ticket_of_a_rental_that_the_site_repeated_is_right_and_counted() {
     let mut movies = movies("rent:100");
