@@ -201,7 +201,7 @@ mod loom_tests {
         });
     }
 
-    /// A reader that comes back is not taken for one that stayed: the writer does not wait for ever.
+    /// A reader that comes back is not taken for one that stayed: the writer does not wait forever.
     #[test]
     fn loom_a_reader_that_goes_on_reading_holds_nothing_up() {
         loom::model(|| {

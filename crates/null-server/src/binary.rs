@@ -15,14 +15,14 @@ pub(crate) fn speaks(bytes: &[u8]) -> bool {
     bytes.first() == Some(&REQUEST)
 }
 
-/// The length of the first request, or `None` while it is not whole.
+/// The length of the first request, or `None` while it is incomplete.
 pub(crate) fn request(bytes: &[u8]) -> Option<usize> {
     let body = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
     let whole = HEADER.saturating_add(body);
     (bytes.len() >= whole).then_some(whole)
 }
 
-/// Appends the answer to a whole request: `value` to every get, success to all else.
+/// Appends the answer to a complete request: `value` to every get, success to all else.
 pub(crate) fn answer(request: &[u8], value: &[u8], out: &mut Vec<u8>) {
     let Some(header) = request.first_chunk::<HEADER>() else { return };
     let key_length = u16::from_be_bytes([header[2], header[3]]) as usize;

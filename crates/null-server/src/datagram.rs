@@ -9,7 +9,7 @@ pub(crate) const HEADER: usize = 8;
 /// Bytes of an answer's datagram, header included. Source: memcached's `UDP_MAX_PAYLOAD_SIZE`.
 const LONGEST: usize = 1400;
 
-/// The id and the text of a request, or `None` unless it is one whole datagram.
+/// The id and the text of a request, or `None` unless it is one complete datagram.
 pub(crate) fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
     let (header, text) = datagram.split_first_chunk::<HEADER>()?;
     let [id, sequence, count, _] = [0, 2, 4, 6].map(|i| u16::from_be_bytes([header[i], header[i + 1]]));

@@ -41,7 +41,7 @@ impl Dialect {
         Dialect::Http { head, body: vec![b'v'; size] }
     }
 
-    /// The length of the first request in `bytes`, or `None` while it is not whole.
+    /// The length of the first request in `bytes`, or `None` while it is incomplete.
     pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
         if matches!(self, Dialect::Memcached { .. }) && binary::speaks(bytes) {
             return binary::request(bytes);
@@ -72,7 +72,7 @@ impl Dialect {
         matches!(self, Dialect::Memcached { .. })
     }
 
-    /// Appends the answer to a whole request. Returns whether the connection ends behind it.
+    /// Appends the answer to a complete request. Returns whether the connection ends behind it.
     pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             Dialect::Lines => out.extend_from_slice(b"ok\n"),

@@ -57,7 +57,7 @@ pub enum Parse {
         /// Bytes that were used up and must not be shown again.
         consumed: usize,
     },
-    /// The answer is whole.
+    /// The answer is complete.
     Done {
         /// Bytes that were used up; the next answer starts there.
         consumed: usize,
@@ -70,7 +70,7 @@ pub enum Parse {
 
 /// Reads the answers on one connection, one after the other.
 ///
-/// Shape: a head is left with the caller until it is whole, a body is used up as it comes.
+/// Shape: a head is left with the caller until it is complete, a body is used up as it comes.
 /// Cost: no allocation; each byte is read once.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseParser {

@@ -26,7 +26,7 @@ pub struct Request<'a> {
 /// The result of [`request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'a> {
-    /// The request is not whole yet.
+    /// The request is incomplete.
     NeedMore,
     /// It is.
     Done {
@@ -39,7 +39,7 @@ pub enum Parse<'a> {
     Malformed(Defect),
 }
 
-/// Reads the first request in `bytes`, shown again as a whole until it is whole.
+/// Reads the first request in `bytes`, shown again as a whole until it is complete.
 ///
 /// Bounds: a body must say its length. Cost: the head is scanned again at each call.
 pub fn request(bytes: &[u8]) -> Parse<'_> {

@@ -38,7 +38,7 @@ pub enum MetaFlag<'k> {
     Recache(i32),
     /// `s`: return the length of the value.
     ReturnSize,
-    /// `t`: return the seconds left to live, −1 for ever.
+    /// `t`: return the seconds left to live, −1 forever.
     ReturnTtl,
     /// `T`: set the time to live. Units: seconds, as in [`set`](crate::client::set).
     Ttl(i32),

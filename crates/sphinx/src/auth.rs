@@ -97,7 +97,7 @@ fn of_this_host(user: &[u8]) -> Option<&[u8]> {
 /// Classification of a connection's first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt<'b> {
-    /// It is not whole yet.
+    /// It is incomplete.
     NeedMore,
     /// It is far too long for one.
     Close,

@@ -19,7 +19,7 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// State for the binary protocol, if spoken; `parser` is unused then.
     pub(crate) binary: Option<Box<Binary>>,
-    /// Bytes that came and are not yet a whole request, or have to wait.
+    /// Bytes that came and are not yet a complete request, or have to wait.
     pub(crate) input: Vec<u8>,
     /// A value that is under way, of which `input` has nothing.
     pub(crate) arriving: Option<Box<Arriving>>,

@@ -27,7 +27,7 @@ pub(crate) enum Protocol {
 pub(crate) enum Start {
     /// A text command, as far as can be seen here.
     Text,
-    /// Too few bytes to refuse it properly; no prefix is a whole text command.
+    /// Too few bytes to refuse it properly; no prefix is a complete text command.
     NeedMore,
     /// The binary protocol.
     Binary,
@@ -108,7 +108,7 @@ impl Protocol {
     }
 }
 
-/// The response to a request whose header is whole: its opcode, its opaque, and a message.
+/// The response to a request whose header is complete: its opcode, its opaque, and a message.
 ///
 /// memcached without authentication answers an attempt to authenticate by "Unknown command", after which clients
 /// continue: their next request would then fail for a reason that they cannot recognise. So it is "Not supported".

@@ -5,7 +5,7 @@ use proto_memcache::client::udp::{Arrived, Header, Reassembly};
 
 /// Datagrams of one peer that may wait for those before them.
 ///
-/// The requests of one peer are answered one after the other, so that each reply is whole before it is numbered.
+/// The requests of one peer are answered one after the other, so that each reply is complete before it is numbered.
 const WAITING_MAX: usize = 64;
 
 /// State of a peer that sends datagrams: each starts with a header of 8 bytes, and contains one request or several.
@@ -33,7 +33,7 @@ struct Partial {
 }
 
 impl Frames {
-    /// Takes a datagram in the second `now`; returns the text of its request if it is whole, and to be served now.
+    /// Takes a datagram in the second `now`; returns the text of its request if it is complete, and to be served now.
     ///
     /// With a `limit` of 0 only requests that can be served now are kept. Of larger requests only the one with the
     /// latest number is kept, up to `limit` bytes: if a peer begins another one, the first will not be completed.

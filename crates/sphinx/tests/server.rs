@@ -268,7 +268,7 @@ fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
         for round in 0..20 {
             let mut leaver = Client::connect(server.address);
             let gets: String = (0..200).map(|i| format!("get key-{}\r\n", (i * 7 + round) % 20)).collect();
-            // The last request is not whole, and is not waited for.
+            // The last request is incomplete, and is not waited for.
             leaver.send(format!("{gets}mn\r\nget key-"));
             leaver.stream.shutdown(std::net::Shutdown::Write).unwrap();
             for i in 0..200 {

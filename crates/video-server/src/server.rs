@@ -90,7 +90,7 @@ enum Turn {
     Blocked,
     /// There is more at this time.
     At(Time),
-    /// The answer is whole.
+    /// The answer is complete.
     Done,
     /// The connection is over.
     Over,

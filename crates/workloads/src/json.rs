@@ -49,7 +49,7 @@ impl Json {
         }
     }
 
-    /// Whether it was whole at the end of the last piece.
+    /// Whether it was complete at the end of the last piece.
     pub(crate) fn is_whole(&self) -> bool {
         self.state == State::Whole
     }

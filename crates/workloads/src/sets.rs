@@ -130,7 +130,7 @@ impl Set {
 
     /// The set that `folder` holds, whole, as `taillight fileset make` left it.
     ///
-    /// Errors: there is none, it is not whole, or its marker is not understood. Cost: that of [`Set::bytes`].
+    /// Errors: there is none, it is incomplete, or its marker is not understood. Cost: that of [`Set::bytes`].
     pub fn in_folder(folder: &Path) -> Result<Set, FolderError> {
         let path = folder.join(MARKER);
         match Marker::read(&path)? {

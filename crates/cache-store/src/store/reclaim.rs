@@ -40,7 +40,7 @@ pub struct Evicted<'s> {
     pub key: &'s [u8],
     /// Whether it was ever read.
     pub fetched: bool,
-    /// The seconds that it had left; none for ever.
+    /// The seconds that it had left; `None` for no expiry.
     pub left: Option<u32>,
     /// Time since the last use. Units: seconds. Bounds: 8191, also for longer times.
     pub idle: u32,

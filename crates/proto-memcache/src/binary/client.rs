@@ -115,12 +115,12 @@ impl Response<'_> {
 /// The result of [`read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read<'b> {
-    /// The response is not whole yet.
+    /// The response is incomplete.
     NeedMore {
-        /// It cannot be whole with fewer than this many further bytes.
+        /// It cannot be complete with fewer than this many further bytes.
         at_least: usize,
     },
-    /// A response is whole.
+    /// A response is complete.
     Done {
         /// Its length.
         consumed: usize,
@@ -131,7 +131,7 @@ pub enum Read<'b> {
     Malformed,
 }
 
-/// Looks for one whole response, of at most `body_max` bytes behind its header, at the start of `bytes`.
+/// Looks for one complete response, of at most `body_max` bytes behind its header, at the start of `bytes`.
 pub fn read(bytes: &[u8], body_max: usize) -> Read<'_> {
     if bytes.first().is_some_and(|magic| *magic != RESPONSE) {
         return Read::Malformed;

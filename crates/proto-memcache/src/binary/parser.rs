@@ -12,9 +12,9 @@ pub const PLAIN_MAX: usize = 3 * 255 * 4 + 2;
 /// The result of [`RequestParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
-    /// The request is not whole yet.
+    /// The request is incomplete.
     NeedMore {
-        /// It cannot be whole with fewer than this many further bytes.
+        /// It cannot be complete with fewer than this many further bytes.
         at_least: usize,
     },
     /// A part of a refused body, to be dropped; there may be more of it.
@@ -22,7 +22,7 @@ pub enum Parse<'b> {
         /// The length of the part.
         consumed: usize,
     },
-    /// A request is whole, or as much of it as it takes to refuse it.
+    /// A request is complete, or as much of it as it takes to refuse it.
     Done {
         /// Its length; the next request starts there.
         consumed: usize,
@@ -59,7 +59,7 @@ pub struct RequestParser {
     item_max: usize,
     /// The largest item that is gathered. Units: bytes.
     gathered_max: usize,
-    /// The request cannot be whole while it is shorter.
+    /// The request cannot be complete while it is shorter.
     need: usize,
     /// The rest of a refused body.
     skip: usize,
@@ -151,7 +151,7 @@ impl RequestParser {
         RequestParser { item_max, gathered_max, need: 1, skip: 0 }
     }
 
-    /// Looks for one whole request at the start of `bytes`; `known` says whether the client may use the server.
+    /// Looks for one complete request at the start of `bytes`; `known` says whether the client may use the server.
     ///
     /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]

@@ -35,12 +35,12 @@ pub enum Expect {
 /// The result of [`ResponseParser::parse`](super::ResponseParser::parse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
-    /// The response is not whole yet.
+    /// The response is incomplete.
     NeedMore {
-        /// It cannot be whole with fewer than this many further bytes.
+        /// It cannot be complete with fewer than this many further bytes.
         at_least: usize,
     },
-    /// The response is whole.
+    /// The response is complete.
     Done {
         /// Its length; the next response starts there.
         consumed: usize,

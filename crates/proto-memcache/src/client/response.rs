@@ -16,7 +16,7 @@ use crate::scan::find;
 #[derive(Clone, Debug)]
 pub struct ResponseParser {
     max_value: usize,
-    /// The response cannot be whole while it is shorter.
+    /// The response cannot be complete while it is shorter.
     need: usize,
     /// Everything before is understood; a line starts here.
     line: usize,
@@ -34,7 +34,7 @@ const SHORTEST: usize = 3;
 /// The longest statistics. memcached's own are about 2 KiB; the statistics of a slab class about 30 KiB each.
 const STATS_MAX: usize = 1 << 20;
 
-/// Why parsing stopped before the response was whole.
+/// Why parsing stopped before the response was complete.
 enum Stop {
     Short,
     Malformed(Malformed),
@@ -73,7 +73,7 @@ impl ResponseParser {
         *self = ResponseParser::with_max_value(self.max_value);
     }
 
-    /// Looks for one whole response at the start of `bytes`.
+    /// Looks for one complete response at the start of `bytes`.
     ///
     /// After [`Parse::NeedMore`] call it again with the same `expect` and the same bytes, extended by new ones.
     #[inline]
@@ -98,7 +98,7 @@ impl ResponseParser {
         }
     }
 
-    /// Leaves `line` behind the response when it is whole.
+    /// Leaves `line` behind the response when it is complete.
     #[inline]
     fn advance<'b>(&mut self, expect: Expect, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
         if let Expect::Values { keys } = expect {

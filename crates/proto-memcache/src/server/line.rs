@@ -11,7 +11,7 @@ use crate::{Reply, StoreVerb};
 
 /// A parsed request line.
 pub(super) enum Line<'b> {
-    /// The whole request.
+    /// The complete request.
     Whole(Request<'b>),
     /// A value follows.
     Value(StoreLine<'b>),

@@ -82,7 +82,7 @@ impl<'b> Meta<'b> {
 
 /// A parsed line of a meta command.
 pub(super) enum MetaLine<'b> {
-    /// The whole request.
+    /// The complete request.
     Whole(Meta<'b>),
     /// `ms`: a value follows.
     Value(MetaStore<'b>),

@@ -10,9 +10,9 @@ use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
 /// The result of [`RequestParser::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
-    /// The request is not whole yet.
+    /// The request is incomplete.
     NeedMore {
-        /// It cannot be whole with fewer than this many further bytes.
+        /// It cannot be complete with fewer than this many further bytes.
         at_least: usize,
     },
     /// A part of a refused value, to be dropped; there may be more of it.
@@ -20,7 +20,7 @@ pub enum Parse<'b> {
         /// The length of the part.
         consumed: usize,
     },
-    /// A request is whole.
+    /// A request is complete.
     Done {
         /// Its length; the next request starts there.
         consumed: usize,
@@ -62,7 +62,7 @@ pub struct RequestParser {
     item_max: usize,
     /// The largest item that is gathered. Units: bytes.
     gathered_max: usize,
-    /// The request cannot be whole while it is shorter.
+    /// The request cannot be complete while it is shorter.
     need: usize,
     /// No newline stands before.
     searched: usize,
@@ -89,7 +89,7 @@ impl RequestParser {
         RequestParser { item_max, gathered_max, need: 1, searched: 0, skip: 0 }
     }
 
-    /// Looks for one whole request at the start of `bytes`.
+    /// Looks for one complete request at the start of `bytes`.
     ///
     /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]

@@ -299,7 +299,7 @@ impl<R: Reactor> Core<R> {
                 client.binary = Some(Box::new(Binary::new(&self.common.config)));
                 self.work_off(reactor, client);
             }
-            // Too few bytes to refuse it properly; no prefix is a whole text command.
+            // Too few bytes to refuse it properly; no prefix is a complete text command.
             Start::Binary if client.input.len() < BINARY_HEADER => {}
             Start::Binary => self.refuse(reactor, client, Protocol::Binary),
             Start::Foreign(protocol) => self.refuse(reactor, client, protocol),

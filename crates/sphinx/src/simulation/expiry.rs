@@ -13,7 +13,7 @@ use super::{LIMIT, for_seeds, servers};
 use crate::core::Core;
 
 const KEYS: usize = 6;
-/// The longest that an item stands, 0 for ever. Units: seconds.
+/// The longest that an item stands, 0 forever. Units: seconds.
 const SPAN_MAX: u64 = 4;
 /// The server updates its clock every millisecond, and a message is received up to one before it was sent, since
 /// machines have their turns one after the other.

@@ -25,7 +25,7 @@ impl Datagrams {
         self.socket.send(&datagram).unwrap();
     }
 
-    /// The whole reply to the request of that number.
+    /// The complete reply to the request of that number.
     pub(crate) fn reply(&mut self, number: u16) -> Vec<u8> {
         let mut reply = Reassembly::default();
         let mut datagram = vec![0; 65_536];

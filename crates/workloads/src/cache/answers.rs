@@ -53,7 +53,7 @@ impl Workload for Cache {
 
     /// memcached 1.6 numbers datagrams from 0 for each *key's* answer, so that a multi-get is answered by many short
     /// messages; its protocol says one, and other servers do that. Both are read: messages are put together until
-    /// the answer is whole. Where the network lets the last of them overtake others, those come too late and their
+    /// the answer is complete. Where the network lets the last of them overtake others, those come too late and their
     /// keys count as missing.
     fn datagram(&mut self, job: &mut Job, wire: &mut Wire, datagram: &[u8]) -> Parsed<Job> {
         let counts = &mut self.counts.udp;

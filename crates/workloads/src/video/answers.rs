@@ -17,7 +17,7 @@ pub struct Wire {
     parser: ResponseParser,
     /// Whether an answer has begun, so that the expected content is known.
     begun: bool,
-    /// The status and the part that its head says; `None` while the head is not whole.
+    /// The status and the part that its head says; `None` while the head is incomplete.
     head: Option<(u16, Option<ContentRange>)>,
     content: Content,
 }

@@ -13,7 +13,7 @@ pub const NOT_FOUND: &[u8] = b"NF";
 pub const NOT_STORED: &[u8] = b"NS";
 /// The item has another unique number.
 pub const EXISTS: &[u8] = b"EX";
-/// The whole answer to `mn`.
+/// The complete answer to `mn`.
 pub const NO_OP: &[u8] = b"MN\r\n";
 /// The complete answer to `me` for a missing item.
 pub const DEBUG_MISS: &[u8] = b"EN\r\n";
@@ -34,7 +34,7 @@ pub fn number(out: &mut Vec<u8>, letter: u8, number: u64) {
     append_u64(out, number);
 }
 
-/// Appends the flag `t`: the seconds left to live, or none for ever.
+/// Appends the flag `t`: the seconds left to live, or none forever.
 pub fn time_to_live(out: &mut Vec<u8>, seconds: Option<u32>) {
     out.extend_from_slice(b" t");
     append_i64(out, seconds.map_or(-1, i64::from));
@@ -68,7 +68,7 @@ pub struct Debug<'k> {
     pub key: &'k [u8],
     /// Whether it is shown in base 64.
     pub binary: bool,
-    /// Seconds left to live, or none for ever.
+    /// Seconds left to live, or none forever.
     pub time_to_live: Option<u32>,
     /// Seconds since it was last used.
     pub last_access: u32,
@@ -81,7 +81,7 @@ pub struct Debug<'k> {
 }
 
 impl Debug<'_> {
-    /// Appends the whole answer to `me`. There is one class of sizes, and it is 1.
+    /// Appends the complete answer to `me`. There is one class of sizes, and it is 1.
     pub fn append(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"ME ");
         key_text(out, self.key, self.binary);
