@@ -15,12 +15,12 @@ const CHATTING: u64 = 10;
 /// Messages for each chat. Source: ours.
 const MESSAGES: u64 = 5;
 
-/// When the first is written, and when users came: 2024-01-01 UTC. Units: ms of Unix time. Source: ours; it is in the
-/// past whenever a site is measured.
+/// Time of the first post, when all users had joined: 2024-01-01 UTC. Units: ms of Unix time. Source: ours; it is in
+/// the past at any measurement.
 pub(crate) const BEGIN: u64 = 1_704_067_200_000;
 /// How long users have written: 366 days, the year of [`BEGIN`]. Units: ms.
 pub(crate) const SPAN: u64 = 366 * 86_400_000;
-/// How long before that users came. Units: ms.
+/// How long before that users joined. Units: ms.
 const BEFORE: u64 = 365 * 86_400_000;
 
 /// Keep the streams apart, and those of friendships. Source: the fractions of √37, √41, √43 and √47.
@@ -152,12 +152,12 @@ impl People {
         Chats { pairs, seed: self.seed() }
     }
 
-    /// When a user came, before the first post. Units: ms of Unix time.
+    /// When a user joined, before the first post. Units: ms of Unix time.
     pub fn created(&self, user: u32) -> u64 {
         BEGIN - 1 - mixed(mixed(self.seed() ^ CAME).wrapping_add(u64::from(user))) % BEFORE
     }
 
-    /// When two became friends, before the first post and after both came. Units: ms of Unix time.
+    /// When two became friends, before the first post and after both joined. Units: ms of Unix time.
     pub fn befriended(&self, one: u32, other: u32) -> u64 {
         let both = self.created(one).max(self.created(other));
         let pair = u64::from(one.min(other)) << 32 | u64::from(one.max(other));

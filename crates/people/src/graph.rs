@@ -26,7 +26,7 @@ pub fn community_size(users: u32) -> u32 {
     COMMUNITY.max((ROOM * mean_degree(users)).round() as u32).min(users)
 }
 
-/// The friends of each user, one list behind the other.
+/// The friends of each user, one list after the other.
 #[derive(Debug)]
 pub(crate) struct Graph {
     /// Where the list of each user begins, and at last where all end.

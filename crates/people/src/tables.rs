@@ -23,7 +23,7 @@ pub enum Table {
 const FRIENDS: &str = "friends";
 
 impl Table {
-    /// All of them, each behind those that its rows name.
+    /// All of them, each after those that its rows refer to.
     pub const ALL: [Table; 5] =
         [Table::Users, Table::Friendship, Table::Posts, Table::Chats, Table::Messages];
 
