@@ -4,7 +4,7 @@ use units::Nanos;
 
 /// The distribution function: a length in seconds, and the share of videos that are at most as long, in thousandths.
 ///
-/// Between two points it is straight, and before the first it begins at 0. Source: CloudSuite's request generator
+/// It is linear between two points, and begins at 0 before the first. Source: CloudSuite's request generator
 /// (`make_zipf`), whose comment says that it combines four normal curves.
 const POINTS: [(u32, u32); 25] = [
     (15, 18),

@@ -1,6 +1,6 @@
 use crate::{Body, Catalog, RUNGS};
 
-/// A file of a set, or one that is computed as if it were.
+/// A file of a set, or one computed on the fly.
 ///
 /// ```text
 /// videos.json               how many videos there are, for a page that shows them
