@@ -15,7 +15,7 @@ pub(crate) struct Answer {
     pub(crate) ending: Ending,
     /// The delay before it is sent.
     pub(crate) delay: Nanos,
-    /// The bytes of the body in a second; `None`: as fast as it goes.
+    /// The bytes of the body in a second; `None`: unlimited.
     pub(crate) rate: Option<Bytes>,
     /// The byte of the body that is another one.
     pub(crate) garbled: Option<u64>,

@@ -281,7 +281,7 @@ impl Sending {
 }
 
 impl Connection {
-    /// Whether what holds it up is this server: a stall, a delay, or a rate.
+    /// Whether this server causes the wait: a stall, a delay, or a rate.
     fn waits_for_us(&self, now: Time) -> bool {
         self.is_ready
             || self.sending.as_ref().is_some_and(|sending| sending.begins > now || sending.rate.is_some())

@@ -33,7 +33,7 @@ fn bytes(video: u64, rung: usize, first: u64, last: u64) -> Vec<u8> {
     out
 }
 
-/// An answer as it came: its status, its body, and how much of that its head announced.
+/// An answer as received: its status, its body, and the body length announced by its head.
 #[derive(Debug, PartialEq)]
 struct Answer {
     status: u16,

@@ -172,7 +172,7 @@ fn a_trickle_comes_at_its_rate() {
 #[test]
 fn a_stall_holds_up_what_would_leave_in_it() {
     let stall = |from: u64| Stalls::Once { from: Time(from), span: Nanos::from_secs(3) };
-    // The question arrives behind the beginning of the stall.
+    // The request arrives after the beginning of the stall.
     let (client, _) = asked("", stall(2_000_000), Limits::default(), parts(1));
     comes_at(client.whole[0], Nanos(3_000_000_000 + 2_000_000 + DELAY.0));
     let (client, _) = asked("", stall(100_000_000), Limits::default(), parts(1));
