@@ -72,7 +72,7 @@ impl Dialect {
         matches!(self, Dialect::Memcached { .. })
     }
 
-    /// Appends the answer to a complete request. Returns whether the connection ends behind it.
+    /// Appends the answer to a complete request. Returns whether the connection ends after it.
     pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             Dialect::Lines => out.extend_from_slice(b"ok\n"),

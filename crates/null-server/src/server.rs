@@ -27,10 +27,10 @@ pub enum Service {
 struct Pending {
     done: Time,
     conn: Conn,
-    /// The id of a request that came as a framed datagram.
+    /// The id of a request received as a framed datagram.
     datagram: Option<u16>,
     answer: Vec<u8>,
-    /// Whether the connection ends behind it.
+    /// Whether the connection ends after it.
     ends: bool,
 }
 
@@ -163,7 +163,7 @@ impl NullServer {
 }
 
 impl Queue {
-    /// Puts a request that came at `at` at the end, and draws how long it takes.
+    /// Queues a request that arrived at `at`, and draws its service time.
     fn enter(&mut self, at: Time, conn: Conn, datagram: Option<u16>, answer: Vec<u8>, ends: bool) {
         let service = Nanos(self.time.sample_ns(&mut self.rng).round() as u64);
         self.free_at = self.stalls.finish(at.max(self.free_at), service);
@@ -171,7 +171,7 @@ impl Queue {
     }
 }
 
-/// Sends the output, and ends the connection behind it. Where the peer does not take all of it, the peer ends it.
+/// Sends the output, and ends the connection after it. If the peer does not take all of it, the peer ends it.
 fn send_whole<R: Reactor>(reactor: &mut R, conn: Conn, ends: bool) {
     reactor.flush(conn);
     if ends && reactor.unsent(conn) == 0 {
