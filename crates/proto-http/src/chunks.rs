@@ -21,14 +21,14 @@ enum At {
     /// The first digit of a chunk's length.
     #[default]
     Start,
-    /// Another digit, or what ends the number.
+    /// Another digit, or the end of the number.
     Size,
     /// Behind the number: extensions, until the line ends.
     Extension,
     /// The LF of that line.
     SizeEnd,
     Data,
-    /// The CR behind the data, and its LF.
+    /// The CR after the data, and its LF.
     DataCr,
     DataLf,
     /// The start of a trailer's line, or of the line that ends all.

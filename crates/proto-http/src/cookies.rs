@@ -45,7 +45,7 @@ pub struct Jar {
 
 #[derive(Clone, Debug)]
 struct Cookie {
-    /// `name=value`, and the path behind it.
+    /// `name=value`, followed by the path.
     text: Vec<u8>,
     name: u16,
     pair: u16,
@@ -80,7 +80,7 @@ impl Jar {
         self.cookies.clear();
     }
 
-    /// Whether there is one of this name.
+    /// Whether it has a cookie of this name.
     pub fn has(&self, name: &[u8]) -> bool {
         self.cookies.iter().any(|cookie| cookie.name() == name)
     }
@@ -110,7 +110,7 @@ impl Jar {
             return Err(Crumb::Long);
         }
         let lives = said.max_age.or_else(|| {
-            // Without the server's clock only a date that was over long ago can be told.
+            // Without the server's clock only long expired dates can be recognised.
             let now = date.and_then(date::read).unwrap_or(LONG_AGO);
             let left = said.expires? as i64 - now as i64;
             (date.is_some() || left <= 0).then_some(left)
@@ -140,7 +140,7 @@ impl Jar {
 
     /// The place of a new cookie.
     ///
-    /// Errors: there is none, even without those that have expired.
+    /// Errors: no room, even without expired cookies.
     fn room(&mut self, now: u64) -> Result<usize, Crumb> {
         if self.cookies.len() >= COOKIES_MAX {
             self.cookies.retain(|cookie| cookie.expires.is_none_or(|at| at > now));

@@ -19,7 +19,7 @@ pub enum Version {
 pub struct Head<'a> {
     /// The status, from 100 to 999.
     pub status: u16,
-    /// The words behind it.
+    /// The words after it.
     pub reason: &'a str,
     fields: &'a [httparse::Header<'a>],
 }
@@ -30,7 +30,7 @@ impl Head<'_> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// All fields, as they came.
+    /// All fields, as received.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.fields.iter().map(|field| (field.name, field.value))
     }
@@ -51,7 +51,7 @@ pub(crate) struct Fields {
 /// The end of the head at the start of `bytes`, of which the first `scanned` were searched before; `None` while it is
 /// incomplete.
 ///
-/// Cost: each byte once, however many pieces it comes in.
+/// Cost: each byte once, in any pieces.
 pub(crate) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Defect> {
     let within = &bytes[..bytes.len().min(HEAD_MAX)];
     // The end is at most an LF, a CR and an LF; the last two may be new.
@@ -110,7 +110,7 @@ pub(crate) fn version(minor: Option<u8>) -> Option<Version> {
 pub(crate) fn fields(headers: &[httparse::Header<'_>]) -> Result<Fields, Defect> {
     let mut found = Fields::default();
     for httparse::Header { name, value } in headers {
-        // The length tells most fields from those that count.
+        // The length distinguishes most fields from the relevant ones.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 found.close |= has_token(value, "close");

@@ -1,7 +1,7 @@
 use spec::Url;
 
-/// The most redirects that are followed for one request. Source: RFC 9110 §15.4: clients should detect loops; five is what
-/// its predecessor RFC 2068 §10.3 allowed.
+/// The most redirects followed for one request. Source: RFC 9110 §15.4: clients should detect loops; its predecessor
+/// RFC 2068 §10.3 allowed five.
 pub const HOPS_MAX: usize = 5;
 /// The longest target of a redirect. Units: bytes. Source: ours; a path of a site is far shorter, and RFC 9110 §4.1 has
 /// every server take 8000 bytes of a whole line.

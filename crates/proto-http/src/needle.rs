@@ -3,7 +3,7 @@ use memchr::memmem::Finder;
 /// The longest text that is looked for. Units: bytes. Source: ours; a form's hidden field with its name is some 50.
 pub const NEEDLE_MAX: usize = 256;
 
-/// A text to look for in bodies that come in pieces.
+/// A text to find in bodies that arrive in pieces.
 ///
 /// Shape: the text with the table of Knuth, Morris and Pratt, so that the state between two pieces is a number.
 /// Bounds: 1 to [`NEEDLE_MAX`] bytes. Cost: within a piece as `memmem`; no allocation while searching.
@@ -105,7 +105,7 @@ pub enum Take {
     /// The text before was not there yet.
     #[default]
     Sought,
-    /// It was, and the text behind not yet.
+    /// The text before was found, the text behind not yet.
     Begun,
     /// Both were.
     Taken,

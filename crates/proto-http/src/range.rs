@@ -58,7 +58,7 @@ impl ContentRange {
 /// 9110 §14.1 and §14.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// All of it: no range, one that makes no sense, another unit, or several ranges, which a server may answer so.
+    /// All of it: no range, an invalid one, another unit, or several ranges, which a server may answer with the whole.
     Whole,
     /// These bytes, both included.
     Part {
@@ -101,7 +101,7 @@ impl Wanted {
     }
 }
 
-/// A place in a file; one beyond 2⁶⁴ is as far behind any end as another.
+/// An offset in a file; one beyond 2⁶⁴ counts as beyond any end.
 fn place(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))

@@ -7,9 +7,9 @@ use spec::workload::{Header, Method};
 /// Cost of writing one: two copies plus the path's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// The method, a blank, and what precedes each path.
+    /// The method, a blank, and the prefix of each path.
     before: Vec<u8>,
-    /// The fields that follow the path, without the empty line behind them.
+    /// The fields that follow the path, without the empty line after them.
     fields: Vec<u8>,
     /// All that follows the path.
     after: Vec<u8>,
@@ -65,7 +65,7 @@ impl Template {
         let _ = write!(out, "Range: bytes={first}-{last}\r\n\r\n");
     }
 
-    /// The same, and asks the server to close the connection behind the answer.
+    /// The same, and asks the server to close the connection after the answer.
     pub fn write_last(&self, path: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         out.extend_from_slice(&self.before);
         path(out);

@@ -7,7 +7,7 @@ use crate::{ContentRange, Defect};
 pub enum Asked {
     /// Anything whose answer may have a body.
     Any,
-    /// `HEAD`: the answer's head says how long the body would be, and none comes.
+    /// `HEAD`: the answer's head states the length of the body, which is not sent.
     Head,
 }
 
@@ -96,11 +96,11 @@ enum At {
     },
 }
 
-/// How the first line of every answer begins, but for the digit behind.
+/// The start of the first line of every answer, without the following digit.
 const BEGIN: &[u8; 7] = b"HTTP/1.";
 
 impl ResponseParser {
-    /// Reads on, from the bytes that were not used up before and those that came since.
+    /// Continues parsing, with the unused bytes and the new ones.
     #[inline]
     pub fn parse(&mut self, asked: Asked, bytes: &[u8], sink: &mut impl Sink) -> Parse {
         self.read(asked, bytes, sink).unwrap_or_else(Parse::Malformed)
@@ -169,7 +169,7 @@ impl ResponseParser {
         })
     }
 
-    /// The peer has closed the connection cleanly: the answer that this ends, if there is one.
+    /// The peer has closed the connection cleanly: returns the answer that this ends, if any.
     ///
     /// Errors: an answer is cut off. `None`: none had begun.
     pub fn closed(&mut self) -> Option<Result<Response, Defect>> {

@@ -46,7 +46,7 @@ fn unquoted(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text)
 }
 
-/// The parts between separators that do not stand in quotation marks.
+/// The parts between separators outside quotation marks.
 fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     text.split(move |byte| {

@@ -187,7 +187,7 @@ proptest! {
         harness::http_requests(&bytes);
     }
 
-    /// Nearly right answers reach what random bytes do not.
+    /// Nearly right answers reach code that random bytes do not.
     #[test]
     fn a_changed_byte_gives_the_same_in_any_pieces(
         answers in prop::collection::vec(answer(), 1..4),
