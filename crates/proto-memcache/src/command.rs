@@ -16,7 +16,7 @@ pub enum StoreVerb {
     Add,
     /// Stores only over an item.
     Replace,
-    /// Puts the value behind the item's.
+    /// Appends the value to the item's.
     Append,
     /// Puts the value before the item's.
     Prepend,

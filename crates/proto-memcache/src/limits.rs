@@ -27,9 +27,9 @@ pub(crate) const LEADING_BLANKS_MAX: usize = 100;
 
 /// The size that memcached counts against [`ITEM_MAX`] for an item, so that both servers accept the same items.
 ///
-/// Units: bytes. Source: memcached 1.6's `item_make_header`: header 48, unique number 8, zero byte behind
-/// the key 1, line end behind the value 2, flags 4 unless they are 0. Asked of 1.6.18: a 1 B key without
-/// flags takes 1 048 516 B, a 250 B key with flags 1 048 263 B.
+/// Units: bytes. Source: memcached 1.6's `item_make_header`: header 48, unique number 8, zero byte after the key 1,
+/// line end after the value 2, flags 4 unless they are 0. Tested with 1.6.18: a 1 B key without flags takes 1 048 516
+/// B, a 250 B key with flags 1 048 263 B.
 pub fn item_size(key: usize, flags: u32, value: usize) -> usize {
     59 + key + value + if flags == 0 { 0 } else { 4 }
 }

@@ -1,8 +1,8 @@
 use crate::digits::{append_i64, append_u64};
 
-/// One flag of a meta command; which command takes which stands in memcached's `protocol.txt`.
+/// One flag of a meta command; memcached's `protocol.txt` lists the flags of each command.
 ///
-/// Bounds: the server refuses a flag that stands twice, and one that it does not know.
+/// Bounds: the server refuses duplicate and unknown flags.
 /// Source: memcached 1.6's `proto_text.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaFlag<'k> {
@@ -59,22 +59,22 @@ pub enum MetaFlag<'k> {
 pub enum MetaMode {
     /// `ms`: only if the key has no item.
     Add,
-    /// `ms`: behind the item's value.
+    /// `ms`: append to the item's value.
     Append,
     /// `ms`: before the item's value.
     Prepend,
     /// `ms`: only over an item.
     Replace,
-    /// `ms`: always; what `ms` does without a mode.
+    /// `ms`: always; the default of `ms`.
     Set,
-    /// `ma`: upwards; what `ma` does without a mode.
+    /// `ma`: upwards; the default of `ma`.
     Increment,
     /// `ma`: downwards, not below 0.
     Decrement,
 }
 
 impl MetaFlag<'_> {
-    /// Appends a blank, the letter and what belongs to it.
+    /// Appends a blank, the letter and its token.
     #[inline]
     pub(crate) fn append(self, out: &mut Vec<u8>) {
         use MetaFlag as F;

@@ -8,8 +8,8 @@ pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     let pattern = LOW * u64::from(byte);
     let (words, rest) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
-        // A byte of `difference` is zero where `byte` stands; the subtraction borrows into its high bit.
-        // A borrow can mark bytes above the first match wrongly, never below it.
+        // A byte of `difference` is zero at an occurrence of `byte`; the subtraction borrows into its high bit. A
+        // borrow can mark bytes above the first match wrongly, never below it.
         let difference = u64::from_le_bytes(*word) ^ pattern;
         let marks = difference.wrapping_sub(LOW) & !difference & HIGH;
         if marks != 0 {

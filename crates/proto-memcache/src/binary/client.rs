@@ -131,7 +131,7 @@ pub enum Read<'b> {
     Malformed,
 }
 
-/// Looks for one complete response, of at most `body_max` bytes behind its header, at the start of `bytes`.
+/// Looks for one complete response, with at most `body_max` bytes after its header, at the start of `bytes`.
 pub fn read(bytes: &[u8], body_max: usize) -> Read<'_> {
     if bytes.first().is_some_and(|magic| *magic != RESPONSE) {
         return Read::Malformed;

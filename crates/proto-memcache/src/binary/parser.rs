@@ -33,7 +33,7 @@ pub enum Parse<'b> {
     Close,
 }
 
-/// A `set` of which all but the value has come.
+/// A `set` received except for its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited<'b> {
     /// The fields that its response echoes.
@@ -151,7 +151,7 @@ impl RequestParser {
         RequestParser { item_max, gathered_max, need: 1, skip: 0 }
     }
 
-    /// Looks for one complete request at the start of `bytes`; `known` says whether the client may use the server.
+    /// Looks for one complete request at the start of `bytes`; `known`: whether the client may use the server.
     ///
     /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]
@@ -250,12 +250,12 @@ impl RequestParser {
         (self.need, self.skip) = (1, bytes);
     }
 
-    /// Whether the bytes that come next are dropped.
+    /// Whether the next bytes are dropped.
     pub fn skips(&self) -> bool {
         self.skip > 0
     }
 
-    /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    /// Makes the last request unread: it will be parsed again, from its first byte on.
     pub fn put_back(&mut self) {
         (self.need, self.skip) = (1, 0);
     }

@@ -36,7 +36,7 @@ pub fn error_with(out: &mut Vec<u8>, echo: Echo, status: Status, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Appends a text: the answer to `version`, and to what SASL asks.
+/// Appends a text: the answer to `version`, and to SASL requests.
 pub fn text(out: &mut Vec<u8>, echo: Echo, text: &[u8]) {
     header(out, echo, Status::Done, Body { extras: 0, key: 0, all: text.len() }, 0);
     out.extend_from_slice(text);

@@ -87,7 +87,7 @@ pub enum Command<'b> {
         up: bool,
         /// By how much.
         delta: u64,
-        /// The number of an item that is made, unless `exptime` is [`NO_VIVIFY`].
+        /// The initial number of a created item, unless `exptime` is [`NO_VIVIFY`].
         initial: u64,
         /// Expiry of a created item.
         exptime: u32,

@@ -8,7 +8,7 @@ macro_rules! statuses {
         }
 
         impl Status {
-            /// As it stands in a header.
+            /// The code in a header.
             pub fn code(self) -> u16 {
                 self as u16
             }
@@ -20,7 +20,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// The status of this code, if there is one.
+            /// The status of this code, if known.
             pub fn of(code: u16) -> Option<Status> {
                 match code {
                     $($code => Some(Status::$name),)*

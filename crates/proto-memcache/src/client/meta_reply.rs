@@ -29,7 +29,7 @@ pub enum MetaCode {
     Exists,
     /// `MN`: to `mn`.
     NoOp,
-    /// `ME`: what `me` tells of an item.
+    /// `ME`: the answer of `me` for an item.
     Debug,
 }
 
@@ -73,7 +73,7 @@ impl<'b> MetaReply<'b> {
         self.flag(letter).and_then(read_u64)
     }
 
-    /// Everything behind the code, and behind a value's length, as the server wrote it.
+    /// All words after the code, and after a value's length, as the server wrote them.
     pub fn words(&self) -> &'b [u8] {
         self.words
     }

@@ -9,7 +9,7 @@ pub fn meta_get(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
     command(out, b"mg ", key, flags);
 }
 
-/// Appends `mg <key> v k q <flags>*` for each key and `mn` behind them: a get of many keys.
+/// Appends `mg <key> v k q <flags>*` for each key, then `mn`: a get of many keys.
 ///
 /// Returns the number of keys, for [`Expect::MetaValues`](super::Expect::MetaValues): misses stay silent,
 /// and the answer to `mn` ends it.
@@ -45,7 +45,7 @@ pub fn meta_set(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>], value: &[
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the line before a value of `length` bytes, for a value that is written in place behind it.
+/// Appends the line before a value of `length` bytes, which the caller writes in place after it.
 #[inline]
 pub fn meta_set_header(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>], length: usize) {
     words(out, b"ms ", key);
@@ -65,7 +65,7 @@ pub fn meta_count(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
     command(out, b"ma ", key, flags);
 }
 
-/// Appends `mn`, whose answer says that everything before it is answered.
+/// Appends `mn`, whose answer shows that everything before it is answered.
 pub fn meta_no_op(out: &mut Vec<u8>) {
     out.extend_from_slice(b"mn\r\n");
 }

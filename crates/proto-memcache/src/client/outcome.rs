@@ -25,7 +25,7 @@ pub enum Outcome<'b> {
     Ok,
     /// The number after `incr` or `decr`.
     Counter(u64),
-    /// The text behind `VERSION`.
+    /// The text after `VERSION`.
     Version(&'b [u8]),
     /// The answer to `stats`.
     Stats(Stats<'b>),

@@ -3,7 +3,7 @@ use crate::{Reply, StoreVerb};
 
 /// Appends `get <key>`; answered as [`Expect::Values`](super::Expect::Values) with one key.
 ///
-/// Bounds: no request writer checks its key; the server refuses one that is empty, has blanks or is over
+/// Bounds: no request writer checks its key; the server refuses keys that are empty, have blanks or are over
 /// [`KEY_MAX`](crate::limits::KEY_MAX).
 #[inline]
 pub fn get(out: &mut Vec<u8>, key: &[u8]) {
@@ -78,7 +78,7 @@ pub fn store(
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the line of a storage command, for a value of `length` bytes that is written in place behind it.
+/// Appends the line of a storage command, for a value of `length` bytes that is written in place after it.
 #[inline]
 pub fn store_header(
     out: &mut Vec<u8>,

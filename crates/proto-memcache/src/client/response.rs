@@ -20,7 +20,7 @@ pub struct ResponseParser {
     need: usize,
     /// Everything before is understood; a line starts here.
     line: usize,
-    /// No newline stands between `line` and here.
+    /// No newline lies between `line` and here.
     searched: usize,
     hits: u32,
     value_bytes: u64,
@@ -98,7 +98,7 @@ impl ResponseParser {
         }
     }
 
-    /// Leaves `line` behind the response when it is complete.
+    /// Moves `line` past the response when it is complete.
     #[inline]
     fn advance<'b>(&mut self, expect: Expect, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
         if let Expect::Values { keys } = expect {
@@ -169,7 +169,7 @@ impl ResponseParser {
         }
     }
 
-    /// The value of `length` bytes at `self.line`, whose header starts at `header`; moves `self.line` behind it.
+    /// The value of `length` bytes at `self.line`, whose header starts at `header`; moves `self.line` past it.
     #[inline]
     fn take_data<'b>(&mut self, header: usize, length: u64, bytes: &'b [u8]) -> Result<&'b [u8], Stop> {
         if length > self.max_value as u64 {
@@ -276,7 +276,7 @@ impl ResponseParser {
         }
     }
 
-    /// The line at `self.line` without its end; moves `self.line` behind it.
+    /// The line at `self.line` without its end; moves `self.line` past it.
     #[inline]
     fn take_line<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Stop> {
         let Some(newline) = find(b'\n', &bytes[self.searched..]).map(|i| self.searched + i) else {

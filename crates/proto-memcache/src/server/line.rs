@@ -111,12 +111,12 @@ fn keys(words: &[u8]) -> Option<Keys<'_>> {
     Some(Keys::new(words, count))
 }
 
-/// The words behind a command.
+/// The words after a command.
 struct Words<'b> {
     first: [&'b [u8]; WORDS_MAX],
     /// How many there are, kept or not.
     count: usize,
-    /// Whether the last one, which counts wherever it stands, is `noreply`.
+    /// Whether the last one, which counts in any position, is `noreply`.
     reply: Reply,
     last: &'b [u8],
 }
@@ -176,7 +176,7 @@ fn other<'b>(command: &[u8], rest: &'b [u8], line: &'b [u8]) -> Line<'b> {
     };
     match whole {
         Ok(request) => Line::Whole(request),
-        // A wrong number of words is found before `noreply` is looked for, so that this error is always told.
+        // A wrong number of words is found before `noreply` is looked for, so that this error is always reported.
         Err((refusal, true)) => refused(refusal, Reply::Wanted),
         Err((refusal, false)) => refused(refusal, words.reply),
     }
@@ -215,7 +215,7 @@ fn operator<'b>(command: &[u8], words: &Words<'b>) -> Line<'b> {
             tuning::check(command, &words.first[..words.count.min(WORDS_MAX)], words.count)
                 .map(|()| Request::NoEffect { reply })
         }
-        // A browser that is made to send a form here must not get to its body, which could hold commands.
+        // A browser tricked into sending a form here must not reach its body, which could hold commands.
         _ if words.last.starts_with(b"HTTP/") => return Line::Close(CloseReason::Http),
         _ => Err(Refusal::Unknown),
     };

@@ -47,7 +47,7 @@ impl<'b> MetaKey<'b> {
         if !self.binary {
             return self.text;
         }
-        // The parser has seen to it that there is one.
+        // The parser has ensured that it is valid.
         let length = base64::decode(self.text, room).unwrap_or_default();
         &room[..length]
     }
@@ -69,7 +69,7 @@ pub struct Meta<'b> {
 }
 
 impl<'b> Meta<'b> {
-    /// The flags, of which the parser has made sure that each can be read and that none stands twice.
+    /// The flags; the parser has checked that each is valid and that none is a duplicate.
     pub fn flags(&self) -> MetaFlags<'b> {
         MetaFlags::new(self.verb, &self.arguments[..self.flags_len])
     }

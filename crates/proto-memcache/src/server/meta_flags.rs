@@ -14,7 +14,7 @@ pub struct MetaFlags<'b> {
 }
 
 impl<'b> MetaFlags<'b> {
-    /// The flags that stand in `words`. Bounds: what cannot be read is left out; the parser has refused it.
+    /// The flags in `words`. Bounds: invalid ones are left out; the parser has refused them.
     pub fn new(verb: MetaVerb, words: &'b [u8]) -> MetaFlags<'b> {
         MetaFlags { verb, rest: words }
     }
@@ -43,7 +43,7 @@ pub(super) enum Word<'b> {
     Wrong(Refusal),
     /// Its argument is not a number, for which memcached has no error of its own.
     WrongNumber,
-    /// The command has no such mode, which comes out after all other flags were read.
+    /// The command has no such mode, which is reported after all other flags were read.
     WrongMode(Refusal),
 }
 

@@ -10,7 +10,7 @@
 const STRICT_32: usize = 11;
 const STRICT_64: usize = 22;
 
-/// Reads digits, behind a `-` or not, as a signed number of 32 bits.
+/// Reads digits, optionally after a `-`, as a signed number of 32 bits.
 #[inline]
 pub(super) fn strict_i32(word: &[u8]) -> Option<i32> {
     let digits = word.strip_prefix(b"-").unwrap_or(word);
@@ -53,8 +53,8 @@ pub(super) fn read_i32(word: &[u8]) -> Option<i32> {
     read(word).and_then(|number| i32::try_from(number).ok())
 }
 
-/// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
-/// anything after a blank or a zero byte behind it.
+/// The number at the start of a value, for `incr` and `decr`: blanks before it are ignored, and so is everything after
+/// a following blank or zero byte.
 ///
 /// Errors: `None` if it is not a number, or not from 0 to 2⁶⁴ − 1.
 pub fn read_counter(value: &[u8]) -> Option<u64> {

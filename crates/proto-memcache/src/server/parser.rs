@@ -64,7 +64,7 @@ pub struct RequestParser {
     gathered_max: usize,
     /// The request cannot be complete while it is shorter.
     need: usize,
-    /// No newline stands before.
+    /// No newline lies before.
     searched: usize,
     /// The rest of a refused value.
     skip: usize,
@@ -168,7 +168,7 @@ impl RequestParser {
         }
     }
 
-    /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    /// Makes the last request unread: it will be parsed again, from its first byte on.
     #[inline]
     pub fn put_back(&mut self) {
         (self.need, self.searched, self.skip) = (1, 0, 0);
@@ -259,7 +259,7 @@ impl RequestParser {
     }
 }
 
-/// Whether flags of `ms` make it one that appends or prepends.
+/// Whether the flags of `ms` make it append or prepend.
 #[cold]
 pub(super) fn joins(words: &[u8]) -> bool {
     let joins = |flag| matches!(flag, MetaFlag::Mode(MetaMode::Append | MetaMode::Prepend));

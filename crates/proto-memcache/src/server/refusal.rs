@@ -38,7 +38,7 @@ refusals! {
     NoMemory = b"SERVER_ERROR out of memory\r\n",
     /// No memory for an item that `ma` is to make.
     NoMemoryToCount = b"SERVER_ERROR Out of memory allocating new item\r\n",
-    /// A meta flag that stands twice.
+    /// A duplicate meta flag.
     DuplicateFlag = b"CLIENT_ERROR duplicate flag\r\n",
     /// A meta flag that there is not.
     InvalidFlag = b"CLIENT_ERROR invalid flag\r\n",

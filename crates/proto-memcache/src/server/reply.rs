@@ -9,7 +9,7 @@ use crate::digits::append_u64;
 pub const STORED: &[u8] = b"STORED\r\n";
 /// After a storage command whose condition did not hold.
 pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
-/// After a `cas` that came too late.
+/// After a `cas` with an outdated unique number.
 pub const EXISTS: &[u8] = b"EXISTS\r\n";
 /// No such item.
 pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";

@@ -90,7 +90,7 @@ pub enum Request<'b> {
     Stats {
         /// Which group of them; empty for the general ones.
         group: &'b [u8],
-        /// The words behind it.
+        /// The words after it.
         arguments: [Option<&'b [u8]>; 2],
     },
     /// `watch`.
@@ -167,7 +167,7 @@ pub struct Keys<'b> {
 }
 
 impl<'b> Keys<'b> {
-    /// Splits `words` at blanks. The parser has checked each word's length, and that there is one.
+    /// Splits `words` at blanks. The parser has checked each word's length, and that there is at least one.
     pub(super) fn new(words: &'b [u8], count: usize) -> Keys<'b> {
         Keys { rest: words, count }
     }

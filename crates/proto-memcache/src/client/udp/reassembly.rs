@@ -12,23 +12,23 @@ use crate::client::udp::Header;
 /// once, when all have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// How many datagrams the reply has; 0 before the first came.
+    /// How many datagrams the reply has; 0 before the first arrived.
     count: u16,
     /// The datagrams received, in order of arrival.
     places: Vec<Place>,
     /// The highest of their numbers.
     highest: u16,
-    /// Whether one of them came behind one with a higher number.
+    /// Whether one of them arrived after one with a higher number.
     is_mixed: bool,
     /// Their numbers, if one did.
     here: HashSet<u16>,
-    /// The payloads in the order in which they came.
+    /// The payloads in order of arrival.
     bytes: Vec<u8>,
-    /// The complete reply, if its datagrams came in another order.
+    /// The complete reply, if its datagrams arrived in another order.
     sorted: Vec<u8>,
 }
 
-/// Where the payload of a datagram stands. Units: bytes. Bounds: 65 535 of them have less than 2³² bytes.
+/// The place of a datagram's payload. Units: bytes. Bounds: 65 535 of them have less than 2³² bytes.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     sequence: u16,
@@ -41,7 +41,7 @@ struct Place {
 pub enum Arrived<'b> {
     /// More must come.
     Partial {
-        /// Whether one with a higher number had come before it: the network changed their order.
+        /// Whether one with a higher number had arrived before it: the network changed their order.
         late: bool,
     },
     /// Already received; dropped without looking at its content.

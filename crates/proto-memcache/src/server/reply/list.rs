@@ -11,9 +11,9 @@ use crate::server::base64;
 pub struct Item<'k> {
     /// The key.
     pub key: &'k [u8],
-    /// Whether it came in base 64.
+    /// Whether it was sent in base 64.
     pub binary: bool,
-    /// When it ends by itself, if it does. Units: seconds of Unix time.
+    /// When it expires, if it does. Units: seconds of Unix time.
     pub ends: Option<u64>,
     /// When it was last used. Units: seconds of Unix time.
     pub used: u32,

@@ -40,7 +40,7 @@ pub fn time_to_live(out: &mut Vec<u8>, seconds: Option<u32>) {
     append_i64(out, seconds.map_or(-1, i64::from));
 }
 
-/// Appends the flag `O` with the token that came with it.
+/// Appends the flag `O` with the request's token.
 pub fn opaque(out: &mut Vec<u8>, token: &[u8]) {
     out.extend_from_slice(b" O");
     out.extend_from_slice(token);
