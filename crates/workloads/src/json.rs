@@ -1,4 +1,4 @@
-/// Whether a text of JSON is whole, told from its brackets and quotation marks while it comes in pieces.
+/// Whether a JSON text is complete, from its brackets and quotation marks, while it arrives in pieces.
 ///
 /// Bounds: brackets up to 64 deep; deeper ones count as broken. The text between them is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Sets of files as folders hold them: files of a web server, and videos. A folder says which set it holds in a file, by
-//! which it is recognised again.
+//! Sets of files as folders hold them: files of a web server, and videos. A file in the folder describes its set, to
+//! recognise it again.
 
 mod content;
 mod manifest;
@@ -130,7 +130,7 @@ impl Set {
 
     /// The set that `folder` holds, whole, as `taillight fileset make` left it.
     ///
-    /// Errors: there is none, it is incomplete, or its marker is not understood. Cost: that of [`Set::bytes`].
+    /// Errors: there is no set, it is incomplete, or its marker is not understood. Cost: as for [`Set::bytes`].
     pub fn in_folder(folder: &Path) -> Result<Set, FolderError> {
         let path = folder.join(MARKER);
         match Marker::read(&path)? {

@@ -1,8 +1,8 @@
 //! A social network: users who arrive, log in, do the operations of a mix, and log out.
 //!
-//! [`SocialConfig`] is who does what on which [`Site`]; each generator thread has a [`Social`] that draws users and follows
-//! their sessions. An operation is due at a time that is fixed when its user comes, and lasts until the last byte of its last
-//! request; a [`Site`] says which requests those are and what their answers must hold.
+//! [`SocialConfig`] describes users, operations and the [`Site`]; each generator thread has a [`Social`] that draws
+//! users and follows their sessions. An operation is due at a time that is fixed when its user arrives, and lasts until
+//! the last byte of its last request; a [`Site`] defines these requests and the required contents of their answers.
 
 mod config;
 mod counts;

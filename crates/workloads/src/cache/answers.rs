@@ -286,7 +286,7 @@ impl Cache {
         Parsed::done(used, outcome)
     }
 
-    /// Checks each value of a multi-get; also says which keys are missing, one bit for each of the first 64.
+    /// Checks each value of a multi-get; also returns which keys are missing, one bit for each of the first 64.
     fn match_values(&mut self, job: &Job, values: Values<'_>) -> (Result, u64) {
         self.list_keys(job);
         let numbers = std::mem::take(&mut self.numbers);

@@ -126,7 +126,7 @@ impl CacheConfig {
         Ok(())
     }
 
-    /// The fewest characters that tell all keys apart, prefix included.
+    /// The fewest characters that make all keys distinct, prefix included.
     pub(super) fn shortest_key(&self) -> usize {
         // The digits of the largest number, and a letter before it if there are items of another kind.
         let digits = self.key_digits.count(self.keys.saturating_sub(1));

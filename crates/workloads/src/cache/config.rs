@@ -8,14 +8,14 @@ use crate::cache::{Cluster, Digits, Expiry, Mix, OnMiss, Prefix, Protocol, Serve
 
 /// Every parameter of the cache workload.
 ///
-/// Shape: plain data; [`CacheConfig::check`] says whether the parameters go together.
+/// Shape: plain data; [`CacheConfig::check`] checks whether the parameters go together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheConfig {
     /// Keys in the data set.
     pub keys: u64,
     /// The prefix of every key.
     pub key_prefix: Prefix,
-    /// How the number of a key is written behind it.
+    /// The format of a key's number.
     pub key_digits: Digits,
     /// Length of a key with its prefix; drawn once per key, and no less than the prefix and the key's number need.
     /// Units: bytes.
@@ -35,7 +35,7 @@ pub struct CacheConfig {
     pub expiry: Expiry,
     /// The reaction to a miss of a get.
     pub on_miss: OnMiss,
-    /// Whether values are made so that they can be checked, and each that comes back is.
+    /// Whether values are made checkable, and each received value is checked.
     pub verify: bool,
     /// Whether `get` and `mget` go over UDP; everything else stays on streams, as in production.
     pub udp: bool,
@@ -110,13 +110,13 @@ impl CacheConfig {
         expiry::draw(&self.expiry, || Rng::seed_from_u64(mixed(item)))
     }
 
-    /// Endpoints that the engine must have: each server's stream, then each server's UDP port, if any goes there.
+    /// Endpoints that the engine must have: each server's stream, then each server's UDP port, if used.
     pub fn endpoints(&self) -> usize {
         self.cluster.servers.len() * if self.udp { 2 } else { 1 }
     }
 }
 
-/// A data set from a file, or the one that comes with Taillight.
+/// A data set from a file, or one included with Taillight.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The file's name, or the name of the data set.

@@ -96,7 +96,7 @@ impl Control {
         }
     }
 
-    /// Takes a stream that is connected, over TLS for instance; `server` is what messages call it.
+    /// Takes a connected stream, over TLS for instance; `server` is its name in messages.
     ///
     /// Its reads and writes should give up after [`PATIENCE`], by `WouldBlock` or `TimedOut`.
     pub fn over(stream: Box<dyn Stream>, server: String) -> Result<(Control, String), ControlError> {
@@ -107,7 +107,7 @@ impl Control {
             Outcome::Version(text) => Ok(String::from_utf8_lossy(text).into_owned()),
             other => Err(words(&other)),
         })?;
-        // A server that wants authentication may still tell its version; a read of a key shows it.
+        // A server that requires authentication may still report its version; a read of a key shows the requirement.
         let probe = |out: &mut Vec<u8>| client::get(out, b"taillight:probe");
         control.ask(probe, Expect::Values { keys: 1 }, "get", |outcome| match outcome {
             Outcome::Error { .. } => Err(words(&outcome)),

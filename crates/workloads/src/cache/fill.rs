@@ -92,7 +92,8 @@ fn fill_range(
 }
 
 impl Pipe {
-    /// Sends the written bytes, after the answers to the batch before: while the server works on one, the next is made.
+    /// Sends the written bytes, after the answers to the batch before: the next batch is made while the server works on
+    /// one.
     fn flush(&mut self, control: &mut Control) -> Result<(), ControlError> {
         self.await_answers(control)?;
         control.write(&self.out, "set")?;

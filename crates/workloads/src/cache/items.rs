@@ -31,9 +31,9 @@ pub struct Items {
 pub enum Kind {
     /// Items to read and store: the prefix, zeros, the number.
     Data,
-    /// A number to count up and down: a `c` behind the prefix.
+    /// A number to count up and down: a `c` after the prefix.
     Counter,
-    /// Items to append and prepend to: an `a` behind the prefix.
+    /// Items to append and prepend to: an `a` after the prefix.
     Grown,
 }
 
@@ -76,7 +76,7 @@ impl Items {
         self.keys
     }
 
-    /// How many items are stored by a fill: the keys, and what counts and grows if the mix has such operations.
+    /// How many items a fill stores: the keys, plus counters and growing items if the mix has such operations.
     pub fn total(&self) -> u64 {
         self.keys + self.counters + self.grown
     }

@@ -148,7 +148,7 @@ impl Cache {
             return 0;
         }
         let drawn: f64 = self.operation_rng.random();
-        // The last takes what rounding leaves.
+        // The last operation takes the remainder of rounding.
         self.operations.iter().position(|(_, up_to)| drawn < *up_to).unwrap_or(self.operations.len() - 1)
     }
 
@@ -345,7 +345,7 @@ impl Cache {
         }
     }
 
-    /// One set behind the other, for the keys that a multi-get found missing.
+    /// A sequence of sets, for the keys that a multi-get found missing.
     fn write_missing(&mut self, job: &Job, out: &mut Vec<u8>) {
         self.list_keys(job);
         for i in 0..self.numbers.len().min(64) {

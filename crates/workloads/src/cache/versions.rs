@@ -20,8 +20,8 @@ const RUN: u64 = 1 << 40;
 impl Versions {
     /// Begins run number `run` of this data set, counted from 1.
     ///
-    /// `alone` says that all its writers are threads of this process. Where they are not, a value from the future of
-    /// this run cannot be told from one that another process wrote; everything else is checked alike.
+    /// `alone`: all writers are threads of this process. Otherwise a value from the future of this run cannot be
+    /// distinguished from one that another process wrote; everything else is checked in the same way.
     pub fn begin(&self, run: u64, alone: bool) {
         let first = run.min(u64::MAX / RUN) * RUN;
         self.first.store(first, Ordering::Relaxed);

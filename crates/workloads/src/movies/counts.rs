@@ -41,7 +41,7 @@ pub(super) struct Answers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segments {
     pub(super) due: u64,
-    /// That came later than they would be shown.
+    /// Segments that arrived later than they would be shown.
     pub(super) missed: u64,
 }
 
@@ -104,7 +104,7 @@ impl Counts {
         vec![self.startup.clone()]
     }
 
-    /// The window opens. What belongs to queries that are due in it cannot have been counted before.
+    /// The window opens. Figures of queries due in it cannot have been counted before.
     pub(super) fn window_opens(&mut self) {
         self.answers = Answers::default();
     }

@@ -22,7 +22,7 @@ const REVIEWS: usize = 1 << 16;
 /// Shape: a word for each film and 65 536 for reviews. Cost: an atomic operation for each answer.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
-    /// By film, from the first on: the hash of its clip and price, 0 while neither a data set nor a ticket has told it.
+    /// By film, from the first on: the hash of its clip and price, 0 until a data set or a ticket gives it.
     sold: Arc<[AtomicU64]>,
     /// Numbers of reviews by their hash; 0: none.
     reviews: Arc<[AtomicI64]>,
@@ -80,7 +80,7 @@ pub(super) fn sold_in(catalogue: &Path, films: u32, expected: &Expected) -> Resu
     for number in 1..=films {
         let unsold = || TitlesError::Unsold { file: file.clone(), line: number as usize };
         let line = lines.next().ok_or_else(unsold)?.map_err(unread)?;
-        // A backslash stands twice. Source: PostgreSQL's documentation, COPY, text format.
+        // A backslash is doubled. Source: PostgreSQL's documentation, COPY, text format.
         let text = line.split_once('\t').ok_or_else(unsold)?.1.replace("\\\\", "\\");
         let film: Film = serde_json::from_str(&text).map_err(|_| unsold())?;
         if film.movie != number || !expected.is_sold(number, &film.clip, film.cents) {

@@ -36,9 +36,9 @@ const TITLES: u32 = 100;
 /// Most bytes of an answer. Source: ours; a hundred titles of 100 B with their JSON have 20 kB.
 const MOST: usize = 1 << 20;
 
-/// Logs a user in over a stream that `connect` opens and that gives up by itself.
+/// Logs a user in over a stream that `connect` opens and that has a time-out of its own.
 ///
-/// Errors: the site cannot be reached, or says something else than it should; with what.
+/// Errors: the site cannot be reached, or answers unexpectedly; with the answer.
 pub fn log_in<S: Read + Write>(
     config: &MoviesConfig,
     user: u32,

@@ -9,7 +9,7 @@ use videos::Catalog;
 use super::{Set, Videos};
 use crate::web::FileSet;
 
-/// The file that says which set a folder holds. Servers do not serve it, as its name begins with a dot.
+/// The file that describes the folder's set. Servers do not serve it, as its name begins with a dot.
 pub const MARKER: &str = ".taillight-fileset.json";
 /// The same while the set is made or removed, so that the remains of an interruption are recognised, too.
 pub const PARTIAL: &str = ".taillight-fileset.partial";
@@ -58,7 +58,7 @@ pub enum FolderError {
         /// Why.
         source: io::Error,
     },
-    /// The marker says what cannot be.
+    /// The marker is invalid.
     #[error("{} describes no file set that this release knows: {problem}; remove the folder by hand, if you know what it \
              is, and make the set again", path.display())]
     Unknown {

@@ -40,7 +40,7 @@ struct Operation {
 /// A tier's work for an operation, or for several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tier {
-    /// Operations of which any answer told it.
+    /// Operations with an answer that reports it.
     told: u64,
     us: u64,
     calls: u64,
@@ -97,7 +97,7 @@ impl Counts {
         whole.into_iter().chain(each).collect()
     }
 
-    /// The window opens. What belongs to operations that are due in it cannot have been counted before.
+    /// The window opens. Figures of operations due in it cannot have been counted before.
     pub(super) fn window_opens(&mut self) {
         self.answers = Answers::default();
     }

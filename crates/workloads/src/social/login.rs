@@ -39,16 +39,16 @@ impl fmt::Display for LoginError {
 impl std::error::Error for LoginError {}
 
 impl Ready {
-    /// Gives a session what its user has.
+    /// Gives a session its user's login state.
     pub(super) fn moves_in(self, session: &mut Session) {
         (session.jar, session.taken) = (self.jar, self.taken);
         session.has_assets = true;
     }
 }
 
-/// Logs a user in over streams that `connect` opens, each of which gives up by itself.
+/// Logs a user in over streams that `connect` opens, each with a time-out of its own.
 ///
-/// Errors: the site cannot be reached, or says something else than it should; with what.
+/// Errors: the site cannot be reached, or answers unexpectedly; with the answer.
 pub fn log_in<S: Read + Write>(
     known: &Known,
     user: u32,

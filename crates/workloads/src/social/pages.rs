@@ -71,7 +71,7 @@ impl Sink for Reading<'_> {
         let date = head.header("date");
         let mut location = None;
         for (name, value) in head.headers() {
-            // The length tells most fields from those that count.
+            // The length distinguishes most fields from the relevant ones.
             match name.len() {
                 8 if name.eq_ignore_ascii_case("location") => location = location.or(Some(value)),
                 10 if name.eq_ignore_ascii_case("set-cookie") => {

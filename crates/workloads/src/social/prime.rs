@@ -31,7 +31,7 @@ impl std::error::Error for PrimeError {}
 /// requests, redirects included. Uses the stream that is `open`, or one that `connect` opens and that stays open if the
 /// site allows.
 ///
-/// Errors: the site cannot be reached, or says something else than it should; with what.
+/// Errors: the site cannot be reached, or answers unexpectedly; with the answer.
 pub fn prime<S: Read + Write>(
     known: &Known,
     ready: &Ready,

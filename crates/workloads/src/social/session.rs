@@ -37,13 +37,13 @@ pub(super) struct Session {
     /// When it was due, after the start of the session.
     pub(super) offset: Nanos,
     pub(super) at: At,
-    /// How many redirects the request has led to, and where the last one goes.
+    /// Number of redirects so far, and the target of the last one.
     pub(super) hops: u8,
     pub(super) location: Vec<u8>,
     pub(super) jar: Jar,
     /// Values taken from pages, by the places of the site's values.
     pub(super) taken: Vec<Vec<u8>>,
-    /// The same of the page that comes.
+    /// The same of the page that is arriving.
     pub(super) fresh: Vec<Vec<u8>>,
     pub(super) tiers: Tiers,
 }
@@ -122,7 +122,7 @@ impl Session {
         self.is_logged_in
     }
 
-    /// The site says that the user is not logged in.
+    /// The site reports that the user is not logged in.
     pub(super) fn lost(&mut self) {
         self.is_logged_in = false;
     }
@@ -188,7 +188,7 @@ impl Session {
             if self.is_logged_in {
                 drawn
             } else {
-                // The site may know the user by what failed half-way, and shows no login then.
+                // The site may still know the user from a partly failed operation, and shows no login then.
                 self.jar.clear();
                 (SocialOperation::Login, By::Page)
             }

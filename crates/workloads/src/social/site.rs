@@ -15,7 +15,7 @@ pub(super) use template::{Cast, Template, Value};
 
 /// The most texts that are looked for in one page. Source: ours; each takes a few bytes of each connection.
 pub(super) const LOOKS_MAX: usize = 8;
-/// The most paths of what belongs to a page. Source: ours; a session counts them in a byte.
+/// The most paths of a page's assets. Source: ours; a session counts them in a byte.
 pub(super) const ASSETS_MAX: usize = u8::MAX as usize;
 /// Most values taken from pages. Source: as above, for each user.
 pub(super) const TAKEN_MAX: usize = 8;
@@ -30,7 +30,7 @@ pub struct Site {
     pub(super) prime: Range<u16>,
     pub(super) requests: Vec<Request>,
     pub(super) pages: Vec<Page>,
-    /// The paths of what belongs to a page.
+    /// The paths of a page's assets.
     pub(super) assets: Vec<Vec<u8>>,
     /// Who is sent to one of these paths is not logged in.
     lost: Vec<Vec<u8>>,
@@ -133,7 +133,7 @@ impl Site {
         !self.way(operation, by).is_empty()
     }
 
-    /// Whether it says how its cache is primed.
+    /// Whether it describes how to prime its cache.
     pub fn can_prime(&self) -> bool {
         !self.prime.is_empty()
     }
@@ -143,7 +143,7 @@ impl Site {
         self.ways[operation.place()][by as usize].clone()
     }
 
-    /// Whether a redirect to this path says that the user is not logged in.
+    /// Whether a redirect to this path means that the user is not logged in.
     pub(super) fn is_lost_at(&self, path: &[u8]) -> bool {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
         self.lost.iter().any(|lost| lost == path)

@@ -40,7 +40,7 @@ pub(super) struct Judge {
     pub(super) verify: Verify,
 }
 
-/// A request: of whom, for what, to which video.
+/// A request: its viewer, object and video.
 pub(super) struct Request<'a> {
     pub(super) library: &'a Library,
     pub(super) of: Watched,

@@ -1,4 +1,4 @@
-//! Who watches what: drawn from the seed and the number of the session, whichever thread draws it.
+//! The viewers and their videos: drawn from the seed and the number of the session, on any thread.
 
 use dist::{KeySampler, Purpose, Rng, Streams};
 use rand::RngExt;
@@ -186,7 +186,7 @@ impl Audience {
         own.map(|i| self.met(i)).collect()
     }
 
-    /// A viewer who is met in proportion to the length of their session, and how long ago they came.
+    /// A viewer drawn in proportion to the length of their session, and the time since their arrival.
     fn met(&mut self, i: u64) -> (Viewer, Nanos) {
         let mut rng = self.streams.stream(UNDERWAY, i);
         // A viewer whose chunks take their time asks for the last one that much later.

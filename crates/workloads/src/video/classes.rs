@@ -31,7 +31,7 @@ pub const SHARES: [u32; 4] = [10, 30, 40, 20];
 
 /// A client takes the best quality whose bit rate is at most this share of its bandwidth.
 ///
-/// Source: ours; players leave some for what varies (ExoPlayer's `DEFAULT_BANDWIDTH_FRACTION` 0.7, hls.js's
+/// Source: ours; players leave a margin for variation (ExoPlayer's `DEFAULT_BANDWIDTH_FRACTION` 0.7, hls.js's
 /// `abrBandWidthFactor` 0.95). With Table I it gives 3, 18, 68 and 12 % of the qualities.
 pub const FIT: f64 = 0.8;
 

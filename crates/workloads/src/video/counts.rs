@@ -55,7 +55,7 @@ pub(super) struct Chunks {
 /// Counters of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sessions {
-    /// That came in the window.
+    /// Sessions that arrived in the window.
     pub(super) arrived: u64,
     pub(super) hopeless: u64,
     pub(super) abandoned: u64,
@@ -134,12 +134,12 @@ impl Counts {
         Vec::from([&self.start_up, &self.slack, &self.stall, &self.buffer].map(Distribution::clone))
     }
 
-    /// The window opens. What belongs to chunks that are due in it cannot have been counted before.
+    /// The window opens. Figures of chunks due in it cannot have been counted before.
     pub(super) fn window_opens(&mut self) {
         self.answers = Answers::default();
     }
 
-    /// The window closes: answers that come now are not of it.
+    /// The window closes: answers that arrive now do not count in it.
     pub(super) fn window_closes(&mut self) {
         self.in_window = Some(self.answers);
     }

@@ -50,7 +50,7 @@ impl Links {
         link
     }
 
-    /// Its viewer has gone.
+    /// Its viewer has left.
     pub(super) fn leave(&mut self, link: u16) {
         let taken = &mut self.taken[usize::from(link)];
         *taken = taken.saturating_sub(1);

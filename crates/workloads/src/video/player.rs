@@ -59,7 +59,7 @@ impl Player {
         }
     }
 
-    /// A chunk has come; no other comes after the last one.
+    /// A chunk has arrived; no other follows the last one.
     pub fn arrived(&mut self, at: Nanos, media: Nanos, last: bool) -> Seen {
         self.next(at, 1, media, last)
     }
@@ -145,7 +145,7 @@ impl Viewed {
         self.stalls.iter().map(|(_, length)| *length).sum()
     }
 
-    /// The share of the viewing time, start-up left out, in which the video stood still; `None` of one that never played.
+    /// The share of the viewing time, start-up left out, spent in stalls; `None` if the video never played.
     pub fn rebuffer_ratio(&self) -> Option<f64> {
         ratio(self.stalled(), self.stalled() + self.played)
     }

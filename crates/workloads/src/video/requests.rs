@@ -51,7 +51,7 @@ pub struct Known {
 impl Known {
     /// The data for a configuration. Cost: 10 ms; with closed loops within sessions 30 ms.
     ///
-    /// Errors: one that cannot be.
+    /// Errors: an invalid configuration.
     pub fn new(config: &VideoConfig) -> Result<Known, ParseError> {
         let mean_length = Audience::new(config, 0, 1)?.mean_length();
         Ok(Known { config: config.clone(), mean_length })

@@ -36,7 +36,7 @@ pub(super) struct Session {
     /// When the one before it ended, after the start.
     before: Nanos,
     player: Player,
-    /// Whether the viewer came in the window; `None` until their first request has ended.
+    /// Whether the viewer arrived in the window; `None` until their first request has ended.
     arrived: Option<bool>,
     fate: Fate,
     /// Whether a request of it failed.
@@ -52,7 +52,7 @@ pub(super) struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Watching,
-    /// It lost its connection or its playlist, and all that would have come.
+    /// It lost its connection or its playlist, and with it all later chunks.
     Killed,
     /// The load ended while it waited.
     Cut,
@@ -109,8 +109,8 @@ impl Session {
         }
     }
 
-    /// A viewer who came `age` ago, to whom all was answered as [`Audience::as_before`] says; and their next request, which is due from
-    /// then on.
+    /// A viewer who arrived `age` ago, with answers at the times of [`Audience::as_before`]; and their next request,
+    /// due from then on.
     pub(super) fn underway(
         viewer: Viewer,
         age: Nanos,
@@ -214,8 +214,8 @@ impl Session {
         let waits = matches!(self.fate, Fate::Watching | Fate::Killed) && !self.player.has_started();
         if waits && self.arrived == Some(true) {
             let lost = self.failed || self.fate == Fate::Killed;
-            // How long the viewer of one that failed would have waited is not known. It must not be less than others waited, as
-            // failures would make the percentiles better.
+            // How long the viewer of a failed session would have waited is unknown. It must not be less than others
+            // waited, as failures would make the percentiles better.
             let waited = if lost { self.before.max(rules.give_up) } else { self.before };
             counts.started(waited);
             if lost || waited > rules.good_start(&self.viewer) {
@@ -295,7 +295,7 @@ impl Session {
         }
     }
 
-    /// The request that comes next, and when it is due.
+    /// The next request, and when it is due.
     fn next(&mut self, end: &StepEnd, rules: &Rules) -> Next {
         let indexes = rules.library.indexes(self.viewer.watched.rung);
         self.step += 1;

@@ -13,8 +13,8 @@ pub struct Body {
 }
 
 impl Body {
-    /// The longest: sixteen times what nginx takes by default (`client_max_body_size`, 1 MiB). Each request that is being
-    /// sent has a copy.
+    /// The longest body: sixteen times nginx's default (`client_max_body_size`, 1 MiB). Each request being sent has a
+    /// copy.
     pub const MAX: Bytes = Bytes(16 << 20);
 
     /// These bytes, which errors call `source`.
@@ -37,7 +37,7 @@ impl Body {
         }
         let mut content = Vec::new();
         let mut text = FileSet::new(1, size.0.to_string().parse()?, 1)?.content(0);
-        // A reader that is made of arithmetic does not fail.
+        // A reader made of arithmetic does not fail.
         let _ = text.read_to_end(&mut content);
         Body::new(&source, content)
     }

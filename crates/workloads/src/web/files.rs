@@ -48,7 +48,7 @@ impl FileSet {
         FileSet { files, seed }
     }
 
-    /// Reads `100000x4KiB` or `20000xweb`: what [`FileSet`] prints, with any distribution of sizes behind the x.
+    /// Reads `100000x4KiB` or `20000xweb`: the format of [`FileSet`], with any distribution of sizes after the x.
     ///
     /// Errors: it is not one, with an example.
     pub fn read(text: &str, seed: u64) -> Result<FileSet, ParseError> {

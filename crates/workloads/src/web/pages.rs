@@ -72,8 +72,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Reads a list: on each line a path, and behind a blank maybe a length in bytes. Empty lines and those that begin
-    /// with `#` say nothing.
+    /// Reads a list: on each line a path, optionally followed by a blank and a length in bytes. Empty lines and lines
+    /// that begin with `#` are ignored.
     ///
     /// Errors: a line that is not a page, with its number; no line at all.
     pub fn read(name: &str, text: &str) -> Result<Listed, ParseError> {

@@ -89,7 +89,7 @@ fn what_an_earlier_run_left_is_not_a_failure_and_what_was_not_sent_is() {
         client::set(&mut out, &key, 0, 0, &[b'x'; 64]);
         stream.write_all(&out).unwrap();
     }
-    // Its answers say that they are stored.
+    // Its answers show that they are stored.
     let mut answers = [0; 20 * 8];
     std::io::Read::read_exact(&mut stream, &mut answers).unwrap();
     let (items, found) = servers.prepare(&config, FillPolicy::Never);

@@ -88,7 +88,7 @@ fn users_who_are_all_there_are_told_apart_from_errors() {
 #[test]
 fn users_of_sessions_that_are_refused_come_back() {
     let mut setup = Setup::new(30.0, 704);
-    // Sessions last for longer than the load, there is room for 5, and 900 of 100 users come.
+    // Sessions last longer than the load, 5 fit, and 900 of 100 users arrive.
     setup.config.think = Nanos::from_secs(5);
     (setup.config.users, setup.plan.sessions) = (100, Some(5));
     // No users are present when the load begins.

@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     Foreign,
     /// A flood of cookies with the right answer.
     Flood,
-    /// The right answer, behind which the connection is closed, as it says.
+    /// The right answer, after which the connection is closed, as announced.
     Close,
     /// The same without a length: the connection's end is its end.
     UntilClose,

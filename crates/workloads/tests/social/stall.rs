@@ -21,7 +21,7 @@ fn an_open_loop_counts_what_a_stall_costs_and_a_closed_one_hides_it() {
     // All operations due in its first second except logins wait for more than a second; and then each user's next
     // operations do.
     assert!(open > 300 && open < 1_200, "{open} of {due}");
-    // Each user misses the one that they wait for.
+    // Each user misses the operation that they wait for.
     assert!(closed <= 105, "{closed} of {asked}");
     assert!(open > 3 * closed, "{open} of {due} and {closed} of {asked}");
 }

@@ -165,7 +165,8 @@ fn a_planted_stall_is_exact() {
         // The slowest start belongs to a viewer who arrived as the stall began.
         let (_, slowest) = distribution(&recording, "startup");
         assert!(slowest <= span + ms(5) && slowest + ms(300) >= span, "{slowest}");
-        // A late chunk delays those behind it, and that is in their response times: each is late by the rest of the stall.
+        // A late chunk delays the following ones, and that is in their response times: each is late by the rest of the
+        // stall.
         let late = recording.all().response_time;
         assert!(late.count() - late.count_within(ms(100)) > counter(&recording, "misses").0);
     }
@@ -189,7 +190,7 @@ fn a_stall_over_the_end_of_the_window_is_exact() {
 fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
     let mut setup = Setup::new(20.0, 508);
     setup.config.abandon = Abandon::Imc12;
-    // Ten times as fast they leave between 0.2 and 1.93 s after they came.
+    // At ten times the speed they leave between 0.2 and 1.93 s after arriving.
     let (from, span) = (ms(5_300), ms(5_000));
     setup.stalls = Stalls::Once { from: START + from, span };
     let recording = setup.run();

@@ -124,8 +124,8 @@ fn the_queue_mm1_at_60_percent() {
     assert_close("p99", response.percentile(99.0), queue.mm1_percentile(99.0), 0.05);
 }
 
-/// 1000 requests a second for 60 s, and the server stalls for 100 ms: of the 100 that come in it the 61st
-/// longest waited 40 ms, and 60 are 0.1 % of all.
+/// 1000 requests a second for 60 s, and the server stalls for 100 ms: of the 100 that arrive in it the 61st longest
+/// waited 40 ms, and 60 are 0.1 % of all.
 #[test]
 fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
     let stalls = Stalls::once(START + Nanos::from_secs(30), Nanos::from_millis(100));

@@ -241,7 +241,7 @@ fn a_ticket_of_a_rental_that_the_site_repeated_is_right_and_counted() {
     assert!(movies.counters().contains(&("rent_repeated".into(), 1, 3)), "{:?}", movies.counters());
 }
 
-/// A rental whose ticket has come, and the playlist asked for.
+/// A rental whose ticket has arrived, and the playlist requested.
 fn renting(movies: &mut Movies) -> Job {
     let (mut job, ..) = visit(movies, 3);
     let ticket = br#"{"url":"/hls/s/9/4/clip-1/master.m3u8","cents":299,"repeated":false}"#;

@@ -118,7 +118,7 @@ struct Reader<'a> {
     text: &'a str,
     /// The names of the values that are taken from pages.
     taken: Vec<String>,
-    /// Whether it has come to the requests that prime the cache, which are about each user.
+    /// Whether parsing has reached the requests that prime the cache, which concern each user.
     primes: bool,
 }
 

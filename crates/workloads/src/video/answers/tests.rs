@@ -30,7 +30,7 @@ fn chunk(chunk: u32, verify: Verify) -> Asked {
     Asked { library: library(Delivery::Ranges), ask: Ask::Chunk(chunk), verify }
 }
 
-/// Shows `bytes` in pieces of `step` as the answer, and closes behind them. Returns the kind of the fault, empty for none, and
+/// Feeds `bytes` in pieces of `step` as the answer, then closes. Returns the kind of the fault, empty for none, and
 /// whether the connection stays.
 fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers) {
     let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { of() };

@@ -7,7 +7,7 @@ const fn s(n: u64) -> Nanos {
     Nanos::from_secs(n)
 }
 
-/// Chunks of 10 s that come at these seconds.
+/// Chunks of 10 s that arrive at these seconds.
 fn chunks(at: &[u64]) -> Vec<(Nanos, Option<Nanos>)> {
     at.iter().map(|at| (s(*at), Some(s(10)))).collect()
 }
@@ -78,7 +78,7 @@ fn brute_force(chunks: &[(u64, Option<u64>)], resume_with: u32) -> Viewed {
     let (mut buffer, mut come, mut next) = (0, 0, 0);
     let (mut playing, mut stall) = (false, 0);
     for now in 0u64.. {
-        // Chunks that come now, each before the time passes in which it could be shown.
+        // Chunks that arrive now, each before its time to be shown passes.
         while let Some(&(_, media)) = chunks.get(next).filter(|(at, _)| *at == now) {
             let last = next + 1 == chunks.len();
             if !playing {

@@ -109,7 +109,7 @@ impl Loader {
 
     /// All playlists found, once nothing is wanted.
     ///
-    /// Errors: two qualities cannot be told apart.
+    /// Errors: two qualities are indistinguishable.
     pub fn listing(mut self) -> Result<Listing, PlaylistError> {
         if self.rungs.is_empty() {
             return Err(PlaylistError::Empty);

@@ -87,7 +87,7 @@ impl ByteRange {
 
 /// Reads a playlist. Lines end with LF or CR LF; tags that decide nothing are passed over.
 ///
-/// Errors: it is none, is too long, says what cannot be, has no end or nothing in it.
+/// Errors: it is not a playlist, too long, contradictory, without an end, or empty.
 pub fn parse(bytes: &[u8]) -> Result<Playlist, PlaylistError> {
     if bytes.len() > LIMIT {
         return Err(PlaylistError::TooLong);

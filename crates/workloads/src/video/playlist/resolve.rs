@@ -4,7 +4,7 @@ use super::PlaylistError;
 
 /// Where an address in the playlist at `base` leads, by RFC 3986 §5.
 ///
-/// Errors: to another server, which no connection of the session reaches; an address that cannot stand in a request.
+/// Errors: to another server, which no connection of the session reaches; an address that is invalid in a request.
 pub fn resolve(base: &Url, uri: &str) -> Result<Url, PlaylistError> {
     let wrong = |problem: &'static str| PlaylistError::Address { uri: shortened(uri), problem };
     let uri_without_mark = uri.split('#').next().unwrap_or_default();

@@ -161,7 +161,7 @@ fn a_session_that_fails_before_its_start_counts_as_the_slowest() {
     check(Late::Keep, &[(s(30), Outcome::Error); 3], 90);
     check(Late::Kill, &[(s(1), Outcome::Error)], 10);
     check(Late::Kill, &[(s(10), Outcome::Timeout)], 10);
-    // One that is refused fails at once, which must not look like a fast start.
+    // A refused request fails at once, which must not look like a fast start.
     check(Late::Keep, &[(Nanos::ZERO, Outcome::Error); 3], 60);
     // The second chunk comes, and with it the start.
     check(Late::Keep, &[(s(1), Outcome::Error), (s(4), GOOD)], 5);
@@ -209,7 +209,7 @@ fn only_what_was_due_in_the_window_counts() {
     let (config, viewer) = setup(5, |_| ());
     let rules = Rules::new(&config);
     let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
-    // It came 15 s before the window opened: the first four chunks are due before.
+    // It arrived 15 s before the window opened: the first four chunks are due before.
     let mut before = Nanos::ZERO;
     let mut next = Next::Send(Step { offset: Nanos::ZERO, operation: 0 });
     while let Next::Send(Step { offset, .. }) = next {

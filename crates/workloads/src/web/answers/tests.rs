@@ -6,8 +6,8 @@ use super::*;
 use crate::web::config::tests::config;
 use crate::web::{Listed, Pages, Web};
 
-/// Shows `bytes` in pieces of `step` as the answer for a page, and closes behind them. Returns the outcome, and
-/// whether the connection stays.
+/// Feeds `bytes` in pieces of `step` as the answer for a page, then closes. Returns the outcome, and whether the
+/// connection stays.
 fn answered(config: &WebConfig, page: u64, bytes: &[u8], step: usize) -> (Result<(), Fault>, bool, Vec<u64>) {
     let mut web = Web::new(config, Arc::new(Checked::new(config)), 0).unwrap();
     let (mut job, mut wire) = (Job { page, server: 0, last: false }, Wire::default());

@@ -2,7 +2,7 @@ use std::io::{self, Read};
 
 use dist::mixed;
 
-/// The content of a file: words of plain text, 8 bytes each with the space behind it, drawn from 256.
+/// The content of a file: words of plain text, 8 bytes each with the following space, drawn from 256.
 ///
 /// Text, so that a browser shows it and a server that compresses finds something to do. The words of a file follow from
 /// the seed of its set and its number; a file of 4 KiB is one of 256⁵¹², so that no two of a set are alike.
