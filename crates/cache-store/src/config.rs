@@ -20,7 +20,8 @@ pub struct Config {
     pub reach: usize,
     /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
     pub seed: u64,
-    /// Whether a key's partition is one that others can tell ([`KeyHasher::with_known_partitions`](crate::KeyHasher::with_known_partitions)).
+    /// Whether clients can compute a key's partition
+    /// ([`KeyHasher::with_known_partitions`](crate::KeyHasher::with_known_partitions)).
     pub known_partitions: bool,
     /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
     pub segment: usize,
@@ -50,7 +51,7 @@ pub struct InFile<'f> {
 /// 2 MiB, a huge page on x86-64, and the most that a record can say of its length. Source: ANCS'19 §IV-A.
 const SEGMENT: usize = 2 << 20;
 
-/// One segment to write and one to take back.
+/// One segment to write and one to reclaim.
 pub(crate) const SEGMENTS_MIN: usize = 2;
 
 impl Config {

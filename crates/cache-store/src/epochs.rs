@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Keeps what two threads write apart: 128 B, since processors fetch cache lines in adjacent pairs.
+/// Separates data written by two threads: 128 B, since processors fetch cache lines in adjacent pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -86,7 +86,7 @@ impl Epochs {
     }
 }
 
-/// One reader's place; it goes with the thread.
+/// One reader's place; freed when dropped.
 pub(crate) struct Seat {
     epochs: Arc<Epochs>,
     number: usize,
@@ -201,7 +201,7 @@ mod loom_tests {
         });
     }
 
-    /// A reader that comes back is not taken for one that stayed: the writer does not wait forever.
+    /// A reader that re-enters is not mistaken for one that stayed: the writer does not wait forever.
     #[test]
     fn loom_a_reader_that_goes_on_reading_holds_nothing_up() {
         loom::model(|| {

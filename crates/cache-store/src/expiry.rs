@@ -8,7 +8,7 @@ use proto_memcache::limits::RELATIVE_EXPTIME_MAX;
 pub struct Expiry(u32);
 
 impl Expiry {
-    /// The item never ends by itself.
+    /// The item never expires.
     pub const NEVER: Expiry = Expiry(0);
     /// The item has ended already.
     pub const PAST: Expiry = Expiry(1);
@@ -40,7 +40,7 @@ impl Expiry {
         (self.0 != 0).then(|| self.0.saturating_sub(now))
     }
 
-    /// Whether it ends at all, and before `other`; what never ends is before nothing, nor is anything before it.
+    /// Whether it expires before `other`; without an expiry neither is before the other.
     pub fn is_before(self, other: Expiry) -> bool {
         self.0 != 0 && self.0 < other.0
     }

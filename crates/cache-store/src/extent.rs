@@ -58,7 +58,7 @@ impl Extent {
     /// Size within the record. Units: bytes.
     pub(crate) const SIZE: usize = 16;
 
-    /// Reads what [`Extent::to_bytes`] has written.
+    /// Reads the output of [`Extent::to_bytes`].
     pub(crate) fn from_bytes(bytes: [u8; Extent::SIZE]) -> Extent {
         let number = u128::from_le_bytes(bytes);
         let run = Run { first: number as u32 as usize, count: (number >> 32) as u32 as usize };

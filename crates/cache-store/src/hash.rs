@@ -14,7 +14,7 @@ impl KeyHasher {
         KeyHasher { seed, function: xxh3_64_with_seed }
     }
 
-    /// The same, but the partition of a key is what [`partition::of`] says, so that clients and the kernel know it too.
+    /// The same, but with the partition of a key by [`partition::of`], so that clients and the kernel know it too.
     /// Cost: some ns more.
     pub fn with_known_partitions(seed: u64) -> KeyHasher {
         KeyHasher { seed, function: with_known_partition }

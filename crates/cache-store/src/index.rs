@@ -31,7 +31,7 @@ pub(crate) struct Index {
     scratch: Vec<Entry>,
 }
 
-/// Where an entry stands; holds until the next insert or removal.
+/// The place of an entry; valid until the next insert or removal.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     bucket: BucketId,
@@ -147,7 +147,7 @@ impl Index {
             let Some(next) = bucket.next() else { break };
             id = BucketId::Overflow(next);
         }
-        // See `split`: a bucket's entries go to the one behind it by a power of two above its own number.
+        // See `split`: a bucket's entries go to the bucket above it by a power of two above its own number.
         let mut step = (home + 1).next_power_of_two();
         while home + step < self.homes() {
             if home + step >= homes {
@@ -258,7 +258,7 @@ impl Index {
         }
     }
 
-    /// Links an empty overflow bucket behind `id`.
+    /// Links an empty overflow bucket after `id`.
     fn extend(&mut self, id: BucketId) -> u32 {
         let new = self.spare.pop().unwrap_or_else(|| self.table.overflow.push() as u32);
         self.table.bucket(id).link(new);
@@ -418,7 +418,7 @@ mod tests {
     fn use_is_noted_and_grows_old() {
         let mut index = Index::new(100_000);
         let hash = KeyHash::from_u64(9);
-        // A home bucket and one behind it.
+        // A home bucket and its overflow bucket.
         for i in 0..10 {
             index.insert(hash, Location(i), Usage::stored(100), |_| hash);
         }

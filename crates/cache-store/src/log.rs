@@ -29,9 +29,9 @@ pub(crate) struct Segment {
     pub(crate) live_bytes: usize,
     /// The queue that it waits in.
     pub(crate) queue: Queue,
-    /// No item in it ends by itself before this, in seconds of Unix time.
+    /// No item in it expires before this, in seconds of Unix time.
     pub(crate) soonest: u32,
-    /// Segments that were begun before it, of either queue; [`GONE`] once it was taken back.
+    /// Number of segments begun before it, of either queue; [`GONE`] once it was reclaimed.
     pub(crate) birth: u64,
     /// When its first record was written, in seconds of Unix time.
     pub(crate) since: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Log {
     pub(crate) records: Arc<Records>,
     supply: Supply,
     pub(crate) segments: Vec<Segment>,
-    /// The one that is appended to.
+    /// The segment being appended to.
     pub(crate) active: usize,
     /// The segment that kept records are appended to.
     pub(crate) keeping: Option<usize>,
@@ -160,7 +160,7 @@ impl Log {
         self.supply.epochs()
     }
 
-    /// Segments that hold records or stand ready for them.
+    /// Segments that hold records or are ready for them.
     pub(crate) fn held(&self) -> usize {
         self.supply.held() - self.large_segments - self.supply.ready()
     }
@@ -213,7 +213,7 @@ impl Log {
         self.segments.iter().filter(|segment| segment.live > 0).map(|segment| segment.since).min()
     }
 
-    /// Room behind the last record of the active segment.
+    /// Room after the last record of the active segment.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         self.segment_len() - self.segments[self.active].used
@@ -248,7 +248,7 @@ impl Log {
         self.supply.awaits_readers()
     }
 
-    /// Starts an empty segment, if there is one.
+    /// Starts an empty segment, if available.
     pub(crate) fn advance(&mut self, index_bytes: usize) -> bool {
         let next = self.supply.take(index_bytes, true);
         self.go_on_in(next, index_bytes)
@@ -283,9 +283,9 @@ impl Log {
             self.close(full, index_bytes);
         }
         self.be_born(next, Queue::Kept);
-        // Before all of the active segment, and behind all earlier ones. Its records carry their unique numbers, so
-        // that their position only decides whether they were flushed; and a kept record was not flushed when kept, a
-        // segment having been begun since the flush.
+        // Orders it before all of the active segment, and after all earlier ones. Its records carry their unique
+        // numbers, so that their position only decides whether they were flushed; and a kept record was not flushed
+        // when kept, a segment having been begun since the flush.
         self.records.begin(next, (self.begun - 2).saturating_sub(1));
         true
     }
@@ -354,7 +354,7 @@ impl Log {
         Location((offset / record::ALIGN) as u64)
     }
 
-    /// Takes the next bytes of a segment, behind everything that is pointed at, and returns their offset.
+    /// Takes the next bytes of a segment, after all records pointed at, and returns their offset.
     #[inline]
     fn claim(&mut self, number: usize, header: &Header) -> usize {
         let length = self.segment_len();

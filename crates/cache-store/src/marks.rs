@@ -9,7 +9,7 @@ pub struct Marks(u32);
 impl Marks {
     /// None.
     pub const NONE: Marks = Marks(0);
-    /// The key came in base 64, and is to be shown so.
+    /// The key was sent in base 64, and is to be shown so.
     pub const BINARY_KEY: Marks = Marks(1);
     /// The value is out of date; clients that read it are informed.
     pub const STALE: Marks = Marks(2);

@@ -59,7 +59,7 @@ impl Pins {
         }
     }
 
-    /// Pins the segments of a large value, by the first of them. What those take together has a bound of its own.
+    /// Pins the segments of a large value, by the first of them. Their number has a bound of its own.
     fn pin_run(&self, run: Run) {
         self.of[run.first].fetch_add(1, Ordering::Relaxed);
     }
@@ -69,8 +69,8 @@ impl Pins {
         self.of[run.first].fetch_sub(1, Ordering::Release);
     }
 
-    /// The writer: whether a segment, or the large value that starts with it, has pins. Once it has none it gets none, if it is out of the index and
-    /// [`Epochs`](crate::Epochs) say that no reader looks at it.
+    /// The writer: whether a segment, or the large value that starts with it, has pins. Once it has none it gets none,
+    /// if it is out of the index and [`Epochs`](crate::Epochs) show that no reader sees it.
     pub(crate) fn is_pinned(&self, segment: usize) -> bool {
         self.of[segment].load(Ordering::Acquire) > 0
     }
@@ -110,7 +110,7 @@ impl fmt::Debug for Origin<'_> {
     }
 }
 
-/// A value pinned in place: it stays readable and unchanged even if its item or its store goes.
+/// A value pinned in place: it stays readable and unchanged even if its item or its store is removed.
 ///
 /// Bounds: a quarter of a store's segments can be pinned at once, plus the segments of large values, which are always
 /// pinned.

@@ -2,12 +2,12 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which items are evicted when memory is full. Segments are always reclaimed whole; policies differ in which segment
-/// goes and which of its items are kept.
+/// is reclaimed and which of its items are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The oldest segment goes with all that is in it. Source: Sphinx, ANCS'19 §IV-A.
+    /// The oldest segment is reclaimed with all items in it. Source: Sphinx, ANCS'19 §IV-A.
     Fifo,
-    /// The oldest segment goes; items read since they were written are written again.
+    /// The oldest segment is reclaimed; items read since they were written are written again.
     SecondChance,
     /// New items pass through a queue of a quarter of the memory. Items read in that time are kept in a second queue,
     /// where each round is earned by another read. Items stored once and never read leave early.

@@ -58,7 +58,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the fields; `four` gives the bytes from a distance to the record's start.
     ///
-    /// It asks for no byte behind the last field, where another record may be in the making.
+    /// It reads no byte after the last field, where another record may be being written.
     #[inline]
     pub(crate) fn read<'r>(four: impl Fn(usize) -> &'r [u8]) -> Header {
         let word = |at: usize| u32::from_le_bytes(four(at).try_into().expect("four bytes"));
@@ -132,7 +132,7 @@ impl Header {
 
     /// The record's length with its padding. Units: bytes.
     ///
-    /// Bounds: at most what memcached counts for the item, so that every legal item fits a segment.
+    /// Bounds: at most memcached's size of the item, so that every legal item fits a segment.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         (self.length() + self.key + self.value).next_multiple_of(ALIGN)

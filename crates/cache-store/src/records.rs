@@ -188,7 +188,7 @@ impl Records {
         unsafe { self.arena.bytes(offset, length) }
     }
 
-    /// Key and value, or the place of a large one, one behind the other.
+    /// Key and value, or the place of a large one, in sequence.
     pub(crate) fn body(&self, at: Location, header: &Header) -> &[u8] {
         // SAFETY: a record that the index points at is not written to.
         unsafe { self.arena.bytes(at.offset() + header.length(), header.key + header.value) }

@@ -14,7 +14,7 @@ macro_rules! stats {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
-            /// How long ago the item that was last taken back alive had been used; of several partitions, the longest.
+            /// How long ago the last evicted item had been used; of several partitions, the longest.
             /// Units: seconds.
             pub evicted_idle: u64,
             /// When the oldest segment that holds anything was begun, in seconds of Unix time.
@@ -44,7 +44,7 @@ stats! {
     spare_segments,
     /// Index, of which the buckets are never given back. Units: bytes.
     index_bytes,
-    /// Buckets of the index, without those behind full ones.
+    /// Home buckets of the index, without overflow buckets.
     index_buckets,
     /// Memory on huge pages that were set apart (`vm.nr_hugepages`). Units: bytes.
     pool_bytes,
@@ -52,7 +52,7 @@ stats! {
     thp_bytes,
     /// Items ever stored.
     total_items,
-    /// Items taken back alive for want of room.
+    /// Live items evicted for lack of room.
     evictions,
     /// Of these, items that had never been read.
     evicted_unfetched,
@@ -60,9 +60,9 @@ stats! {
     evicted_active,
     /// Of these, items with an expiry.
     evicted_ending,
-    /// Items written again when their segment was taken back.
+    /// Items written again when their segment was reclaimed.
     kept,
-    /// Items found past their expiry, by a request or when their segment was taken back.
+    /// Items found past their expiry, by a request or when their segment was reclaimed.
     expired,
     /// Of these, items that had never been read.
     expired_unfetched,
@@ -70,9 +70,9 @@ stats! {
     tended,
     /// Items that have ended and were found so.
     tended_away,
-    /// Segments taken back.
+    /// Segments reclaimed.
     reclaimed_segments,
-    /// Writes that had to wait until a segment was taken back.
+    /// Writes that had to wait until a segment was reclaimed.
     direct_reclaims,
     /// Writes for which there was no memory.
     no_memory,
@@ -108,7 +108,7 @@ stats! {
     cas_hits,
     /// `cas`es that found no item.
     cas_misses,
-    /// `cas`es that came too late.
+    /// `cas` commands with an outdated unique number.
     cas_badval,
     /// `touch`es that found their item.
     touch_hits,
@@ -133,7 +133,7 @@ impl Stats {
         }
     }
 
-    /// Sets what counts events to 0 and leaves what says how things stand, as `stats reset` does.
+    /// Sets the event counters to 0 and leaves gauges, as `stats reset` does.
     pub fn reset(&mut self) {
         *self = Stats {
             items: self.items,

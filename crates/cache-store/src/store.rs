@@ -56,13 +56,13 @@ pub struct Store {
     policy: Policy,
     sweep: Option<Sweep>,
     effort: Effort,
-    /// Segments that went.
+    /// Number of segments reclaimed.
     turn: u32,
     walk: Walk,
     ageing: Ageing,
     /// Values on their way that count as alive in their segments.
     reservations: usize,
-    /// The claim for a large value that is gone on with.
+    /// The claim for a large value in progress.
     gathering: Option<Gathering>,
     /// Claims that were made.
     claims: u64,
@@ -73,7 +73,7 @@ pub struct Store {
     scratch: Vec<u8>,
 }
 
-/// Where a live item stands.
+/// The place of a live item.
 #[derive(Clone, Copy)]
 struct Found {
     slot: Slot,
@@ -103,7 +103,7 @@ impl Store {
         Store::with_readers_and_hasher(config, epochs, config.hasher())
     }
 
-    /// A store whose hashes are made by `hasher`.
+    /// A store with hashes by `hasher`.
     #[doc(hidden)]
     pub fn with_hasher(config: Config, hasher: KeyHasher) -> Result<Store, ConfigError> {
         Store::with_readers_and_hasher(config, Epochs::new(0, || ()), hasher)
@@ -193,12 +193,12 @@ impl Store {
         &self.stats
     }
 
-    /// Has each eviction told from now on. Cost: a call for each.
+    /// Reports each eviction from now on. Cost: a call for each.
     pub fn tell_evictions(&mut self, to: OnEviction) {
         self.on_eviction = Some(to);
     }
 
-    /// Sets what counts events to 0.
+    /// Sets the event counters to 0.
     pub fn reset_stats(&mut self) {
         self.stats.reset();
     }
@@ -218,7 +218,7 @@ impl Store {
         self.log.expect_ended();
     }
 
-    /// The live item of `key`; one that has ended is taken out of the index.
+    /// The live item of `key`; an expired one is removed from the index.
     #[inline]
     fn live(&mut self, key: Key, now: u32) -> Result<Found, Gone> {
         self.tick(now);

@@ -198,7 +198,7 @@ fn what_has_ended_or_was_flushed_gives_its_segments_back() {
     assert_eq!(store.stats().segments, 7);
     (0..100).for_each(|_| _ = store.tend(NOW + 6));
     assert_eq!((store.stats().segments, store.stats().expired), (4, 1));
-    // One that is on its way is newer than the flush.
+    // A value still arriving is newer than the flush.
     let mut reservation = reserve(&mut store, "k", 9000).unwrap();
     store.flush_all(0, NOW + 6);
     (0..100).for_each(|_| _ = store.tend(NOW + 6));
@@ -619,7 +619,7 @@ fn large_values_outlive_a_restart() {
                 .for_each(|j| assert_eq!(set(&mut store, &format!("{i}-{j}"), &[1; 1000]), Stored::Stored));
         }
         store.touch(store.hasher().key(b"large-1"), Expiry::from_exptime(50, NOW), NOW);
-        // Neither one that is on its way nor one for which room is made.
+        // Neither a value still arriving nor one waiting for room.
         let arriving = reserve(&mut store, "arriving", 4 << 20).unwrap();
         let claim = claim(&mut store, "claimed", 11 << 20, 0);
         _ = store.go_on(claim, NOW);

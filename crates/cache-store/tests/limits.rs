@@ -63,7 +63,7 @@ fn less_memory_comes_about_in_steps_that_are_bounded() {
         assert!(taken(&store) <= 16 * MIB, "{policy}: {}", taken(&store));
         let after = alive(&mut store, n);
         assert!((20_000..60_000).contains(&after), "{policy}: {after}");
-        // It works on as one that was made so.
+        // It continues like one created with that size.
         (0..n).for_each(|i| assert_eq!(set(&mut store, i), Stored::Stored));
         assert!(taken(&store) <= 18 * MIB, "{policy}: {}", taken(&store));
         store.audit();

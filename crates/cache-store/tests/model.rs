@@ -1,4 +1,4 @@
-//! The store against a plain map, with little memory, so that segments are taken back all the time.
+//! The store against a plain map, with little memory, so that segments are reclaimed all the time.
 
 use crate::corpus::harness::{Op, operations, operations_from_bytes};
 use cache_store::Policy;

@@ -77,7 +77,7 @@ fn what_is_never_read_is_never_kept() {
         let stats = store.stats();
         assert_eq!(stats.kept, 0, "{policy}");
         assert_eq!(stats.evictions, 5_000 - stats.items, "{policy}");
-        // All but the active segment, the one that is swept and one that stands ready.
+        // All but the active segment, the one being swept and a ready one.
         assert!(stats.bytes >= 13 * 32_000, "{policy}: {stats:?}");
         store.audit();
     }
@@ -130,7 +130,7 @@ fn without_evictions_nothing_is_lost_and_what_finds_no_room_is_refused() {
         if segments < 6 {
             continue;
         }
-        // Every third goes, from everywhere: no segment is empty, and there is room again for nearly as many.
+        // Every third is deleted, from everywhere: no segment is empty, and there is room again for nearly as many.
         for i in (0..stored).step_by(3) {
             let key = format!("{i:06}");
             assert!(store.delete(store.hasher().key(key.as_bytes()), NOW));

@@ -199,7 +199,7 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A store that is saved and restored repeatedly equals one that is not, apart from evictions.
+    /// A store that is saved and restored repeatedly equals one that never is, apart from evictions.
     #[test]
     fn restarts_change_nothing(ops in prop::collection::vec(op(), 0..400), segments in 4usize..20) {
         let memory = (64 << 10) + segments * 4096;

@@ -131,7 +131,7 @@ fn the_index_grows_at_the_cost_of_segments() {
         let stats = store.stats();
         most = most.max(stats.segments * (16 << 10) + stats.index_bytes);
     }
-    // Over by a piece of buckets and one of overflow buckets, until the next segment is taken back.
+    // Over by a piece of buckets and one of overflow buckets, until the next segment is reclaimed.
     assert!(most <= (2 << 20) + 2 * (64 << 10), "{most}");
     assert!(store.stats().index_bytes > 400 << 10);
     assert!(store.stats().items > 30_000, "{:?}", store.stats());
@@ -147,7 +147,7 @@ fn an_item_of_30_and_200_takes_at_most_32_bytes_more() {
             let key = format!("{:030}", store.stats().total_items);
             set_until(&mut store, &key, &value, expiry);
             if reads {
-                // Items of all ages, some of which are read before their segment goes.
+                // Items of all ages, some of which are read before their segment is reclaimed.
                 let newest = store.stats().total_items;
                 let age = newest.wrapping_mul(0x9e37_79b9) % 250_000;
                 get(&mut store, &format!("{:030}", newest.saturating_sub(age)));
@@ -233,7 +233,7 @@ fn a_flush_ends_what_is_there_and_nothing_after() {
     set(&mut store, "newer", "3");
     assert_eq!(get_at(&mut store, "newer", NOW + 1000).as_deref(), Some("3"));
 
-    // An immediate flush replaces one that is not due.
+    // An immediate flush replaces one that is not yet due.
     store.flush_all(10, NOW + 1000);
     store.flush_all(0, NOW + 1000);
     set(&mut store, "newest", "4");

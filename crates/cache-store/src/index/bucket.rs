@@ -20,7 +20,7 @@ pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
 #[repr(align(64))]
 pub(super) struct Bucket {
     entries: [AtomicU64; SLOTS],
-    /// The overflow bucket behind this one, plus 1; 0 for none.
+    /// The next overflow bucket, plus 1; 0 for none.
     next: AtomicU32,
     /// Odd while entries move in the chain that starts here.
     version: AtomicU32,
@@ -46,7 +46,7 @@ impl Bucket {
         self.entries.iter().map(|entry| Entry(entry.load(Ordering::Acquire)))
     }
 
-    /// Puts `entry` into an empty slot, if there is one.
+    /// Puts `entry` into an empty slot, if any.
     pub(super) fn add(&self, entry: Entry) -> bool {
         let empty = self.entries().position(|entry| entry == Entry::EMPTY);
         empty.map(|slot| self.set(slot, entry)).is_some()
@@ -163,7 +163,7 @@ pub(super) struct Entry(u64);
 impl Entry {
     pub(super) const EMPTY: Entry = Entry(0);
     const LOCATION: u64 = (1 << Entry::USAGE) - 1;
-    /// Where the usage stands.
+    /// The bit position of the usage.
     const USAGE: u32 = Location::BITS;
     const MARK: u64 = 1 << (Entry::USAGE + Usage::BITS);
     const TAG: u32 = Entry::USAGE + Usage::BITS + 1;

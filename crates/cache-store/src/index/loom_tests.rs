@@ -66,13 +66,13 @@ fn loom_no_entry_is_missed_while_its_bucket_is_split() {
 
 #[test]
 fn loom_no_entry_is_missed_while_its_chain_is_shortened() {
-    // Bucket 0 has an overflow bucket, whose entry takes the place of the one that goes.
+    // Bucket 0 has an overflow bucket, whose entry replaces the removed one.
     check(&[0, 4, 5, 2, 3], &[3], |index| remove(index, 0));
 }
 
 #[test]
 fn loom_no_entry_is_missed_while_an_overflow_bucket_changes_its_chain() {
-    // Bucket 1 is full, so that its next entry goes to the overflow bucket that bucket 0 has just left.
+    // Bucket 1 is full, so that its next entry uses the overflow bucket that bucket 0 has just freed.
     check(&[4, 5, 0, 2, 3], &[3], |index| {
         remove(index, 0);
         index.insert(hash_of(Location(6)), Location(6), Usage::default(), hash_of);

@@ -15,14 +15,14 @@
 pub(crate) struct Usage(u16);
 
 const CYCLE: u32 = (1 << (Usage::BITS - 1)) - 1;
-/// Threads look at their clocks every ms, so that one may see what another did in the next second.
+/// Threads update their clocks every ms, so that one may see an entry that another made in the next second.
 const AHEAD: u32 = 1;
 const FETCHED: u16 = 1 << (Usage::BITS - 1);
 
 impl Usage {
     pub(crate) const BITS: u32 = 15;
 
-    /// The longest time that can be told. Units: seconds.
+    /// The longest time that can be represented. Units: seconds.
     pub(crate) const IDLE_MAX: u32 = CYCLE / 2;
 
     /// Usage of an item that is stored now.
@@ -101,7 +101,7 @@ mod tests {
             check(at, at + 8191, 8191);
             check(at, at + 16_381, 8191);
         }
-        // By the clock of a thread that is a little behind.
+        // By the clock of a thread that lags a little.
         for (at, now) in [(101, 100), (CYCLE, CYCLE - 1), (1_700_000_001, 1_700_000_000)] {
             check(at, now, 0);
             assert_eq!(Usage::fetched(at).aged(now), Usage::fetched(at));

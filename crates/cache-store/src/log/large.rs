@@ -64,8 +64,8 @@ impl Log {
     /// The adjacent segments with the least loss: the size of the live items, new ones weighted more than old ones.
     /// `None` if every window has unavailable segments.
     ///
-    /// `swept` is in no line; `may_lose` says whether anything may go; `may_go` whether a large value may; `is_read` whether
-    /// it was read.
+    /// `swept` is in no queue; `may_lose`: whether anything may be evicted; `may_go`: whether a large value may;
+    /// `is_read`: whether it was read.
     /// Cost: 4 ns for each segment, once for each large value.
     pub(crate) fn choose(
         &self,
@@ -110,7 +110,7 @@ impl Log {
             for large in self.large.iter().filter(|large| may_go(large)) {
                 let segments = large.extent.run.segments();
                 let cost = loss(large.extent.length, large.birth) * if is_read(large) { READ } else { 1 };
-                // It goes as a whole, however much of it the window reaches.
+                // It is evicted as a whole, even if the window reaches only a part.
                 enter[segments.clone()].fill(0);
                 leave[segments.clone()].fill(0);
                 enter[segments.start] = cost;

@@ -11,7 +11,7 @@ use crate::log::Large;
 const NONE: u32 = u32::MAX;
 
 impl Log {
-    /// Appends what there is to know of the segments. `swept` is in no line, and counts as the next one of its own.
+    /// Appends the state of the segments. `swept` is in no queue, and is saved as the next of its own.
     pub(crate) fn save(&self, swept: Option<usize>, out: &mut Vec<u8>) {
         put_u64(out, self.begun);
         put_u64(out, self.births);

@@ -84,7 +84,7 @@ pub(crate) enum Lowered {
     Done,
     /// There is less memory than before, or will be when readers have left.
     More,
-    /// Every segment is in use; one has to be taken back first.
+    /// Every segment is in use; one has to be reclaimed first.
     Full,
 }
 
@@ -407,7 +407,7 @@ impl Supply {
                 unsafe { self.records.discard(segment) };
                 self.returned.push(segment);
             } else {
-                // All others hold items; the next that is taken back will do.
+                // All others hold items; the next one reclaimed will do.
                 return;
             }
         }
@@ -416,7 +416,7 @@ impl Supply {
     /// Checks the segments held against the limit; for tests.
     pub(super) fn audit(&self, index_bytes: usize) {
         let length = self.records.segment_len();
-        // The index grows by a piece of buckets and by one of overflow buckets before a segment goes for it.
+        // The index grows by a piece of buckets and by one of overflow buckets before a segment is given up for it.
         let bound = self.memory + 2 * (64 << 10) + length;
         assert!(
             self.resident() <= SEGMENTS_MIN || self.resident() * length + index_bytes <= bound,

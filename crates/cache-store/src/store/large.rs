@@ -56,13 +56,13 @@ pub struct Claim {
 pub enum Claimed {
     /// The segments are ready for the value to be written to.
     Whole(Reservation),
-    /// Some of them still hold something, or another claim is gone on with.
+    /// Some of them still hold items, or another claim is in progress.
     NotYet(Claim),
     /// Not enough memory is available.
     Refused,
 }
 
-/// The claim that is gone on with.
+/// The claim in progress.
 pub(super) struct Gathering {
     number: u64,
     /// Segments that are still to be emptied, in no line any more; some may be empty by now.
@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    /// As [`Store::store_meta`], with a large value that has come whole; not for `append` and `prepend`.
+    /// As [`Store::store_meta`], with a fully received large value; not for `append` and `prepend`.
     pub fn commit_meta(&mut self, command: MetaStore, reservation: Reservation, now: u32) -> (Stored, u64) {
         self.stats.cmd_set += 1;
         let bytes = reservation.key().to_vec();
@@ -265,7 +265,7 @@ impl Store {
         self.commit_large(reservation, fields, usage, replaces, now)
     }
 
-    /// Empties the segments of a large value at once, if there is room.
+    /// Empties the segments of a large value at once, if it fits.
     fn reserve_large(
         &mut self,
         key: Key,
@@ -423,8 +423,8 @@ impl Store {
         self.record_of(large).is_some_and(|(slot, _)| self.index.is_marked(slot))
     }
 
-    /// The large value that goes first: the oldest that no reply points into and that is not spared, one that was not read if
-    /// there is one.
+    /// The large value to evict first: the oldest that no reply points into and that is not spared, preferably one that
+    /// was not read.
     fn large_to_go(&self, spared: Option<KeyHash>) -> Option<usize> {
         let goes = |large: &Large| self.log.may_go(large, spared);
         let unread = self.log.large.iter().position(|large| goes(large) && !self.is_large_read(large));

@@ -2,7 +2,7 @@
 
 use super::{Entry, Store};
 
-/// How far a list of a store's items has come; the default is its start.
+/// The state of a list of a store's items; the default is its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Number of home buckets when the list began; 0 before that.
@@ -16,7 +16,7 @@ pub struct Cursor {
 const WORK: usize = 256;
 
 impl Store {
-    /// Shows some more live items with their keys; returns whether there may be others behind `cursor`.
+    /// Shows some more live items with their keys; returns whether others may follow `cursor`.
     ///
     /// An item that lives throughout the list is shown once; an item stored or ended during it may be shown or not.
     /// Being listed does not count as a use of an item. Bounds: some 60 items a call, or a chain of equal hashes.

@@ -90,7 +90,7 @@ pub enum Cas {
     Given(u64),
 }
 
-/// A storage command with what only `ms` can say.
+/// A storage command with the options of `ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaStore {
     /// Which command; never [`StoreVerb::Cas`], see `compare`.
@@ -119,7 +119,7 @@ impl Store {
         Some(self.entry(&found, self.index.usage(found.slot), now))
     }
 
-    /// The item of `key`, counted as `get` counts it; `note` says whether that is a use of the item.
+    /// The item of `key`, counted as `get` counts it; `note`: whether that is a use of the item.
     pub fn get_entry(&mut self, key: Key, note: bool, now: u32) -> Option<Entry<'_>> {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
@@ -135,7 +135,7 @@ impl Store {
         Entry::new(&self.log.records, found.at, &found.header, usage, now)
     }
 
-    /// Notes that the item of `key` is read now, if there is one.
+    /// Records a read of the item of `key`, if it exists.
     pub fn note_read(&mut self, key: Key, now: u32) {
         if let Some(found) = self.find(key) {
             self.index.read(found.slot, now);

@@ -67,12 +67,12 @@ pub(super) struct Effort {
     now: usize,
     /// The mean of the last ones, the newest counting a quarter. Units: bytes.
     mean: usize,
-    /// Whether something went since the active segment was begun for want of time or room.
+    /// Whether an item was lost since the active segment was begun for lack of time or room.
     pub(super) short: bool,
 }
 
 impl Sweep {
-    /// One that keeps all that lives in `segment`, which is in no line any more.
+    /// Keeps all live items of `segment`, which is no longer queued.
     pub(super) fn of_all(segment: usize) -> Sweep {
         Sweep { segment, at: 0, all: true }
     }
@@ -304,7 +304,7 @@ impl Store {
         Some((oldest, false))
     }
 
-    /// Which of the oldest of each queue goes.
+    /// The queue whose oldest segment is reclaimed next.
     fn choose(&mut self, new: usize, kept: usize) -> Queue {
         let is_due = match self.policy {
             // No segment's turn ever comes without losses.
@@ -319,16 +319,16 @@ impl Store {
         if is_due && self.can_keep(kept) { Queue::Kept } else { Queue::New }
     }
 
-    /// Whether there is room for all that lives in a segment.
+    /// Whether there is room for all live items of a segment.
     fn can_keep(&self, segment: usize) -> bool {
         let room = self.log.room_to_keep().unwrap_or(0);
         self.log.segments[segment].live_bytes * 33 / 32 <= room || self.log.spare(self.index.bytes()) > 0
     }
 
-    /// The segment with the least that lives in it, if it is better to move that than to drop what lives elsewhere.
+    /// The segment with the fewest live bytes, if moving them is better than dropping live items elsewhere.
     ///
-    /// That is where clients overwrite what they stored, or let it end. Bounds: moving takes at most four times the
-    /// room that it makes, which [`PACE`] allows for. Cost: 2 ns per segment, once for each.
+    /// That is the case when clients overwrite their items, or let them expire. Bounds: moving takes at most four times
+    /// the room that it makes, which [`PACE`] allows for. Cost: 2 ns per segment, once for each.
     fn sparse(&self) -> Option<usize> {
         if !self.keeps() {
             return None;
@@ -343,11 +343,11 @@ impl Store {
         (pays && self.can_keep(least)).then_some(least)
     }
 
-    /// Appends an item again, with its unique number, if there is room; readers find the one or the other.
+    /// Appends an item again, with its unique number, if there is room; readers find either record.
     pub(super) fn keep(&mut self, slot: Slot, hash: KeyHash, at: Location, header: &Header) -> bool {
         let header_now = Header { cas: Some(self.log.cas(at, header)), ..*header };
         let size = header_now.size();
-        // If nothing may be evicted, room behind the new records was reserved.
+        // If nothing may be evicted, room after the new records was reserved.
         let queue = if self.policy == Policy::Never { Queue::New } else { Queue::Kept };
         if queue == Queue::Kept && !self.has_room_to_keep(size) {
             return false;
@@ -387,7 +387,7 @@ impl Store {
         }
     }
 
-    /// Moves what lives in the emptiest segment to a fresh one, in which `size` bytes must be left.
+    /// Moves the live items of the emptiest segment to a fresh one, in which `size` bytes must be left.
     fn compact(&mut self, size: usize, now: u32) -> bool {
         let length = self.log.segment_len();
         let needs = |segment: usize| {
@@ -400,7 +400,7 @@ impl Store {
         if !pays || needs(emptiest) + size > length || !self.log.advance_on_credit(self.index.bytes()) {
             return false;
         }
-        // One without anything that lives went as it was closed.
+        // A segment without live items was freed when it was closed.
         let line = &mut self.log.order[Queue::New as usize];
         if let Some(place) = line.iter().position(|&segment| segment == emptiest) {
             line.remove(place);

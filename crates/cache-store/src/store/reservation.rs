@@ -26,14 +26,14 @@ use crate::stats::Gone;
 
 /// Room in the log for the value of a `set` that is still on its way.
 ///
-/// Bounds: a quarter of a store's segments can be held by these and by values of replies. One that is dropped without
+/// Bounds: a quarter of a store's segments can be held by these and by values of replies. A reservation dropped without
 /// [`Store::commit`] or [`Store::abandon`] counts as alive until its segment's turn comes; a large one until the next
 /// [`Store::tend`].
 pub struct Reservation {
     pub(super) pinned: Pinned,
     pub(super) header: Header,
     pub(super) place: Place,
-    /// How much of the value has come. Units: bytes.
+    /// Bytes of the value received. Units: bytes.
     pub(super) filled: usize,
 }
 
@@ -130,7 +130,7 @@ impl Store {
         Some(Reservation { pinned, header, place: Place::Record { at, birth: segment.birth }, filled: 0 })
     }
 
-    /// Makes a value that has come whole the item of its key, as [`Store::store`] does for a `set`.
+    /// Makes a fully received value the item of its key, as [`Store::store`] does for a `set`.
     pub fn commit(&mut self, reservation: Reservation, now: u32) -> Stored {
         self.commit_numbered(reservation, now).map_or(Stored::NoMemory, |_| Stored::Stored)
     }
@@ -189,7 +189,7 @@ impl Store {
             && self.shared.gone(at, &reservation.header, now) != Some(Gone::Flushed)
     }
 
-    /// Counts the record as garbage, unless its segment was taken back.
+    /// Counts the record as garbage, unless its segment was reclaimed.
     fn withdraw(&mut self, reservation: &Reservation) {
         let Place::Record { at, birth } = reservation.place else { return };
         if self.log.segments[self.log.segment_of(at)].birth == birth {

@@ -4,14 +4,14 @@ use super::Store;
 use crate::log::Lowered;
 use crate::policy::Policy;
 
-/// Where the walk through the segments stands.
+/// Position of the walk through the segments.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Walk {
     segment: usize,
     birth: u64,
     /// Everything before it was scanned; 0 if the segment is still to be chosen.
     at: usize,
-    /// The soonest end among what lives before `at`.
+    /// The soonest expiry among live items before `at`.
     soonest: u32,
 }
 

@@ -36,8 +36,8 @@ impl Store {
     ///
     /// `append` and `prepend` keep the item's flags and expiry. A `set` that is refused for its size
     /// removes the old item: better no value than an old one.
-    /// Cost: a value for which [`Store::is_large`] has its segments emptied at once; one that need not be gathered is better
-    /// [claimed for](Store::claim).
+    /// Cost: a value for which [`Store::is_large`] has its segments emptied at once; if it need not be gathered,
+    /// [claim](Store::claim) it instead.
     pub fn store(
         &mut self,
         verb: StoreVerb,
@@ -148,7 +148,7 @@ impl Store {
             }
             return false;
         }
-        // Making room may have taken back this very item.
+        // Making room may have reclaimed this very item.
         let Some(found) = self.find(key) else { return false };
         let header = changed(&self.log, found.at, &found.header);
         let usage = self.index.usage(found.slot);
@@ -159,8 +159,8 @@ impl Store {
 
     /// Invalidates every item that exists now, or that will exist after `delay`.
     ///
-    /// Units: `delay` as an expiry time of the protocol; not over 0 is now. A later call replaces an earlier
-    /// one that is not due yet. Cost: none now; the items are dropped as they are met.
+    /// Units: `delay` as an expiry time of the protocol; at most 0 is now. A later call replaces an earlier one that is
+    /// not due yet. Cost: none now; the items are dropped when next found.
     pub fn flush_all(&mut self, delay: i32, now: u32) {
         self.stats.cmd_flush += 1;
         self.tick(now);
@@ -192,7 +192,7 @@ impl Store {
             self.stats.store_too_large += 1;
             return Err(Stored::TooLarge);
         }
-        // Making room can take back the old value's segment, so it is copied out first.
+        // Making room can reclaim the old value's segment, so it is copied out first.
         let mut joined = std::mem::take(&mut self.scratch);
         joined.clear();
         joined.extend_from_slice(before);
@@ -274,7 +274,7 @@ impl Store {
         }
     }
 
-    /// Points the index at a new record of `key`, in the place of an old one if there is one.
+    /// Points the index at a new record of `key`, replacing an old one if any.
     #[inline]
     pub(super) fn publish(&mut self, key: Key, at: Location, usage: Usage) {
         let size = self.log.header(at).size();
