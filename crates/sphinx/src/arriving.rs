@@ -47,7 +47,7 @@ impl Command {
     }
 
     /// Refuses a command whose condition does not hold, before room is made for its value: appends the reply, if one is
-    /// wanted, and returns whether it did.
+    /// wanted, and returns whether it refused.
     pub(crate) fn refuse(
         &self,
         store: &mut Store,
@@ -211,7 +211,7 @@ impl Arriving {
         value.len() + end.len()
     }
 
-    /// Whether all has come, and if so whether it ends as it must.
+    /// Whether all bytes have arrived, and if so whether the line end is right.
     pub(crate) fn ends_well(&mut self) -> Option<bool> {
         let is_whole = self.reservation.rest().is_empty() && self.end.len() == self.line_end().len();
         is_whole.then(|| self.end == self.line_end())

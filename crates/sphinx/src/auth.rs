@@ -86,8 +86,8 @@ fn entries_of(file: &Path, format: UsersFormat) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The name alone of a user of this host. Source: Cyrus SASL, which takes the host for a realm and puts it behind names that
-/// have none.
+/// The user name without this host's name. Source: Cyrus SASL, which takes the host for a realm and appends it to names
+/// without one.
 fn of_this_host(user: &[u8]) -> Option<&[u8]> {
     let at = user.iter().rposition(|&byte| byte == b'@')?;
     let host = rustix::system::uname();
@@ -111,7 +111,7 @@ pub(crate) enum Attempt<'b> {
 /// Source: memcached's `try_read_command_asciiauth`, as for all that follows.
 const LINE_MAX: usize = 2048;
 /// The longest `user password`. Units: bytes. memcached takes any length; ours is what its file's lines may have, and
-/// far less than a client that has not logged in should make the server hold.
+/// far less than the server should buffer for a client that has not logged in.
 const WORDS_MAX: usize = 4096;
 
 /// Reads the first request of a connection: `set KEY FLAGS TTL LENGTH`, and as its value `user password`.

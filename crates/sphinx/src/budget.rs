@@ -97,7 +97,7 @@ impl Budget {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Ends what [`Budget::depart`] began.
+    /// Completes the transfer that [`Budget::depart`] began.
     #[inline]
     pub(crate) fn arrive(&self, bytes: usize) {
         if bytes == 0 {

@@ -19,7 +19,7 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// State for the binary protocol, if spoken; `parser` is unused then.
     pub(crate) binary: Option<Box<Binary>>,
-    /// Bytes that came and are not yet a complete request, or have to wait.
+    /// Received bytes that are not yet a complete request, or have to wait.
     pub(crate) input: Vec<u8>,
     /// A value that is under way, of which `input` has nothing.
     pub(crate) arriving: Option<Box<Arriving>>,
@@ -31,7 +31,7 @@ pub(crate) struct Client {
     pub(crate) get: Option<RestOfGet>,
     /// A list of all items that is being made.
     pub(crate) dump: Option<Box<Dump>>,
-    /// Whether it stands in the thread's list of connections that wait for room in a link.
+    /// Whether it is in the thread's list of connections that wait for room in a link.
     pub(crate) waits: bool,
     /// Output left when the kernel was last offered some. Units: bytes.
     pub(crate) offered: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Client {
     pub(crate) is_known: bool,
     /// How often it failed to say who it is.
     pub(crate) failures: u8,
-    /// The second in which something came last.
+    /// The second of the last input.
     pub(crate) heard: u32,
     /// Whether the kernel did not take all of its output.
     pub(crate) is_slow: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Client {
     pub(crate) granted: usize,
     /// Memory of its buffers charged to the thread's account: input, and output. Units: bytes.
     pub(crate) charged: [usize; 2],
-    /// Whether it stands in the thread's list of connections that wait for memory.
+    /// Whether it is in the thread's list of connections that wait for memory.
     pub(crate) hungry: bool,
     /// Whether it is a watcher: it receives events, and its input is ignored.
     pub(crate) watches: bool,
@@ -166,7 +166,7 @@ impl Client {
         }
     }
 
-    /// One that sends datagrams.
+    /// A peer that sends datagrams.
     pub(crate) fn of_datagrams(conn: Conn, config: &Config) -> Client {
         Client { frames: Some(Box::default()), ..Client::new(conn, config) }
     }
@@ -183,7 +183,7 @@ impl Client {
         self.binary.as_ref().map_or_else(|| self.parser.needed(), |binary| binary.parser.needed())
     }
 
-    /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    /// Makes the last request unread: it will be parsed again, from its first byte on.
     pub(crate) fn put_back(&mut self) {
         match &mut self.binary {
             Some(binary) => binary.parser.put_back(),

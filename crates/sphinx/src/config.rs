@@ -23,7 +23,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Clients that may wait to be accepted, per thread and address.
     pub backlog: u32,
-    /// The processor of each thread; one that stands here twice carries two threads.
+    /// The processor of each thread; one that is listed twice carries two threads.
     pub cpus: Vec<usize>,
     /// The number of threads requested; more than the processors in `cpus` if the memory is too little for all.
     pub threads_wanted: usize,
@@ -163,7 +163,7 @@ impl Config {
         self.item_max.min(GATHERED_MAX)
     }
 
-    /// Whether an item gets segments of its own. One that has come before it could be claimed for may have been gathered.
+    /// Whether an item gets its own segments. An item received before it could be claimed may have been gathered.
     pub(crate) fn is_claimed(&self, key: usize, flags: u32, length: usize) -> bool {
         limits::item_size(key, flags, length) > self.segment()
     }

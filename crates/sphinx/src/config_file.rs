@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use toml::Value;
 
-/// The words of a command line as given, and behind them those of `file` that it does not overrule.
+/// The words of a command line as given, followed by the words of `file` that they do not override.
 ///
 /// Errors: the file cannot be read, is not TOML, or has a key that is not an option; names the file and the key.
 pub(crate) fn words(

@@ -364,7 +364,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// The connection's state, if it still stands.
+    /// The connection's state, if it is still open.
     fn client(&mut self, conn: Conn) -> Option<&mut Client> {
         let client = self.clients.get_mut(conn.slot as usize)?.as_deref_mut()?;
         (client.conn == conn).then_some(client)

@@ -13,7 +13,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use crate::Config;
 
-/// The process in the background, as long as the one that started it waits.
+/// The process in the background, while the one that started it waits.
 pub(crate) struct Daemon {
     ready: PipeWriter,
     keep_log: bool,
@@ -73,7 +73,7 @@ fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Waits until the daemon is ready or has ended; the exit code that tells which.
+/// Waits until the daemon is ready or has ended; returns the exit code for the result.
 fn code_after_start(mut wait: PipeReader, child: Pid) -> i32 {
     if wait.read_exact(&mut [0]).is_ok() {
         return 0;

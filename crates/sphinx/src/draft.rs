@@ -8,8 +8,8 @@ use crate::budget::{BESIDE, FREE};
 
 /// Values from this size on are not copied into a reply: they leave from where they are stored. Units: bytes.
 ///
-/// Below it the copy is cheaper than what spares it. A pin, its allocation and its return are some 60 ns, two more pieces of
-/// a `sendmsg` some 100 ns; a copy runs at about 20 GB/s once the value is in the cache, which 4 KiB take 200 ns for.
+/// Below this size a copy is cheaper than lending. A pin, its allocation and its return are some 60 ns, two more pieces
+/// of a `sendmsg` some 100 ns; a copy runs at about 20 GB/s once the value is in the cache, 200 ns for 4 KiB.
 pub(crate) const LEND: usize = 4 << 10;
 
 /// Room for the end of a reply. Units: bytes.

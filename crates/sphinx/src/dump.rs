@@ -1,8 +1,8 @@
 //! Lists of all items: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
 //!
-//! A list is made a part at a time, each from one partition by the thread that can get at it, and the next part is made
-//! when there is room for it in the connection's output. So a list holds up no thread for long, and takes no more memory
-//! than another reply.
+//! A list is made in parts, each from one partition by a thread with access to it, and the next part is made when the
+//! connection's output has room for it. So a list holds up no thread for long, and takes no more memory than another
+//! reply.
 
 use cache_store::{Cursor, Entry, Marks, Store};
 use proto_memcache::server::reply::list;
@@ -72,7 +72,7 @@ impl Dump {
         self.partition >= partitions || self.items == 0 || self.room == 0
     }
 
-    /// Appends the next part, of the partition that it has come to.
+    /// Appends the next part, from the current partition.
     pub(crate) fn go_on(&mut self, store: &mut Store, now: u32, out: &mut Vec<u8>) {
         let Dump { format, items, room, .. } = self;
         let more = store.list(&mut self.cursor, now, |key, entry| {
@@ -100,7 +100,7 @@ impl Dump {
     }
 }
 
-/// Appends what there is to say of an item, if there is anything.
+/// Appends the line of an item, if it has one.
 fn line(format: Format, key: &[u8], entry: &Entry, now: u32, out: &mut Vec<u8>) -> bool {
     let item = list::Item {
         key,

@@ -1,4 +1,4 @@
-//! Detects the protocol of a client by what its connection begins with, and tells it in its own that it is not spoken.
+//! Detects the protocol of a client from the first bytes of its connection, and refuses it in that protocol.
 //!
 //! memcached 1.6 with `-B ascii` reads such bytes as text: the line ends within a value delimit commands, and those are
 //! executed. A text command begins with none of these bytes, so the first one decides for almost every connection.
@@ -97,7 +97,7 @@ impl Protocol {
         }
     }
 
-    /// Appends what tells the client, in its own protocol, that it is refused. `bytes` is what [`read`] decided by.
+    /// Appends the refusal, in the client's own protocol. `bytes` are the bytes that [`read`] decided by.
     pub(crate) fn refuse(self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
             Protocol::Binary => binary_refusal(bytes, out),

@@ -28,7 +28,7 @@ pub(crate) struct Frames {
 struct Partial {
     request: u16,
     parts: Reassembly,
-    /// The second in which the last of them came.
+    /// The second in which the last of them arrived.
     heard: u32,
 }
 

@@ -28,7 +28,7 @@ const WAITING_MAX: usize = 64;
 /// Most bytes of the datagrams of one request. Units: bytes.
 const REQUEST_MAX: usize = 300;
 
-/// Takes a peer's datagrams and has them served, and compares with a plain queue. Each stands behind one byte with its
+/// Takes a peer's datagrams and has them served, and compares with a plain queue. Each follows one byte with its
 /// length, and a 255 ends the service of the present one.
 pub fn udp_requests(bytes: &[u8]) {
     let mut rest = bytes;

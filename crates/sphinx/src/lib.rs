@@ -29,9 +29,9 @@
 //!   everything    in place under a short lock
 //! ```
 //!
-//! Read in this order: `server` starts the threads, `core` is what each of them runs, `client` is
-//! one connection, `partitions` says who does an operation, `link` is the way to another thread, `operation` is what
-//! happens to a key.
+//! Read in this order: `server` starts the threads, `core` is the loop of each, `client` is one connection,
+//! `partitions` decides which thread executes an operation, `link` is the queue to another thread, `operation` is the
+//! effect on a key.
 //!
 //! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
 //!

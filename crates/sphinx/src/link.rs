@@ -32,11 +32,12 @@ pub(crate) struct Link<W: Waker> {
     large: VecDeque<(u64, usize)>,
     /// Their total size. Units: bytes.
     large_bytes: usize,
-    /// Something was pushed since the peer was last told.
+    /// Whether messages were pushed since the peer was last notified.
     pushed: bool,
 }
 
-/// From here on an ask is large, and counts against the budget of connections' memory. Units: bytes. With the smaller ones, 1024 at most by default, come 4 MiB more.
+/// Least size of a large ask, which counts against the budget of connections' memory. Units: bytes. Smaller ones, 1024
+/// at most by default, add 4 MiB.
 pub(crate) const LARGE: usize = 4 << 10;
 /// Bytes of outstanding large asks above which no more are sent. Units: bytes. Source: a MiB is copied in some 0.1 ms,
 /// so the peer has work for longer than it takes to wake it.
@@ -128,7 +129,7 @@ impl<W: Waker> Link<W> {
         std::mem::take(&mut self.pushed) && self.doorbell.ring_by(wake)
     }
 
-    /// Whether nothing has come from the peer.
+    /// Whether the peer has sent no messages.
     #[inline]
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.asks_in.is_empty() && self.answers_in.is_empty()

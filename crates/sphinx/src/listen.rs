@@ -55,7 +55,7 @@ impl FromStr for Listener {
     }
 }
 
-/// `text` without `tag[NAME]:` or `tag_NAME_:` in front: memcached tells its proxy's listeners apart by it.
+/// `text` without a leading `tag[NAME]:` or `tag_NAME_:`, by which memcached distinguishes its proxy's listeners.
 fn without_tag(text: &str) -> &str {
     let tagged = match text.strip_prefix("tag") {
         Some(rest) if rest.starts_with('[') => rest.split_once("]:"),
@@ -89,7 +89,7 @@ impl Place {
                 let found = found
                     .with_context(|| format!("cannot find the address of '{name}'; give another with -l"))?;
                 let mut addresses: Vec<SocketAddr> = found.collect();
-                // One name may be told once per protocol.
+                // One name may be resolved once per protocol.
                 addresses.sort();
                 addresses.dedup();
                 Ok(addresses)

@@ -25,7 +25,7 @@ use crate::config::Config;
 /// Magic bytes of the second file. The number is the version of its format and of the segment format: a change of
 /// either needs a new one.
 const MAGIC: &[u8; 16] = b"sphinx memory 3\n";
-/// The seal's place: a page, behind all partitions. Units: bytes.
+/// Length of the seal's place: a page, after all partitions. Units: bytes.
 const SEAL: u64 = 4096;
 /// Settings that a second file can name. Units: bytes.
 const SETTINGS_MAX: usize = 1024;
@@ -136,8 +136,8 @@ impl MemoryFile {
         self.saved.as_ref().map(|saved| saved.seed)
     }
 
-    /// When that was saved, in seconds of Unix time: the server's clock must not go back behind it, or items would stay
-    /// longer than they should.
+    /// When the state was saved, in seconds of Unix time: the server's clock must not start earlier, or items would
+    /// live too long.
     pub(crate) fn saved_at(&self) -> Option<u32> {
         self.saved.as_ref().map(|saved| saved.now)
     }
@@ -212,7 +212,7 @@ fn write(saved: &Saved, settings: &str) -> Vec<u8> {
     out
 }
 
-/// Reads what [`write`] has written; from any bytes.
+/// Parses the output of [`write`]; accepts any bytes.
 fn parse(bytes: &[u8], settings: &str) -> Result<Saved> {
     let rest = bytes.strip_prefix(MAGIC).context("it is of another version")?;
     let (all, sum) = bytes.split_last_chunk::<8>().context("it is cut off")?;

@@ -46,7 +46,7 @@ pub(crate) enum Work {
     Dump(Box<Dump>),
     /// Room for a large value of the key that is the buffer.
     Claim(Box<ClaimFor>),
-    /// A large value that has come whole, in its place.
+    /// A fully received large value, in its place.
     Commit(Box<Commit>),
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct ClaimFor {
     pub(crate) command: Command,
 }
 
-/// A large value that has come whole.
+/// A fully received large value.
 pub(crate) struct Commit {
     /// Its place.
     pub(crate) reservation: Reservation,
@@ -106,7 +106,7 @@ pub(crate) enum Extra {
     Refused,
     /// This thread's part, for work that is done by every thread.
     Part(Box<CoreStats>),
-    /// How far a list of all items has come.
+    /// The state of a list of all items.
     Dump(Box<Dump>),
     /// The result of a claim.
     Claimed(Box<Outcome>),

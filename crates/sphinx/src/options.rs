@@ -167,9 +167,9 @@ impl Options {
     }
 }
 
-/// The largest item for what `-I` says. Units: bytes.
+/// The largest item for a value of `-I`. Units: bytes.
 ///
-/// Errors: it is over half of the memory, as in memcached; one that lies in a segment is taken here all the same.
+/// Errors: it is over half of the memory, as in memcached; but a size that fits into a segment is always accepted.
 fn item_max(wanted: Bytes, memory: Bytes) -> Result<usize> {
     if wanted.0 > (memory.0 / 2).max(GATHERED_MAX as u64) {
         bail!(

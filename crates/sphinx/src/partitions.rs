@@ -8,9 +8,9 @@
 //!   everything   all, under a lock            all, under a lock           –
 //! ```
 //!
-//! In every mode all that one connection does to one key goes the same way, in order: that is what makes it read its
-//! own writes. `read` has two ways, and takes the short one only while the connection waits for no answer of the
-//! owner ([`Awaited`](crate::client::Awaited)).
+//! In every mode all operations of one connection on one key take the same path, in order, so that it reads its own
+//! writes. `read` has two paths, and takes the short one only while the connection waits for no answer of the owner
+//! ([`Awaited`](crate::client::Awaited)).
 //!
 //! When a request is answered, every earlier request on its connection has taken effect for readers on all other connections: a
 //! request with `noreply` keeps its place in [`Replies`](crate::replies::Replies) until its owner has executed it.
@@ -36,9 +36,9 @@ use crate::telling::Telling;
 
 /// A partition under its lock, on cache lines of its own (128 B, since processors fetch them in pairs).
 ///
-/// std's mutex is one word that is spun on for a moment and then slept on (futex); one that no other thread wants costs
-/// two atomic instructions. It is held for one operation, some 100 ns, and for the copy of a large value: 1 MiB is
-/// 0.1 ms at 10 GB/s. Fairness, for which other locks are heavier, would help no thread that waits so little.
+/// std's mutex is one word that is spun on for a moment and then slept on (futex); an uncontended one costs two atomic
+/// instructions. It is locked for one operation, some 100 ns, and for the copy of a large value: 1 MiB is 0.1 ms at
+/// 10 GB/s. Fairness, which makes other locks slower, would not help threads that wait this briefly.
 #[repr(align(128))]
 pub(crate) struct Locked(Mutex<Store>);
 
@@ -102,7 +102,7 @@ fn restore(
 }
 
 impl Own {
-    /// Makes the partitions of thread `thread`, which should be the one that calls this.
+    /// Makes the partitions of thread `thread`, which should be the calling thread.
     ///
     /// A partition in a file is restored from its saved state, unless that is damaged, which is logged.
     pub(crate) fn make(
@@ -296,7 +296,7 @@ impl Partitions {
         }
     }
 
-    /// The partition that takes what belongs to none, such as the count of a value that was not read.
+    /// The partition for counts that belong to no key, such as a value that was not read.
     pub(crate) fn any(&self) -> usize {
         self.thread * self.per_thread
     }
@@ -343,7 +343,7 @@ impl Partitions {
         sum
     }
 
-    /// Sets what counts events to 0.
+    /// Sets the event counters to 0.
     pub(crate) fn reset_stats(&mut self) {
         self.for_own(Store::reset_stats);
         if let Some(reader) = self.reader() {

@@ -1,4 +1,4 @@
-/// How far a server has come.
+/// The phase of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use tracing::warn;
 
-/// The file with the process's number, which goes with it.
+/// The file with the process's number, removed when dropped.
 pub(crate) struct Pidfile(PathBuf);
 
 impl Pidfile {

@@ -23,7 +23,7 @@ pub(crate) struct Replies {
     slots: VecDeque<Slot>,
     /// The number of the oldest slot.
     first: u64,
-    /// Replies that are made and wait. Units: bytes.
+    /// Bytes of complete replies that wait. Units: bytes.
     bytes: usize,
     /// Bytes of the replies that are not lent. Units: bytes.
     copied: usize,
@@ -39,7 +39,7 @@ enum Slot {
     Gathering(Box<Gathering>),
 }
 
-/// Replies that are made: text, and large values in their places.
+/// Complete replies: text, and large values in their places.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -54,7 +54,7 @@ const HAND_OVER: usize = 16 << 10;
 /// Units: bytes. Source: as [`OUTPUT_MAX`](crate::client::OUTPUT_MAX); it leaves in some 0.1 ms at 10 GB/s.
 const STEP: usize = 1 << 20;
 
-/// Whether there is a value that leaves in steps: one that is larger than any segment.
+/// Whether it contains a value sent in steps: one larger than any segment.
 #[inline]
 pub(crate) fn has_long(loans: &[Loan]) -> bool {
     loans.iter().any(|loan| loan.bytes.len() > GATHERED_MAX)
@@ -68,7 +68,7 @@ pub(crate) struct Gathering {
     pub(crate) stats: CoreStats,
     /// Lines that all threads have a part in.
     pub(crate) lines: Vec<u8>,
-    /// How it is made.
+    /// The kind of reply.
     pub(crate) finish: Finish,
     /// The fields that the response echoes, in the binary protocol.
     pub(crate) echo: Option<Echo>,
@@ -93,7 +93,7 @@ impl Replies {
         self.slots.is_empty()
     }
 
-    /// Replies that are made and wait. Units: bytes.
+    /// Bytes of complete replies that wait. Units: bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -169,7 +169,7 @@ impl Replies {
         (gathering.left == 0).then_some(gathering)
     }
 
-    /// Appends to `output`, and to the loans in it, what need not wait any more; returns whether there was anything.
+    /// Appends the replies that no longer need to wait to `output`, and their loans; returns whether there were any.
     pub(crate) fn release(
         &mut self,
         output: &mut Vec<u8>,
@@ -201,7 +201,7 @@ impl Replies {
         self.first != before
     }
 
-    /// Whether a reply has left in part, so that the rest is to be released when that part is gone.
+    /// Whether a reply has left in part, so that the rest is released when that part has been sent.
     #[inline]
     pub(crate) fn is_stepping(&self) -> bool {
         self.stepping

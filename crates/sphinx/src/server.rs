@@ -218,7 +218,7 @@ impl Server {
         Scraper { common: Arc::clone(&self.common), wakers: self.wakers.clone() }
     }
 
-    /// Waits until it is interrupted, or a thread ends by itself, which none should.
+    /// Waits for an interruption, or for an unexpected end of a thread.
     pub(crate) fn wait(&self) -> End {
         self.end.recv().expect("the server holds a sender itself")
     }

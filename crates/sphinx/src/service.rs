@@ -80,9 +80,9 @@ pub(crate) fn bound_us(bucket: usize) -> u64 {
 
 /// Service times of one thread: from the return of a receive to just before the send that carries the reply.
 ///
-/// Both moments are read anyhow. Requests that came in one receive, and those whose replies had to wait for other
-/// threads', leave together and count with the time of the longest. Those without a reply count until they are done, for
-/// which the clock is read once more.
+/// Both times are read anyway. Requests of one receive, and requests whose replies had to wait for other threads',
+/// leave together and count with the longest time. Requests without a reply count until they are executed, for which
+/// the clock is read once more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServiceTimes {
     /// By class.
@@ -105,7 +105,7 @@ impl Batch {
         !self.any
     }
 
-    /// A request was read that came at `at`.
+    /// Counts a request received at `at`.
     #[inline]
     pub(crate) fn add(&mut self, class: Class, at: Time) {
         if !self.any {

@@ -24,11 +24,11 @@ const GROUP: usize = 2;
 /// operation in 100 meets another one in its partition, and with one per thread one in 13.
 const PARTITIONS_PER_THREAD: usize = 8;
 
-/// Less memory than this is not divided further: each partition has a segment in use that is not full, and takes back
-/// whole segments. 8 of them. Units: bytes.
+/// Less memory than this is not divided further: each partition has a partly filled segment in use, and reclaims whole
+/// segments. 8 of them. Units: bytes.
 const PARTITION_MIN: u64 = 16 << 20;
 
-/// Partitions at most, as [`cache_store::KeyHash`] can tell them apart.
+/// Most partitions that [`cache_store::KeyHash`] can distinguish.
 const PARTITIONS_MAX: usize = 256;
 
 impl Sharing {

@@ -42,7 +42,7 @@ use judge::Judge;
 
 /// Seeds of each test; some hundred a second.
 const SEEDS: u64 = 200;
-/// Far more simulated time than any history takes; one that goes round in circles ends here.
+/// Far more simulated time than any history takes; an endless one is stopped here.
 const LIMIT: Time = Time(600_000_000_000);
 
 /// The most that a client here sends before the server reads it: the requests of a customer, each with a large value.
@@ -91,7 +91,7 @@ impl Board {
     }
 }
 
-/// How a history is set up beyond what its seed decides.
+/// The options of a history other than its seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scene {
     /// Arguments of the server.

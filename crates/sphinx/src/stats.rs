@@ -15,7 +15,7 @@ macro_rules! fields {
     ($line:ident, $of:expr; $($name:ident)*) => { $($line(stringify!($name), &$of.$name);)* };
 }
 
-/// A line for each of these names: what memcached counts and there is not here.
+/// A line for each of these names, which memcached counts and Sphinx does not have.
 macro_rules! zeros {
     ($line:ident; $($name:ident)*) => { $($line(stringify!($name), &0);)* };
 }
@@ -68,7 +68,7 @@ core_stats! {
     auth_cmds,
     /// Failed attempts.
     auth_errors,
-    /// Datagrams that came while too many of the same peer waited.
+    /// Datagrams dropped because too many of the same peer waited.
     datagrams_dropped,
     /// Units: bytes.
     bytes_read,
@@ -107,7 +107,7 @@ core_stats! {
 }
 
 impl CoreStats {
-    /// Sets what counts events to 0.
+    /// Sets the event counters to 0.
     pub(crate) fn reset(&mut self) {
         *self = CoreStats { store: self.store, connections: self.connections, ..CoreStats::default() };
         self.store.reset();

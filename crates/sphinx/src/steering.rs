@@ -23,11 +23,11 @@ const SKB_LOAD_BYTES: i32 = 26;
 const FRAME: i32 = 8;
 /// The longest key. Units: bytes.
 const KEY: i32 = 250;
-/// The longest command before a key, with the space behind it: `prepend `, and some more to recognise longer words.
+/// The longest command before a key, with the following space: `prepend `, and some more to recognise longer words.
 const COMMAND: i32 = 12;
 /// The header of the binary protocol. Units: bytes.
 const HEADER: i32 = 24;
-/// The longest extras that stand before a key, of `incr` and `decr`. Units: bytes.
+/// The longest extras before a key, of `incr` and `decr`. Units: bytes.
 const EXTRAS: i32 = 20;
 /// The part of a datagram that is examined, after its frame header. Units: bytes; a multiple of 8.
 const TEXT: i32 = 296;
@@ -83,7 +83,7 @@ fn program(threads: usize) -> Program {
     p.place(binary);
     hash_key(&mut p, hash, any, |p, done| p.jump_if_registers(Op::AtLeast, R8, R4, done));
 
-    // Text: the key is behind the first space.
+    // Text: the key follows the first space.
     p.place(text);
     p.set(R7, 0);
     let command = p.label();

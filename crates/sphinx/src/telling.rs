@@ -22,7 +22,7 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    /// [`Operation::execute`], told.
+    /// [`Operation::execute`], reported to watchers.
     #[cold]
     pub(crate) fn execute(
         &self,
@@ -61,7 +61,7 @@ impl Telling {
         }
     }
 
-    /// [`Operation::read`], told.
+    /// [`Operation::read`], reported to watchers.
     #[cold]
     pub(crate) fn read(
         &self,
@@ -161,7 +161,7 @@ fn deletes(operation: &Operation) -> Option<&'static str> {
     }
 }
 
-/// The command and the length of the value that came, if the operation stores one.
+/// The command and the length of the received value, if the operation stores one.
 fn stores(operation: &Operation, value: &[u8]) -> Option<(&'static str, usize)> {
     let name = |verb| match verb {
         StoreVerb::Set => "set",

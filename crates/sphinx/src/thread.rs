@@ -24,7 +24,7 @@ use crate::server::End;
 /// The waker of a thread, the same type for every event loop.
 pub(crate) type Waker = <Epoll as Reactor>::Waker;
 
-/// A thread that takes its memory. Dropping it lets the thread end by itself once it has.
+/// A thread that is taking its memory. If dropped, the thread ends by itself when it is done.
 pub(crate) struct Starting {
     number: usize,
     ready: Receiver<Result<(Waker, Offer)>>,
@@ -117,14 +117,14 @@ impl CoreThread {
     /// Errors: as those of [`cannot_listen`].
     pub(crate) fn listen(&self, places: Places) -> Result<Places> {
         let (to, answer) = channel();
-        // If it does not wait for this it has panicked, which the answer tells.
+        // If it does not wait for this it has panicked, which shows in the missing answer.
         let _ = self.orders.send(Order::Listen(places, to));
         answer.recv().unwrap_or_else(|_| Err(panicked(self.number)))
     }
 
     /// Has the threads that will listen where this one does get clients as `steering` says; for the first of them.
     pub(crate) fn steer(&self, steering: Steering) {
-        // If it does not wait for this it has panicked, which the next order tells.
+        // If it does not wait for this it has panicked, which shows at the next order.
         let _ = self.orders.send(Order::Steer(steering));
     }
 
@@ -137,7 +137,7 @@ impl CoreThread {
 
     /// Lets it serve; the handle yields its partitions once the server has ended, unless the thread failed.
     pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<Option<Partitions>> {
-        // It waits for this; if it does not, it has panicked, which joining tells.
+        // It waits for this; if it does not, it has panicked, which shows on joining.
         let _ = self.orders.send(Order::Go(neighbours));
         self.thread
     }
@@ -226,7 +226,7 @@ fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result
     for address in &places.plain {
         let listened = match address {
             Address::Unix(path) => listen_at_path(reactor, path, unix_mask),
-            // The port of TCP, which stands before it, or speaks TLS.
+            // The port of TCP, listed before it, or of TLS.
             Address::Udp(socket) if socket.port() == 0 => {
                 let streams = taken.plain.iter().filter(|address| !address.is_datagram());
                 let mut streams = streams.filter_map(Address::socket).chain(taken.encrypted.iter().copied());
@@ -241,7 +241,7 @@ fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result
 }
 
 /// Listens at a path whose file gets the mode `mode` on creation, so that there is no moment at which others may open
-/// it. The mask is the whole process's, which does nothing else while it starts.
+/// it. The mask applies to the whole process, which does nothing else while it starts.
 fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
     let before = rustix::process::umask(Mode::from_raw_mode(!mode & 0o777));
     let taken = reactor.listen_in_plain(&Address::Unix(path.to_owned()));

@@ -1,4 +1,4 @@
-//! `watch`: connections that become streams of lines, in memcached's form, of what happens in the server.
+//! `watch`: connections that become streams of lines about events in the server, in memcached's form.
 //!
 //! ```text
 //!   thread that does something ──line──▶ buffer of each watcher of that kind ──▶ thread of the watcher's connection
@@ -23,7 +23,7 @@ use reactor::{Address, Conn};
 const WATCHERS_MAX: usize = 20;
 /// Room reserved in a buffer for the count of dropped lines. Units: bytes. Source: memcached.
 const SPARE: usize = 128;
-/// How often a thread tries to get at the buffers before it drops its line: a line is copied in less than a µs.
+/// Attempts to lock the buffers before a thread drops its line: a line is copied in less than a µs.
 const TRIES: u32 = 100;
 
 /// The watchers of a server.
@@ -50,7 +50,7 @@ struct Watcher {
     /// Ends the thread's sleep.
     wake: Arc<dyn Fn() + Send + Sync>,
     buffer: Vec<u8>,
-    /// Lines that found no room since the last one that did.
+    /// Lines dropped for lack of room since the last one stored.
     skipped: u64,
 }
 
@@ -131,7 +131,7 @@ impl Watchers {
         self.note_wanted(&all);
     }
 
-    /// Tells something to those that want to know; `write` appends it behind the time and the number.
+    /// Reports an event to the interested watchers; `write` appends it after the time and the number.
     #[cold]
     pub(crate) fn tell(&self, kind: Watched, write: impl FnOnce(&mut Vec<u8>)) {
         let number = self.lines.fetch_add(1, Ordering::Relaxed) + 1;
@@ -158,7 +158,7 @@ impl Watchers {
         asleep.iter().for_each(|wake| wake());
     }
 
-    /// Puts a line into a buffer; returns whether the thread of its connection is to be told.
+    /// Puts a line into a buffer; returns whether the thread of its connection should be notified.
     fn put(&self, watcher: &mut Watcher, line: &[u8]) -> bool {
         if watcher.buffer.len() + line.len() + SPARE > self.room {
             watcher.skipped += 1;

@@ -122,7 +122,7 @@ fn a_start_in_the_background_that_nothing_waits_for_is_given_up() {
     }
     command.kill().unwrap();
     command.wait().unwrap();
-    // Now there is room, and the daemon finds that nothing waits.
+    // Now there is room, and the daemon finds no waiting writer.
     drop(reader);
     let mut said = String::new();
     std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut said).unwrap();

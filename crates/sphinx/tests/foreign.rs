@@ -11,7 +11,7 @@ use crate::support::{PATIENCE, Running, free_udp_port, sphinxd};
 use launch::Process;
 use proto_memcache::client::udp::Header;
 
-/// Commands, as they stand in a value that a client stores.
+/// Commands, as they appear in a value that a client stores.
 const COMMANDS: &[u8] = b"\r\nflush_all\r\nset evil 0 0 1\r\nx\r\nset quiet 0 0 1 noreply\r\nx\r\n";
 
 /// A request of the binary protocol: header, extras, key, value.

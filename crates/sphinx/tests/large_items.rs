@@ -1,4 +1,4 @@
-//! Items that are larger than a segment (`-I` over 2m): every command on them, what making room for them costs others, and
+//! Items that are larger than a segment (`-I` over 2m): every command on them, the cost of their room to others, and
 //! clients that announce one and do not send it.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::{MODES, PATIENCE, Words, memcached_with, sphinxd};
 use proto_memcache::binary::client::{Packet, Read, read};
 use proto_memcache::binary::opcode;
 
-/// A value that tells which it is in each of its bytes, and where in it they are.
+/// A value in which each byte shows the version and its position.
 fn value(length: usize, version: usize) -> Vec<u8> {
     let line: Vec<u8> = (0..26 * 7).map(|i| b'a' + ((i / 7 + version * 5) % 26) as u8).collect();
     let mut value = Vec::with_capacity(length + line.len());
@@ -227,7 +227,7 @@ fn values_of_every_size_come_as_they_were_stored() {
         let server = sphinxd(&format!("-m 1024 -I 16m --lazy-memory {args}"));
         let mut client = Client::connect(server.address);
         for round in 0..2 {
-            // A partition has room for all of them, and for one that is stored again.
+            // A partition has room for all of them, and for storing one again.
             for (i, length) in LENGTHS.into_iter().enumerate() {
                 client.set(&format!("key-{length}"), value(length, i + round));
             }
@@ -275,7 +275,7 @@ fn a_hundred_megabytes_come_and_go_while_others_are_served() {
                 asked
             });
             let mut client = Client::connect(address);
-            // More than there is room for, of both threads' keys.
+            // More than fit, of both threads' keys.
             for i in 0..8 {
                 let value = value(LENGTH, i);
                 client.set(&format!("large-{i}"), &value);

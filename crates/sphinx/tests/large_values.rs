@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::support::client::Client;
 use crate::support::{MODES, PATIENCE, sphinxd};
 
-/// A value that tells which it is in each of its bytes.
+/// A value in which each byte shows the version.
 fn value(length: usize, version: usize) -> Vec<u8> {
     let alphabet: Vec<u8> = (0..7 * 26).map(|i| b'a' + ((i / 7 + version * 5) % 26) as u8).collect();
     let mut value = alphabet.repeat(length.div_ceil(alphabet.len()));
@@ -36,7 +36,7 @@ fn values_of_every_size_come_as_they_were_stored() {
             client.set(&format!("key-{length}"), value(length, i));
         }
         assert_eq!(client.stat("values_lent"), 0);
-        // One by one, all in one request, pipelined with what changes them, and as meta commands.
+        // One by one, all in one request, pipelined with changes of them, and as meta commands.
         for (i, length) in LENGTHS.into_iter().enumerate() {
             assert!(client.get(&format!("key-{length}")).unwrap() == value(length, i), "{args} {length}");
         }
@@ -63,7 +63,7 @@ fn values_of_every_size_come_as_they_were_stored() {
                 assert_eq!(client.text(), line, "{args}");
             }
         }
-        // Each was requested three times and one a fourth time; the one that is too small never counts.
+        // Each was requested three times and one a fourth time; the one below the threshold never counts.
         assert_eq!(client.stat("values_lent"), 3 * (LENGTHS.len() as u64 - 1) + 1, "{args}");
         assert_eq!(client.stat("segments_pinned"), 0, "{args}");
     }
@@ -116,8 +116,8 @@ fn what_is_on_its_way_is_not_written_over() {
     }
 }
 
-/// Where the connection's thread has the key, a value in pieces goes straight to its place; no client sees it before it
-/// is whole.
+/// If the connection's thread owns the key, a value in pieces goes directly to its place; no client sees it before it
+/// is complete.
 #[test]
 fn values_arrive_where_they_are_stored() {
     for args in servers() {

@@ -18,7 +18,7 @@ fn group(address: SocketAddr, name: &str) -> BTreeMap<String, String> {
     lines.iter().map(|line| pair(line).unwrap_or_else(|| panic!("stats {name}: {line}"))).collect()
 }
 
-/// Does one of each of what clients do.
+/// Performs one of each of the clients' operations.
 fn use_it(address: SocketAddr) {
     let mut client = Client::connect(address);
     client.set("k", "5");
@@ -131,7 +131,7 @@ fn every_item_is_listed_once_by_any_thread() {
         let server = sphinxd(&format!("-t 3 -m 64 --lazy-memory {mode}"));
         let mut client = Client::connect(server.address);
         (0..ITEMS).for_each(|i| client.set(&format!("key-{i:05}"), "x"));
-        // Connections of several threads, all at once, with other requests before and behind the list.
+        // Connections of several threads, all at once, with other requests before and after the list.
         let mut clients: Vec<Client> = (0..6).map(|_| Client::connect(server.address)).collect();
         for client in &mut clients {
             client.send("get key-00001\r\nlru_crawler metadump all\r\nget key-00002\r\n");

@@ -65,7 +65,7 @@ fn push<'b>(stream: &mut TcpStream, bytes: &'b [u8]) -> &'b [u8] {
     }
 }
 
-/// Waits until what `value` yields is the same three times in a row, a tenth of a second apart: nothing moves any more.
+/// Waits until `value` yields the same three times in a row, a tenth of a second apart.
 fn settle<T: PartialEq>(mut value: impl FnMut() -> T) {
     let deadline = Instant::now() + PATIENCE;
     let (mut last, mut same) = (value(), 0);

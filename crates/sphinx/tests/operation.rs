@@ -226,7 +226,7 @@ fn metrics_say_what_happened() {
     }
 }
 
-/// Requests without a reply count, each by itself, and so do those whose replies leave before all of them are made.
+/// Requests without a reply count, each by itself, and so do requests whose replies leave before all of them are made.
 #[test]
 fn service_times_count_requests_as_they_are_done() {
     for io in ["epoll", "auto"] {
@@ -330,9 +330,9 @@ fn allow(server: &Running, descriptors: usize) -> bool {
 
 #[test]
 fn descriptors_may_run_out() {
-    // On io_uring an accept goes by the limit of the moment at which it was armed, so that no limit can be set here later.
-    // Of several threads one may take the descriptor that another has given up to turn a client away, which then waits
-    // in the kernel until there is one.
+    // On io_uring an accept uses the limit of the moment at which it was armed, so that no limit can be set here later.
+    // With several threads one may take the descriptor that another has freed to turn a client away, which then waits
+    // in the kernel until one is free.
     let args = "-t 1 --io epoll";
     let server = sphinxd(args);
     let mut first = Client::connect(server.address);
@@ -367,7 +367,7 @@ fn descriptors_may_run_out() {
     assert!(allow(&server, limit + 10));
     assert!(waits.text().starts_with("VERSION "), "{args}");
     assert!(allow(&server, limit));
-    // When some leave there is room again.
+    // When some leave others are accepted.
     drop(served);
     loop {
         let mut client = Client::connect(server.address);
@@ -394,8 +394,8 @@ fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     Some(Running { address, process, words: crate::support::Words::New })
 }
 
-/// With several threads, and where the kernel accepts by itself, a client that cannot be served may be turned away or wait;
-/// what matters is that clients that are served are not held up, that nothing spins, and that it passes.
+/// With several threads, and if the kernel accepts by itself, a client that cannot be served may be turned away or
+/// wait; the test requires that served clients are not held up, that no thread spins, and that it passes.
 #[test]
 fn descriptors_may_run_out_on_several_threads_and_on_io_uring() {
     for args in ["-t 1 --io auto", "-t 2 --io auto", "-t 2 --io epoll"] {
@@ -412,8 +412,8 @@ fn descriptors_may_run_out_on_several_threads_and_on_io_uring() {
         for _ in 0..300 {
             assert!(first.get("k").is_some());
         }
-        // A thread that can neither accept nor turn away looks again a ms later, and finds each client once; one that
-        // spins fails some hundred times a ms.
+        // A thread that can neither accept nor turn away retries after a ms, and finds each client once; one that spins
+        // fails some hundred times a ms.
         let failures = first.stat("accept_failures") - before;
         let most = 30 + 4 * (began.elapsed().as_millis() as u64 + 1);
         assert!(failures <= most, "{args}: {failures} failures, and {most} are explained");

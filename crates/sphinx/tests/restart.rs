@@ -73,7 +73,7 @@ fn all(client: &mut Client, n: usize) -> Vec<(usize, String)> {
     found
 }
 
-/// Stops and starts a server that has `n` items; every one that lives must be there as it was, and no other.
+/// Stops and starts a server that has `n` items; every live item must be restored unchanged, and no other.
 fn check(args: &str, n: usize) {
     let folder = folder();
     let file = folder.path().join("memory");
@@ -134,7 +134,7 @@ fn after_any_other_end_the_cache_is_empty() {
         let folder = folder();
         let file = folder.path().join("memory");
         let args = "-t 2 -m 64";
-        // One that was saved must not come back either.
+        // A saved item must not come back either.
         let server = start(&file, args);
         fill(&mut Client::connect(server.address), 0..1000);
         end(server, "USR1");

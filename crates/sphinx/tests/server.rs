@@ -65,7 +65,7 @@ fn connections_over_the_limit_are_told_so() {
         assert_eq!(extra.line(), None);
     }
     assert_eq!(clients[0].stat("rejected_connections"), 5);
-    // When one leaves there is room again.
+    // When one leaves another is accepted.
     let mut leaver = clients.pop().unwrap();
     leaver.send("quit\r\n");
     assert_eq!(leaver.line(), None);
@@ -212,7 +212,7 @@ fn clients_that_vanish_leave_nothing_behind() {
         let mut leaves = Client::connect(server.address);
         let keys: Vec<String> = (0..200).map(|i| format!("key-{}", i * round % 1000)).collect();
         leaves.send(format!("get {}\r\nset {} 0 0 10\r\nhal", keys.join(" "), keys[0]));
-        // Some leave in the midst of the answer, with bytes unread, which resets the connection.
+        // Some leave during the answer, with bytes unread, which resets the connection.
         if round % 2 == 0 {
             let mut byte = [0];
             leaves.stream.read_exact(&mut byte).unwrap();
@@ -246,7 +246,7 @@ fn evicted_items_make_room_for_new_ones() {
     }
     let (items, evictions) = (client.stat("curr_items"), client.stat("evictions"));
     assert_eq!(items + evictions, 3_000);
-    // Each thread has four segments of 104 items, of which two may stand empty.
+    // Each thread has four segments of 104 items, of which two may be empty.
     assert!((400..=840).contains(&items), "{items}");
     assert!(client.stat("bytes") <= 8 << 20);
 }

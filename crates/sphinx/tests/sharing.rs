@@ -30,7 +30,7 @@ fn a_read_sees_what_the_same_connection_wrote_before_it() {
             for round in 0..50 {
                 let mut requests = String::new();
                 for key in keys() {
-                    // Also without an answer, and behind an answer that has to be waited for.
+                    // Also without an answer, and after an answer that has to wait.
                     let noreply = if round % 2 == 0 { " noreply" } else { "" };
                     let value = format!("{key}-{round}");
                     requests += &format!("set {key} 0 0 {}{noreply}\r\n{value}\r\n", value.len());

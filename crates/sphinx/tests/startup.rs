@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Takes some tenths of a second at least, long compared with a connection attempt and a signal. Units: MiB.
 const MEMORY_MIB: u64 = 1024;
-/// A start that is done before the signal comes shows nothing; another is made.
+/// A start that completes before the signal shows nothing; it is repeated.
 const TRIES: u32 = 10;
 
 /// Memory available on the machine. Units: MiB.

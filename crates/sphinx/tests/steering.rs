@@ -83,7 +83,7 @@ fn a_request_of_several_datagrams_is_served() {
                 assert_eq!(udp.ask("get none\r\n"), "END\r\n");
             }
         }
-        // The thread that takes them need not be the one that answered.
+        // The thread that receives them need not be the one that answered.
         let deadline = Instant::now() + PATIENCE;
         while tcp.stat("datagrams_dropped") <= before {
             assert!(Instant::now() < deadline, "{args}: none was dropped in {PATIENCE:?}");

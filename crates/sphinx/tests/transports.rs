@@ -112,7 +112,7 @@ fn check_datagrams(address: SocketAddr) {
     assert_eq!(udp.ask("junk\r\n"), "ERROR\r\n");
     assert_eq!(udp.ask("\r\n"), "ERROR\r\n");
     assert_eq!(udp.ask("incr k 1\r\n"), "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n");
-    // Several datagrams, which say how many they are; far less than a socket's buffer, where more would get lost.
+    // Several datagrams, which state their count; far less than a socket's buffer, above which some would get lost.
     let value = "v".repeat(50_000);
     tcp.set("large", &value);
     assert_eq!(udp.ask("get large\r\n"), format!("VALUE large 0 50000\r\n{value}\r\nEND\r\n"));

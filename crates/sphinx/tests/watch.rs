@@ -1,4 +1,4 @@
-//! `watch`: a connection becomes a stream of what happens, as memcached's does.
+//! `watch`: a connection becomes a stream of events, as in memcached.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,8 +8,8 @@ use std::thread;
 use crate::support::client::Client;
 use crate::support::{MODES, memcached, sphinxd};
 
-/// The next line of a stream, without what differs from run to run: the time, the number of the line, of the connection
-/// and of its port, and the class of sizes, of which there is one here.
+/// The next line of a stream, without the parts that differ from run to run: the time, the number of the line, of the
+/// connection and of its port, and the size class, of which there is one here.
 fn next(watcher: &mut Client) -> String {
     let line = watcher.stream_line();
     let words = line.split(' ').filter(|word| {
@@ -146,7 +146,7 @@ fn what_cannot_be_watched_is_refused() {
         assert_eq!(client.ask("watch"), "WATCHER_TOO_MANY log watcher limit reached");
         if is_here {
             assert_eq!(client.stat("log_watchers"), 20);
-            // One that leaves makes room.
+            // A watcher that leaves makes room.
             drop(all.pop());
             while client.stat("log_watchers") == 20 {}
             assert_eq!(client.ask("watch"), "OK");

@@ -18,13 +18,13 @@ use crate::partitions::Place;
 use crate::service::Class;
 use crate::stats::prefixes::Detail;
 
-/// Requests from this on. Below it a value mostly comes in one piece, and the pin that a place takes holds up a whole
-/// segment. Units: bytes.
+/// Least size of a value to receive in place. Below it a value mostly arrives in one piece, and the pin of a place
+/// holds up a whole segment. Units: bytes.
 pub(super) const LARGE: usize = 16 << 10;
 
 impl<R: Reactor> Core<R> {
-    /// Takes a storage command of which `bytes` is all that has come, if its value is large; from then on that goes to its
-    /// place. Returns how many of the bytes it has taken.
+    /// Takes a storage command of which `bytes` are all that was received, if its value is large; from then on its
+    /// bytes go directly to its place. Returns the number of bytes taken.
     #[inline]
     pub(super) fn begin_value(&mut self, client: &mut Client, bytes: &[u8]) -> usize {
         if client.parser.needed() >= LARGE { self.begin_large_value(client, bytes) } else { 0 }
@@ -96,7 +96,7 @@ impl<R: Reactor> Core<R> {
         bytes.len()
     }
 
-    /// Says that the reactor has put bytes where the value goes.
+    /// Reports that the reactor has put bytes into the value's place.
     pub(super) fn fill(&mut self, conn: Conn, length: usize) {
         if let Some(Client { arriving: Some(arriving), .. }) = self.client(conn) {
             arriving.reservation.fill(length);
@@ -149,7 +149,7 @@ impl<R: Reactor> Core<R> {
         used
     }
 
-    /// Has another thread make a value that has come whole the item of its key.
+    /// Has another thread make a fully received value the item of its key.
     fn send_value(&mut self, client: &mut Client, owner: usize, commit: Commit) {
         let ask = Ask {
             ticket: Ticket { conn: client.conn, reply: Some(client.replies.expect()) },
@@ -159,7 +159,7 @@ impl<R: Reactor> Core<R> {
         self.ask_owner(client, owner, ask);
     }
 
-    /// Asks the owner of a key; there is room in the link.
+    /// Sends an ask to the owner of a key; the link has room.
     pub(super) fn ask_owner(&mut self, client: &mut Client, owner: usize, ask: Ask) {
         debug_assert!(ask.buffer.len() < link::LARGE);
         if self.partitions.reads_others() {
@@ -174,7 +174,7 @@ impl<R: Reactor> Core<R> {
         if let Some(arriving) = arriving {
             self.rounds.claimed -= usize::from(arriving.is_claimed);
             let Arriving { reservation, place, .. } = *arriving;
-            // The owner of another sees by itself that it was dropped.
+            // The owner of another partition notices the drop itself.
             if let Place::Here(partition) = place {
                 self.partitions.with(partition, |store| store.abandon(reservation));
             }

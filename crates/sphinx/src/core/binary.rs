@@ -83,7 +83,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Takes a `set` of which `bytes` is all that has come, as [`Core::begin_value`]; returns how many of the bytes it has
+    /// Takes a `set` of which `bytes` are all that was received, as [`Core::begin_value`]; returns the number of bytes
     /// taken.
     #[cold]
     fn begin_binary_value(&mut self, client: &mut Client, bytes: &[u8]) -> usize {
@@ -147,7 +147,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Makes a response that comes behind those that wait.
+    /// Makes a response after the waiting ones.
     fn respond(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Draft)) -> Flow {
         self.make(reactor, client, write);
         Flow::Next

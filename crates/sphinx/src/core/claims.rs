@@ -12,7 +12,7 @@
 //!
 //! No part of such a value is kept anywhere else, and only its place is passed between threads. A client that announces
 //! one and sends nothing occupies as much as memcached's slabs would give it; all of them together have at most three
-//! quarters of the memory, and the server closes a connection that is silent in the midst of one for `reader_timeout`.
+//! quarters of the memory, and the server closes a connection that is silent within one for `reader_timeout`.
 
 use cache_store::{Claim, Claimed, Key, KeyHash, Store};
 use proto_memcache::Reply;
@@ -25,7 +25,7 @@ use crate::message::{Answer, Ask, ClaimFor, Extra, Ticket, Work};
 use crate::partitions::Place;
 use crate::stats::prefixes::Detail;
 
-/// A claim that is gone on with, or is to be.
+/// A claim in progress, or queued.
 pub(super) struct Pending {
     claim: Claim,
     partition: usize,
@@ -151,7 +151,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Begins to take a value for which there is room now, or refuses it.
+    /// Begins to receive a value for which room has been made, or refuses it.
     #[cold]
     pub(super) fn take_up_claimed(&mut self, reactor: &mut R, client: &mut Client) {
         let Some(mut wanted) = client.wanted.take() else { return };

@@ -41,7 +41,7 @@ pub(super) struct Rounds {
     warned: u32,
 }
 
-/// How far the end has come.
+/// The state of the shutdown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,

@@ -112,7 +112,7 @@ impl<R: Reactor> Core<R> {
             return false;
         }
         let mut any = false;
-        // Once for each: one that has to wait again stands behind the others.
+        // Once for each: one that has to wait again is queued behind the others.
         for _ in 0..self.hungry.len() {
             let Some(&conn) = self.hungry.front() else { break };
             if self.client(conn).is_some() && !self.account.may_grow() {
@@ -165,7 +165,7 @@ impl<R: Reactor> Core<R> {
         self.account.exchange(&mut self.spare_charged, 0);
     }
 
-    /// A thread that has had nothing to do gives back to the system what connections took.
+    /// A thread that was idle returns connections' memory to the system.
     pub(super) fn give_memory_back(&mut self) {
         self.give_spare_back();
         if self.account.has_fallen() {

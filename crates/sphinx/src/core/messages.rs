@@ -117,7 +117,7 @@ impl<R: Reactor> Core<R> {
         Answer { ticket, buffer, extra }
     }
 
-    /// This thread's part of what every thread has to do, for a client of thread `asker`.
+    /// This thread's part of work for every thread, for a client of thread `asker`.
     ///
     /// Appends its lines of the reply to `lines`, if there are any.
     pub(super) fn do_everywhere(
@@ -148,14 +148,14 @@ impl<R: Reactor> Core<R> {
         CoreStats { store: self.partitions.stats(), spin_us, spin_found, connection_memory, ..self.stats }
     }
 
-    /// Appends what there is to say of this thread's connections.
+    /// Appends the descriptions of this thread's connections.
     fn tell_connections(&self, reactor: &R, lines: &mut Vec<u8>) {
         for client in self.clients.iter().flatten() {
             self.tell_connection(reactor, client, client.activity(), lines);
         }
     }
 
-    /// Appends what there is to say of the sockets at which clients arrive, of which every thread has its own.
+    /// Appends the descriptions of the listening sockets, of which every thread has its own.
     pub(super) fn tell_listeners(&self, lines: &mut Vec<u8>) {
         let config = &self.common.config;
         let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().map(|at| Address::Tcp(*at)));

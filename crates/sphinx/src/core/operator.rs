@@ -1,6 +1,6 @@
 //! Operator commands: statistics, limits, lists of all items, the end.
 //!
-//! A list is made part after part, here or by the threads that have the partitions.
+//! A list is made in parts, here or by the threads that own the partitions.
 
 use std::borrow::Cow;
 
@@ -108,7 +108,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// `refresh_certs`: reads the files of TLS again, for connections that come from now on.
+    /// `refresh_certs`: reads the files of TLS again, for new connections.
     pub(super) fn refresh_certificates(&self) -> Cow<'static, [u8]> {
         match self.common.certificates.as_ref().map(Certificates::read_again) {
             None => Refusal::NoTls.line().into(),
@@ -136,7 +136,7 @@ impl<R: Reactor> Core<R> {
         match how {
             Shutdown::Now | Shutdown::Graceful => {
                 let graceful = how == Shutdown::Graceful;
-                // Where the receiver was dropped the end has come already.
+                // If the receiver was dropped the end has begun already.
                 let _ = self.common.end.send(if graceful { End::Graceful } else { End::Interrupted });
                 Flow::Close
             }
@@ -197,7 +197,7 @@ impl<R: Reactor> Core<R> {
         format: Format,
     ) -> Flow {
         if client.frames.is_some() {
-            // A datagram's reply is made whole before it leaves, and a list has no bound.
+            // A datagram's reply is completed before it is sent, and a list has no bound.
             return self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line());
         }
         self.answer(reactor, client, Reply::Wanted, format.start());

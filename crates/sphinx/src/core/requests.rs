@@ -1,7 +1,7 @@
 //! From received bytes to requests, and from requests to operations: here, at the key's owner, or everywhere.
 //!
-//! `get` and `gat` take one key after the other, with a rest for later if the connection has to wait in between. What
-//! belongs to one key of a meta command goes to its owner in one piece.
+//! `get` and `gat` take one key after the other, with a rest for later if the connection has to wait in between. A meta
+//! command for a key goes to its owner in one piece.
 
 use proto_memcache::Reply;
 use proto_memcache::server::{BINARY_KEY_MAX, Keys, Meta, MetaVerb, Parse, Refusal, Request, reply};
@@ -20,7 +20,7 @@ use crate::partitions::{Partitions, Place};
 use crate::replies::{self, Finish, Gathering};
 use crate::service::Class;
 
-/// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
+/// New output after which the kernel is offered it before more is made, during a long receive. Units: bytes.
 const OUTPUT_STEP: usize = 64 << 10;
 
 /// How to proceed with the rest of the input.
@@ -389,8 +389,8 @@ impl<R: Reactor> Core<R> {
         Flow::Next
     }
 
-    /// Whether there is memory for a large value on its way to another thread. One of them always may be under way, since
-    /// the thread that it goes to waits for nothing.
+    /// Whether there is memory for a large value on its way to another thread. One is always allowed, since the
+    /// receiving thread waits for nothing.
     #[cold]
     fn may_ask_large(&mut self, client: &Client) -> bool {
         self.may_grow(client) || self.links.iter().flatten().all(|link| link.large_bytes() == 0)
@@ -414,7 +414,7 @@ impl<R: Reactor> Core<R> {
         Flow::Next
     }
 
-    /// Makes a reply that comes after those that wait.
+    /// Makes a reply after the waiting ones.
     pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Draft)) {
         self.make_with(reactor, client, |_, out| write(out));
     }
@@ -447,7 +447,7 @@ impl<R: Reactor> Core<R> {
         made
     }
 
-    /// Looks up the keys of a `get`; what cannot be done now is kept for [`Core::finish_get`].
+    /// Looks up the keys of a `get`; keys that must wait are kept for [`Core::finish_get`].
     #[inline]
     pub(super) fn get(&mut self, reactor: &mut R, client: &mut Client, keys: Keys, how: Lookup) -> Flow {
         let rest = self.look_up(reactor, client, keys, how);

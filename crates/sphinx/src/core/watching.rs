@@ -39,7 +39,7 @@ impl<R: Reactor> Core<R> {
         Flow::Watch
     }
 
-    /// Sends what there is to the connections that watch; returns whether there was anything.
+    /// Sends the buffered lines to watching connections; returns whether there were any.
     #[inline]
     pub(super) fn tell_watchers(&mut self, reactor: &mut R) -> bool {
         self.common.watchers.has_news(self.number) && self.tell_watchers_news(reactor)

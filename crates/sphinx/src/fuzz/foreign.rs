@@ -21,8 +21,8 @@ const ASKS: Time = Time(1_000_000_000);
 /// Far more than that takes.
 const LIMIT: Time = Time(10_000_000_000);
 
-/// Sends what begins as another protocol, and asserts that its refusal is the only answer and that no command was carried
-/// out. The first byte chooses the protocol and how the bytes are cut; the others follow the beginning.
+/// Sends bytes that begin as another protocol, and asserts that its refusal is the only answer and that no command was
+/// executed. The first byte chooses the protocol and the cuts of the bytes; the others follow the beginning.
 pub fn foreign_protocols(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let rest = &rest[..rest.len().min(INPUT_MAX)];

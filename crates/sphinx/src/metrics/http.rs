@@ -41,7 +41,7 @@ impl Exporter {
                     Ok(()) => {}
                     Err(error) => {
                         debug!(%error, "a request for metrics failed");
-                        // Out of descriptors, say: what fails at once must not be tried without end.
+                        // For example out of descriptors: an immediate failure must not be retried without a pause.
                         thread::sleep(Duration::from_millis(10));
                     }
                 }

@@ -111,7 +111,7 @@ impl BinaryOperation {
         self.verb == Verb::Delete
     }
 
-    /// The command of the text protocol that stores as it does, if it stores the value that came with it.
+    /// The equivalent command of the text protocol, if it stores its own value.
     pub(crate) fn stores(&self) -> Option<StoreVerb> {
         Some(match self.verb {
             Verb::Set if self.cas != 0 => StoreVerb::Cas(self.cas),
@@ -138,7 +138,7 @@ impl BinaryOperation {
         }
     }
 
-    /// Does it, and appends the response to `out`, if there is one.
+    /// Executes it, and appends the response to `out`, if there is one.
     pub(crate) fn execute(&self, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Draft) {
         match self.verb {
             Verb::Get => self.show(key, store.get(key, now), out),
@@ -225,7 +225,7 @@ impl BinaryOperation {
     fn store(&self, verb: StoreVerb, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Draft) {
         let joins = matches!(verb, StoreVerb::Append | StoreVerb::Prepend);
         let compare = (self.cas != 0).then_some(self.cas);
-        // With a unique number there is one way to store, whichever command it is.
+        // With a unique number all commands store in the same way.
         let verb = if compare.is_some() && !joins { StoreVerb::Set } else { verb };
         let fields = Fields { flags: self.flags, expiry: self.expiry(now), marks: marks(key), cas: None };
         let command = MetaStore { verb, compare, older_too: false, vivify: None, fields };
@@ -299,7 +299,7 @@ impl BinaryOperation {
     }
 }
 
-/// The marks of an item with this key: one that no line could hold is shown in base 64 in the text protocol.
+/// The marks of an item with this key: a key that is not a word is shown in base 64 in the text protocol.
 pub(crate) fn marks(key: Key) -> Marks {
     if is_word(key) { Marks::NONE } else { Marks::BINARY_KEY }
 }

@@ -14,11 +14,11 @@ use proto_memcache::{MetaFlag, limits};
 
 use crate::draft::Draft;
 
-/// A meta command, as it is passed to the key's owner: the flags and the value go in one piece, as they came.
+/// A meta command, as passed to the key's owner: flags and value in one piece, as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetaOperation {
     pub(crate) verb: MetaVerb,
-    /// The key came in base 64.
+    /// The key was sent in base 64.
     pub(crate) binary: bool,
     /// How much of the arguments are flags. Bounds: a line.
     pub(crate) flags_len: u16,
@@ -59,7 +59,7 @@ impl MetaOperation {
     }
 }
 
-/// `ms`, with a large value that has come whole, as [`MetaOperation::execute`]; `words` are its flags.
+/// `ms`, with a fully received large value, as [`MetaOperation::execute`]; `words` are its flags.
 pub(crate) fn finish_set(
     store: &mut Store,
     reservation: Reservation,
@@ -88,7 +88,7 @@ pub(crate) fn refuse_set(
     set::refuse(store, &request, length, out)
 }
 
-/// Whether flags of `ms` make it one that stores on no condition.
+/// Whether the flags of `ms` make it an unconditional store.
 pub(crate) fn set_replaces(words: &[u8]) -> bool {
     set::replaces(MetaFlags::new(MetaVerb::Set, words))
 }
@@ -103,7 +103,7 @@ struct Request<'r> {
 }
 
 impl<'r> Request<'r> {
-    /// The flags up to an opaque token that is too long, if there is one.
+    /// The flags up to an overlong opaque token, if any.
     fn flags(&self) -> impl Iterator<Item = MetaFlag<'r>> {
         self.flags.clone().take_while(|flag| !is_too_long(*flag))
     }
@@ -118,7 +118,7 @@ impl<'r> Request<'r> {
         if self.binary { Marks::BINARY_KEY } else { Marks::NONE }
     }
 
-    /// Appends a code and what every reply repeats: the opaque token and the key.
+    /// Appends a code and the fields that every reply echoes: the opaque token and the key.
     fn repeat(&self, out: &mut Draft, code: &[u8]) {
         out.extend_from_slice(code);
         for flag in self.flags() {

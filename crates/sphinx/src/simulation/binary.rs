@@ -1,5 +1,5 @@
-//! A client that speaks the binary protocol, over one connection at a time: quiet requests, of which only some are answered,
-//! between others, and a `noop` behind each batch.
+//! A client that speaks the binary protocol, over one connection at a time: quiet requests, of which only some are
+//! answered, between others, and a `noop` after each batch.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -50,7 +50,7 @@ impl Expected {
 #[derive(Clone, Default)]
 struct Known {
     value: Vec<u8>,
-    /// The unique number, once an answer has told it.
+    /// The unique number, once an answer has contained it.
     cas: Option<u64>,
 }
 
@@ -373,7 +373,7 @@ impl BinaryCustomer {
 }
 
 impl Expected {
-    /// Whether the answer will tell another unique number of this key.
+    /// Whether the answer will contain another unique number of this key.
     fn writes(&self, key: &str) -> bool {
         matches!(self, Expected::Stored(other) if other == key)
     }

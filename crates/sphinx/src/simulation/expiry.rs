@@ -13,7 +13,7 @@ use super::{LIMIT, for_seeds, servers};
 use crate::core::Core;
 
 const KEYS: usize = 6;
-/// The longest that an item stands, 0 forever. Units: seconds.
+/// The longest life of an item, 0 forever. Units: seconds.
 const SPAN_MAX: u64 = 4;
 /// The server updates its clock every millisecond, and a message is received up to one before it was sent, since
 /// machines have their turns one after the other.
@@ -33,7 +33,7 @@ enum What {
     Touch { span: u64 },
 }
 
-/// A request that has no answer yet: what, of which key, and since when.
+/// A request that has no answer yet: its kind, key and time.
 struct Asked {
     what: What,
     key: usize,

@@ -81,10 +81,10 @@ impl Client {
     }
 }
 
-/// Where the unique number stands in a header. Units: bytes.
+/// Offset of the unique number in a header. Units: bytes.
 const NUMBER_AT: usize = 16;
 
-/// Connections that all send large values at the same time, and one that asks for little.
+/// Connections that all send large values at the same time, and one with small requests.
 struct Crowd {
     servers: Vec<Address>,
     clients: Vec<Client>,

@@ -1,6 +1,6 @@
 //! Clients that store and read items of several segments, one request after the other, in memory that fits few of them:
 //! a client reads its last stored value, whole, or nothing; each request is answered, and the memory is intact when the
-//! clients have disconnected. Some disconnect in the midst of a value, some announce one and fall silent.
+//! clients have disconnected. Some disconnect within a value, some announce one and fall silent.
 
 use dist::{Purpose, Rng, Streams};
 use rand::RngExt;
@@ -48,7 +48,7 @@ struct Client {
     got: Vec<u8>,
     /// Its last stored value; the server may have evicted it.
     stored: Option<Vec<u8>>,
-    /// It disconnects, or falls silent, in the midst of the value of this round.
+    /// It disconnects, or falls silent, within the value of this round.
     breaks: Option<(usize, bool)>,
 }
 
@@ -170,7 +170,7 @@ impl Handler<SimReactor> for Crowd {
                 self.answers += usize::from(self.clients[client].round > round);
             }
             Event::Closed { conn, .. } => {
-                // Only one that is silent is closed by the server.
+                // The server closes only silent ones.
                 let client = find(&mut self.clients, conn).expect("it is one of these");
                 let client = &mut self.clients[client];
                 assert!(client.breaks.is_some(), "the server has hung up on client {}", client.number);

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-/// `length` bytes that repeat after `period`, copied from the first of them: a value of many bytes that tells where in it each is.
+/// `length` bytes that repeat after `period`, copied from the first of them: in a value of many bytes each byte shows
+/// its position.
 pub(super) fn repeated(period: usize, length: usize, byte: impl Fn(usize) -> u8) -> Vec<u8> {
     let first: Vec<u8> = (0..period.min(length)).map(byte).collect();
     let mut all = first.repeat(length.div_ceil(period));

@@ -51,7 +51,7 @@ impl Visitor {
             && self.watching.values().all(|text| text.starts_with("OK\r\n"))
     }
 
-    /// Whether everything is answered, and told to each.
+    /// Whether everything is answered, and reported to each.
     fn is_satisfied(&self) -> bool {
         let told = |text: &String| text.lines().count() == self.sent + 1 && text.ends_with('\n');
         self.left == 0 && self.asking.iter().all(|(_, waits)| *waits == 0) && self.watching.values().all(told)

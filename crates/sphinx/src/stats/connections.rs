@@ -13,7 +13,7 @@ pub(crate) struct Told {
     pub(crate) server: Option<Address>,
     /// In memcached's words.
     pub(crate) state: &'static str,
-    /// Seconds since anything came.
+    /// Seconds since the last input.
     pub(crate) silent: u32,
 }
 

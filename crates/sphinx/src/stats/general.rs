@@ -1,6 +1,6 @@
-//! `stats` without a group: every name of memcached, and behind them those of Sphinx alone.
+//! `stats` without a group: every name of memcached, followed by the names that only Sphinx has.
 //!
-//! What memcached counts and there is not here is 0, or another constant that docs/reference/sphinx.md lists.
+//! Figures of memcached without an equivalent here are 0, or another constant that docs/reference/sphinx.md lists.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;

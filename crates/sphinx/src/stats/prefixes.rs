@@ -7,7 +7,7 @@ use std::io::Write;
 
 use proto_memcache::server::reply;
 
-/// memcached's default for what ends a prefix.
+/// memcached's default delimiter of a prefix.
 const DELIMITER: u8 = b':';
 /// Most prefixes that a thread counts; others are not counted, so that a client that makes up keys cannot fill the
 /// memory.

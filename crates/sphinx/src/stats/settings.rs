@@ -1,6 +1,6 @@
 //! `stats settings`: how the server is set up, under memcached's names.
 //!
-//! Settings of what there is not here have the value with which memcached leaves it out, as documented in
+//! Settings of features that Sphinx lacks have the value that memcached has without the feature, as documented in
 //! docs/reference/sphinx.md.
 
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use units::Bytes;
 
 use crate::config::{Config, Tls};
 
-/// Appends the answer to `stats settings`; `memory` is what items may take now, `detail` is whether `stats detail` is on.
+/// Appends the answer to `stats settings`; `memory` is the current limit for items, `detail` is whether `stats detail`
+/// is on.
 pub(crate) fn write(config: &Config, memory: Bytes, detail: bool, out: &mut Vec<u8>) {
     let port = |of: fn(&Address) -> Option<SocketAddr>| {
         config.listen.iter().find_map(of).map_or(0, |socket| socket.port()).to_string()

@@ -206,7 +206,7 @@ fn pipelines(talk: &mut Talk, _: &dyn Fn() -> Talk) {
     let found: Vec<&[u8]> = answers.iter().map(|answer| &answer.value[..]).collect();
     let expect: Vec<&[u8]> = keys.iter().step_by(2).map(|key| key.as_bytes()).collect();
     assert_eq!(found, expect);
-    // Errors of quiet requests stand in their places between other answers.
+    // Errors of quiet requests are in order between other answers.
     let mut mixed = Vec::new();
     for key in &keys[..50] {
         let key = key.as_bytes();

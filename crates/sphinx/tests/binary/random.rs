@@ -39,7 +39,7 @@ struct Request {
 
 const KEYS: [&[u8]; 5] = [b"a", b"b", b"key-three", b"\x00\xff four\r\n", b"5"];
 const VALUES: [&[u8]; 8] = [b"", b"0", b"7", b"18446744073709551615", b"text", b"12 ", b"\r\nEND\r\n", b"-3"];
-/// Never, spans that are longer than a test takes, a date that is past and one that is far ahead.
+/// Never, spans that are longer than a test takes, a past date and a distant one.
 const EXPTIMES: [u32; 5] = [0, 0, 1_000, 1_000_000_000, 4_000_000_000];
 
 fn request(rng: &mut Rng) -> Request {
@@ -162,7 +162,7 @@ fn hold(sequence: &Sequence, address: SocketAddr, pieces: Pieces) -> Vec<String>
     lines
 }
 
-/// A number without the blanks behind it. Listed: memcached does not always pad those that got shorter.
+/// A number without trailing blanks. Listed: memcached does not always pad numbers that got shorter.
 fn without_padding(value: &[u8]) -> &[u8] {
     let number = value.trim_ascii_end();
     let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);

@@ -64,7 +64,7 @@ impl Talk {
         for piece in bytes.chunks(piece.max(1)) {
             match self.stream.write_all(piece) {
                 Ok(()) => {}
-                // The server has closed; reading tells when it did.
+                // The server has closed; reading shows when.
                 Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                     return;
                 }
@@ -101,8 +101,8 @@ impl Talk {
         }
     }
 
-    /// The answers to these requests, sent at once with a `noop` behind them, and whether the server closed before that was
-    /// answered. Each must be to one of them, and in their order.
+    /// The answers to these requests, sent at once followed by a `noop`, and whether the server closed before that was
+    /// answered. Each must match one of them, in their order.
     pub(crate) fn ask_all(&mut self, packets: &[Packet<'_>]) -> (Vec<Answer>, bool) {
         let first = self.opaque + 1;
         let mut bytes = Vec::new();
@@ -187,7 +187,7 @@ impl Talk {
         assert!(answers.is_empty(), "{packet:?}: {answers:?}");
     }
 
-    /// The answer has this status and its text, and the connection is closed behind it.
+    /// The answer has this status and its text, and the connection is closed after it.
     #[track_caller]
     pub(crate) fn refuses(&mut self, packet: Packet<'_>, status: Status) {
         let (answers, closed) = self.ask_all(&[packet]);

@@ -20,7 +20,7 @@ async function main() {
       console.log(`${group}/1/${name}`);
     }
   }
-  // Several times, since it drops a reply that comes in parts.
+  // Several times, since it drops a reply that arrives in parts.
   for (let i = 0; i < 10; i++) {
     const items = await ask('cachedump', server, 1, 100);
     for (const { key, b } of [items].flat()) {

@@ -60,8 +60,7 @@ fn normalise(answers: &Answers, version: Words) -> Vec<String> {
     lines
 }
 
-/// A number without the blanks behind it, and how many there are. Listed: memcached does not always pad those that got
-/// shorter.
+/// A number without trailing blanks, and their number. Listed: memcached does not always pad numbers that got shorter.
 fn without_padding(value: &[u8]) -> (Vec<u8>, usize) {
     let Some(text) = value.strip_suffix(b"\r\n") else { return (value.to_vec(), 0) };
     let number = text.trim_ascii_end();

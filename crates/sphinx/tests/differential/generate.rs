@@ -130,7 +130,7 @@ fn mentions(request: &Request, key: &str) -> bool {
 
 fn storage(random: &mut Random, key: &'static str) -> Request {
     let verb = random.pick(&["set", "set", "set", "add", "replace", "append", "prepend", "cas", "cas"]);
-    // Appending makes memcached forget that a key came in base 64 (`binary-keys`).
+    // Appending makes memcached forget that a key was sent in base 64 (`binary-keys`).
     let key = if matches!(verb, "append" | "prepend") && key == "foo" { "a" } else { key };
     let value = value(random);
     let (flags, time) = (random.pick(&["0", "0", "5", "2147483647"]), random.pick(&TIMES));
@@ -198,7 +198,7 @@ fn delta(random: &mut Random) -> &'static str {
     random.pick(&["1", "1", "5", "0", "95", "4999", "18446744073709551615", "x"])
 }
 
-/// The key of a meta command, and the flag that goes with it.
+/// The key of a meta command, and its flag.
 fn meta_key(random: &mut Random, key: &'static str) -> (&'static str, &'static str) {
     match random.below(6) {
         0 => (BINARY[random.below(BINARY.len())], " b"),

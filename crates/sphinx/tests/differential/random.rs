@@ -19,7 +19,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// Whether one of `n` cases has come.
+    /// True in one of `n` cases.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

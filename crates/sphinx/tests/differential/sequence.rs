@@ -24,7 +24,7 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Bytes(Vec<u8>),
-    /// A unique number that this server has told for the key: the last one, or one of those before.
+    /// A unique number that this server has sent for the key: the last one, or an earlier one.
     Cas {
         key: &'static str,
         back: usize,

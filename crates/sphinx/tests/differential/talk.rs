@@ -68,7 +68,7 @@ fn send(stream: &mut TcpStream, batch: &Batch, cas: &HashMap<String, Vec<u64>>, 
     for cut in cuts {
         match stream.write_all(&bytes[start..cut]) {
             Ok(()) => {}
-            // The server has closed, which reading tells.
+            // The server has closed, which reading shows.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return;
             }

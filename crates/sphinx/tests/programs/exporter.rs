@@ -7,8 +7,8 @@ use super::pair::Server;
 use super::run::{self, Ended};
 use crate::support::PATIENCE;
 
-/// The names and labels of what memcached_exporter exports for the server, the value of `memcached_up`, and errors of
-/// its log.
+/// The names and labels of the metrics that memcached_exporter exports for the server, the value of `memcached_up`, and
+/// errors of its log.
 pub(crate) fn metrics(server: &Server) -> Ended {
     let (mut exporter, address) = start(server);
     let text = get(address, "/metrics");

@@ -4,7 +4,7 @@
 //! programs and checks, with the known differences and their reasons; an unlisted difference fails the test, and so
 //! does a listed one that no longer occurs. `docs/reference/sphinx.md` shows the same table.
 //!
-//! `cargo xtask ci` installs the programs. One that is missing is skipped, with the reason.
+//! `cargo xtask ci` installs the programs. A missing one is skipped, with the reason.
 
 mod compare;
 mod document;

@@ -70,7 +70,7 @@ impl Server {
             .replace("{folder}", &folder)
     }
 
-    /// The line without anything that tells which server it was.
+    /// The line without any text that identifies the server.
     pub(crate) fn unnamed(&self, line: &str) -> String {
         let (_, port) = self.host_and_port();
         let folder = self.folder.path().display().to_string();

@@ -41,7 +41,7 @@ pub(crate) fn spymemcached() -> Result<(), String> {
     if compiles { Ok(()) } else { Err("java has no compiler here".into()) }
 }
 
-/// Builds the client in Go from what `cargo xtask ci` has fetched: a test asks no network.
+/// Builds the client in Go from sources fetched by `cargo xtask ci`: tests use no network.
 pub(crate) fn gomemcache() -> Result<(), String> {
     let go = find("go").ok_or("go is not here")?;
     let built = Command::new(go)

@@ -38,7 +38,7 @@ pub(crate) enum Step {
 pub(crate) struct Difference {
     /// `- LINE` for a line that only memcached prints, `+ LINE` for one that only Sphinx prints; sorted.
     lines: &'static [&'static str],
-    /// Whether it is one from memcached 1.6.18 only, as 1.6.45 does what Sphinx does.
+    /// Whether it is a difference of memcached 1.6.18 only, as 1.6.45 behaves like Sphinx.
     old_only: bool,
     /// For the documentation: the visible effect, and its reason.
     pub(crate) why: &'static str,
@@ -77,7 +77,7 @@ impl Program {
         self
     }
 
-    /// The last check goes this way instead of TCP.
+    /// Makes the last check use this transport instead of TCP.
     pub(crate) fn over(self, way: Way) -> Program {
         self.last(|check| check.way = way)
     }

@@ -21,7 +21,7 @@ impl Client {
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.stream.write_all(bytes.as_ref()) {
             Ok(()) => {}
-            // The server has closed; reading tells when it did.
+            // The server has closed; reading shows when.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
             Err(error) => panic!("{error}"),
         }
@@ -58,7 +58,7 @@ impl Client {
         String::from_utf8(self.line().expect("the server closed the connection")).unwrap()
     }
 
-    /// The lines up to one that is `end`.
+    /// The lines up to `end`.
     pub(crate) fn lines_to(&mut self, end: &str) -> Vec<String> {
         std::iter::from_fn(|| Some(self.text()).filter(|line| line != end)).collect()
     }

@@ -17,7 +17,7 @@ pub(crate) const PASSWORD: &str = "secret";
 
 /// Starts a memcached with `-S`, whose user is in a database of Cyrus SASL in `folder`: Debian's reads no other.
 ///
-/// Errors: why there is none.
+/// Errors: the reason why it is unavailable.
 pub(crate) fn memcached(folder: &Path) -> Result<(Process, SocketAddr, Words), String> {
     let (memcached, words) = memcached_program().ok_or("there is no memcached")?;
     let database = folder.join("sasldb");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::client::Client;
 use super::{PATIENCE, Words};
 
-/// In what pieces a conversation's bytes leave.
+/// The pieces in which a conversation's bytes are sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pieces {
     /// All in one write up to the next answer.

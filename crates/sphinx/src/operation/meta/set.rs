@@ -12,7 +12,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     answer(store, request, stored, request.data.len(), quiet, out);
 }
 
-/// The same, with a large value that has come whole.
+/// The same, with a fully received large value.
 pub(super) fn finish(store: &mut Store, request: &Request, reservation: Reservation, out: &mut Vec<u8>) {
     let (command, quiet) = command(request);
     let length = reservation.length();
@@ -20,7 +20,8 @@ pub(super) fn finish(store: &mut Store, request: &Request, reservation: Reservat
     answer(store, request, stored, length, quiet, out);
 }
 
-/// Refuses one whose condition does not hold, before its value of `length` bytes has come; returns whether it did.
+/// Refuses a command whose condition does not hold, before its value of `length` bytes has arrived; returns whether it
+/// refused.
 pub(super) fn refuse(store: &mut Store, request: &Request, length: usize, out: &mut Vec<u8>) -> bool {
     let (command, quiet) = command(request);
     let refused = store.refuses_meta(command, request.key, request.now);
