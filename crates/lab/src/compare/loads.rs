@@ -95,7 +95,8 @@ impl Pair<'_> {
     /// Whether one side has enough overloaded trials to move the estimate of the ratio.
     fn is_overloaded(&self) -> bool {
         [self.a, self.b].into_iter().any(|load| {
-            let overloaded = load.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. }));
+            let overloaded =
+                load.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. }));
             let overloaded = overloaded.count();
             overloaded > 0 && overloaded as f64 >= WITHSTOOD * load.usable().count() as f64
         })

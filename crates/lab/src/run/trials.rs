@@ -301,7 +301,10 @@ impl Trials {
         let interrupted = self.interrupt.cause().filter(|_| keeps_part);
         if interrupted.is_some() {
             let (had, window) = (trial.window_s, span.window.as_secs_f64());
-            self.note(format!("Trial {} was interrupted after {had:.1} s of its window of {window:.1} s.", trial.id));
+            self.note(format!(
+                "Trial {} was interrupted after {had:.1} s of its window of {window:.1} s.",
+                trial.id
+            ));
         }
         self.experiment.trials.push(trial);
         track.agenda.finished(begun.elapsed());

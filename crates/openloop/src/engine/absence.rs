@@ -23,15 +23,11 @@ pub(super) struct Absences {
     spans: VecDeque<(Time, Time)>,
     /// In the present turn.
     in_turn: Nanos,
+    /// When the thread last handled an answer.
+    handled: Time,
 }
 
 impl Absences {
-    /// Whether an absence may have ended at `now`: the processor time was last read longer ago than the shortest one lasts. A
-    /// generator that is busy handles many answers in a turn, and reading costs a system call.
-    fn may_end(&self, now: Time) -> bool {
-        self.known.is_none_or(|(since, _)| now.since(since) > STALL_THRESHOLD)
-    }
-
     /// Whether an arrival that was due then is withheld. Arrivals are asked for in order.
     #[inline]
     fn cover(&mut self, due: Time) -> bool {
@@ -61,7 +57,9 @@ impl<W: Workload> Engine<W> {
     /// An answer is read at `at`, in this look: nothing must be sent for a time in which the thread was absent before.
     #[inline]
     pub(super) fn note_absence_in_look<R: Reactor>(&mut self, reactor: &R, at: Time, look: &Look) {
-        let took = look.gap - self.absences.in_turn;
+        // A busy generator handles many answers in a turn: the thread was there at the one before.
+        let since_handled = at.since(std::mem::replace(&mut self.absences.handled, at));
+        let took = (look.gap - self.absences.in_turn).min(since_handled);
         if took > STALL_THRESHOLD {
             let waited = look.waited - self.absences.counted;
             self.absences.waited += waited;
@@ -73,7 +71,7 @@ impl<W: Workload> Engine<W> {
     /// Compares the time that has passed with the processor time that the thread got of it, of a span of `took`.
     #[cold]
     fn note_absence<R: Reactor>(&mut self, reactor: &R, now: Time, took: Nanos) {
-        if !self.withholds() || !self.absences.may_end(now) {
+        if !self.withholds() {
             return;
         }
         let Some(absent) = self.absent_since_known(reactor, now) else { return };
