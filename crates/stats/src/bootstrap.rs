@@ -28,7 +28,7 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The interval of a figure from that of its logarithm.
+    /// The interval of a figure from the interval of its logarithm.
     #[must_use]
     pub fn exp(self) -> Interval {
         Interval { low: self.low.exp(), high: self.high.exp() }

@@ -65,7 +65,7 @@ fn pooled(observed: &[u64], weights: &[f64], scale: f64) -> Vec<(f64, f64)> {
             (count, expected) = (0.0, 0.0);
         }
     }
-    // What is left is too little for a cell of its own.
+    // The remainder is too small for a cell of its own.
     if let Some(last) = cells.last_mut() {
         last.0 += count;
         last.1 += expected;

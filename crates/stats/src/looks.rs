@@ -21,7 +21,7 @@ const SPENT: f64 = 0.2;
 pub struct Look {
     /// The number of pairs.
     pub pairs: usize,
-    /// The two-sided error of intervals and tests; 0 if so few pairs attain no level that may be spent.
+    /// The two-sided error of intervals and tests; 0 if no level that may be spent is attainable with this few pairs.
     pub level: f64,
 }
 

@@ -1,6 +1,6 @@
 //! The median, which one disturbed repeat does not move.
 
-/// The middle value, or the mean of the two middle ones. `None` when there is no value or a NaN.
+/// The middle value, or the mean of the two middle ones. `None` if `values` is empty or contains a NaN.
 ///
 /// Cost: a copy and a selection, linear in the number of values.
 pub fn median(values: &[f64]) -> Option<f64> {

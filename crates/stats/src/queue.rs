@@ -7,7 +7,7 @@
 
 /// A queue with Poisson arrivals, one server and first come, first served, in equilibrium.
 ///
-/// Units: times are in those of the mean service time. Bounds: [`Queue::new`].
+/// Units: times are in the unit of the mean service time. Bounds: [`Queue::new`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {
     utilisation: f64,
@@ -17,7 +17,7 @@ pub struct Queue {
 impl Queue {
     /// A queue whose server is busy for the share `utilisation` of the time, with a mean service time.
     ///
-    /// Bounds: `None` unless 0 ≤ utilisation < 1 (from 1 on there is no equilibrium) and 0 < service < ∞.
+    /// Bounds: `None` unless 0 ≤ utilisation < 1 (from 1 on the queue has no equilibrium) and 0 < service < ∞.
     pub fn new(utilisation: f64, service: f64) -> Option<Queue> {
         let valid = (0.0..1.0).contains(&utilisation) && service > 0.0 && service.is_finite();
         valid.then_some(Queue { utilisation, service })

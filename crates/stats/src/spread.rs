@@ -57,7 +57,8 @@ impl Spread {
         })
     }
 
-    /// What is drawn and told beside the median: its 95 % interval, or the range where there are too few repeats for one.
+    /// The ends of the error bar: the 95 % interval of the median, or the range if the repeats are too few for an
+    /// interval.
     pub fn ends(&self) -> (f64, f64) {
         self.interval.map_or((self.min, self.max), |interval| (interval.low, interval.high))
     }
