@@ -42,9 +42,9 @@ impl Arrivals {
         Arrivals(Source::Drawn { walk: walk::Walk::new(process, mean_ns), mean_ns, profile })
     }
 
-    /// What was asked for, at a rate. `trace` is the content of the file where one is named; a process does not use it.
+    /// The arrivals of a specification at a rate. `trace` is the content of a trace file; drawn processes ignore it.
     ///
-    /// Errors: a trace is named and not given.
+    /// Errors: the specification names a trace and `trace` is `None`.
     pub fn of(asked: &ArrivalSpec, rate: Rate, trace: Option<Arc<Trace>>) -> Result<Arrivals, ParseError> {
         match (asked, trace) {
             (ArrivalSpec::Drawn { process, profile }, _) => {
@@ -66,8 +66,8 @@ impl Arrivals {
         Arrivals(Source::Replayed { trace, next: 0, speed })
     }
 
-    /// The next arrival, never before the last. Units: ns after the start. None when there is no other: at the end of
-    /// a trace, or of a profile that ends with a factor of 0.
+    /// The next arrival, never before the last. Units: ns after the start. `None` at the end of a trace, or of a
+    /// profile that ends with a factor of 0.
     #[inline]
     pub fn next(&mut self, rng: &mut Rng) -> Option<f64> {
         match &mut self.0 {
@@ -98,7 +98,7 @@ impl Arrivals {
         }
     }
 
-    /// The mean rate of what is expected after `from` and up to `to`, 0 where nothing is. Units: rps.
+    /// The mean rate expected after `from` and up to `to`; 0 if the interval is empty. Units: rps.
     pub fn mean_rps(&self, from_ns: f64, to_ns: f64) -> f64 {
         if to_ns > from_ns { self.expected(from_ns, to_ns) / (to_ns - from_ns) * 1e9 } else { 0.0 }
     }

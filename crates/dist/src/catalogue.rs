@@ -7,7 +7,7 @@ use crate::{ArrivalSpec, DataSet, Notation, Popularity, Preset, Process, Profile
 /// All forms of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What they are, as a heading.
+    /// Heading of the section.
     pub title: &'static str,
     /// The options that take them.
     pub options: &'static str,
@@ -26,7 +26,7 @@ pub struct Catalogue {
     pub presets: &'static [Preset],
 }
 
-/// The catalogue, from the texts beside each type.
+/// The catalogue, from the texts next to each type.
 pub fn catalogue() -> Catalogue {
     let arrivals = "--arrivals";
     Catalogue {

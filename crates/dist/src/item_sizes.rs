@@ -16,7 +16,7 @@ pub enum ItemSizes {
         /// Tells data sets apart.
         seed: u64,
     },
-    /// Those of a list and its copies.
+    /// Sizes of a listed data set and its copies.
     Listed(Arc<Population>),
 }
 

@@ -28,7 +28,7 @@ pub struct KeySampler {
     draw: Draw,
     /// The number of keys at the start.
     count: u64,
-    /// Of the keys at the start; those that are added stay where they are.
+    /// Permutation of the initial keys; keys added later are not permuted.
     scatter: Option<Scatter>,
     /// Of the next key of a sequence, and from one to the next.
     position: u64,
@@ -102,8 +102,8 @@ impl KeySampler {
 
     /// The same popularity with the ranks scattered over the keys by a permutation that the seed chooses.
     ///
-    /// It applies where popularity goes by rank. Where it goes by the order of the keys (sequential, latest,
-    /// exponential) and in data sets it changes nothing.
+    /// It applies if popularity goes by rank. If it goes by the order of the keys (sequential, latest, exponential),
+    /// and in data sets, it changes nothing.
     pub fn scattered(self, seed: u64) -> KeySampler {
         let by_rank =
             matches!(self.draw, Draw::Uniform | Draw::Zipf(_) | Draw::HotSet { .. } | Draw::Normal { .. });
@@ -134,7 +134,7 @@ impl KeySampler {
                 zipf.sample(rng) - 1
             }
             Draw::HotSet { keys, accesses } => {
-                // At least one key is hot; where all are, there is no other to ask for.
+                // At least one key is hot; if all keys are hot, there are no cold ones to draw.
                 let hot = ((n as f64 * *keys).round() as u64).clamp(1, n);
                 if hot == n || rng.random::<f64>() < *accesses {
                     rng.random_range(0..hot)

@@ -16,16 +16,16 @@ use rand_xoshiro::rand_core::SeedableRng;
 /// Source: Blackman and Vigna, *Scrambled linear pseudorandom number generators*, ACM TOMS 47(4), 2021.
 pub type Rng = Xoshiro256PlusPlus;
 
-/// What a stream is drawn for.
+/// The purpose of a random stream.
 ///
-/// The numbers behind the names are part of what a seed means: never change one, only add.
+/// The numbers behind the names are part of a seed's meaning: never change one, only add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// The times between arrivals.
     Arrivals,
     /// The connection that a job is bound to.
     Binding,
-    /// The keys that are asked for.
+    /// The requested keys.
     Keys,
     /// The sizes of values.
     Sizes,
@@ -140,7 +140,7 @@ mod tests {
         let drawn: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
         let mut again = Streams::new(42).stream(Purpose::Arrivals, 0);
         assert_eq!(drawn, [again.next_u64(), again.next_u64(), again.next_u64()]);
-        // The golden draws: when this fails, old seeds no longer mean what they meant.
+        // The golden draws: if this fails, old seeds give different draws.
         assert_eq!(drawn, [4_158_263_098_041_812_194, 10_648_647_873_192_915_264, 660_738_991_418_826_528]);
     }
 

@@ -158,7 +158,7 @@ mod tests {
             let zipf = Zipf::new(1 << 40, alpha);
             for x in [1.0, 1.5, 10.0, 1e4, 1e6] {
                 let back = zipf.inverse(zipf.hat_area(x));
-                // What one rounding of the area is worth in x grows as the area flattens: x^(α−1) of them.
+                // The effect in x of rounding the area once grows as the area flattens: x^(α−1) roundings.
                 let bound = 1e-14 * x.ln().max(1.0) * f64::powf(x, (alpha - 1.0).max(0.0));
                 assert!((back / x - 1.0).abs() < bound, "α {alpha}: {x} came back as {back}");
             }

@@ -25,7 +25,7 @@ const HINT: &str = "write one timestamp a line in ascending order, such as 12.00
      names the unit: s, ms, us or ns";
 
 impl Trace {
-    /// How it is asked for and what it holds.
+    /// Syntax and meaning of the option's value.
     pub const FORMS: [Notation; 1] = [Notation {
         syntax: "trace:FILE",
         meaning: "the arrivals of a file, one timestamp a line, as they are: counted from the first, at their own rate; \
@@ -113,7 +113,7 @@ fn unit(text: &[u8]) -> Option<u32> {
     }
 }
 
-/// Nanoseconds from decimal digits whose unit has `digits` of them behind the point; what is finer is cut off.
+/// Nanoseconds from decimal digits whose unit has `digits` of them behind the point; finer digits are cut off.
 fn timestamp(text: &[u8], digits: u32) -> Option<u128> {
     let point = text.iter().position(|b| *b == b'.').unwrap_or(text.len());
     let (whole, fraction) = (&text[..point], text.get(point + 1..).unwrap_or_default());

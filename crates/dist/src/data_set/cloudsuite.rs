@@ -15,7 +15,7 @@ use crate::Size;
 
 /// The longest line: two numbers and a key of 250 B with room to spare.
 const MAX_LINE: usize = 1_024;
-/// What the sums that made such a file may be off by.
+/// Largest rounding error of the sums in such a file.
 const ROUNDING: f64 = 1e-6;
 
 const HINT: &str = "give CloudSuite's form: a line an item with cumulative probability and value size, such as \

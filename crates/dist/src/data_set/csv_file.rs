@@ -15,7 +15,7 @@ impl DataSet {
     ///
     /// Errors: another header, another number of columns, a field out of its bounds; with line and column.
     pub fn read(reader: impl Read) -> Result<DataSet, ParseError> {
-        // Flexible, so that a wrong number of columns is told in our words and not in the library's.
+        // Flexible, so that a wrong number of columns is reported by our message and not by the library's.
         let mut csv = csv::ReaderBuilder::new()
             .comment(Some(b'#'))
             .flexible(true)

@@ -33,7 +33,7 @@ pub struct Population {
     ends: Ends,
 }
 
-/// What is drawn beyond the first copy.
+/// The copies after the first.
 #[derive(Clone, Debug)]
 struct Tail {
     /// The share of the first copy.

@@ -22,8 +22,8 @@ const ALPHA: f64 = 0.915;
 /// Different sizes, and the least: 1 797 neighbours around the mean of 1057.35 B.
 const SIZES: u64 = 1_797;
 const LEAST_SIZE: u64 = 159;
-/// Centre and spread of the sizes before they are cut off, three standard deviations away on either side: the outermost
-/// sizes still have three items each. The centre is off the mean of 1057.35 B by what the cut takes away.
+/// Centre and spread of the sizes before truncation at three standard deviations on either side: the outermost sizes
+/// still have three items each. The centre differs from the mean of 1057.35 B by the effect of the truncation.
 const CENTRE: f64 = 1_057.363;
 const SPREAD: f64 = 300.0;
 
@@ -50,7 +50,7 @@ fn popularities() -> Vec<f64> {
         (1..=HEAD).map(move |rank| FIRST_SHARE * ((1.0 + q) / (rank as f64 + q)).powf(beta))
     };
     // A larger shift keeps the first ranks together for longer, so that the head's share grows with it: 25 % at 0 and
-    // over 60 % at 100. 60 halvings leave nothing of the interval.
+    // over 60 % at 100. After 60 halvings the interval is below the precision of an `f64`.
     let (mut low, mut high) = (0.0, 100.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;

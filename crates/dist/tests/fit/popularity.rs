@@ -62,7 +62,7 @@ fn a_sequence_is_uniform_to_the_last_request() {
 
 #[test]
 fn every_draw_follows_the_number_of_keys_of_its_moment() {
-    // The number of keys goes round 100, 101 … 199: the weights are the mean of those of each number.
+    // The number of keys cycles through 100, 101 … 199: the expected weights are the mean over these numbers.
     let growing = |of: &dyn Fn(u64) -> Vec<f64>| {
         let mut weights = vec![0.0; 199];
         for n in 100..200 {

@@ -7,8 +7,8 @@ use crate::fits_in;
 /// For up to 30 cells.
 const DRAWS: usize = 20_000;
 
-/// Whether draws fall between the bounds as `below`, the chance of a size of at most so much, says. The last cell is
-/// what is over the last bound.
+/// Whether draws fall between the bounds as `below`, the distribution function of the size, says. The last cell holds
+/// sizes over the last bound.
 fn falls(bounds: &[u64], below: impl Fn(f64) -> f64, mut draw: impl FnMut(&mut dist::Rng) -> u64) -> bool {
     let mut weights: Vec<f64> = Vec::new();
     let mut before = 0.0;
@@ -82,7 +82,8 @@ fn drawn_etc_sizes_have_the_published_means() {
         let error = 4.0 * spread / (n as f64).sqrt();
         assert!((mean - expect).abs() < half_digit + error, "{text}: {mean}");
     };
-    // Standard deviations: 11.6 B by the GEV's formula, 520 B by that of a mixture with the generalised Pareto law.
+    // Standard deviations: 11.6 B by the GEV's formula, 520 B by the formula for a mixture with the generalised
+    // Pareto law.
     check("etc-key", 36.2, 0.05, 11.6);
     check("etc-value", 194.0, 0.5, 520.0);
 }
