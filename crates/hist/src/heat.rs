@@ -57,7 +57,7 @@ mod tests {
     }
 
     proptest! {
-        /// The fine cells nest in the coarse ones, so that nothing is counted beside its place.
+        /// The fine cells nest in the coarse ones, so that no sample is counted in a wrong cell.
         #[test]
         fn the_heat_of_windows_is_that_of_their_samples(times in prop::collection::vec(0u64..5_000_000_000, 1..200)) {
             let mut windows = Windows::new(Nanos(1));

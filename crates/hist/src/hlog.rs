@@ -30,7 +30,7 @@ const SHOWN_UNIT: f64 = 1e6;
 /// One line of a log: a histogram, and what and when it is of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// What was measured: `get.response_time`. Bounds: neither empty nor with comma, space or line break.
+    /// The measured quantity: `get.response_time`. Bounds: not empty; no comma, space or line break.
     pub tag: Option<String>,
     /// Its start, from [`Log::base`] on. Bounds: the format keeps whole milliseconds.
     pub start: Nanos,
@@ -72,7 +72,7 @@ pub enum HlogError {
     Damaged {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The defect, as the end of a sentence.
         problem: String,
     },
 }
@@ -81,7 +81,7 @@ impl Log {
     /// Writes the log.
     ///
     /// The number of intervals is written ahead of them, so that a file cut at the end of a line is noticed.
-    /// Errors: those of the writer; a tag or a comment out of its bounds.
+    /// Errors: an error of the writer; a tag or a comment out of its bounds.
     pub fn write(&self, to: &mut impl io::Write) -> Result<(), HlogError> {
         let mut header = IntervalLogWriterBuilder::new();
         header.add_comment("[Histogram log format version 1.3]");

@@ -12,9 +12,9 @@ use units::Nanos;
 
 use crate::rank;
 
-/// The highest value that is told apart; anything longer counts as one hour.
+/// The highest distinguishable value; anything longer counts as one hour.
 ///
-/// Source: longer than any trial, so it is reached by a broken clock only.
+/// Source: longer than any trial, so only a broken clock reaches it.
 pub(crate) const HIGHEST: Nanos = Nanos::from_secs(3_600);
 
 /// Points of [`Latency::curve`] for each factor of 10 in 1 − p: neighbours then differ by 12 %, under a
@@ -97,7 +97,7 @@ impl Latency {
         Some(self.at_rank(rank::guarded(percentile, self.count())?))
     }
 
-    /// The value of the sample of this rank, from 1 on; `None` where there are not so many.
+    /// The value of the sample of this rank, from 1 on; `None` beyond the number of samples.
     pub fn value_of_rank(&self, rank: u64) -> Option<Nanos> {
         (1..=self.count()).contains(&rank).then(|| self.at_rank(rank))
     }
@@ -107,11 +107,11 @@ impl Latency {
         self.inner.count_between(0, limit.0.min(HIGHEST.0))
     }
 
-    /// The same with what a client that waits for each answer left out: for a time longer than `interval`, the
-    /// times of the requests that were due meanwhile, each shorter by one more interval.
+    /// A copy with the requests added that a client which waits for each answer left out: for a time longer than
+    /// `interval`, the times of the requests that were due during it, each shorter by one more interval.
     ///
     /// Source: HdrHistogram's correction for coordinated omission. Cost: one step for each interval within each
-    /// different time. Without an interval nothing is added.
+    /// different time. An interval of 0 adds nothing.
     pub fn corrected(&self, interval: Nanos) -> Latency {
         Latency { inner: self.inner.clone_correct(interval.0) }
     }
@@ -143,10 +143,10 @@ impl Latency {
         (!self.is_empty()).then(|| Nanos(self.inner.stdev().round() as u64))
     }
 
-    /// The distribution as HdrHistogram prints it: percentile, value, and how many times are no longer, in `steps` for
-    /// each halving of what lies beyond.
+    /// The distribution as HdrHistogram prints it: percentile, value, and the number of samples no longer than it, in
+    /// `steps` for each halving of the remaining tail.
     ///
-    /// Bounds: empty when the histogram is; `steps` from 1 on.
+    /// Bounds: empty if the histogram is; `steps` from 1 on.
     pub fn spectrum(&self, steps: u32) -> Vec<(f64, Nanos, u64)> {
         let mut count = 0;
         self.inner
@@ -167,8 +167,8 @@ impl Latency {
         &self.inner
     }
 
-    /// Takes over a histogram from a file, whatever its bounds: without loss if they are the ones of
-    /// this type, to the precision of the coarser one otherwise.
+    /// Takes over a histogram from a file with any bounds: without loss if they equal those of this type, to the
+    /// precision of the coarser one otherwise.
     pub(crate) fn from_foreign(foreign: Histogram<u64>) -> Latency {
         let mut latency = Latency::new();
         let same = |a: &Histogram<u64>, b: &Histogram<u64>| {

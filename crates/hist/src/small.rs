@@ -8,7 +8,7 @@ use units::Nanos;
 
 use crate::{octave, rank};
 
-/// Cells to each factor of two: a time is told to 1/16 of itself.
+/// Cells to each factor of two: a time is resolved to 1/16 of itself.
 const CELLS: usize = 16;
 /// Octaves up to the one that holds a minute.
 const OCTAVES: usize = 33;

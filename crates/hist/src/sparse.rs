@@ -57,7 +57,7 @@ impl Sparse {
         }
     }
 
-    /// Adds `n` samples to a cell; false where there is no such cell.
+    /// Adds `n` samples to a cell; false if the cell does not exist.
     pub(crate) fn add(&mut self, cell: usize, n: u32) -> bool {
         let Some(octave) = self.octaves.get_mut(cell / CELLS) else { return false };
         let octave = octave.get_or_insert_with(empty);

@@ -24,7 +24,7 @@ use crate::sparse::Sparse;
 /// holds tens of them.
 pub const WINDOW: Nanos = Nanos::from_millis(100);
 
-/// Windows of the windowed p99 may be so many times shorter, where as many hold 1 000 samples: 10, 20 or 50 ms.
+/// Windows of the windowed p99 may be shorter by these factors if they hold 1 000 samples: 10, 20 or 50 ms.
 const SHORTER: [u64; 3] = [10, 5, 2];
 
 /// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
@@ -107,8 +107,9 @@ impl Windows {
             .expect("a doubled length suffices before it overflows")
     }
 
-    /// The same samples, those of the windows that are kept, in windows of the length that plots have ([`Windows::length_for`]).
-    /// Those are marked in which a window is marked; of unmarked windows alone, those in which none is left.
+    /// The same samples, restricted to kept windows, in windows of the length that plots have
+    /// ([`Windows::length_for`]). A long window is marked if any of its parts is marked; with unmarked windows only,
+    /// if all of its parts are marked.
     pub fn over_time(&self, kept: Kept) -> Windows {
         let times = SHORTER.iter().find(|times| is_longest(Nanos(self.length.0 * *times)));
         let times = if is_longest(self.length) { 1 } else { times.copied().unwrap_or(1) };
@@ -159,8 +160,8 @@ impl Windows {
         }
     }
 
-    /// Marks the windows that a disturbance of the host from `from` to `to` touched; what lies outside of
-    /// the span is ignored.
+    /// Marks the windows that a disturbance of the host from `from` to `to` touched; times outside of the span are
+    /// ignored.
     pub fn mark(&mut self, from: Nanos, to: Nanos) {
         // The end is exclusive, but a disturbance without length still happened in a window.
         let last = self.index(Nanos(to.0.saturating_sub(1)).max(from));
@@ -210,10 +211,10 @@ impl Windows {
         latency(self.values_of(self, kept))
     }
 
-    /// All samples of the windows that are kept, with those of `out` left out and those of `by` in their place; the marks
-    /// are those of `self`.
+    /// All samples of the kept windows, with the samples of `out` removed and the samples of `by` added; the marks of
+    /// `self` apply.
     ///
-    /// What is in `out` and not here is ignored.
+    /// Samples in `out` that are missing here are ignored.
     pub fn replaced(&self, kept: Kept, out: &Windows, by: &Windows) -> Latency {
         replaced(self.values_of(self, kept), self.values_of(out, kept), self.values_of(by, kept))
     }
@@ -340,7 +341,7 @@ fn latency(samples: impl Iterator<Item = (Nanos, u64)>) -> Latency {
     all
 }
 
-/// `samples` with `by` in the place of `out`; what is in `out` alone is ignored.
+/// `samples` with `by` in the place of `out`; samples in `out` alone are ignored.
 fn replaced(
     samples: impl Iterator<Item = (Nanos, u64)>,
     out: impl Iterator<Item = (Nanos, u64)>,

@@ -30,7 +30,7 @@ const MOST: u64 = 64 << 20;
 /// The most samples of one histogram: up to here, ranks are exact in floating point.
 const MOST_SAMPLES: u64 = 1 << 50;
 
-/// Decodes one histogram. Errors: what is wrong, as the end of a sentence.
+/// Decodes one histogram. Errors: the defect, as the end of a sentence.
 pub(crate) fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD.decode(text).map_err(|e| format!("the histogram is not base64 ({e})"))?;
     let plain = match word(&bytes, 0) {

@@ -134,8 +134,8 @@ fn counters_that_cannot_be_are_refused() {
     assert_eq!(Log::read(plain(&[2], 1).as_bytes()).unwrap().intervals[0].latency.count(), 1);
 }
 
-/// Whatever character of a histogram is changed, a wrong figure is never read. A few changes do no harm, such
-/// as the length of a code that the compressed text never uses; nearly all others must be refused.
+/// Changing any character of a histogram never yields a wrong figure. A few changes do no harm, such as the length of
+/// a code that the compressed text never uses; nearly all others must be refused.
 #[test]
 fn no_changed_character_of_a_histogram_goes_unnoticed() {
     let log = Log { intervals: vec![interval(None, 0, (1..500).map(|i| i * 1_000))], ..Log::default() };

@@ -122,7 +122,7 @@ fn samples_are_replaced_by_others() {
     let quiet = planted(SECOND, 2_000, &[]).1;
     assert!(windows.samples(Kept::All) == raw);
     assert!(windows.replaced(Kept::All, &out, &by) == quiet);
-    // The marks are those of the whole: what is replaced in a marked window is not looked at.
+    // The marks of the whole apply: replacements in a marked window are ignored.
     windows.mark(Nanos::from_millis(400), Nanos::from_millis(401));
     assert!(windows.replaced(Kept::Unmarked, &out, &by) == windows.unmarked());
     assert_eq!((windows.unmarked().count(), windows.count()), (18_000, 10));
