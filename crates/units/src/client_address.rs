@@ -12,12 +12,13 @@ pub const LINKED: [u8; 2] = [198, 18];
 /// Bits of the part of a paced address that is multiplied, and of what its least value is. Source: 11 bits are a step of
 /// 1/2048 at most, and leave 5 of the 16 for the power.
 const DIGITS: u32 = 11;
-/// The rate of a paced address is in this part of a bit per second, so that also a thousandth of the slowest clients is told.
+/// Resolution of the rate of a paced address: this part of a bit per second, so that a thousandth of the slowest
+/// clients' rate is still encoded.
 const FRACTION: u32 = 4;
 
 /// The address of a paced client with a bandwidth. Units: bits per second.
 ///
-/// Bounds: 128 bit/s to 550 Gbit/s; what is beyond has the nearest. The rate that the address says is at most 0.05 % lower.
+/// Bounds: 128 bit/s to 550 Gbit/s; bandwidths beyond are clamped. The encoded rate is at most 0.05 % lower.
 pub fn paced_address(bits_per_s: u64) -> Ipv4Addr {
     let most = ((2u64 << DIGITS) - 1) << 31;
     let scaled = bits_per_s.saturating_mul(1 << FRACTION).clamp(1 << DIGITS, most);
@@ -102,7 +103,7 @@ mod tests {
             let rate = links.rate(links.nearest(bits));
             assert!(rate.abs_diff(bits) as f64 <= bits as f64 * 0.004, "{bits} {rate}");
         }
-        // What is beyond has the nearest.
+        // Numbers beyond are clamped.
         assert_eq!((links.nearest(1), links.nearest(u64::MAX)), (1, 1023));
         assert_eq!(ClientLinks::address(1023).to_string(), "198.18.3.255");
         assert_eq!(ClientLinks::address(1).to_string(), "198.18.0.1");

@@ -1,8 +1,8 @@
 use thiserror::Error;
 
-/// A quantity that a person typed and that cannot be used.
+/// A quantity that a person typed and that is unusable.
 ///
-/// It always names the thing, what was given, and what would be accepted.
+/// It always names the thing, the given text, and an acceptable form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{what} '{given}': {problem}; {hint}")]
 pub struct ParseError {
@@ -18,7 +18,7 @@ pub struct ParseError {
 
 /// Splits `text` into a finite number and the unit behind it.
 ///
-/// Errors: a sentence that says what is wrong with the number; `NaN` and infinities are refused here, once.
+/// Errors: a sentence that names the defect of the number; `NaN` and infinities are refused here, once.
 pub(crate) fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
     let end = text

@@ -1,8 +1,8 @@
 //! Quantities with their units, so that a number never travels without one; and lists of processors.
 //!
 //! Inside the program a quantity is a newtype ([`Time`], [`Nanos`], [`Rate`], [`Bytes`]); on disk it is
-//! a plain number whose field name ends in its unit (`latency_us_p99`, `offered_rps`). What a person
-//! types is parsed here, with errors that say what was given, what is allowed and an example.
+//! a plain number whose field name ends in its unit (`latency_us_p99`, `offered_rps`). Typed quantities are parsed
+//! here, with errors that name the given text, the allowed range and an example.
 //!
 //! Try it: `cargo test -p units`.
 

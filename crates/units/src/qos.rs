@@ -57,8 +57,8 @@ pub struct ResponseTarget {
     pub percentile: f64,
     /// The response time that it must not pass.
     pub limit_ns: Nanos,
-    /// The figure that is judged; `None` is the percentile of all requests, as [`QosBasis::Raw`]. In results of earlier versions
-    /// it was left to the measurement, which says what it chose.
+    /// The figure that is judged; `None` is the percentile of all requests, as [`QosBasis::Raw`]. In results of
+    /// earlier versions the measurement chose the basis, and recorded its choice.
     pub basis: Option<QosBasis>,
 }
 
@@ -100,10 +100,10 @@ impl From<ResponseTarget> for Qos {
 }
 
 impl Qos {
-    /// What sessions are held to where nothing else is asked for: `startup<2s,rebuffer<1%,misses<1%`.
+    /// The default QoS target of sessions: `startup<2s,rebuffer<1%,misses<1%`.
     ///
-    /// Source: from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12); of time and of chunks
-    /// one in a hundred, ours, as a p99 allows of requests.
+    /// Source: from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12); one in a
+    /// hundred of time and of chunks is ours, by analogy with the p99 of requests.
     pub fn of_sessions() -> Qos {
         Qos::of_sessions_within(Nanos::from_secs(2))
     }
@@ -116,7 +116,7 @@ impl Qos {
         Qos { conditions: vec![startup, ratio("rebuffer"), ratio("misses")] }
     }
 
-    /// What users of operations with limits of their own are held to where nothing else is asked for: `within>95%`.
+    /// The default QoS target of operations with limits of their own: `within>95%`.
     ///
     /// Source: ISPASS'16 §IV-B3, of its social network.
     pub fn of_operations() -> Qos {
@@ -124,11 +124,12 @@ impl Qos {
         Qos { conditions: vec![within] }
     }
 
-    /// What the queries of a site of films are held to where nothing else is asked for: pages and searches over within 50 ms,
-    /// reviews and rentals within 100 ms, at the 99th percentile, and films that start within 2 s.
+    /// The default QoS target of a film site's queries: pages and searches within 50 ms, reviews and rentals within
+    /// 100 ms, at the 99th percentile, and films that start within 2 s.
     ///
-    /// Source: ours, since CAL'18 names no target: half and all of the 100 ms below which an answer seems instantaneous (Nielsen,
-    /// Usability Engineering, 1993, §5.5); the start-up delay is that of [`Qos::of_sessions`].
+    /// Source: ours, since CAL'18 names no target: half and all of the 100 ms below which an answer seems
+    /// instantaneous (Nielsen, Usability Engineering, 1993, §5.5); the start-up delay is the one in
+    /// [`Qos::of_sessions`].
     pub fn of_queries() -> Qos {
         let query = |name: &str, ms: u64| Condition::Times {
             name: name.into(),
@@ -150,7 +151,7 @@ impl Qos {
         &self.conditions
     }
 
-    /// The response time that it asks for, the first where it asks for several; `None` where it judges sessions alone.
+    /// The condition on the response time, the first if it has several; `None` if it judges sessions alone.
     pub fn response_time(&self) -> Option<ResponseTarget> {
         self.conditions.iter().find_map(|condition| match condition {
             Condition::ResponseTime(target) => Some(*target),
@@ -189,7 +190,7 @@ impl fmt::Display for ResponseTarget {
 }
 
 impl Condition {
-    /// What is judged, in words: `start-up delay p95`, `misses`. Of a response time without its basis.
+    /// The judged figure, in words: `start-up delay p95`, `misses`. A response time without its basis.
     pub fn figure(&self) -> String {
         let words = |name: &str| SessionFigure::named(name).map_or(name.to_owned(), |of| of.words.to_owned());
         match self {

@@ -1,26 +1,27 @@
-/// What is measured of sessions and can be judged: by a QoS target, a gate, a search, a claim.
+/// A figure of sessions that can be judged: by a QoS target, a gate, a search, a claim.
 ///
-/// A workload of sessions counts ratios and measures times under these names; none has to have all of them. The rest of the
-/// program knows sessions only by this table, whatever they are sessions of.
+/// A workload of sessions counts ratios and measures times under these names, all or some of them. The rest of the
+/// program knows sessions only by this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionFigure {
     /// As it is typed: `rebuffer`.
     pub name: &'static str,
     /// The name under which a workload counts or measures it: `rebuffer_ratio`.
     pub record: &'static str,
-    /// What it is called in a report: `rebuffer ratio`.
+    /// Its name in a report: `rebuffer ratio`.
     pub words: &'static str,
     /// Whether less of it is better.
     pub is_cost: bool,
     /// Whether it is a distribution of times; a ratio otherwise.
     pub is_time: bool,
-    /// Whether what is timed need not happen: without any, there is nothing that takes too long.
+    /// Whether the timed event may be absent from a session: a trial without events meets any limit.
     pub is_event: bool,
 }
 
-/// The percentile of a time that is judged where none is given.
+/// The default percentile of a judged time.
 ///
-/// Source: ours, because one session in twenty is what 200 of them, a few minutes of a small run, can tell.
+/// Source: ours, because one session in twenty is the rarest share that 200 sessions, a few minutes of a small run,
+/// can show.
 pub const SESSION_PERCENTILE: f64 = 95.0;
 
 impl SessionFigure {
@@ -50,7 +51,7 @@ impl SessionFigure {
         SessionFigure::cost("hopeless", "hopeless", "hopeless sessions"),
     ];
 
-    /// A ratio of caches, which is judged in the same way and is none of sessions.
+    /// A ratio of caches, judged in the same way as the ratios of sessions.
     const HIT_RATIO: SessionFigure = SessionFigure {
         name: "hit_ratio",
         record: "hit_ratio",
