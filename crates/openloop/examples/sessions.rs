@@ -1,9 +1,10 @@
-//! What many sessions cost one thread: players of videos that load a chunk every 10 s, each over a connection of its own, which
-//! is read at the bandwidth of its client with the burst that the viewers of videos have. The slowest makes the receives of all small.
+//! Cost of many sessions on one thread: video players that load a chunk every 10 s, each over a connection of its
+//! own, read at its client's bandwidth with the burst of the video workload. The slowest client makes all receives
+//! small.
 //!
-//! A second process, on another processor, sends bytes as fast as they are taken. Printed are the generator's lag, which has to
-//! stay below 1 ms at the 99th percentile with 1000 sessions, how busy it is, and what memory a session takes beside its
-//! socket's. Nothing else may run meanwhile.
+//! A second process, on another processor, sends bytes as fast as they are taken. It prints the generator's lag,
+//! which must stay below 1 ms at the 99th percentile with 1000 sessions, its load, and the memory of a session
+//! without its socket. Run it on an otherwise idle machine.
 //!
 //! Try it: `cargo run --release -p openloop --example sessions`, or with `-- 2000 30 uring` for 2000 sessions during 30 s.
 
@@ -38,12 +39,12 @@ const CLASSES: [(u32, u32, u32); 4] = [
 const RATES: [u32; 4] = [419_430, 1_048_576, 2_621_440, 5_242_880];
 /// The longest video that is watched, in chunks; they are equally likely from one on, 16 on the average.
 const MOST_CHUNKS: u16 = 31;
-/// What a client may receive at once lasts so long at its bandwidth. Source: the workload `video`, whose bounds of 256 B and 1 MiB
-/// no client here comes to.
+/// Receive buffer of a client, as time at its bandwidth. Source: the workload `video`; no client here reaches its
+/// bounds of 256 B and 1 MiB.
 const QUEUE: Nanos = Nanos::from_millis(100);
-/// The least receive buffer. Units: bytes. Source: likewise.
+/// The least receive buffer. Units: bytes. Source: the workload `video`.
 const BUFFER_LEAST: u32 = 4096;
-/// What a session may take beside its socket. Units: bytes.
+/// Allowed memory of a session without its socket. Units: bytes.
 const MEMORY: u64 = 4096;
 
 fn main() {
@@ -153,7 +154,7 @@ fn resident() -> u64 {
     pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
-/// A session: which chunks of how many, and what is missing of the present one.
+/// A session: its next chunk, its number of chunks, and the bytes missing of the present chunk.
 struct Player {
     /// Its client's. Units: bits per second.
     bandwidth: u32,
@@ -256,7 +257,7 @@ impl Workload for Players {
 struct Source {
     block: Bytes,
     loans: Vec<Loan>,
-    /// What has come of the next line of each connection.
+    /// Partial request line of each connection.
     lines: Vec<Vec<u8>>,
 }
 

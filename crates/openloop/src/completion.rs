@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Answered, and the answer is what was asked for.
+    /// Answered as requested.
     Completed,
     /// Refused, answered wrongly, or lost with its connection.
     Error,
@@ -32,18 +32,18 @@ pub struct Completion {
     pub done: Time,
     /// How it ended.
     pub outcome: Outcome,
-    /// By how much the generator alone may have delayed its end: its own lag, the time that answers may have lain unread,
-    /// and both of the request before it on its connection as far as it waited for that one.
+    /// Upper bound of the generator's own delay of the end: its own lag, the time that answers may have lain unread,
+    /// and both of the request before it on its connection, up to the time that it waited for that one.
     pub late: Nanos,
 }
 
 impl Completion {
-    /// done − intended: what a user of the service waits.
+    /// done − intended: the wait of the service's user.
     pub fn response_time(&self) -> Nanos {
         self.done.since(self.intended)
     }
 
-    /// done − sent: what a closed loop would report.
+    /// done − sent: the latency that a closed loop would report.
     pub fn service_time(&self) -> Nanos {
         self.done.since(self.sent)
     }

@@ -19,7 +19,7 @@ pub(crate) struct Request<J> {
     pub(crate) gather: u32,
     /// The connection whose session it is a step of, or [`NO_SESSION`](crate::engine::NO_SESSION).
     pub(crate) session: u32,
-    /// Of a later request of a job: what the earlier ones left behind.
+    /// State that earlier requests of the same job left; `None` for the first.
     pub(crate) begun: Option<Begun>,
     pub(crate) job: J,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Connection<J, Wire> {
     /// The serial of the last request, and of the last one before this socket.
     pub(crate) last_serial: u64,
     pub(crate) before_socket: u64,
-    /// The tags that ended last, and whether by an answer: what comes for them comes twice or late.
+    /// The tags that ended last, and whether by an answer: a datagram with one of them is a duplicate or late.
     pub(crate) ended_tags: VecDeque<(u16, bool)>,
 }
 
@@ -105,7 +105,8 @@ pub(crate) struct Connection<J, Wire> {
 const ENDED_DEPTHS: usize = 4;
 const ENDED_AT_LEAST: usize = 64;
 const ENDED_AT_MOST: usize = 4_096;
-/// What a session keeps for its next answer: thousands may be idle at a time. Source: a head of HTTP is shorter.
+/// Buffer that a session keeps for its next answer: thousands may be idle at a time. Source: a head of HTTP is
+/// shorter.
 const KEEP_PARTIAL: usize = 1 << 10;
 /// Tags are of 16 bits.
 const TAGS: u64 = 1 << 16;
@@ -157,7 +158,8 @@ impl<J, Wire: Default> Connection<J, Wire> {
         }
     }
 
-    /// Whether nothing is to be waited for before the load: it stands, or is a session's that cannot be established.
+    /// Whether the load can start without waiting for it: it is established, or belongs to a session and cannot be
+    /// established.
     pub(crate) fn is_settled(&self) -> bool {
         match self.link {
             Link::Up(_) => true,
@@ -166,7 +168,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         }
     }
 
-    /// What is said of it when it cannot be established, and the kind of error that is.
+    /// The kind of error, and its wording, if it cannot be established.
     pub(crate) fn cannot_connect(&self) -> (&'static str, &'static str) {
         match &self.session {
             Some(session) if !session.connected => (Errors::NEVER_CONNECTED, "cannot connect"),
@@ -198,7 +200,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.can_take() || (self.is_over() && self.line.is_empty())
     }
 
-    /// Forgets what the last socket left behind; what was in flight is the caller's to account for.
+    /// Resets the state of the last socket; the caller accounts for requests in flight.
     pub(crate) fn reset(&mut self, link: Link, now: Time) {
         self.link = link;
         self.left = self.quota;
@@ -236,7 +238,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         }
     }
 
-    /// Keeps what has come of an answer that is not whole.
+    /// Keeps the received part of an incomplete answer.
     #[inline]
     pub(crate) fn keep_partial(&mut self, partial: Vec<u8>) {
         let large = self.session.is_some() && partial.is_empty() && partial.capacity() > KEEP_PARTIAL;
@@ -258,8 +260,8 @@ mod tests {
     use super::*;
     use crate::waiting::Waiting;
 
-    /// What a session takes at most when it is idle, its state and that of an answer's head with 256 B among it. The event
-    /// loop's share comes on top: some 200 B, and the output's buffer of a request.
+    /// Memory of an idle session: its state, the workload's state and a head of 256 B. The event loop adds some 200
+    /// B, and the output buffer of a request.
     #[test]
     fn a_session_takes_less_than_3_kib() {
         type Job = [u64; 8];
@@ -267,7 +269,7 @@ mod tests {
         let fixed = size_of::<Connection<Job, Wire>>();
         let in_flight = size_of::<InFlight<Job, Wire>>();
         let waiting = Waiting::<Request<Job>>::EACH;
-        // In the heaps of steps and of what is not read from, in the table of sockets.
+        // Entries in the heaps of steps and of paused connections, and in the table of sockets.
         let places = 16 + 16 + 4;
         let all = fixed + in_flight + waiting + places + KEEP_PARTIAL;
         println!(

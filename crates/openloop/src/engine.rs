@@ -42,7 +42,7 @@ use crate::{Answered, BacklogPoint, LivePoint, Outcome, Parts, Recording, Schedu
 /// Time-outs, the backlog and lost connections are looked after this often.
 const TICK: Nanos = Nanos::from_millis(10);
 
-/// Where none of so many sessions can be connected before the load, the server is not there.
+/// If this many sessions try to connect before the load and all fail, the server is down.
 ///
 /// Source: of a server that turns away one in ten, three are turned away by chance once in a thousand runs.
 const REFUSED_FOR_SURE: usize = 3;
@@ -88,7 +88,7 @@ pub struct Engine<W: Workload> {
     last_gap: Nanos,
     /// When the last request was sent.
     last_sent: Time,
-    /// What was done in this turn.
+    /// Work done in this turn.
     work: Work,
     next_tick: Time,
     window_open: bool,
@@ -108,7 +108,7 @@ pub struct Engine<W: Workload> {
 }
 
 impl<W: Workload> Engine<W> {
-    /// An engine for `plan`. It ends early, keeping what it has, once `stop` is set.
+    /// An engine for `plan`. Setting `stop` ends it early; the recording so far is kept.
     pub fn new(plan: Plan, workload: W, stop: Arc<AtomicBool>) -> Engine<W> {
         let streams = Streams::new(plan.seed);
         let connections = plan.connections();
@@ -164,7 +164,7 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// Shows `to` what happens, one point for each 100 ms of the window; what it has no room for is not shown.
+    /// Sends live points to `to`, one for each 100 ms of the window; points are dropped if it is full.
     pub fn show(&mut self, to: Producer<LivePoint>) {
         self.live_reporter = Some(LiveReporter::new(to));
     }
@@ -203,9 +203,10 @@ impl<W: Workload> Engine<W> {
         self.phase == Phase::Ready
     }
 
-    /// No longer waits for the connections of sessions that are not established: they go on being so while the load runs.
+    /// Stops waiting for the connections of sessions; the missing ones are established while the load runs.
     ///
-    /// Returns false where that cannot be: one that all arrivals share is missing, or several are to stand and none does.
+    /// Returns false if a connection that all arrivals share is missing, or if several are planned and all are
+    /// missing.
     pub fn settle(&mut self) -> bool {
         let shared = |c: &Connection<_, _>| c.session.is_none();
         let stand = self.connections.iter().filter(|c| c.up().is_some()).count();
@@ -223,7 +224,7 @@ impl<W: Workload> Engine<W> {
         (self.connections.iter().filter(|c| c.up().is_some()).count(), self.connections.len())
     }
 
-    /// Takes what kept a connection from being established, and to where; of sessions only where none is.
+    /// Takes the reason why a connection was not established, and its address; of sessions only if all failed.
     pub fn failure(&mut self) -> Option<(Address, io::Error)> {
         self.failure.take()
     }
@@ -346,7 +347,7 @@ impl<W: Workload> Engine<W> {
     }
 }
 
-/// Where arrivals come from, if so many clients of a closed loop have a session under way.
+/// The source of arrivals, with `underway` clients of a closed loop in a session.
 fn source(plan: &Plan, start: Time, underway: u32) -> Source {
     match &plan.load {
         Load::Open { arrivals, .. } => {
@@ -384,12 +385,12 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
             Event::Closed { conn, error } => {
                 if let Some(index) = self.owner(conn) {
                     self.lost(reactor, index, error);
-                    // Sessions go on after what they lost.
+                    // Sessions go on after a lost step.
                     let now = reactor.now();
                     self.send_next(reactor, now);
                 }
             }
-            // It names no place for what comes.
+            // The handler names no place for received bytes.
             Event::Filled { .. }
             | Event::Drained { .. }
             | Event::ReadClosed { .. }
@@ -402,7 +403,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
 
 // What recurs every tick.
 impl<W: Workload> Engine<W> {
-    /// What is looked after every 10 ms.
+    /// Periodic work, every 10 ms.
     fn tick<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
         self.recording.interrupted |= self.stop_asked();
         self.note_backlog(now);
@@ -490,15 +491,15 @@ impl<W: Workload> Engine<W> {
         self.recording
     }
 
-    /// Accounts for every arrival of the window that has not ended, and hands over what was measured.
+    /// Accounts for every arrival of the window that has not ended, and returns the recording.
     pub fn finish(mut self, now: Time) -> Recording {
         self.close_window();
         self.phase = Phase::Finished;
-        // What was due before an interruption, or all of the window.
+        // Arrivals due before an interruption, or in the whole window.
         let planned_end = self.end;
         self.end = planned_end.min(now);
         for (endpoint, _, request) in std::mem::take(&mut self.next) {
-            // What came up in the last turn.
+            // Arrivals that became due in the last turn.
             self.never_sent(endpoint, request, now, Outcome::Unfinished);
         }
         for index in 0..self.connections.len() {
@@ -516,7 +517,7 @@ impl<W: Workload> Engine<W> {
             self.in_flight == 0 && self.gathers.are_over(),
             "every request has ended, and every job with them"
         );
-        // Clients of a closed loop that are ready now have not asked: nothing is owed to them.
+        // Ready clients of a closed loop have not sent a request yet: they have no arrivals outstanding.
         if let crate::source::Source::Open(_) = self.source {
             while self.source.due() < self.end {
                 let (arrival, _) = self.source.take();

@@ -35,7 +35,7 @@ impl Gathers {
         }
     }
 
-    /// Whether none is under way.
+    /// Whether all have ended.
     pub(crate) fn are_over(&self) -> bool {
         self.free.len() == self.places.len()
     }
@@ -118,7 +118,7 @@ mod tests {
         let place = gathers.open(2);
         gathers.ended(place, Outcome::Completed, Some(part(5, Outcome::Completed)), Time(5));
         let whole = gathers.ended(place, Outcome::Unfinished, None, Time(70));
-        // What the generator delayed is that of the part that was sent.
+        // The generator's delay comes from the part that was sent.
         let late = Completion { late: Nanos(5), ..part(70, Outcome::Unfinished) };
         assert_eq!(whole, Some((Outcome::Unfinished, Some(late))));
     }

@@ -19,7 +19,7 @@ use crate::{Answered, Engine, LivePoint, Plan, Recording, Workload};
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// From the moment all threads are ready to the first arrival.
 const RUN_UP: Nanos = Nanos::from_millis(5);
-/// Descriptors that a generator needs besides its connections: epoll, wake-ups, files, pipes.
+/// Descriptors that a generator needs in addition to its connections: epoll, wake-ups, files, pipes.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Why a generator could not run.
@@ -64,7 +64,7 @@ pub struct Generator {
     pub threads: u32,
     /// Where to pin the threads, in turn; empty: nowhere.
     pub cpus: Vec<usize>,
-    /// Ends the run early once it is set, keeping what was measured.
+    /// Ends the run early once it is set, keeping the recording so far.
     pub stop: Arc<AtomicBool>,
     /// The event loop of each thread.
     pub backend: Backend,
@@ -72,13 +72,13 @@ pub struct Generator {
     pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// Says when to start, once all connections of all threads are established; `None`: at once.
     pub start_signal: Option<StartSignal>,
-    /// Whether the kernel's stamps of what comes in end the requests (see [`Reactor::stamp_receives`]).
+    /// Whether the kernel's receive stamps end the requests (see [`Reactor::stamp_receives`]).
     pub receive_stamps: bool,
     /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
     pub stamps: Option<Stamps>,
     /// Number of completed requests that each thread keeps; see [`Engine::keep_answered`].
     pub keep_answered: usize,
-    /// Where the threads show what they do; see [`Generator::watch`].
+    /// Where the threads send their live points; see [`Generator::watch`].
     shown_to: Mutex<Vec<Producer<LivePoint>>>,
     stamped: Mutex<Vec<Exchange>>,
     answered: Mutex<Vec<Answered>>,
@@ -87,7 +87,7 @@ pub struct Generator {
 /// Connections whose requests and answers the kernel stamps; see [`Epoll::with_timestamps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps {
-    /// One in so many.
+    /// Takes one connection in this many.
     pub one_in: usize,
     /// Exchanges that each thread keeps at most.
     pub room: usize,
@@ -101,7 +101,7 @@ pub type StartSignal = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
 const SHOWN: usize = 128;
 
 impl Generator {
-    /// A generator of `threads` threads that starts as soon as it can.
+    /// A generator of `threads` threads that starts without delay.
     pub fn new(plan: Plan, threads: u32, cpus: Vec<usize>, stop: Arc<AtomicBool>) -> Generator {
         Generator {
             plan,
@@ -120,7 +120,7 @@ impl Generator {
         }
     }
 
-    /// What the kernel stamped in the runs so far, each thread's in the order in which it ended; once.
+    /// Takes the stamped exchanges of the runs so far, each thread's in the order in which they ended.
     pub fn take_stamped(&self) -> Vec<Exchange> {
         std::mem::take(&mut *self.stamped.lock().expect("no thread panics while holding it"))
     }
@@ -130,7 +130,7 @@ impl Generator {
         std::mem::take(&mut *self.answered.lock().expect("no thread panics while holding it"))
     }
 
-    /// What each thread shows while it runs, for a thread that displays it. Call it before [`Generator::run`].
+    /// The live points of each thread, for a thread that displays them. Call it before [`Generator::run`].
     pub fn watch(&self) -> Vec<Consumer<LivePoint>> {
         let (to, from) = (0..self.threads).map(|_| bounded(SHOWN)).unzip();
         *self.shown_to.lock().expect("no thread panics while holding it") = to;
@@ -180,7 +180,7 @@ impl Generator {
         Ok(whole.expect("there is at least one thread"))
     }
 
-    /// What is recorded of a load that is not run: nothing was due.
+    /// The recording of a load that is not run: no arrivals.
     pub fn nothing<W: Workload>(&self, workload: W) -> Recording {
         Engine::new(self.plan.clone(), workload, Arc::clone(&self.stop)).skip(monotonic_now())
     }
@@ -197,7 +197,7 @@ impl Generator {
         Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
     }
 
-    /// Runs a thread on its event loop, under TLS where that is asked for.
+    /// Runs a thread on its event loop, with TLS if the plan has it.
     fn wrapped<R: Reactor, W: Workload>(
         &self,
         thread: u32,
@@ -276,7 +276,7 @@ impl Generator {
             let cpu = self.cpus[thread as usize % self.cpus.len()];
             pin_to(cpu).map_err(|source| Failure::Pin { thread, source })?;
         }
-        // Without this a paced sleep ends 50 µs late; where it is refused the lag shows it.
+        // Without this a paced sleep ends 50 µs late; if the kernel refuses it, the lag shows it.
         let _ = sharpen_timers();
         let plan = self.plan_of(thread as usize);
         let mut reactor = reactor()?;

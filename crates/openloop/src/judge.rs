@@ -15,15 +15,16 @@ pub use footing::Footing;
 
 use crate::{LATE, Load, Recording};
 
-/// The generator may be late by this share of what it measures...
+/// The generator may be late by this share of the measured time...
 const LAG_SHARE: f64 = 0.1;
 /// ...or by this much, if that is more.
 const LAG_ALLOWED: Nanos = Nanos::from_micros(100);
-/// Generator or host may move the p99 by this share of what it would be without them...
+/// Generator or host may move the p99 by this share of its undisturbed value...
 const MOVED_SHARE: f64 = 0.1;
 /// ...or by this much, if that is more: what wires and event loops add to known times (`docs/reference/accuracy.md`).
 const MOVED_ALLOWED: Nanos = Nanos::from_micros(50);
-/// From this share of their time on, what others took of server and generator is named beside a late generator.
+/// From this share on, processor time that others took from server and generator is named along with a late
+/// generator.
 const TAKEN_NAMED: f64 = 0.01;
 /// A generator that works for more than this share of its time has none left.
 const SATURATED: f64 = 0.95;
@@ -49,8 +50,8 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     verdict(recording, load, others, None)
 }
 
-/// The same where a trial that host or generator [slowed](slowed) is invalid for that: for tests of the ruler, which ask whether
-/// a figure that is wrong is told.
+/// The same, except that a trial that host or generator [slowed](slowed) is invalid for it: for tests of the ruler,
+/// which check that a wrong figure is detected.
 pub fn judge_strictly(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     verdict(recording, load, others, slowed(recording, &Footing::of(recording)))
 }
@@ -75,7 +76,7 @@ pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
         true => disturbed(footing).filter(|_| taken(recording) > TAKEN_NAMED),
         false => disturbed(footing),
     };
-    // What the kernel stamped was not read late.
+    // Answers with a kernel stamp were not read late.
     let stamped = recording.receives.unstamped == 0 && recording.receives.stamped > 0;
     let (reason, detail) = match (by_host, lags, late) {
         (Some(detail), ..) => (Reason::HostDisturbed, detail),
@@ -203,7 +204,7 @@ fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Opt
         Verdict::Invalid { reasons }
     } else if behind {
         let timed_out_share = if of_sessions { sessions::given_up_share(recording) } else { 0.0 };
-        // What is given up is outstanding no more.
+        // Timed-out requests are no longer outstanding.
         let growth = growth - timed_out_share * per_s;
         Verdict::Overloaded { achieved_share, backlog_growth_rps: growth.max(0.0), timed_out_share }
     } else {
@@ -240,7 +241,7 @@ fn late(recording: &Recording, footing: &Footing) -> Option<String> {
 
 /// By how much the host may have moved the percentile that is judged, in words, if the figures rest on nothing because of it.
 fn disturbed(footing: &Footing) -> Option<String> {
-    // Where neither host nor generator moved it by so much alone, both did.
+    // If neither host nor generator alone moved it by this much, both together did.
     let least =
         if footing.moved_from(footing.tail_at_least) { footing.tail_at_least } else { footing.tail_in_time };
     let (tail, least) = footing.tail.zip(least).filter(|_| footing.basis == Basis::Nothing)?;
@@ -259,7 +260,7 @@ fn taken(recording: &Recording) -> f64 {
     taken.server.unwrap_or(0.0).max(taken.generator.unwrap_or(0.0))
 }
 
-/// How fast the requests outstanding grow, 0 where there is no clear trend. Units: requests per second.
+/// Growth of the number of outstanding requests, 0 without a clear trend. Units: requests per second.
 fn growth_rps(recording: &Recording) -> f64 {
     let outstanding: Vec<f64> =
         recording.backlog.iter().map(|point| (point.backlog + point.in_flight) as f64).collect();

@@ -4,9 +4,9 @@ use units::Nanos;
 
 use crate::Interval;
 
-/// What one thread did in 100 ms of the window, for a consumer that displays it.
+/// Activity of one thread in 100 ms of the window, for a consumer that displays it.
 ///
-/// It is a glance, not the measurement: its times are those of what was answered, and say nothing of what still is not.
+/// It is a glance, not the measurement: it has the times of answered requests only; unanswered ones are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LivePoint {
     /// The interval, from 0.
@@ -19,7 +19,7 @@ pub struct LivePoint {
     pub failed: u64,
     /// Requests sent and not answered, at its end or soon after.
     pub in_flight: u64,
-    /// Arrivals due and not sent, likewise.
+    /// Arrivals due and not sent, at the same moment.
     pub backlog: u64,
     /// Response times of the arrivals answered in it, whenever they were due: cell of [`hist::heat_cell`], count.
     pub times: Vec<(u32, u64)>,
@@ -75,7 +75,7 @@ impl LivePoint {
 fn end_of(cell: u32) -> Nanos {
     let next = cell + 1;
     let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);
-    // The last cell ends where no time is.
+    // The last cell ends beyond the largest time.
     let start = 1u64.checked_shl(octave).unwrap_or(u64::MAX);
     Nanos(start.saturating_add(start / u64::from(HEAT_CELLS_PER_OCTAVE) * u64::from(quarter)))
 }

@@ -1,24 +1,24 @@
 use units::{Nanos, Time};
 
-/// From so many events in one look on, more may have come in than one look takes: each backend takes 64 at once.
+/// A look with this many events may have left some unread: each backend takes 64 at once.
 const FULL_LOOK: usize = 64;
 
-/// When the kernel was last asked for what has come in: an answer that is read now has lain there since then at most.
+/// When the kernel was last asked for received data: the upper bound of how long an answer read now has lain unread.
 ///
-/// It reads no clock of its own: the moments are those that the loop knows anyhow.
+/// It reads no clock of its own: the loop already has the times.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    /// What had come in before this was read; all that is read now came later.
+    /// Data received before this time has been read; data read now came later.
     complete: Time,
     /// The present look began no earlier.
     asked: Time,
-    /// What the reactor said of its waiting before the present look.
+    /// The reactor's wait before the present look, as reported.
     waited: Nanos,
     /// How many looks have read all that had come in.
     number: u64,
 }
 
-/// What an answer that is read in the present look has to know of it.
+/// The look in which an answer is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// How many looks before it have read all that had come in.
@@ -35,17 +35,17 @@ impl Looks {
         Looks { complete: now, asked: now, waited: Nanos::ZERO, number: 0 }
     }
 
-    /// The kernel is asked, not before `now`; the reactor said that it last waited for `waited`.
+    /// A look begins, not before `now`; the reactor's last wait was `waited`.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time, waited: Nanos) {
         (self.asked, self.waited) = (now, waited);
     }
 
-    /// It has been asked, with so many events; the reactor says that it waited for `waited`.
+    /// A look ends with `events` events; the reactor reports that it waited for `waited`.
     #[inline]
     pub(crate) fn end(&mut self, events: usize, waited: Nanos) {
         if events >= FULL_LOOK {
-            // The rest has been there as long as what was read.
+            // Unread data may be as old as the data just read.
             return;
         }
         // All that came in until the reactor woke was read then.
@@ -61,14 +61,14 @@ impl Looks {
         if waited == self.waited { Nanos::ZERO } else { waited }
     }
 
-    /// How long an answer that is read at `at` may have lain there, in a look for which the reactor `waited` meanwhile: while
-    /// it waited, nothing was there.
+    /// How long an answer read at `at` may have lain unread, in a look in which the reactor waited for `waited`:
+    /// while it waited, no data had arrived.
     #[inline]
     pub(crate) fn gap(&self, at: Time, waited: Nanos) -> Nanos {
         at.since(self.complete) - waited
     }
 
-    /// What one has to know of the present look that is read at `at`.
+    /// The present look, for an answer read at `at`.
     #[inline]
     pub(crate) fn at(&self, at: Time, waited: Nanos) -> Look {
         Look { number: self.number, gap: self.gap(at, waited), waited: self.within(waited) }

@@ -3,19 +3,20 @@ use units::{Nanos, Time};
 
 /// A turn of the pacing loop may take this long without being a stall...
 pub const STALL_THRESHOLD: Nanos = Nanos::from_micros(100);
-/// ...and this much longer for each send or receive in it, twice what one costs on a slow virtual machine...
+/// ...and this much longer for each send or receive in it, twice the cost of one on a slow virtual machine...
 const PER_ACTION: Nanos = Nanos::from_micros(12);
 /// ...for each connection that it opens: over loopback the server's side is established within the call, in 60 to 150 µs...
 const PER_CONNECT: Nanos = Nanos::from_micros(200);
-/// ...and for each byte received, which is copied and checked: a page for what it must show takes 2 to 3 ns a byte.
+/// ...and for each byte received, which is copied and checked: checking a page for its required content takes 2 to 3
+/// ns a byte.
 const PER_BYTE: Nanos = Nanos(5);
-/// What a stall held up is worked off within so many times its length. Source: a server that is busy for a share ρ of its
-/// time works off the requests of a span in ρ / (1 − ρ) of it, nine times as long where ρ is 90 %.
+/// The backlog of a stall is worked off within this multiple of its length. Source: a server that is busy for a share
+/// ρ of its time works off the requests of a span in ρ / (1 − ρ) of it, nine times as long if ρ is 90 %.
 const WORKED_OFF: u64 = 9;
 /// Stalls kept one by one; beyond, they are only counted.
 const KEPT: usize = 4_096;
 
-/// What the generator did in a turn.
+/// The generator's work in a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Sends, receives, and other events of connections.
@@ -27,7 +28,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// What it may take.
+    /// The longest time that it takes without a stall.
     fn at_most(self) -> Nanos {
         let times = |each: Nanos, count: usize| Nanos(each.0 * count as u64);
         times(PER_ACTION, self.actions) + times(PER_CONNECT, self.connects) + times(PER_BYTE, self.bytes)
@@ -49,7 +50,7 @@ impl Stall {
         self.from + self.span
     }
 
-    /// When what it held up has been worked off at the latest.
+    /// The latest end of working off its backlog.
     pub(crate) fn worked_off_by(&self) -> Time {
         self.end() + Nanos(self.span.0.saturating_mul(WORKED_OFF))
     }
@@ -101,7 +102,7 @@ impl Pacing {
     /// A turn ends at `now`: it waited for `waited` of its time, did `work`, and left the server without any although there was
     /// some where `starving`. The time in which it was `absent`, and what was due is withheld, is neither work nor a stall.
     pub(crate) fn turn(&mut self, now: Time, waited: Nanos, absent: Nanos, work: Work, starving: bool) {
-        // What was waited before the start does not count for the first turn.
+        // Waiting before the start does not count for the first turn.
         let waited = if std::mem::take(&mut self.first) { Nanos::ZERO } else { waited };
         self.idle += absent;
         let took = now.since(self.last) - waited - absent;
@@ -123,13 +124,13 @@ impl Pacing {
         self.last = now;
     }
 
-    /// Forgets the stalls of which nothing is left to work off at `opens`: what they hit is not recorded.
+    /// Forgets the stalls whose backlog is worked off at `opens`: the requests that they hit are not recorded.
     pub(crate) fn forget_stalls_before(&mut self, opens: Time) {
         self.stalls.retain(|stall| stall.worked_off_by() > opens);
         self.stall_count = self.stalls.len() as u64;
     }
 
-    /// What was spent since the last call.
+    /// Takes the time spent since the last call.
     pub(crate) fn take(&mut self) -> TimeSpent {
         let spent = TimeSpent { busy: self.busy, idle: self.idle, starved: self.starved };
         (self.busy, self.idle, self.starved) = Default::default();

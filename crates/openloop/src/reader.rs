@@ -6,14 +6,14 @@ use crate::{LATE, ReadRate};
 /// Below this a receive is not worth its system call. Source: some 2 µs for the call, and for holding back the connection and
 /// letting it go on, which is what 4 KiB take at 16 Gbit/s.
 const LEAST_RECEIVE: u32 = 4 << 10;
-/// Every backend takes so much at once.
+/// The largest receive of every backend.
 const MOST_RECEIVE: u32 = 64 << 10;
 
-/// A session that reads at a rate: when it may, and how late it does.
+/// A session that reads at a rate: when it may read, and how late it does.
 ///
-/// How late follows from a second token bucket, of a reader for whom nothing lies unread. What the first one could not read
-/// while the generator stood still it may read at once afterwards, if its bucket had room: then nothing is lost, and where it
-/// had none, all that follows is late.
+/// Lateness follows from a second token bucket, of an ideal reader that never leaves data unread. Data that the real
+/// reader could not read while the generator stood still may be read at once afterwards if its bucket had room: then
+/// no time is lost. If the bucket was full, everything that follows is late.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     bucket: Bucket,
@@ -22,11 +22,11 @@ pub(crate) struct Reader {
     held_until: Time,
     /// The same of the ideal one, which has read nothing after that.
     ideal_until: Time,
-    /// Since when what was read last may have lain there.
+    /// Since when the data read last may have lain unread.
     since: Time,
     /// Whether the last receive left something unread.
     left: bool,
-    /// The first complete look in which what it left is seen.
+    /// The first complete look that can see the rest.
     seen_in: u64,
 }
 
@@ -55,7 +55,7 @@ impl Reader {
         self.held_until
     }
 
-    /// It may read again: what has come in meanwhile is seen in the look that follows `number` complete ones.
+    /// It may read again: data received since then is seen in the look that follows `number` complete ones.
     pub(crate) fn resumed(&mut self, number: u64) {
         self.seen_in = number;
     }
@@ -66,7 +66,8 @@ impl Reader {
     /// Returns by how much the generator may have delayed that, and whether reading is to be held back, until
     /// [`Reader::held_until`].
     pub(crate) fn read(&mut self, at: Time, bytes: usize, most: usize, look: &Look) -> (Nanos, bool) {
-        // What a receive left is seen at the next look, if that does not wait. All else has come since the look before.
+        // The rest of a receive is seen at the next look, if that does not wait. Other data came since the look
+        // before.
         let left = self.left && look.number <= self.seen_in && look.waited <= LATE;
         if !left {
             self.since = at - look.gap;
@@ -80,10 +81,10 @@ impl Reader {
     }
 }
 
-/// A token bucket, kept as a moment: when what was read is paid for.
+/// A token bucket, kept as a moment: when the bytes read so far are paid for.
 ///
-/// That moment lies in the past by what the tokens are worth, and in the future by what the debt is. No tokens are added as
-/// time passes, and what a division leaves is kept, so that nothing is lost over millions of receives.
+/// That moment lies in the past by the value of the tokens, and in the future by the debt. No tokens are added as
+/// time passes, and the remainder of a division is kept, so that no time is lost over millions of receives.
 #[derive(Clone, Debug)]
 struct Bucket {
     bits_per_s: u64,
@@ -104,7 +105,7 @@ impl Bucket {
         bucket
     }
 
-    /// Draws what was received at `at`. Returns when the debt is paid that it leads into, if it does.
+    /// Draws the bytes received at `at`. Returns when the resulting debt is paid, if any.
     fn draw(&mut self, at: Time, bytes: usize) -> Option<Time> {
         let full_since = at - self.full;
         if self.paid < full_since {
@@ -116,7 +117,7 @@ impl Bucket {
         (self.paid > at).then_some(self.paid)
     }
 
-    /// The time that so many bytes take.
+    /// The time that `bytes` take at the rate.
     fn price(&mut self, bytes: usize) -> Nanos {
         // 128 bits, since 4 GiB are 3 · 10¹⁹ bits per second and ns.
         let due = bytes as u128 * 8 * 1_000_000_000 + u128::from(self.rest);
@@ -138,7 +139,7 @@ mod tests {
         ReadRate { bits_per_s, burst }
     }
 
-    /// A look that found what came a moment ago.
+    /// A look that found data received a moment ago.
     const fn look(number: u64) -> Look {
         Look { number, gap: Nanos::ZERO, waited: Nanos::ZERO }
     }
@@ -204,7 +205,7 @@ mod tests {
         Nanos::from_micros(n)
     }
 
-    /// What the readings receive at once.
+    /// The largest receive of the readings.
     const MOST: usize = 10_000;
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
         let mut reading = Reading::new();
         reading.warm();
         let until = reading.reader.held_until();
-        // 25 ms too late: what could have been read meanwhile follows at once.
+        // 25 ms too late: data that could have been read in that time follows at once.
         assert_eq!(reading.read(until + us(25_000), 10_000, 9_000), 25_000);
         assert_eq!(
             reading.read(until + us(25_010), 10_000, 1),
@@ -248,7 +249,7 @@ mod tests {
         }
         let at = reading.reader.held_until();
         assert_eq!(reading.read(at, 10_000, 0), 60_000);
-        // Until nothing is left to be read, as at the end of an answer.
+        // Until all is read, as at the end of an answer.
         reading.read(at + us(10_000), 10, 0);
         assert_eq!(reading.read(at + us(500_000), 10_000, 3), 3);
     }
@@ -259,7 +260,7 @@ mod tests {
         reading.warm();
         let until = reading.reader.held_until();
         assert_eq!(reading.read(until, 10_000, 0), 0);
-        // The receive was full, but the next look found nothing: what comes now has just come.
+        // The receive was full, but the next look found no data: data arriving now is new.
         let look = Look { gap: us(7), ..look(reading.number + 2) };
         assert_eq!(reading.reader.read(until + us(300_000), 10_000, MOST, &look).0, us(7));
         // Or the look waited for it.
@@ -268,8 +269,8 @@ mod tests {
     }
 
     proptest! {
-        /// A reader that reads as soon as nothing is owed gets exactly the rate, whatever a receive brings, and never more than
-        /// the burst and one receive beyond it.
+        /// A reader that reads as soon as its debt is paid gets exactly the rate for receives of any size, and never
+        /// more than the burst and one receive beyond it.
         #[test]
         fn the_mean_is_exact(
             bits_per_s in 1_000u64..10_000_000_000,
@@ -291,7 +292,7 @@ mod tests {
             }
             let owed = (sum as f64 - f64::from(burst)) * 8e9 / bits_per_s as f64;
             let took = at.since(START).0 as f64;
-            // A ns for the rounding of the burst, another for that of the last division.
+            // A ns for the rounding of the burst, another for the rounding of the last division.
             prop_assert!((took - owed.max(0.0)).abs() <= 2.0 + took * 1e-12, "{} instead of {}", took, owed);
         }
     }

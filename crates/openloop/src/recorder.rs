@@ -1,4 +1,4 @@
-//! What a run measured: histograms and counts, merged over threads and machines without loss.
+//! The recording of a run: histograms and counts, merged over threads and machines without loss.
 
 mod distribution;
 mod errors;
@@ -51,7 +51,7 @@ pub struct Recording {
     pub connections: Vec<ConnectionTally>,
     /// What became of sessions, where arrivals are such.
     pub sessions: SessionTally,
-    /// What became of datagrams, where there were any.
+    /// Counts of datagrams, if the load uses them.
     pub datagrams: Datagrams,
     /// Offered, answered and failed in each of `windows`.
     pub intervals: Vec<Interval>,
@@ -73,10 +73,10 @@ pub struct Recording {
     pub stalls: Vec<Stall>,
     /// How many there were.
     pub stall_count: u64,
-    /// Times in which a thread had no processor, and what was withheld for them; none of the stalls.
+    /// Times in which a thread had no processor, and the arrivals withheld for them; stalls are not included.
     #[serde(default)]
     pub withheld: Withheld,
-    /// What others took of the processors.
+    /// Processor time taken by others.
     pub taken: Taken,
     /// How long the drain took.
     pub drain: Nanos,
@@ -97,7 +97,7 @@ pub struct Recording {
     pub counters: Vec<(String, u64, u64)>,
     /// The quantities that the workload measured by itself.
     pub distributions: Vec<Distribution>,
-    /// The requests that the server was told to trace.
+    /// The requests that the server had to trace.
     #[serde(default)]
     pub traced: Vec<Traced>,
     /// Whether it was stopped before its end.
@@ -257,9 +257,9 @@ impl Recording {
         }
     }
 
-    /// Enters `n` arrivals that were never sent, due at `intended` and given up at `now`.
+    /// Enters `n` arrivals that were never sent, due at `intended` and ended at `now`.
     ///
-    /// `operation`: `None` where it was not drawn yet; the first stands for it then, the commonest.
+    /// `operation`: `None` if it was not drawn yet; the first, most frequent one stands for it then.
     pub(crate) fn never_sent(
         &mut self,
         operation: Option<usize>,
@@ -321,7 +321,7 @@ impl Recording {
         }
     }
 
-    /// An arrival is due: it counts as offered, whatever its outcome.
+    /// An arrival is due: it counts as offered with any outcome.
     #[inline]
     pub(crate) fn offered(&mut self, intended: Time) {
         if self.in_window(intended) {
@@ -335,7 +335,7 @@ impl Recording {
         &mut self.intervals[(moment.since(self.window_start).0 / self.interval.0) as usize]
     }
 
-    /// All arrivals together, whatever their operation.
+    /// All arrivals together, over all operations.
     pub fn all(&self) -> OperationTimes {
         let mut all = OperationTimes::new("all", false);
         for operation in self.operations.iter().filter(|operation| !operation.follow_up) {
@@ -359,7 +359,7 @@ impl Recording {
 
     /// The time between two requests of one client of a closed loop, were all answers as fast as the mean.
     ///
-    /// `None` for an open loop, or where nothing was answered.
+    /// `None` for an open loop, or without answers.
     pub fn expected_interval(&self) -> Option<Nanos> {
         let answered = self.answered_in_window;
         (self.clients > 0 && answered > 0)

@@ -6,7 +6,7 @@ use units::{Nanos, Time};
 pub struct Arrival {
     /// Counts the arrivals of the whole generator, over all its threads, from 0.
     pub seq: u64,
-    /// When it is due. Carried to the end; nothing ever replaces it. [`Time::NEVER`] where no other comes.
+    /// When it is due. Carried to the end and never changed. [`Time::NEVER`] after the last arrival.
     pub intended: Time,
 }
 
@@ -35,7 +35,7 @@ impl Schedule {
         assert!(share < shares, "share {share} of {shares}");
         let mut schedule = Schedule {
             arrivals,
-            // One stream for the whole generator, whatever the thread.
+            // One stream for the whole generator, the same on every thread.
             rng: streams.stream(Purpose::Arrivals, 0),
             start,
             next_seq: 0,
@@ -61,7 +61,7 @@ impl Schedule {
         taken
     }
 
-    /// About how many arrivals are due by `now` and not taken; exact where that is 0, and for a trace on one thread.
+    /// About how many arrivals are due by `now` and not taken; exact if 0, and for a trace on one thread.
     pub fn overdue(&self, now: Time) -> u64 {
         if self.head.intended > now || self.head.intended == Time::NEVER {
             return 0;

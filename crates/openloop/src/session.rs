@@ -30,22 +30,22 @@ pub struct StepEnd {
     pub moments: Moments,
 }
 
-/// What a session does after a step.
+/// Decision of a session after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another step.
     Send(Step),
-    /// A step that the session would have had, and has not because it failed: an error, at the time at which it was due.
-    /// What comes after it is asked for at once.
+    /// A step that the session loses because it failed: an error, at the time at which it was due.
+    /// [`Workload::step_ended`](crate::Workload::step_ended) is called at once for the step after it.
     Lose(Step),
     /// Nothing: it is over, and its connection is closed.
     End,
 }
 
-/// How fast a session reads what comes: a token bucket, whose tokens are bytes.
+/// Rate at which a session reads its answers: a token bucket, whose tokens are bytes.
 ///
-/// Bounds: over any time it reads no more than `bits_per_s` allow, and `burst` and a receive of a quarter of that, or of
-/// 4 KiB, more. What was received beyond the rate is waited for afterwards, so that the mean is exact.
+/// Bounds: over any time it reads no more than `bits_per_s` allow, and `burst` and a receive of a quarter of that, or
+/// of 4 KiB, more. Bytes received beyond the rate are paid for by waiting, so that the mean is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadRate {
     /// The mean. Units: bits per second of the answers' bytes, headers of HTTP with them and of TCP without; at least 1.
@@ -76,7 +76,7 @@ pub struct Underway<J> {
     pub job: J,
 }
 
-/// What owns a connection for as long as it lasts.
+/// The owner of a connection for the connection's lifetime.
 pub(crate) struct Session<J> {
     /// Its start; of one that was under way when the load began, the start of the load...
     base: Time,
@@ -92,7 +92,7 @@ pub(crate) struct Session<J> {
     pub(crate) faulty: bool,
     /// How its connection is opened.
     pub(crate) via: Via,
-    /// When it may read, where it does not always.
+    /// Its reader, if it reads at a rate.
     pub(crate) reader: Option<Reader>,
 }
 

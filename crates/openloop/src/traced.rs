@@ -23,10 +23,10 @@ pub struct Sent {
     pub first_byte: Time,
 }
 
-/// A request that the server was told to trace: what is written behind it is joined by `trace` and `span`.
+/// A request that the server traces: its spans are joined by `trace` and `span`.
 ///
-/// Units: moments on the clock of the machine that sent it; after [`Recording::rebase`](crate::Recording::rebase) since the
-/// opening of its window.
+/// Units: moments on the clock of the machine that sent it; after [`Recording::rebase`](crate::Recording::rebase)
+/// since the opening of its window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// The identity of the request.
@@ -49,7 +49,7 @@ impl Traced {
         Traced { trace, span, operation, moments: ended.moments, outcome: ended.outcome, bytes }
     }
 
-    /// done − sent, of one that was answered with what was asked for.
+    /// done − sent, if it was answered as requested.
     pub fn service_time(&self) -> Option<Nanos> {
         let Moments { sent, done, .. } = self.moments;
         sent.filter(|_| self.outcome == Outcome::Completed).map(|sent| done.since(sent.at))

@@ -50,7 +50,7 @@ pub(crate) struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// What each of them takes. Units: bytes.
+    /// Memory of each item. Units: bytes.
     #[cfg(test)]
     pub(crate) const EACH: usize = size_of::<Node<T>>();
 
@@ -97,7 +97,7 @@ impl<T> Waiting<T> {
         self.len += 1;
     }
 
-    /// Puts what was taken from a connection's line in front of it again.
+    /// Returns an item to the front of a connection's line.
     pub(crate) fn push_front(&mut self, line: &mut Line, item: T) {
         let mut alone = Line::default();
         self.push(&mut alone, item);

@@ -43,17 +43,17 @@ pub trait Workload {
 
     /// Looks for the answer to `job` at the front of `bytes`, on a stream.
     ///
-    /// Called again with a longer `bytes` after [`Parsed::Partial`] and with what follows after [`Parsed::Used`], with
+    /// Called again with a longer `bytes` after [`Parsed::Partial`] and with the rest after [`Parsed::Used`], with
     /// the same `wire`.
     fn response(&mut self, job: &mut Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Self::Job>;
 
-    /// The server has closed the connection cleanly while `job` waits for its answer: what that makes of it, where
-    /// the close is the answer's end or cuts it off, and what follows. `None`: it was not answered.
+    /// The server has closed the connection cleanly while `job` waits for its answer: the result, if the close ends
+    /// the answer or truncates it, and the next request. `None`: not answered.
     fn closed(&mut self, _: &mut Self::Job, _: &mut Self::Wire) -> Option<Closed<Self::Job>> {
         None
     }
 
-    /// Which request a datagram belongs to; `None` where it is not of this protocol.
+    /// The request that a datagram belongs to; `None` if it is not of this protocol.
     fn tag(&self, _datagram: &[u8]) -> Option<u16> {
         None
     }
@@ -63,7 +63,7 @@ pub trait Workload {
         Parsed::Garbage("this workload has no datagrams".into())
     }
 
-    /// The time-out of an operation; `None`: that of the plan.
+    /// The time-out of an operation; `None`: the plan's.
     fn timeout(&self, _operation: usize) -> Option<Nanos> {
         None
     }
@@ -79,17 +79,17 @@ pub trait Workload {
         Route::default()
     }
 
-    /// Where arrivals are sessions: a step of one has ended, and `job` has become what the next one needs. The first
-    /// step is what [`Workload::draw`] draws, one part, due at the arrival.
+    /// If arrivals are sessions: a step of one has ended, and `job` holds the state for the next one. The first step
+    /// comes from [`Workload::draw`]: one part, due at the arrival.
     ///
-    /// Each step that was due before the end of the load is told, also those that were never sent: of sessions that were
-    /// refused, and of arrivals that the generator had not come to when the load ended.
+    /// Called for each step that was due before the end of the load, also for those that were never sent: of sessions
+    /// that were refused, and of arrivals that the generator had not sent when the load ended.
     fn step_ended(&mut self, _job: &mut Self::Job, _ended: &StepEnd) -> Next {
         Next::End
     }
 
-    /// Where arrivals are sessions: one has ended, though a step was to follow: it is lost, and would be due after the load. Nothing
-    /// more is told of it. All other sessions end by [`Next::End`], or with the load.
+    /// If arrivals are sessions: one has ended although a step was to follow. The step is lost, and would be due
+    /// after the load. No further calls are made for it. All other sessions end by [`Next::End`], or with the load.
     fn dropped(&mut self, _job: &mut Self::Job) {}
 
     /// Where arrivals are sessions: when the user of `job` leaves, after the session's start, unless the step that is under way has
@@ -109,7 +109,7 @@ pub trait Workload {
         Vec::new()
     }
 
-    /// The requests due in the window that the server was told to trace, once.
+    /// Takes the traced requests that were due in the window.
     fn take_traced(&mut self) -> Vec<Traced> {
         Vec::new()
     }
@@ -117,7 +117,7 @@ pub trait Workload {
     /// The window opens: what [`Workload::counters`] counts and [`Workload::distributions`] hold starts at 0 again.
     fn window_opens(&mut self) {}
 
-    /// The window closes; what was due in it is still followed to its end.
+    /// The window closes; requests due in it are still followed to their end.
     fn window_closes(&mut self) {}
 }
 
@@ -179,22 +179,22 @@ impl<J> Default for Parts<J> {
 pub enum Parsed<J> {
     /// The answer is not whole yet.
     Partial,
-    /// The same, and so many bytes of it are understood: they are not shown again, so that an answer may be longer than
+    /// Incomplete, but this many bytes of it are processed: they are not shown again, so that an answer may exceed
     /// memory. Not for datagrams.
     Used(usize),
     /// The answer is whole.
     Done {
         /// Its length; the next answer starts there. Not looked at for datagrams.
         used: usize,
-        /// What is wrong with it, if anything.
+        /// Its fault, if any.
         outcome: Result<(), Fault>,
         /// The outcome.
         then: Then<J>,
     },
-    /// The bytes are not an answer at all; the connection is given up.
+    /// The bytes are not an answer at all; the connection is closed.
     Garbage(String),
-    /// The answer is not what was asked for, and the rest of it is not wanted, such as a whole file in place of a part: an
-    /// error, and the connection is given up.
+    /// A wrong answer, the rest of which is not worth reading, such as a whole file in place of a part: an error, and
+    /// the connection is closed.
     Refused(Fault),
 }
 
@@ -212,16 +212,16 @@ impl<J> Then<J> {
     }
 }
 
-/// What the close of its connection makes of a request: what is wrong with the answer, if anything, and what follows.
+/// Result of a request whose connection was closed: the fault of the answer, if any, and the next action.
 pub type Closed<J> = (Result<(), Fault>, Then<J>);
 
-/// What follows an answer.
+/// Next action after an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Then<J> {
     /// Nothing: the part is done.
     End,
-    /// Nothing, and nothing else on this connection: the server closes it cleanly. What was sent behind is sent again
-    /// on the next.
+    /// The part is done and the server closes the connection cleanly. Requests sent behind it are sent again on the
+    /// next connection.
     Close,
     /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
     /// and the response time runs on.
@@ -235,8 +235,8 @@ pub enum Then<J> {
         /// Which endpoint takes it.
         endpoint: usize,
     },
-    /// The part is done, and a request of its own follows at once, due at the moment of the answer. It is no
-    /// arrival and counts among the follow-ups.
+    /// The part is done, and a request of its own follows at once, due at the moment of the answer. It counts among
+    /// the follow-ups, not among the arrivals.
     Also {
         /// Its operation, one of the follow-ups.
         operation: usize,

@@ -1,7 +1,7 @@
-//! A backlog costs no memory: 100 million requests that are due are a cursor into the schedule, not a list. Nor does a
-//! long run: what is kept over time is kept in fewer and longer steps.
+//! A backlog costs no memory: 100 million due requests are a cursor into the schedule, not a list. Nor does a long
+//! run: its time series use fewer and longer steps.
 //!
-//! A test binary of its own, since it counts what is allocated.
+//! A test binary of its own, since it counts allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use reactor::sim::{Costs, Program, SimReactor, World};
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Rate, Time};
 
-/// What is allocated is counted for the whole process.
+/// Allocations are counted for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Counts the bytes that are in use, and the most that ever were.
@@ -66,7 +66,7 @@ impl Workload for Asks {
     }
 }
 
-/// Accepts, and answers if it is told to.
+/// Accepts, and answers if `answers`.
 struct Server {
     answers: bool,
 }
@@ -91,7 +91,7 @@ impl Program for Server {
 
 struct Generator {
     engine: Engine<Asks>,
-    /// What was in use when the first request was due.
+    /// Memory in use when the first request was due.
     at_start: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ impl Program for Generator {
     }
 }
 
-/// Has so many requests due in `window`, and returns how much memory it needed.
+/// Makes `requests` requests due in `window`, and returns how much memory it needed.
 fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
     let server = Address::Tcp("10.0.0.1:7".parse().unwrap());
     let plan = Plan {
@@ -144,7 +144,7 @@ fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
     assert_eq!((recording.tally.intended, recording.tally.completed), (requests, answered));
     assert_eq!(recording.all().response_time.count(), requests, "each, answered or not, at its age");
     let last = recording.backlog.last().unwrap();
-    // 64 are under way; an estimate counts what is due and not drawn.
+    // 64 are under way; the estimate counts due requests that are not drawn.
     assert!(answers || last.backlog.abs_diff(requests - 64) < 100, "{last:?} of {requests}");
     let grew = MOST.load(Ordering::Relaxed) - generator.at_start.unwrap();
     println!("{requests} requests due in {window}, {answered} answered: {grew} B more than at the start");

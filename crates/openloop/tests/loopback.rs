@@ -1,4 +1,4 @@
-//! Sessions that read at a rate, over real sockets. What is asserted holds however busy the machine is.
+//! Sessions that read at a rate, over real sockets. The assertions hold however busy the machine is.
 //!
 //! Try it: `cargo test -p openloop --test loopback -- --nocapture`.
 
@@ -16,7 +16,7 @@ use openloop::{
 use reactor::{Address, Backend, Io, choose};
 use units::{Nanos, Rate};
 
-/// What each session loads.
+/// Bytes that each session loads.
 const BYTES: usize = 4 << 20;
 const BURST: u32 = 64 << 10;
 /// The rates of the sessions, in the order in which they arrive. Units: bits per second.
@@ -39,7 +39,7 @@ struct Downloads {
 }
 
 impl Workload for Downloads {
-    /// Which session, and what it has got.
+    /// The session, and its bytes received.
     type Job = (u64, usize);
     type Wire = ();
 
@@ -73,7 +73,7 @@ impl Workload for Downloads {
     }
 }
 
-/// Sends everything to each client as fast as it is taken, and notes where they come from.
+/// Sends everything to each client as fast as it is taken, and notes the clients' addresses.
 fn serve() -> (SocketAddr, Arc<Mutex<Vec<IpAddr>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -86,7 +86,7 @@ fn serve() -> (SocketAddr, Arc<Mutex<Vec<IpAddr>>>) {
             thread::spawn(move || {
                 let mut line = String::new();
                 BufReader::new(&client).read_line(&mut line).unwrap();
-                // A client that leaves early is found out by what it has got.
+                // The byte count reveals a client that leaves early.
                 let _ = (&client).write_all(&(0..BYTES).map(pattern).collect::<Vec<u8>>());
             });
         }

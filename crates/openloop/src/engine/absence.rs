@@ -1,4 +1,5 @@
-//! Times in which the generator's thread had no processor: what was due meanwhile is withheld, since no user sends so.
+//! Times in which the generator's thread had no processor: arrivals due in them are withheld, since users do not send
+//! in bursts.
 
 use std::collections::VecDeque;
 
@@ -10,14 +11,14 @@ use crate::pacing::STALL_THRESHOLD;
 use crate::source::Source;
 use crate::{Workload, looks::Look};
 
-/// What is known of the thread's absences.
+/// The thread's absences so far.
 #[derive(Default)]
 pub(super) struct Absences {
     /// A moment, and the thread's processor time at it.
     known: Option<(Time, Nanos)>,
-    /// What the reactor has waited since then.
+    /// Time that the reactor has waited since then.
     waited: Nanos,
-    /// What of the present wait is counted before `known`.
+    /// Part of the present wait that counts before `known`.
     counted: Nanos,
     /// Those of which arrivals may still be due: from, to.
     spans: VecDeque<(Time, Time)>,
@@ -28,7 +29,7 @@ pub(super) struct Absences {
 }
 
 impl Absences {
-    /// Whether an arrival that was due then is withheld. Arrivals are asked for in order.
+    /// Whether an arrival that was due then is withheld. Call it in the order of the arrivals.
     #[inline]
     fn cover(&mut self, due: Time) -> bool {
         while let Some((from, to)) = self.spans.front() {
@@ -85,14 +86,14 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// Whether what is due in an absence is withheld.
+    /// Whether arrivals due in an absence are withheld.
     pub(super) fn withholds(&self) -> bool {
-        // Sessions last for seconds: one that begins some ms late, beside another, is no burst.
+        // Sessions last for seconds: one that begins some ms late, close to another, does not make a burst.
         let sends = self.plan.when_absent == WhenAbsent::Send || self.plan.sessions.is_some();
         !sends && matches!(self.source, Source::Open(_))
     }
 
-    /// Reads the processor time, from which the next absence is told. Cost: a system call.
+    /// Reads the processor time and returns the absence since the last reading. Cost: a system call.
     pub(super) fn absent_since_known<R: Reactor>(&mut self, reactor: &R, now: Time) -> Option<Nanos> {
         let processor = reactor.thread_time()?;
         let waited = std::mem::take(&mut self.absences.waited);
@@ -100,7 +101,7 @@ impl<W: Workload> Engine<W> {
         Some(now.since(since) - waited - (processor - before))
     }
 
-    /// Withholds what was due in absences and would be sent next.
+    /// Withholds the next arrivals as long as they were due in absences.
     fn withhold_due(&mut self, now: Time) {
         while self.source.due() <= now && self.source.due() < self.end && self.is_withheld(self.source.due())
         {
@@ -109,7 +110,7 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// Whether an arrival is withheld. Arrivals are asked for in order.
+    /// Whether an arrival is withheld. Call it in the order of the arrivals.
     #[inline]
     pub(super) fn is_withheld(&mut self, due: Time) -> bool {
         !self.absences.spans.is_empty() && self.absences.cover(due)

@@ -9,7 +9,7 @@ use crate::engine::{Engine, NO_SESSION};
 use crate::{Fault, Outcome, Parsed, Then, Workload};
 
 impl<W: Workload> Engine<W> {
-    /// Matches what was received with what is in flight, and reuses the places that fall free.
+    /// Matches received answers with requests in flight, and reuses the freed places.
     #[inline]
     pub(super) fn data<R: Reactor>(
         &mut self,
@@ -29,7 +29,7 @@ impl<W: Workload> Engine<W> {
         let came = came.filter(|_| !reads_at_a_rate);
         self.recording.receives.count(came.is_some());
         let done = came.unwrap_or(at);
-        // The stamp is that of the last answer; those before it came since the look before.
+        // The stamp belongs to the last answer; earlier ones came since the look before.
         (self.receive_gap, self.last_gap) = match came {
             Some(came) => (gap - at.since(came), Nanos::ZERO),
             None => (gap, gap),
@@ -102,7 +102,7 @@ impl<W: Workload> Engine<W> {
                 }
             }
         }
-        // Keep what is not whole yet, in the buffer that is already there.
+        // Keep the incomplete answer, in the buffer that is already allocated.
         if joined {
             partial.drain(..used_up);
         } else {

@@ -53,7 +53,7 @@ impl Choice {
         }
     }
 
-    /// Whether all connections of a pool are left alone: what is for it fails.
+    /// Whether all connections of a pool are down: requests for it fail.
     pub(super) fn is_down(&self, endpoint: usize) -> bool {
         self.pools.as_ref().is_some_and(|pools| pools[endpoint].down == self.ranges[endpoint].len())
     }
@@ -75,7 +75,7 @@ impl Choice {
         let range = &self.ranges[endpoint];
         let count = range.end - range.start;
         Some(match client {
-            // Clients hold equal numbers of connections, to one, where there are enough, else they share them.
+            // If connections suffice, clients hold equal numbers of them, to within one; else they share them.
             Some(client) => {
                 let (client, step) = (client as usize % count, self.clients.max(1) as usize);
                 let own = (count - client).div_ceil(step);
@@ -86,7 +86,7 @@ impl Choice {
         })
     }
 
-    /// Whether clients are told apart.
+    /// Whether requests belong to virtual clients.
     pub(super) fn has_clients(&self) -> bool {
         self.clients > 0
     }

@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::{Fault, Outcome, Parsed, Then, Workload};
 
 impl<W: Workload> Engine<W> {
-    /// Finds the request that a datagram answers, wholly or in part. What comes twice, late or from nowhere is
-    /// counted and changes nothing.
+    /// Finds the request that a datagram answers, wholly or in part. Duplicate, late and unknown datagrams are
+    /// counted and change nothing.
     pub(super) fn match_datagram(&mut self, index: usize, at: Time, bytes: &[u8]) {
         self.recording.datagrams.received += 1;
         let connection = &mut self.connections[index];

@@ -10,11 +10,11 @@ use crate::{Errors, Outcome, Workload};
 /// A connection that could not be established again, or was closed this soon with nothing sent on it, is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
 
-/// Why a connection is given up.
+/// Why a connection is closed.
 pub(super) struct Loss {
     kind: &'static str,
     detail: String,
-    /// Whether it is an error even where nothing was in flight.
+    /// Whether it is an error even without requests in flight.
     always: bool,
 }
 
@@ -79,8 +79,8 @@ impl<W: Workload> Engine<W> {
         connection.session.is_none() && connection.unused_for(now).is_some_and(|stood| stood < RETRY)
     }
 
-    /// A connection cannot be established, or is lost, before the load: of a session that is a fault, and it is tried again once
-    /// the load runs; without one that all arrivals share there is no load.
+    /// A connection cannot be established, or is lost, before the load. For a session it is a fault, retried once the
+    /// load runs; if all arrivals share the connection, the load cannot start.
     fn lost_before_the_load(&mut self, index: usize, error: io::Error, was_connecting: bool, now: Time) {
         let connection = &self.connections[index];
         let address = self.plan.endpoints[connection.endpoint as usize].address.clone();
@@ -124,7 +124,7 @@ impl<W: Workload> Engine<W> {
         true
     }
 
-    /// A connection has had its last answer: what was sent on it behind waits for the next socket, in front of what was not.
+    /// A connection has had its last answer: requests sent behind it wait for the next socket, ahead of unsent ones.
     pub(super) fn end_link(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let Some(conn) = connection.up() else { return };
@@ -161,7 +161,7 @@ impl<W: Workload> Engine<W> {
         self.establish(reactor, index, now);
     }
 
-    /// Fails all that is in flight on a connection and re-establishes it, later where it was only just taken.
+    /// Fails all that is in flight on a connection and re-establishes it, later if the server turned it away.
     pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, loss: &Loss, now: Time) {
         let turned_away = self.is_turned_away(index, now);
         let failed = self.connections[index].in_flight.len() as u64;

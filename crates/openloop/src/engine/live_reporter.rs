@@ -6,15 +6,14 @@ use crate::{Interval, LivePoint};
 
 /// Cells of [`heat_cell`].
 const CELLS: usize = 256;
-/// Intervals whose answers are told apart: the one that runs, the one before, which is shown 100 ms after its end, and
+/// Intervals that are counted separately: the running one, the one before, which is shown 100 ms after its end, and
 /// room for a tick that comes late. A power of two.
 const KEPT: usize = 4;
 
-/// Feeds the live view while the load runs: what was answered since the last point.
+/// Feeds the live view while the load runs: the answers since the last point.
 ///
-/// The recording has response times by the moment at which they were due, and those of a stall are complete only when
-/// it is over. The live view shows what came back, every 100 ms however long the run is, so that what
-/// happens is counted here once more.
+/// The recording keys response times by intended time, and those during a stall are complete only when it is over.
+/// The live view shows the answers received in each 100 ms, however long the run is, so it needs counters of its own.
 ///
 /// Cost: 8 KiB, and three additions for each arrival; nothing without a live view.
 pub(super) struct LiveReporter {
@@ -30,16 +29,16 @@ impl LiveReporter {
         LiveReporter { to, next: 0, counts: Default::default(), times: Box::new([[0; CELLS]; KEPT]) }
     }
 
-    /// Counts an arrival that was due so long after the start of the window.
+    /// Counts an arrival that was due `offset` after the start of the window.
     #[inline]
     pub(super) fn offered(&mut self, offset: Nanos) {
         let place = self.place(offset);
         self.counts[place].offered += 1;
     }
 
-    /// Counts an arrival that ended so long after the start of the window.
+    /// Counts an arrival that ended `offset` after the start of the window.
     ///
-    /// `response_time`: `None` where it failed at once.
+    /// `response_time`: `None` if it failed at once.
     #[inline]
     pub(super) fn ended(&mut self, offset: Nanos, completed: bool, response_time: Option<Nanos>) {
         let place = self.place(offset);
@@ -50,7 +49,7 @@ impl LiveReporter {
         }
     }
 
-    /// Where an interval is counted; what comes too late for its own counts in the next that is shown.
+    /// Index of the interval's counters; an arrival too late for its own interval counts in the next that is shown.
     #[inline]
     fn place(&self, offset: Nanos) -> usize {
         ((offset.0 / WINDOW.0) as usize).max(self.next) % KEPT

@@ -12,7 +12,7 @@ pub struct Endpoint {
     pub connections: usize,
 }
 
-/// What makes requests leave.
+/// When requests leave.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// The schedule: an open loop.
@@ -39,10 +39,10 @@ pub enum Load {
 pub struct Plan {
     /// The servers, by the numbers that the workload uses.
     pub endpoints: Vec<Endpoint>,
-    /// What makes requests leave.
+    /// When requests leave.
     pub load: Load,
-    /// Virtual clients of this thread, each with connections of its own where there are enough, else sharing
-    /// them. `None`: each connection is one.
+    /// Virtual clients of this thread. If connections suffice, each has its own; else they share them. `None`: each
+    /// connection is one.
     pub clients: Option<usize>,
     /// The seed of the whole generator.
     pub seed: u64,
@@ -70,8 +70,8 @@ pub struct Plan {
     pub window: Nanos,
     /// The longest wait for answers after the window.
     pub drain: Nanos,
-    /// A request unanswered for this long after it was sent has failed, unless its operation has a time-out of its own, and so has a connection that is lost and takes
-    /// so long to be established again.
+    /// Time-out of a request after it was sent, unless its operation has a time-out of its own, and of
+    /// re-establishing a lost connection.
     pub timeout: Nanos,
 }
 
@@ -89,8 +89,7 @@ impl Plan {
         fixed + self.sessions.unwrap_or(0)
     }
 
-    /// Virtual clients of this thread; as many as connections to the first endpoint and requests on each where
-    /// nothing else was said.
+    /// Virtual clients of this thread. Default: connections to the first endpoint times requests on each.
     pub fn clients(&self) -> usize {
         let first = self.endpoints.first().map_or(1, |endpoint| endpoint.connections);
         self.clients.unwrap_or(first * self.depth)

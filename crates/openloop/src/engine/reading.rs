@@ -1,5 +1,5 @@
-//! Sessions that read at a rate: what is received is drawn from a token bucket, and a connection that is in debt is not read
-//! from until that is paid.
+//! Sessions that read at a rate: received bytes are drawn from a token bucket, and a connection in debt is not read
+//! until the debt is paid.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::looks::Look;
 use crate::reader::Reader;
 use crate::{Route, Workload};
 
-/// Connections that are read from again before what is due is sent: at 1 µs each, as long as a few sends.
+/// Connections resumed before due requests are sent: at 1 µs each, as long as a few sends.
 const RESUMED_AT_ONCE: usize = 32;
 
 impl<W: Workload> Engine<W> {

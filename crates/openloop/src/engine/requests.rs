@@ -9,8 +9,8 @@ use crate::{Answered, Completion, Errors, Outcome, Sent, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
 pub(super) const SENDS_PER_TURN: usize = 8;
-/// Sends between two answers of one turn. What is due must not wait until all of up to 64 answers are looked
-/// at, nor the answers until all that is due is sent.
+/// Sends between two answers of one turn. Due requests must not wait until all of up to 64 answers are processed, nor
+/// the answers until all due requests are sent.
 pub(super) const SENDS_PER_ANSWER: usize = 1;
 
 // Admission: arrivals that are due become requests bound to connections.
@@ -74,7 +74,7 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// An arrival, or a step of a session, is due: it counts as offered, whatever its outcome.
+    /// An arrival, or a step of a session, is due: it counts as offered with any outcome.
     #[inline]
     pub(super) fn offer(&mut self, intended: Time) {
         self.recording.offered(intended);
@@ -327,7 +327,8 @@ impl<W: Workload> Engine<W> {
         self.in_flight -= 1;
         let request = &done.request;
         let lag = done.sent.since(done.eligible);
-        // Without an answer there is none that could have been read late; and none came before its request was sent.
+        // Only a completed request has an answer that may have been read late, and no answer comes before its request
+        // is sent.
         let gap = if outcome == Outcome::Completed {
             self.receive_gap.min(at.since(done.sent))
         } else {
@@ -345,7 +346,7 @@ impl<W: Workload> Engine<W> {
         late
     }
 
-    /// A request for `endpoint` that was never sent is given up.
+    /// A request for `endpoint` ends without having been sent.
     pub(super) fn never_sent(
         &mut self,
         endpoint: usize,

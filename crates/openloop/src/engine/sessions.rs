@@ -25,7 +25,7 @@ pub(super) struct Sessions<J> {
     over: Vec<u32>,
     /// Those that are not read from, by when they are again; one whose `Reader::held_until` is another is not meant.
     pub(super) held: BinaryHeap<Reverse<(Time, u32)>>,
-    /// What is received at once at most. Units: bytes.
+    /// The most bytes of one receive. Units: bytes.
     pub(super) receive: Option<usize>,
     /// How many are under way.
     pub(super) live: usize,
@@ -276,9 +276,9 @@ impl<W: Workload> Engine<W> {
         self.bind(reactor, index as usize, request, now)
     }
 
-    /// A step of a session, `sent` if it was, has ended at `at`: what it does next.
+    /// A step of a session, `sent` if it was, has ended at `at`: decides the session's next step.
     ///
-    /// At the end of the load what was due and could not be sent, since it waited for this step, is unfinished.
+    /// At the end of the load, steps that were due but waited for this one are unfinished.
     pub(super) fn step_over(
         &mut self,
         mut request: Request<W::Job>,
@@ -365,8 +365,8 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// A step that is not sent counts as offered. The live view leaves out what is known at `at` to be lost later: it shows what
-    /// happens now, and has room for a few intervals only.
+    /// A step that is not sent counts as offered. The live view leaves out steps that are due after `at`: it shows
+    /// the present, and has room for a few intervals only.
     fn offer_lost(&mut self, intended: Time, at: Time) {
         if intended <= at {
             self.offer(intended);

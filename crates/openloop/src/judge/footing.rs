@@ -5,16 +5,16 @@ use units::Nanos;
 use crate::Recording;
 use crate::judge::{moved_limit, sessions};
 
-/// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
-/// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
+/// Length of a disturbance of the host, with the time in which its backlog is worked off, over the length of the
+/// pause itself. Source: a server that is half busy works off the queue of a pause in as much time again.
 pub(super) const CATCH_UP: f64 = 2.0;
 /// The fewest undisturbed windows of [`WINDOW`] that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
-/// ...or this share of them, in a trial so short that this is fewer: a third of what it would rest on otherwise.
+/// ...or this share of them in shorter trials: a third of the usual minimum.
 const SHARE_OF_FEW: f64 = 1.0 / 3.0;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
-/// The percentiles that host and generator may not move: the first of these that is told of the requests that there are. Those below
+/// The percentiles that host and generator may not move: the highest that the number of requests supports. Lower ones
 /// move by less.
 const JUDGED: [f64; 4] = [99.0, 95.0, 90.0, 50.0];
 /// The fewest requests beyond that percentile of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
@@ -36,9 +36,9 @@ pub struct Footing {
     pub lost: f64,
     /// Share of the requests that this may have held up, 0 to 1.
     pub touched: f64,
-    /// Which percentile is judged: the p99, or with fewer than 1000 requests the highest that is told of so many.
+    /// The judged percentile: p99, or with fewer than 1000 requests the highest that their number supports.
     pub percentile: f64,
-    /// That of all requests; `None` where they are too few for any.
+    /// The percentile of all requests; `None` if they are too few for any.
     pub tail: Option<Nanos>,
     /// The least that it would be, had the host held up none.
     pub tail_at_least: Option<Nanos>,
@@ -55,14 +55,14 @@ pub struct Footing {
 }
 
 impl Footing {
-    /// Judges it by the disturbances, and the lateness of the generator, that the recording knows of.
+    /// Judges by the disturbances and the generator lateness in the recording.
     ///
-    /// Requests that were held up would have been faster, by an unknown time, and others not. So the true p99 is at most the
-    /// one that was measured, and at least the percentile that lies lower by the share of requests held up, of times from
-    /// which the generator's lateness is taken off. Of sessions, whose steps take longer than what holds them up, it is at
-    /// least the p99 less what was taken meanwhile. Where the two are close, neither host nor generator matters. Elsewhere
-    /// undisturbed windows decide, if enough are left and their p99 lies between the two: below, the other windows had slow
-    /// requests that neither explains.
+    /// Requests that were held up would have been faster, by an unknown time, and others not. So the true p99 is at
+    /// most the measured one. It is at least the percentile that lies lower by the share of requests held up, of
+    /// times without the generator's lateness. Steps of sessions take longer than a disturbance: their true p99 is at
+    /// least the measured one less the disturbance. If the two bounds are close, neither host nor generator matters.
+    /// Otherwise undisturbed windows decide, if enough are left and their p99 lies between the bounds; below, the
+    /// other windows had slow requests that neither host nor generator explains.
     pub fn of(recording: &Recording) -> Footing {
         let mut by_window = recording.windows.clone();
         let late_windows = recording.late.mark(&mut by_window, moved_limit);
@@ -127,25 +127,25 @@ impl Footing {
     pub fn windowed_p99_bounds(&self) -> Option<(Nanos, Nanos)> {
         let all = self.by_window.windowed_p99(Kept::All)?;
         let enough = self.undisturbed_windows >= least_windows(&self.by_window);
-        // A window is disturbed by chance and not by what the server does in it: the others tell of all.
+        // Windows are disturbed by chance and not by the server's work in them: the others represent all.
         match self.by_window.windowed_p99(Kept::Unmarked).filter(|_| enough) {
             Some(quiet) => Some((quiet, quiet)),
             None => Some((self.by_window.windowed_p99_at_least()?.min(all), all)),
         }
     }
 
-    /// The windows whose requests the figures rest on; all, where they rest on none.
+    /// The windows whose requests the figures rest on; all if the basis is none.
     fn kept(&self) -> Kept {
         if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
     }
 
-    /// The response times that the figures rest on over time; marked where there are none.
+    /// Time series of the response times that the figures rest on; marked if the basis is none.
     pub(super) fn rests_on(&self) -> (Windows, Kept) {
         (self.by_window.over_time(self.kept()), self.kept())
     }
 
-    /// The response times that claims rest on: of all requests, or of those due in windows in which neither host nor
-    /// generator moved the p99, where they moved that of all.
+    /// The response times that claims rest on: of all requests; if host or generator moved the overall p99, of the
+    /// requests due in windows in which neither moved it.
     pub fn claimed(&self) -> Latency {
         self.by_window.samples(self.kept())
     }
@@ -160,8 +160,8 @@ impl Footing {
         self.tail.zip(least).is_some_and(|(tail, least)| tail - least > moved_limit(least))
     }
 
-    /// The windowed p99 of the undisturbed windows, or of all where too few of them are undisturbed; `None` where that is too
-    /// little to form it.
+    /// The windowed p99 of the undisturbed windows, or of all if too few of them are undisturbed; `None` if the
+    /// requests are too few.
     pub fn windowed_p99(&self) -> Option<Nanos> {
         self.windowed_p99_bounds().map(|(_, high)| high)
     }
@@ -172,8 +172,9 @@ impl Footing {
     }
 }
 
-/// The least that a percentile of `times` would be, had others not taken `lost` of the time of server and generator: that of the
-/// requests which they cannot have held up, and of sessions, with this longest stall, not less than what a step can have lost.
+/// Lower bound of a percentile of `times`, had others not taken the share `lost` of server's and generator's time:
+/// the percentile of the requests that cannot have been held up. For sessions, at least the measured value less the
+/// largest loss of a step, from the longest stall `of_sessions`.
 fn at_least(times: &Latency, percentile: f64, lost: f64, of_sessions: Option<Nanos>) -> Option<Nanos> {
     let touched = (CATCH_UP * lost).min(1.0);
     let any = times.value_at((percentile - 100.0 * touched).max(0.0));
@@ -206,7 +207,8 @@ fn basis(tail: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
     }
 }
 
-/// The share of its time in which a thread of the generator was absent and offered nothing, so that nothing was held up.
+/// The share of its time in which a thread of the generator was absent and withheld arrivals, so that no request was
+/// held up.
 fn withheld(recording: &Recording) -> f64 {
     let time = recording.window.as_secs_f64() * f64::from(recording.threads.max(1));
     if time > 0.0 { recording.withheld.time.as_secs_f64() / time } else { 0.0 }
@@ -308,7 +310,7 @@ mod tests {
         let footing = Footing::of(&short);
         assert_eq!((footing.basis, footing.undisturbed_windows), (Basis::All, 80));
         assert_eq!(footing.tail, footing.tail_at_least, "{footing:?}");
-        // What the host took elsewhere counts, too.
+        // Processor time that the host took from the server counts, too.
         let mut longer = short;
         longer.taken = Taken { server: Some(0.004), generator: None };
         assert_eq!(Footing::of(&longer).basis, Basis::All, "0.9 % of 2 %");
@@ -363,7 +365,7 @@ mod tests {
         // Below the least, they are another matter than the rest.
         check(1_000, 920, Some(700), Basis::All);
         check(1_000, 500, Some(300), Basis::Nothing);
-        // Under the floor of 50 µs nothing is told.
+        // Differences under the floor of 50 µs do not count.
         check(90, 45, None, Basis::All);
     }
 }

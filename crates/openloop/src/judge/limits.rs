@@ -31,7 +31,7 @@ pub(super) struct InTime {
 }
 
 impl InTime {
-    /// Of the operations of a recording that have limits; `None` where none has, or none was due.
+    /// The operations of a recording that have limits; `None` if it has no such operations or arrivals.
     pub(super) fn of(recording: &Recording, footing: &Footing) -> Option<InTime> {
         let limited = || recording.operations.iter().filter(|operation| operation.limit.is_some());
         let due: u64 = limited().map(|operation| operation.tally.intended).sum();

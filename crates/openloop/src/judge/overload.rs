@@ -46,7 +46,7 @@ fn is_quiet(windows: &Windows, i: usize) -> bool {
     windows.at(i).is_some_and(|window| !window.marked)
 }
 
-/// The requests outstanding at the begin of window `i`; after the last window, those of the last point.
+/// The outstanding requests at the begin of window `i`; after the last window, at the last point.
 fn outstanding(recording: &Recording, i: usize) -> Option<u64> {
     let points = &recording.backlog;
     let at = recording.interval.0 * i as u64;

@@ -23,10 +23,13 @@ use crate::{Errors, Recording, Tally};
 /// The largest share of sessions that may have a fault. Source: CloudSuite 3's criterion for its video streaming, errors
 /// of at most 5 % of the connections, of which time-outs are none here.
 const FAULTS: f64 = 0.05;
-/// Numbers of steps, or of sessions, under way at two moments differ by chance by so many times their standard deviation.
-/// Source: arrivals at random make them Poisson numbers, whose difference exceeds three times √(2 · mean) once in 700 trials.
+/// Numbers of steps, or of sessions, under way at two moments differ by chance by up to this multiple of their
+/// standard deviation.
+/// Source: arrivals at random make them Poisson numbers, whose difference exceeds three times √(2 · mean) once in 700
+/// trials.
 const BY_CHANCE: f64 = 3.0;
-/// The parts at the ends of the window over which sessions under way are averaged: what one moment has by chance is less.
+/// The parts at the ends of the window over which sessions under way are averaged, to reduce the noise of single
+/// moments.
 const END: f64 = 0.1;
 
 /// Whether its arrivals are sessions.
@@ -40,8 +43,8 @@ fn count(recording: &Recording) -> u64 {
     sessions.underway + sessions.begun + sessions.refused + sessions.never_begun
 }
 
-/// The sessions with failures that no time explains, in words, if they were too many; any number where failures `are_misses` of
-/// what is judged, as long as anything succeeds.
+/// The sessions with faults, in words, if they were too many. If faults count as misses (`are_misses`), only a trial
+/// without any completed step is reported.
 pub(super) fn faults(recording: &Recording, are_misses: bool) -> Option<String> {
     let Tally { intended, completed, .. } = recording.tally;
     let (faulty, all) = (recording.sessions.faulty, count(recording));
@@ -80,12 +83,12 @@ pub(super) fn refused(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The steps that ended in the window, in time or not, but for those that were given up, over those that were due in it.
+/// Steps that ended in the window, in time or late but not by the generator's time-out, over steps due in it.
 pub(super) fn ended_share(recording: &Recording) -> f64 {
     ended(recording).saturating_sub(given_up(recording)) as f64 / recording.tally.intended as f64
 }
 
-/// The steps that were given up over those that were due in the window.
+/// Steps ended by the generator's time-out, over steps due in the window.
 pub(super) fn given_up_share(recording: &Recording) -> f64 {
     given_up(recording) as f64 / recording.tally.intended as f64
 }
@@ -102,14 +105,14 @@ fn given_up(recording: &Recording) -> u64 {
     waited_for.map(|operation| operation.tally.timeouts).sum()
 }
 
-/// Whether fewer steps ended than were due, or more were given up than may be, by more than chance.
+/// Whether fewer steps ended than were due, or more timed out than allowed, by more than chance.
 pub(super) fn are_behind(recording: &Recording) -> bool {
     let due = recording.tally.intended as f64;
     let points = &recording.backlog;
     let outstanding: u64 = points.iter().map(|point| point.backlog + point.in_flight).sum();
     let mean = outstanding as f64 / points.len().max(1) as f64;
     let may_miss = (1.0 - ACHIEVED) * due;
-    // Of so few as are allowed there are by chance so many more.
+    // Allow for Poisson noise.
     let too_many = given_up(recording) as f64 > may_miss + BY_CHANCE * may_miss.sqrt();
     too_many || due - ended(recording) as f64 > may_miss + by_chance(mean)
 }
@@ -133,11 +136,11 @@ pub(super) fn unsteady(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The least that a percentile of `times` would be, had the host not held up steps: it took `lost` of its time and once `longest`,
-/// with [`CATCH_UP`] times as much to work that off.
+/// Lower bound of a percentile of `times`, had the host not held up steps: it took the share `lost` of its time, and
+/// `longest` at once, with [`CATCH_UP`] times as much to work that off.
 ///
-/// A step that takes seconds loses what the host takes meanwhile, and no more. That any of those held up could have been
-/// as fast as the fastest, as is supposed of requests that are shorter than what holds them up, would have each be so.
+/// A step of some seconds loses at most the processor time taken while it runs. Shorter requests are handled by the
+/// assumption that each held-up one could have been as fast as the fastest; for steps that bound is far too low.
 pub(super) fn at_least(times: &Latency, percentile: f64, lost: f64, longest: Nanos) -> Option<Nanos> {
     let measured = times.value_at(percentile)?;
     let held_up = CATCH_UP * (lost * measured.0 as f64 + longest.0 as f64);

@@ -7,26 +7,26 @@ use crate::judge::{SIGNIFICANT, moved_limit, sessions};
 
 /// The medians of the two halves of a window may differ by this share, if there is a trend.
 const STEADY: f64 = 0.5;
-/// A window is slow if more than this share of its requests takes longer than what one in a hundred does later on.
+/// A window is slow if more than this share of its requests exceeds the p99 of the later windows.
 const SLOW: f64 = 0.1;
-/// The fewest requests of which such a share is told: twenty.
+/// The fewest requests that resolve such a share: twenty slow ones.
 const LEAST_REQUESTS: u64 = 200;
-/// The fewest requests on average of whose median a trend is told: half of them may be too few for it by chance.
+/// The fewest requests, on average, for a trend of medians: half of them may be too few by chance.
 const LEAST_OF_MEDIAN: u64 = 40;
-/// The beginning moved the p99 if it did by so many times what it may be moved. Source: the longest busy spell of a server with
-/// one queue, 70 % busy, moves the p99 of 6 000 requests by more than 10 % in one trial of ten, and by more than 20 % in none of
-/// a thousand.
+/// The beginning moved the p99 if it did by this multiple of the allowed change. Source: the longest busy spell of a
+/// server with one queue, 70 % busy, moves the p99 of 6 000 requests by more than 10 % in one trial of ten, and by
+/// more than 20 % in fewer than one of a thousand.
 const MORE_THAN_CHANCE: u64 = 2;
-/// Parts in which a drift of the p99 is looked for: the fewest that a trend is told of, so that each is as long as can be and
-/// resembles its neighbours as little.
+/// Parts in which a drift of the p99 is sought: the fewest for a trend test, so that each is as long as possible and
+/// resembles its neighbours as little as possible.
 const PARTS: usize = 10;
 /// A drift is one when chance shows as clear a one in fewer than one of a thousand trials: parts that resemble their
 /// neighbours make it look rarer than it is.
 const CLEARLY: f64 = 0.001;
 /// The last part of the window in which a server that caught up has to be seen doing so.
 const LATELY: f64 = 1.0 / 3.0;
-/// It did if it answered so much more than was offered meanwhile, as a share of that. Source: three times what chance does to
-/// the backlog of a server at its limit in 2 000 requests.
+/// A server caught up if it answered more than was offered in that part, by this share of the offered requests.
+/// Source: three times the chance variation of the backlog of a server at its limit in 2 000 requests.
 const CAUGHT_UP: f64 = 0.1;
 
 /// Why the window was not in one state, if it was not.
@@ -70,11 +70,11 @@ fn medians(windows: &Windows, kept: Kept) -> Option<String> {
     Some(format!("median response time: {steadiness}"))
 }
 
-/// The p99 is that of the beginning alone.
+/// The p99 comes from the beginning alone.
 ///
-/// A server that is slow now and then is so anywhere in the window, and what it does then is its own. So it is the beginning's
-/// only if the window begins with it, and if it does not come again: of a server that is slow once, chance puts that at
-/// the very start in one of as many trials as there are windows.
+/// A server with occasional slow spells has them anywhere in the window, and they are its own behaviour. So the
+/// beginning is the cause only if the window begins with a spell that does not recur: for a server with a single slow
+/// spell, chance puts it at the very start in one trial of as many as the trial has windows.
 fn beginning(windows: &Windows, kept: Kept) -> Option<String> {
     let p99 = windows.samples(kept).percentile(99.0)?;
     let counts = windows.beyond(kept, Nanos::ZERO);
@@ -152,9 +152,9 @@ mod tests {
         rps: f64,
         window: Nanos,
         utilisation: f64,
-        /// This share of the requests takes so many times as long as the others.
+        /// A share of the requests, and by which factor they take longer than the others.
         long: (f64, f64),
-        /// It stands still for so long, so often on average.
+        /// Length of its pauses, and the mean time between them.
         pauses: Option<(Nanos, Nanos)>,
     }
 
@@ -163,7 +163,7 @@ mod tests {
             Server { rps, window: Nanos::from_secs(seconds), utilisation, long: (0.0, 1.0), pauses: None }
         }
 
-        /// Response times by Lindley's recursion, each request taking `slow(at)` times as long as it does in the end.
+        /// Response times by Lindley's recursion; each request takes `slow(at)` times its final service time.
         fn run(&self, seed: u64, slow: impl Fn(f64) -> f64) -> Windows {
             let streams = Streams::new(seed);
             let mut rng = streams.stream(Purpose::Service, 0);

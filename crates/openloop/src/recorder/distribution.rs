@@ -11,7 +11,7 @@ pub struct Distribution {
     pub name: String,
     /// All values.
     pub values: Latency,
-    /// The same by when they were measured, after the window's start; `None` where that is not kept.
+    /// The same by time of measurement, after the window's start; `None` if not kept.
     pub over_time: Option<Windows>,
 }
 

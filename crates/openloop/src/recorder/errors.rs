@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-/// Kinds that are told apart; further ones count as "other".
+/// Number of distinct kinds; further ones count as "other".
 const KINDS: usize = 24;
 
-/// The failures of a run by kind, with what the first of each was.
+/// The failures of a run by kind, with the detail of the first of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Errors {
@@ -39,7 +39,7 @@ impl Errors {
     /// Requests in flight on a connection that the server closed cleanly.
     pub const CLOSED: &str = "connection closed";
 
-    /// Counts `n` failures; `detail` is asked for the first of its kind only.
+    /// Counts `n` failures; `detail` is called for the first of its kind only.
     pub(crate) fn add(&mut self, kind: &str, n: u64, detail: impl FnOnce() -> String) {
         let room = self.kinds.len() < KINDS;
         let name = if room || self.kinds.iter().any(|known| known.kind == kind) { kind } else { "other" };
@@ -54,7 +54,7 @@ impl Errors {
         self.kinds.iter()
     }
 
-    /// What the first failure of all was.
+    /// The detail of the first failure.
     pub fn first(&self) -> Option<&str> {
         self.kinds.first().map(|kind| kind.first.as_str())
     }

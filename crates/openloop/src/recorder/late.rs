@@ -2,9 +2,9 @@ use hist::{Kept, Latency, Windows};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// A request that the generator alone may have delayed by more than this is kept apart.
+/// A request that the generator alone may have delayed by more than this is recorded separately.
 ///
-/// Source: what a loop in time takes for one turn: a receive and a few sends of 4 to 12 µs.
+/// Source: the time of one turn of a loop that keeps up: a receive and a few sends of 4 to 12 µs.
 pub const LATE: Nanos = Nanos::from_micros(20);
 
 /// The requests that the generator alone may have delayed by more than [`LATE`]: as they were measured, and without the
@@ -42,20 +42,21 @@ impl Late {
         self.requests
     }
 
-    /// The longest of their delays; 0 where there are none.
+    /// The longest of their delays; 0 if none.
     pub fn most(&self) -> Nanos {
         self.most
     }
 
-    /// The response times of `windows`, of those that are kept, had the generator never been late.
+    /// The response times of the kept `windows`, had the generator never been late.
     ///
-    /// Bounds: a lower bound of each percentile, since an answer that lay unread for at most so long may have come at any
-    /// moment of that time.
+    /// Bounds: a lower bound of each percentile, since an answer may have come at any moment of the time that it lay
+    /// unread.
     pub fn without(&self, windows: &Windows, kept: Kept) -> Latency {
         windows.replaced(kept, &self.measured, &self.corrected)
     }
 
-    /// Marks the `windows` whose p99 it may have moved by more than `allowed` of what it would be otherwise, and counts them.
+    /// Marks the `windows` whose p99 lateness may have moved by more than `allowed` of its undisturbed value, and
+    /// counts them.
     pub fn mark(&self, windows: &mut Windows, allowed: impl Fn(Nanos) -> Nanos) -> usize {
         windows.mark_moved(&self.measured, &self.corrected, allowed)
     }

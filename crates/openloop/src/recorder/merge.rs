@@ -8,7 +8,7 @@ impl Recording {
     pub fn rebase(&mut self) {
         let start = std::mem::take(&mut self.window_start);
         for stall in &mut self.stalls {
-            // What of it lies before the window stays out of it.
+            // The part before the window does not count.
             stall.span = stall.span - start.since(stall.from);
             stall.from = Time(stall.from.0.saturating_sub(start.0));
         }
@@ -67,7 +67,7 @@ impl Recording {
         self.receives.merge(other.receives);
         self.errors.merge(&other.errors);
         self.refusals.merge(&other.refusals);
-        // By name: a thread leaves out what it never did.
+        // By name: a thread leaves out counters that it never used.
         for (name, count, of) in &other.counters {
             match self.counters.iter_mut().find(|(known, ..)| known == name) {
                 Some((_, mine, all)) => (*mine, *all) = (*mine + count, *all + of),

@@ -12,9 +12,9 @@ pub struct OperationTimes {
     pub name: String,
     /// Its requests are not arrivals: they followed from answers to others.
     pub follow_up: bool,
-    /// What became of its requests; of those never sent, only where it was drawn.
+    /// Outcomes of its requests; of those never sent, only if the operation was drawn.
     pub tally: Tally,
-    /// The response time within which it is in time; where operations have one, their share in time is what is claimed.
+    /// The response time within which it is in time; operations with limits are judged by their share in time.
     #[serde(default)]
     pub limit: Option<Nanos>,
     /// Whether its time-out is the workload's own: an answer that comes later is too late for its client, and says no more of the

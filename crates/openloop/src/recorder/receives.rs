@@ -29,7 +29,7 @@ impl Receives {
         self.clock_steps = self.clock_steps.max(clock.steps);
     }
 
-    /// The share that the kernel stamped; `None` where nothing was received.
+    /// The share that the kernel stamped; `None` without receives.
     pub fn stamped_share(&self) -> Option<f64> {
         let all = self.stamped + self.unstamped;
         (all > 0).then(|| self.stamped as f64 / all as f64)

@@ -8,7 +8,7 @@ use crate::{Recording, Stall};
 const USUAL: f64 = 0.75;
 
 impl Recording {
-    /// Marks the windows that a stall hit, or the time in which what it held up is worked off.
+    /// Marks the windows that a stall hit, or in which its backlog is worked off.
     pub(crate) fn mark_stalls(&mut self) {
         let usual = self.usually_outstanding();
         let spans: Vec<(Time, Time)> =
@@ -20,11 +20,11 @@ impl Recording {
         }
     }
 
-    /// When what a stall held up has been worked off: after as long again, and as long as more requests are outstanding than
-    /// usual.
+    /// When the backlog of a stall has been worked off: after as long again, and until no more requests are
+    /// outstanding than usual.
     ///
-    /// What was due in the stall is sent at once after it, and all that comes later waits behind it. A server that has half
-    /// of its time left works that off in as much time again, a busier one in more.
+    /// Requests due in the stall are sent at once after it, and all later ones wait behind them. A server that is
+    /// half idle works them off in as much time again, a busier one in more.
     fn worked_off(&self, stall: &Stall, usual: u64) -> Time {
         let step = self.backlog_step();
         // The point before has the value after the stall if no turn came between the two.
@@ -36,7 +36,7 @@ impl Recording {
         let beyond =
             self.backlog.iter().skip(first).take_while(|point| point.backlog + point.in_flight > level);
         match beyond.last() {
-            // Where it lies before the window, what is left of it is there at the window's start.
+            // If it lies before the window, the rest of its backlog is there at the window's start.
             Some(last) => (self.window_start + last.offset + step).min(stall.worked_off_by()).max(least),
             None => least,
         }
@@ -65,8 +65,8 @@ mod tests {
     const START: Time = Time(5_000_000_000);
     const WINDOW: Nanos = Nanos::from_secs(2);
 
-    /// The windows that are marked by a stall, in ms after the window's start, where so many requests are outstanding at each
-    /// moment, in ms.
+    /// The windows marked by a stall, in ms after the window's start, with `outstanding` requests at each moment, in
+    /// ms.
     fn marked(from: i64, span: u64, outstanding: impl Fn(u64) -> u64) -> Vec<usize> {
         let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
         recording.window_start = START;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_stall_lasts_until_what_it_held_up_is_worked_off() {
         let usual = |ms: u64| ms / 10 % 3;
-        // As long again, whatever is outstanding.
+        // As long again, for any number outstanding.
         assert_eq!(marked(500, 50, usual), [5]);
         assert_eq!(marked(500, 60, usual), [5, 6]);
         let slowly = |ms: u64| if (550..800).contains(&ms) { 800 - ms } else { usual(ms) };
@@ -105,7 +105,7 @@ mod tests {
         // A server that was slow before, and is so afterwards.
         let slow = |ms: u64| if (450..900).contains(&ms) { 30 } else { ms / 10 % 3 };
         assert_eq!(marked(500, 20, slow), [5]);
-        // What is outstanding when it begins is told by its first turn afterwards.
+        // The first turn after the stall records the requests outstanding at its begin.
         let filled = |ms: u64| if (500..800).contains(&ms) { 800 - ms } else { ms / 10 % 3 };
         assert_eq!(marked(500, 50, filled), [5, 6, 7]);
         // More is outstanding for longer than a server could take that keeps up.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-/// Processor time that others took from server and generator during the window, by what watched the machine; `None` where
-/// it is not known.
+/// Processor time that others took from server and generator during the window, as the host's observer saw it; `None`
+/// if unknown.
 ///
 /// Units: shares of the time of a thread that works, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Adds what a generator of other threads saw, on the same server.
+    /// Merges the figures of a generator with other threads, on the same server.
     pub(crate) fn merge(&mut self, threads: u32, other: Taken, others: u32) {
         let larger = |a: f64, b: f64| a.max(b);
         self.server = either(self.server, other.server, larger);

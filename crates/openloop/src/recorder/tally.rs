@@ -99,11 +99,11 @@ pub struct Interval {
 pub struct EndpointTimes {
     /// Where it listens.
     pub address: String,
-    /// What became of the requests for it, due in the window; of those never sent, only where they were drawn.
+    /// Outcomes of the requests for it, due in the window; of those never sent, only if they were drawn.
     pub tally: Tally,
-    /// done − intended; kept where there is more than one endpoint, else empty.
+    /// done − intended; empty with a single endpoint.
     pub response_time: Latency,
-    /// done − sent; likewise.
+    /// done − sent; empty with a single endpoint.
     pub service_time: Latency,
     /// In the window.
     pub bytes_sent: u64,

@@ -3,10 +3,12 @@ use units::{Nanos, Time};
 
 use crate::Recording;
 
-/// Arrivals that were due while the generator's thread had no processor: they were not sent, and are in no other count.
+/// Arrivals that were due while the generator's thread had no processor: they were not sent, and are in no other
+/// count.
 ///
-/// A generator that comes back would send all of them at once, a burst that none of the users that it stands for would send.
-/// What the server would have done with them is not known: had it been slow in just these times, so many would have waited.
+/// A generator that comes back would send all of them at once, a burst that the users it simulates would not send.
+/// The server's behaviour towards them is unknown: had it been slow in exactly these times, all of them would have
+/// waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
     /// How many were due in the window.

@@ -1,5 +1,5 @@
-//! An absent generator offers nothing: no burst after the absence, every arrival accounted for, and the figures are those of the
-//! server.
+//! An absent generator offers nothing: no burst after the absence, every arrival accounted for, and the figures
+//! describe the server.
 
 use dist::{Arrivals, Gap, Process, Streams};
 use null_server::Stalls;
@@ -93,7 +93,7 @@ fn a_generator_that_is_too_slow_is_not_absent() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Whatever the absences, each arrival of the window is sent and ends, or is withheld.
+    /// With any absences, each arrival of the window is sent and ends, or is withheld.
     #[test]
     fn every_arrival_is_accounted_for(spans in prop::collection::vec((1_u64..60_000, 1_u64..30_000), 0..60)) {
         let mut at = START;

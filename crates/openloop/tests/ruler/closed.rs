@@ -1,4 +1,4 @@
-//! The closed loop: throughput by arithmetic, and what it hides and what the correction makes good.
+//! The closed loop: throughput by arithmetic, the stalls that it hides, and the correction for them.
 
 use dist::Gap;
 use null_server::{Service, Stalls};
@@ -14,7 +14,7 @@ const fn us(n: u64) -> Nanos {
     Nanos::from_micros(n)
 }
 
-/// A closed loop of so many clients, each with a connection of its own.
+/// A closed loop of `clients` clients, each with a connection of its own.
 fn closed(clients: usize, think: Nanos, service: Nanos, stalls: Stalls, seed: u64) -> Setup {
     let mut setup = Setup::new(1.0, Gap::Constant(0.0), Stalls::default(), seed);
     setup.service = Service::Queue { time: Gap::Constant(service.0 as f64), stalls, seed };

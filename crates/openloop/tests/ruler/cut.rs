@@ -19,7 +19,7 @@ fn part(share: u32, shares: u32) -> Recording {
     setup.run()
 }
 
-/// As agents do: what was measured travels as JSON, and clocks do not agree.
+/// As agents do: recordings travel as JSON, and clocks do not agree.
 fn sent(mut recording: Recording) -> Recording {
     recording.rebase();
     let json = serde_json::to_string(&recording).unwrap();

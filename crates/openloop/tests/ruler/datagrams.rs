@@ -30,7 +30,7 @@ fn as_many_time_out_as_were_lost() {
     for (seed, loss) in [(121, 0.0), (122, 0.01), (123, 0.2)] {
         let recording = setup(seed, Faults { loss, seed, ..NONE }).run_script(good);
         assert_accounted(&recording, 20_000);
-        // A request is unanswered where it or its answer is lost.
+        // A request is unanswered if it or its answer is lost.
         let p = 1.0 - (1.0 - loss) * (1.0 - loss);
         let (expect, deviation) = (20_000.0 * p, (20_000.0 * p * (1.0 - p)).sqrt());
         let timeouts = recording.tally.timeouts as f64;
@@ -40,7 +40,7 @@ fn as_many_time_out_as_were_lost() {
         assert_eq!(recording.errors.of("datagram lost"), recording.datagrams.lost);
         assert_eq!(recording.tally.errors, 0, "{:?}", recording.errors);
         assert_eq!(recording.datagrams.sent, 20_000, "no connection is given up, nothing is sent again");
-        // What is answered is answered as fast as ever; what is lost ends with the first tick after its time-out.
+        // Answered requests are as fast as ever; lost ones end with the first tick after their time-out.
         let times = recording.all().response_time;
         assert_eq!(times.count_within(us(101)), recording.tally.completed);
         if loss > 0.0 {
@@ -84,7 +84,7 @@ fn answers_that_overtake_each_other_find_their_requests() {
 
 #[test]
 fn a_late_answer_completes_nothing() {
-    // Every tenth answer takes 50 ms and is given up after 20; the next requests on the socket are under way then.
+    // Every tenth answer takes 50 ms and times out after 20; the next requests on the socket are under way then.
     let script = |seq: u64| {
         let takes = if seq.is_multiple_of(10) { us(50_000) } else { us(100) };
         vec![(0, Ask::new(takes))]
@@ -98,7 +98,7 @@ fn a_late_answer_completes_nothing() {
     assert_eq!(recording.tally.errors, 0, "{:?}", recording.errors);
     let Datagrams { late, lost, duplicated, stray, .. } = recording.datagrams;
     assert_eq!((lost, duplicated, stray), (2_000, 0, 0));
-    // Those of the last 30 ms come after the end.
+    // The late answers of the last 30 ms come after the end.
     assert!((1_960..=2_000).contains(&late), "{late}");
     assert_eq!(recording.all().response_time.count_within(us(101)), 18_000);
 }

@@ -1,4 +1,4 @@
-//! A server that dies and comes back: requests to it fail meanwhile, and those to others are unaffected.
+//! A server that dies and comes back: requests to it fail during that time, and requests to others are unaffected.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ const DIES: Time = Time(START.0 + 500_000_000);
 const TIMEOUT: Nanos = Nanos::from_millis(50);
 const RETURNS: Time = Time(START.0 + 1_000_000_000);
 
-/// How a server is dead, beside that it closes all connections.
+/// Behaviour of a dead server, which also closes all connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Death {
     /// Connections are refused.

@@ -60,7 +60,7 @@ fn a_slight_overload_is_seen() {
 
 #[test]
 fn a_starved_generator_is_invalid() {
-    // Each send takes 40 µs, so 50 krps cannot be sent, whatever the server does.
+    // Each send takes 40 µs, so 50 krps is impossible with any server.
     let mut setup = setup(50_000.0, 1_000.0, 44);
     setup.generator_costs.send = Nanos::from_micros(40);
     let verdict = verdict(setup);

@@ -1,4 +1,4 @@
-//! What the host took of the server is not charged to the server, nor a plain overload to the host.
+//! Time that the host took from the server is not charged to the server, nor a plain overload to the host.
 
 use dist::Gap;
 use null_server::Stalls;
@@ -29,7 +29,7 @@ fn assert_disturbed(verdict: &Verdict, words: &str) {
 
 #[test]
 fn an_overload_that_the_host_explains_is_the_hosts() {
-    // The server achieves half of what is offered.
+    // The server achieves half of the offered load.
     let (mut recording, load) = run(100_000.0, 211);
     let quiet = judge_strictly(&recording, &load, Vec::new());
     assert!(matches!(quiet, Verdict::Overloaded { .. }), "{quiet}");

@@ -1,4 +1,4 @@
-//! What is shown while the load runs agrees with what is kept of it.
+//! The live points agree with the recording.
 
 use dist::Gap;
 use null_server::Stalls;
@@ -10,7 +10,8 @@ use crate::simulation::Setup;
 
 #[test]
 fn a_live_reporter_sees_late_answers_when_they_come() {
-    // One answer each 2 ms to a request each 1 ms: what is due at t is answered at 2t, and half of all in the window.
+    // One answer each 2 ms to a request each 1 ms: a request due at t is answered at 2t, and half of all in the
+    // window.
     let mut setup = Setup::new(1_000.0, Gap::Constant(2e6), Stalls::default(), 41);
     setup.constant();
     (setup.plan.warmup, setup.plan.window) = (Nanos::ZERO, Nanos::from_secs(4));

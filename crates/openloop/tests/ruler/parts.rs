@@ -77,7 +77,7 @@ fn a_part_that_was_never_sent_ages_its_job() {
     assert_eq!(recording.endpoints[0].tally.completed, 2_000);
 }
 
-/// The accounting holds whatever is overloaded, closed, late or without an answer, for any binding.
+/// The accounting holds for endpoints that are overloaded, closed, late or silent, for any binding.
 #[test]
 fn every_job_is_accounted_for_once() {
     for (seed, binding, depth) in [
@@ -116,7 +116,7 @@ fn every_job_is_accounted_for_once() {
 /// takes what waits.
 #[test]
 fn a_pool_of_one_server_does_not_wait_for_that_of_another() {
-    // Server 0 gets 500 rps of 4 ms on one connection, twice what it can take; server 1 has time.
+    // Server 0 gets 500 rps of 4 ms on one connection, twice its capacity; server 1 has time.
     let script = |seq: u64| match seq % 2 {
         0 => vec![(0, Ask::new(us(4_000)))],
         _ => vec![(1, Ask::new(us(100)))],

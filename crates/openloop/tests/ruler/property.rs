@@ -1,4 +1,4 @@
-//! Whatever is planned, and whatever the servers do, every arrival is accounted for.
+//! For any plan and any behaviour of the servers, every arrival is accounted for.
 
 use std::cell::Cell;
 
@@ -67,7 +67,7 @@ impl Case {
         for (share, answer) in self.odd.iter().zip([Answer::Bad, Answer::Close, Answer::Never, Answer::Twice])
         {
             if die < *share {
-                // What comes twice on a stream is unsolicited; that has its own test.
+                // Duplicate answers on a stream are unsolicited; they have a test of their own.
                 return if answer == Answer::Twice && !self.datagram { Answer::Good } else { answer };
             }
             die -= share;

@@ -12,7 +12,7 @@ const SERVICE_NS: f64 = 200_000.0;
 fn mm1(utilisation: f64, seed: u64) {
     let rps = utilisation * 1e9 / SERVICE_NS;
     let mut setup = Setup::new(rps, Gap::Exponential(SERVICE_NS), Stalls::default(), seed);
-    // The response times of neighbours are correlated over about 1 / (1 − ρ)² services, so long runs are needed.
+    // The response times of neighbours are correlated over about 1 / (1 − ρ)² services, hence the long runs.
     setup.plan.window = Nanos::from_secs(400);
     let all = setup.run().all();
     let queue = Queue::new(utilisation, SERVICE_NS).unwrap();

@@ -1,4 +1,5 @@
-//! Sessions that read at a rate: exactly at that, whatever else goes on, and what they wait for is not the generator's lateness.
+//! Sessions that read at a rate: exactly at that rate under any other load, and their waits are not the generator's
+//! lateness.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -26,7 +27,7 @@ fn pattern(at: usize) -> u8 {
     (at % 251) as u8
 }
 
-/// A part of an answer, sent at once, so long after the part before it.
+/// A part of an answer: its delay after the part before it, and its length.
 type Piece = (Nanos, usize);
 
 /// A step: when it is due, and its answer. An answer without pieces is none.
@@ -52,10 +53,10 @@ struct Download {
 /// The end of a step: of which session, which one, and how.
 type End = (u64, usize, StepEnd);
 
-/// What a session loads. Boxed, or the engine would be compiled for each test.
+/// The chunks that a session loads. Boxed, or the engine would be compiled for each test.
 type Script<'a> = Box<dyn FnMut(u64) -> Vec<Wanted> + 'a>;
 
-/// Sessions that load what a script says, each by a route of its own.
+/// Sessions that load the chunks of a script, each by a route of its own.
 struct Downloads<'a> {
     script: Script<'a>,
     route: fn(u64) -> Route,
@@ -139,7 +140,7 @@ impl Workload for Downloads<'_> {
     }
 }
 
-/// Sends the pieces that are asked for, and notes where its clients come from.
+/// Sends the requested pieces, and notes the clients' addresses.
 #[derive(Default)]
 struct Server {
     due: BinaryHeap<Reverse<Part>>,
@@ -147,7 +148,7 @@ struct Server {
     sources: Rc<RefCell<Vec<Option<IpAddr>>>>,
     /// From when on no socket listens, and until when.
     deaf: Option<(Time, Time)>,
-    /// What has come of each connection's next request.
+    /// The received part of each connection's next request.
     partial: HashMap<Conn, String>,
 }
 
@@ -208,7 +209,7 @@ impl Program for Server {
     }
 }
 
-/// Sessions at equal distances over a window of 1 s, with time to load slowly what was asked for in it.
+/// Sessions at equal distances over a window of 1 s, with time to load slowly the chunks requested in it.
 fn setup(sessions_per_s: f64, seed: u64) -> Setup {
     let mut setup = Setup::scripted(sessions_per_s, cluster(1, 0), seed);
     (setup.plan.sessions, setup.plan.depth) = (Some(1_000), 1);
@@ -225,7 +226,7 @@ fn run_against(setup: Setup, downloads: Downloads<'_>, server: Server) -> (Recor
     let ends = Rc::clone(&downloads.ends);
     let servers = vec![(Box::new(server) as Box<dyn Program>, setup.plan.endpoints.clone())];
     let recording = setup.run_against(downloads, servers);
-    // What each step that was due in the window took is in the workload's distribution, where it was due.
+    // The duration of each step due in the window is in the workload's distribution, at its due time.
     let in_window = ends.borrow().iter().filter(|(.., end)| end.in_window.is_some()).count() as u64;
     assert_eq!(in_window, recording.tally.intended);
     let [took] = &recording.distributions[..] else { panic!("there is one") };
@@ -271,12 +272,12 @@ fn ten_mib_take_what_the_rate_says() {
         assert_eq!((recording.tally.completed, ends.len()), (1, 1), "{:?}", recording.tally);
         let took = ends[0].2.ended;
         let expect = exactly(rate, 10 * MIB, receive);
-        // A ns for the rounding of the burst, and one for that of what was read.
+        // A ns for the rounding of the burst, and one for the rounding of the bytes read.
         assert!(took.0.abs_diff(expect.0) <= 2, "{rate:?}: {took} instead of {expect}");
         // The burst is free.
         let mean = 8.0 * (10 * MIB - rate.burst as usize) as f64 / took.as_secs_f64();
         assert!((mean / rate.bits_per_s as f64 - 1.0).abs() < 0.03, "{mean} bit/s by {rate:?}");
-        // What it waited for is neither the generator's nor the connection's.
+        // Its wait is charged neither to the generator nor to the connection.
         let all = recording.all();
         assert_close("service time", all.service_time.max(), took.0 as f64, 0.002);
         assert_eq!((all.generator_lag.max(), recording.late.count()), (Some(Nanos::ZERO), 0));
@@ -329,7 +330,7 @@ fn a_stall_of_the_server_is_waited_for_and_not_made_good_beyond_the_burst() {
     assert_eq!(recording.late.count(), 0, "the server was late, and the generator was not");
 }
 
-/// Of the sessions' time, what the generator itself stood still is told apart, for as much of it as they could not make good.
+/// Of the sessions' time, the generator's own stall is reported separately, as far as they could not make up for it.
 #[test]
 fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
     let route = (|_| at(rate(4 * MBIT, 250_000))) as fn(u64) -> Route;
@@ -353,7 +354,7 @@ fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
             assert_close("without the stall", without.max(), alone.0 as f64, 0.002);
         }
     };
-    // What the bucket can hold of it is read at once afterwards.
+    // They read at once afterwards as much as the bucket holds.
     check(0, ms(400), Nanos::ZERO);
     check(1, ms(2_000), ms(1_500));
     check(2, ms(8_000), ms(7_500));
@@ -391,7 +392,7 @@ fn a_slow_reader_times_out_and_goes_on() {
     assert_eq!((recording.tally.completed, recording.tally.timeouts), (2, 1));
     let took = ends[1].2.ended - ends[1].2.offset;
     assert!((ms(100)..=ms(110)).contains(&took), "{took}: at the tick after it");
-    // The debt of the first connection has been paid meanwhile.
+    // The debt of the first connection has been paid by then.
     let last = ends[2].2.ended - ends[2].2.offset;
     assert!(last < ms(1), "{last}");
     assert_eq!(sources.borrow().len(), 2, "it was given a new connection");
@@ -406,7 +407,7 @@ fn every_connection_of_a_session_takes_its_route() {
             read_rate: None,
         }
     };
-    // The second answer never comes, so that the third is asked for over another connection.
+    // The second answer never comes, so that the third request goes over another connection.
     let script =
         |_| vec![whole(ms(0), 10), Wanted { offset: ms(100), pieces: Vec::new() }, whole(ms(400), 10)];
     let mut downloads = Downloads::new(route, script);
@@ -462,7 +463,8 @@ fn a_server_that_is_gone_for_a_while_fails_what_is_due_then_and_no_more() {
     let tally = recording.tally;
     assert!(tally.errors > 0 && tally.completed > 0 && tally.timeouts + tally.unfinished == 0, "{tally:?}");
     assert_eq!(recording.errors.of("no connection"), tally.errors, "each for want of a connection");
-    // Connections that stand stay, and those of sessions that come meanwhile are tried again until they stand.
+    // Established connections stay, and those of sessions that arrive in that time are retried until they are
+    // established.
     for (seq, step, end) in &ends {
         let due = ms(100 * seq) + end.offset;
         let failed = end.outcome == Outcome::Error;

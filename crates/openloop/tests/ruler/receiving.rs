@@ -80,12 +80,13 @@ fn earlier_answers_of_a_stamped_receive_may_be_late() {
     setup.plan.load = Load::steady(Process::Constant, rate);
     setup.service =
         null_server::Service::Queue { time: Gap::Constant(20e3), stalls: Stalls::default(), seed: 1 };
-    // It stands still for 600 µs: what it would have sent then, it sends late, and reads the answers of before with the next.
+    // It stands still for 600 µs: due requests are sent late, and earlier answers are read with the next.
     setup.generator_stalls =
         (0..200).map(|i| (START + Nanos::from_micros(100_010 * i + 105), STALL)).collect();
     let recording = setup.run();
     assert_eq!(recording.receives.unstamped, 0);
-    // What was due in the stall is sent at once: on one connection the last of 7 waits for the others, however late they are read.
+    // Requests due in the stall are sent at once: on one connection the last of 7 waits for the others, however late
+    // they are read.
     let burst = Nanos::from_micros(7 * 20);
     let without = recording.late.without(&recording.windows, Kept::All);
     assert!(without.max().unwrap() <= burst, "{without:?}");
@@ -114,7 +115,7 @@ fn windows_without_a_stall_carry_the_p99() {
     assert_close("p99 of undisturbed windows", footing.undisturbed.percentile(99.0), 300e3, 0.002);
 }
 
-/// The truth is the same run without the stalls. What is called valid is true.
+/// The truth is the same run without the stalls. A valid verdict is true.
 #[test]
 fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
     let (mut valid, mut invalid) = (0, 0);
@@ -154,7 +155,8 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
             100.0 * off,
             footing.basis
         );
-        // Whatever the verdict, the truth lies within the bounds, but for what chance does to 200 requests beyond the p99.
+        // For every verdict the truth lies within the bounds, up to the chance variation of 200 requests beyond the
+        // p99.
         let slack = Nanos(truth.0 / 10);
         let (low, high) = footing.bounds([99.0])[0].unwrap();
         assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
@@ -228,7 +230,7 @@ fn lateness_is_passed_on_over_a_busy_connection() {
     let all = recording.all();
     assert!(all.connection_wait.max().unwrap() > Nanos::from_millis(2), "they waited for the connection");
     let without = recording.late.without(&recording.windows, Kept::All);
-    // They were asked for one after the other then, each after the answer before it.
+    // They were sent one after the other then, each after the answer before it.
     assert!(recording.late.count() >= 4, "{}", recording.late.count());
     assert!(without.max().unwrap() < Nanos::from_micros(400), "{without:?} of {:?}", all.response_time);
 }

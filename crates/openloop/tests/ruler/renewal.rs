@@ -1,5 +1,5 @@
-//! Connections that are closed cleanly: after so many requests, when the server says so, or by an answer that ends with
-//! them. What a new one takes is connection wait, and nothing is lost.
+//! Connections that are closed cleanly: after a number of requests, when the server says so, or by an answer that
+//! ends with them. Setting up a new one counts as connection wait, and no request is lost.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -186,7 +186,7 @@ fn a_server_may_end_a_connection_behind_an_answer() {
             - recording.all().connection_wait.count_within(Nanos(TRIP.0 / 2));
         assert_eq!(waited, 199, "each fifth waits for a connection");
     }
-    // What was sent behind the last answer is sent again, and none is lost.
+    // Requests sent behind the last answer are sent again, and all are answered.
     let mut busy = setup(20_000.0, 8, None, 311);
     busy.plan.drain = Nanos::from_secs(20);
     let recording = polite(busy, 4, server(10, false));

@@ -1,4 +1,4 @@
-//! A load whose every answer is said in advance: the request itself tells the server when and what to answer.
+//! A load with scripted answers: the request itself tells the server when and what to answer.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,10 +8,10 @@ use reactor::sim::{Program, SimReactor};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// What was asked for.
+    /// The requested answer.
     Good,
     /// An answer that is an error.
     Bad,
@@ -23,7 +23,7 @@ pub(crate) enum Answer {
     Twice,
 }
 
-/// One request, and what follows its answer.
+/// One request, and the action after its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     /// How long the server takes.
@@ -33,7 +33,7 @@ pub(crate) struct Ask {
     id: u64,
 }
 
-/// What follows an answer.
+/// Action after an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Next {
     End,
@@ -59,10 +59,11 @@ impl Ask {
     }
 }
 
-/// What is asked for an arrival, each at its endpoint. Boxed, or the engine would be compiled for each test.
+/// The requests of an arrival, each at its endpoint. Boxed, or the engine would be compiled for each test.
 type Script<'a> = Box<dyn FnMut(u64) -> Vec<(usize, Ask)> + 'a>;
 
-/// Sends what `script` says for each arrival; operation 0 are the arrivals, operation 1 what follows from them.
+/// Sends the requests that `script` returns for each arrival; operation 0 are the arrivals, operation 1 their
+/// follow-ups.
 pub(crate) struct Scripted<'a> {
     script: Script<'a>,
     sent: u64,
@@ -137,7 +138,7 @@ impl Workload for Scripted<'_> {
     }
 }
 
-/// Does what the requests say, any number at once; on a stream in order.
+/// Answers as the requests say, any number at once; on a stream in order.
 #[derive(Default)]
 pub(crate) struct Obedient {
     due: BinaryHeap<Reverse<Reply>>,

@@ -18,7 +18,7 @@ const COSTS: Costs = Costs { send: Nanos(4_000), receive: Nanos(700) };
 const STALL: Nanos = Nanos::from_millis(20);
 /// The stall's end, when all answers come.
 const BURST: Time = Time(START.0 + 60_000_000);
-/// Long enough for all of them: 2 000 × 0.7 µs and what is sent meanwhile.
+/// Long enough for all of them: 2 000 × 0.7 µs and the sends in between.
 const SPAN: Nanos = Nanos::from_millis(4);
 
 /// The lag of the arrivals due while the answers are received.

@@ -1,5 +1,5 @@
-//! Sessions of a population: those that the workload or the server refuses, those that the generator does not come to, and a closed
-//! loop of so many users, each of whom begins again.
+//! Sessions of a population: some are refused by the workload or the server, some never begun by the generator, and a
+//! closed loop of users, each of whom begins again.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +32,7 @@ struct User {
     step: u32,
 }
 
-/// Users, of whom this one in so many is refused by the workload.
+/// Users, of whom the workload refuses one in this many.
 #[derive(Default)]
 struct Users {
     refuse_one_in: Option<u64>,
@@ -196,7 +196,7 @@ fn a_load_that_is_not_run_is_judged_by_its_reason_alone() {
     assert_eq!((recording.tally.intended, recording.sessions.begun), (0, 0));
     let why = || Invalid { reason: Reason::RateMissed, detail: "too many".into() };
     assert_eq!(judge(&recording, &load, vec![why()]), Verdict::Invalid { reasons: vec![why()] });
-    // Where nothing explains it, that nothing was due is the reason.
+    // Without another explanation, the reason is that no arrival was due.
     assert!(judge(&recording, &load, Vec::new()).to_string().contains("no arrival fell into the window"));
 }
 

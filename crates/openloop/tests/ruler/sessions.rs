@@ -15,7 +15,7 @@ const fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
-/// A step of a script: when it is due, how long the server takes, and what it answers.
+/// A step of a script: when it is due, the server's time for it, and its answer.
 type Scripted = (Nanos, Nanos, Answer);
 
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ fn run(setup: Setup, viewers: Viewers<'_>) -> Recording {
     setup.run_against(viewers, servers)
 }
 
-/// Steps at a distance of 10 ms, each of which takes the server so long.
+/// Steps at a distance of 10 ms, each with its time at the server.
 fn paced(takes: &[u64]) -> Vec<Scripted> {
     (0..).zip(takes).map(|(i, &takes)| (ms(10 * i), ms(takes), Answer::Good)).collect()
 }
@@ -325,7 +325,7 @@ fn what_waits_for_a_step_without_an_answer_is_unfinished_at_the_end() {
     assert_eq!((recording.sessions.cut, recording.sessions.ended), (1, 0));
 }
 
-/// Whatever the server does, each step that was due in the window ends, once.
+/// With any behaviour of the server, each step that was due in the window ends, once.
 #[test]
 fn every_step_that_was_due_is_accounted_for() {
     for seed in 0..60u64 {
@@ -355,7 +355,8 @@ fn every_step_that_was_due_is_accounted_for() {
         let mut viewers = Viewers::new(script);
         viewers.fragile = seed % 2 == 0;
         let recording = run(setup, viewers);
-        // The k-th arrival of a constant process comes after k + 1 distances, or k: count what the engine was offered, by session.
+        // The k-th arrival of a constant process comes after k + 1 distances, or k: count the engine's offered steps,
+        // by session.
         let sessions = recording.sessions;
         assert_eq!(sessions.begun, sessions.ended + sessions.cut, "seed {seed}: {sessions:?}");
         let first = |seq: u64| (seq as f64 / rate * 1e9).round() as u64;

@@ -53,7 +53,7 @@ pub(crate) fn server() -> reactor::Address {
     reactor::Address::Tcp("10.0.0.1:7".parse().unwrap())
 }
 
-/// A simulated experiment; change what the test is about.
+/// A simulated experiment; change the fields that the test is about.
 pub(crate) struct Setup {
     pub(crate) plan: Plan,
     pub(crate) service: Service,
@@ -66,7 +66,7 @@ pub(crate) struct Setup {
     pub(crate) faults: Option<Faults>,
     pub(crate) stream_faults: Option<StreamFaults>,
     pub(crate) shown_to: Option<Producer<LivePoint>>,
-    /// Whether the generator's kernel stamps what comes in.
+    /// Whether the generator's kernel stamps received data.
     pub(crate) receive_stamps: bool,
     /// The turns that the generator takes.
     pub(crate) turns: Rc<Cell<u64>>,
@@ -208,7 +208,7 @@ impl<R: Reactor, W: Workload> Program<R> for Generator<W> {
     }
 }
 
-/// The endpoints of so many servers, with so many connections to each.
+/// The endpoints of `servers` servers, with `connections` connections to each.
 pub(crate) fn cluster(servers: usize, connections: usize) -> Vec<Endpoint> {
     let address = |i| reactor::Address::Tcp(format!("10.0.0.{}:7", i + 1).parse().unwrap());
     (0..servers).map(|i| Endpoint { address: address(i), connections }).collect()

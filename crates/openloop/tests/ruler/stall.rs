@@ -22,13 +22,13 @@ fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
     assert_eq!(recording.tally.intended, 60_000);
     assert_close("p99.9", all.response_time.percentile(99.9), 40e6, 0.03);
     assert_close("max", all.response_time.max(), 100e6, 0.002);
-    // What a closed loop would have reported: of all requests, only the one in flight waited.
+    // As a closed loop would have reported: of all requests, only the one in flight waited.
     let closed = all.service_time.percentile(99.9).unwrap();
     assert!(closed < Nanos::from_millis(1), "a closed loop hides the stall: {closed}");
     assert!(all.service_time.max().unwrap() >= Nanos::from_millis(99), "but for one");
 }
 
-/// The windowed p99 hides a stall that is rarer than its windows; that is what it is for, and why both are shown.
+/// The windowed p99 hides a stall that is rarer than its windows, by design; so both are shown.
 #[test]
 fn the_windowed_p99_is_robust_and_the_raw_one_is_not() {
     let stall_at = START + Nanos::from_secs(3);
@@ -64,7 +64,7 @@ fn a_stall_of_the_generator_is_its_own_fault_and_is_marked() {
 #[test]
 fn what_a_stall_before_the_window_leaves_to_it_is_marked() {
     let marked = |warmup: u64, from: u64| -> Vec<usize> {
-        // 70 % busy: what comes in 100 ms is worked off in 233.
+        // 70 % busy: the arrivals of 100 ms are worked off in 233.
         let mut setup = Setup::new(10_000.0, Gap::Exponential(70_000.0), Stalls::default(), 24);
         (setup.plan.warmup, setup.plan.window) = (Nanos::from_millis(warmup), Nanos::from_secs(2));
         setup.generator_stalls = vec![(START + Nanos::from_millis(from), Nanos::from_millis(100))];

@@ -107,7 +107,7 @@ fn what_follows_an_answer_is_no_arrival() {
 
 #[test]
 fn follow_ups_that_wait_at_the_end_are_unfinished() {
-    // One connection at depth 1 and a server that never answers what follows.
+    // One connection at depth 1 and a server that never answers the follow-ups.
     let script = |_| vec![(0, Ask::new(us(100)).also(1, Ask::new(us(100)).answer(Answer::Never)))];
     let mut setup = Setup::scripted(1_000.0, cluster(2, 1), 115);
     setup.plan.depth = 1;

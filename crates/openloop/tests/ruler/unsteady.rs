@@ -20,7 +20,7 @@ fn run(spec: &str, rps: f64, seed: u64) -> (Recording, Arrivals, Rate) {
     (setup.run(), arrivals, rate)
 }
 
-/// The verdict if the load is known to change, and if it were taken for a steady one.
+/// The verdict if the load is known to change, and if it were judged as a steady one.
 fn verdicts(spec: &str, rps: f64, seed: u64) -> [Verdict; 2] {
     let (recording, arrivals, rate) = run(spec, rps, seed);
     let verdicts = [false, true].map(|steady| {
@@ -45,7 +45,7 @@ fn bursts_are_not_called_unsteady() {
 
 #[test]
 fn an_overload_within_a_ramp_is_found() {
-    // From half of what the server can take to 1.5 times as much.
+    // From half of the server's capacity to 1.5 times as much.
     let [ramp, _] = verdicts("poisson+ramp:0.5x..1.5x/3s", 83_000.0, 183);
     assert!(matches!(ramp, Verdict::Overloaded { .. }), "{ramp}");
     // The same on average, without a change.
@@ -53,7 +53,7 @@ fn an_overload_within_a_ramp_is_found() {
     assert_eq!(half, Verdict::Valid);
 }
 
-/// A trace that ends before the window: what is offered is what was due over all of the window, the rest of which is
+/// A trace that ends before the window: the offered load is the arrivals over the whole window, the rest of which is
 /// quiet, so that all generators of a cut trace measure the same span.
 #[test]
 fn a_trace_that_ends_leaves_the_rest_of_the_window_quiet() {
