@@ -1,8 +1,8 @@
-//! What a request costs on each backend: an echo over loopback between two pinned threads.
+//! Cost of a request on each backend: an echo over loopback between two pinned threads.
 //!
 //! For each backend as client and as server, at several depths and connections: requests per second, and the
-//! processor time per request of either side. The client sleeps between events, since a client that spins costs its whole
-//! core whatever it does; its spinning throughput stands in the last column. Nothing else may run meanwhile.
+//! processor time per request of either side. The client sleeps between events, since a spinning client uses its
+//! whole core in any case; its spinning throughput stands in the last column. Run it on an otherwise idle machine.
 //!
 //! Try it: `cargo run --release -p reactor --example echo -- 1`, for one second per line.
 

@@ -1,4 +1,4 @@
-//! What it takes to wake a thread that sleeps: two threads, each pinned to a processor, wake each other in turn, by an eventfd
+//! Cost of waking a sleeping thread: two threads, each pinned to a processor, wake each other in turn, by an eventfd
 //! and by messages between rings.
 //!
 //! Run it: `cargo run --release -p reactor --example wake`
@@ -49,7 +49,7 @@ fn live<R: Reactor>(
             wake(&mut reactor, &peer);
         }
     }
-    // What was queued last leaves with this, and the peer takes it before the reactor goes.
+    // This submits the last queued operation, and the peer takes it before the reactor is dropped.
     let _ = reactor.poll(Wait::Spin(reactor.now()), &mut woken);
     drop(to);
     let _ = from.recv();

@@ -14,7 +14,8 @@ pub fn monotonic_now() -> Time {
 
 /// The processor time of the calling thread so far.
 ///
-/// Bounds: what the hypervisor took counts as the thread's on a guest that is not told of it (`CONFIG_PARAVIRT_TIME_ACCOUNTING`).
+/// Bounds: on a guest that does not know its steal time (`CONFIG_PARAVIRT_TIME_ACCOUNTING`), steal counts as the
+/// thread's.
 pub(crate) fn thread_time() -> Nanos {
     Nanos(read(ClockId::ThreadCPUTime).0)
 }
@@ -81,7 +82,7 @@ mod tests {
         let clock = WallClock::sample();
         let wall = read(ClockId::Realtime);
         let after = monotonic_now();
-        // The clock is not stepped by an hour meanwhile; a clock read in wrong units would be off by decades.
+        // The clock is not stepped by an hour during the test; a clock read in wrong units would be off by decades.
         let slack = Nanos::from_secs(3_600);
         let got = clock.monotonic(wall);
         assert!(before.0 < got.0 + slack.0 && got.0 < after.0 + slack.0, "{before:?} {got:?} {after:?}");

@@ -1,4 +1,4 @@
-/// What became of a reactor's datagrams. What the network loses between two kernels is in none of these.
+/// Counts of a reactor's datagrams, without those lost by the network between two kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagrams {
     /// Taken by the kernel.
@@ -9,7 +9,7 @@ pub struct Datagrams {
     pub dropped_sending: u64,
     /// Come from a peer of a datagram server while reading from it was paused.
     pub dropped_paused: u64,
-    /// The smallest receive buffer that the kernel gave to a datagram socket, in bytes as Linux counts them:
-    /// data and bookkeeping, about 2300 for a datagram of 1400. 0 where there is no such socket.
+    /// The smallest receive buffer that the kernel gave to a datagram socket, in bytes as Linux counts them: data and
+    /// bookkeeping, about 2300 for a datagram of 1400. 0 without such a socket.
     pub receive_buffer: usize,
 }

@@ -21,8 +21,8 @@ impl<W: Waker> Doorbell<W> {
 
     /// The sleeper: announces that it is about to sleep. Look at the queues after this, not before.
     pub fn going_to_sleep(&self) {
-        // A store would do, as nothing can come between a producer's swap and what it found. loom does not know that,
-        // and beside a sleep the difference costs nothing.
+        // A store would do, since no write can come between a producer's swap and the value it read. loom does not
+        // know that, and compared with a sleep the difference costs nothing.
         self.asleep.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
@@ -69,7 +69,8 @@ mod loom_tests {
         }
     }
 
-    /// Takes the next item, and sleeps where there is none, as a thread's loop does; loom finds a sleep that never ends.
+    /// Takes the next item, and sleeps if the queue is empty, as a thread's loop does; loom finds a sleep that never
+    /// ends.
     fn next<T>(items: &mut Consumer<T>, bell: &Doorbell<Bed>, bed: &Bed) -> T {
         loop {
             if let Some(item) = items.pop() {

@@ -40,14 +40,14 @@ use crate::{
 /// any datagram whole.
 const RECEIVE_BUFFER: usize = 64 * 1024;
 const _: () = assert!(RECEIVE_BUFFER >= udp::LARGEST);
-/// Events taken per system call; more would delay what is due for sending meanwhile.
+/// Events taken per system call; more would delay sends that become due in that time.
 const EVENTS_PER_POLL: usize = 64;
 /// Marks the event data of a listening socket; the rest is its index.
 const LISTENER: u64 = 1 << 63;
 /// Marks a listening socket as one for datagrams.
 const DATAGRAMS: u64 = 1 << 62;
-/// How long to wait at most before what was unavailable is tried again: room in the queue of a Unix socket's server,
-/// a descriptor to accept by.
+/// The longest wait before an unavailable resource is tried again: room in the queue of a Unix socket's server, a
+/// descriptor for an accept.
 const RETRY: Nanos = Nanos(1_000_000);
 /// The event data of the wake-up descriptor.
 const WAKE: u64 = u64::MAX;
@@ -77,11 +77,11 @@ pub struct Epoll {
     muted: Vec<usize>,
     /// Whether a peer that ends its sending side leaves the connection standing.
     half_closes: bool,
-    /// What is received at once of a stream, at most. Units: bytes.
+    /// The most bytes received at once of a stream. Units: bytes.
     receive: usize,
-    /// The kernel's own timestamps of sends and receives, where they were asked for.
+    /// The kernel's own timestamps of sends and receives, if enabled.
     stamps: Option<Box<Stamps>>,
-    /// Converts the stamps of receives, where they were asked for.
+    /// Converts the stamps of receives, if enabled.
     receive_stamps: ReceiveStamps,
 }
 
@@ -89,13 +89,13 @@ pub struct Epoll {
 #[derive(Clone, Debug)]
 pub struct EventFd {
     pub(crate) counter: Arc<OwnedFd>,
-    /// The number of the ring by which a thread with a ring may wake it instead; negative where there is none, or none any
-    /// more.
+    /// The number of the ring by which a thread with a ring may wake it instead; negative without a ring, or once it
+    /// is closed.
     pub(crate) ring: Arc<AtomicI32>,
 }
 
 impl EventFd {
-    /// That of a reactor without a ring.
+    /// The wake-up descriptor of a reactor without a ring.
     fn of(counter: &Arc<OwnedFd>) -> EventFd {
         EventFd { counter: Arc::clone(counter), ring: Arc::new(AtomicI32::new(-1)) }
     }
@@ -185,7 +185,7 @@ impl Epoll {
         added
     }
 
-    /// Shortens a wait for what was left undone outside a poll.
+    /// Shortens a wait if work was left undone outside a poll.
     #[inline]
     fn before_wait(&mut self, wait: Wait) -> Wait {
         if !self.waiting.is_empty() {

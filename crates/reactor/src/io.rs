@@ -23,10 +23,10 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Finds the backend to use, where `preferred` is what [`Io::Auto`] stands for, by setting up a ring where one may be
-/// wanted and giving it back.
+/// Finds the backend to use, with `preferred` for [`Io::Auto`], by setting up a ring if one may be used and closing
+/// it again.
 ///
-/// Errors: io_uring was asked for and is unavailable; says why.
+/// Errors: the user chose io_uring and it is unavailable; says why.
 pub fn choose(io: Io, preferred: Backend) -> io::Result<Choice> {
     let asked = |backend| Choice { backend, reason: "asked for".into() };
     match io {
@@ -53,7 +53,7 @@ impl Backend {
     /// Source: `cargo run --release -p reactor --example echo`, clients of 64 connections at depth 1. A generator must hand
     /// each send over by itself, which leaves io_uring nothing to batch; there it has not cost less so far.
     pub const FOR_GENERATORS: Backend = Backend::Epoll;
-    /// What [`Io::Auto`] takes for a server where it is available.
+    /// The choice of [`Io::Auto`] for a server, if available.
     pub const FOR_SERVERS: Backend = Backend::Uring;
 
     /// The name by which results record it.

@@ -13,7 +13,7 @@ use bytes::{Buf, Bytes};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-/// Bytes in the midst of an output that stay where they are, see [`Reactor::lend`](crate::Reactor::lend).
+/// Bytes in the midst of an output that are not copied, see [`Reactor::lend`](crate::Reactor::lend).
 #[derive(Debug)]
 pub struct Loan {
     /// They come before this byte of what [`Reactor::output`](crate::Reactor::output) yields.
@@ -31,7 +31,7 @@ const PIECES: usize = 64;
 pub(crate) struct Loans {
     /// In the order of their places.
     loans: VecDeque<Loan>,
-    /// What they come to. Units: bytes.
+    /// Their total. Units: bytes.
     bytes: usize,
 }
 
@@ -41,7 +41,7 @@ impl Loans {
         self.loans.is_empty()
     }
 
-    /// What they come to. Units: bytes.
+    /// Their total. Units: bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -60,7 +60,7 @@ impl Loans {
         self.bytes = 0;
     }
 
-    /// Text and loans in turn, from byte `from` of the text on, before which there is no loan.
+    /// Text and loans in turn, from byte `from` of the text on; loans start at or after it.
     fn all<'l>(&'l self, text: &'l [u8], from: usize) -> impl Iterator<Item = &'l [u8]> {
         let mut before = from;
         let rest = self.loans.back().map_or(from, |loan| loan.at);
@@ -114,8 +114,8 @@ impl Loans {
         }
     }
 
-    /// Gives back what is within the first `taken` bytes from byte `from` of the text on, and returns the byte of the text
-    /// from which on the rest comes.
+    /// Gives back the loans within the first `taken` bytes from byte `from` of the text on, and returns the byte of
+    /// the text at which the rest begins.
     pub(crate) fn advance(&mut self, mut from: usize, mut taken: usize) -> usize {
         while let Some(loan) = self.loans.front_mut() {
             let text = taken.min(loan.at - from);
@@ -135,7 +135,7 @@ impl Loans {
         from + taken
     }
 
-    /// Says that the first `n` bytes of the text, before which there is no loan, were cut off.
+    /// Adjusts the loans after the first `n` bytes of the text, which precede all loans, were cut off.
     pub(crate) fn shift(&mut self, n: usize) {
         self.loans.iter_mut().for_each(|loan| loan.at -= n);
     }
@@ -155,7 +155,7 @@ impl Loans {
     }
 }
 
-/// Copies `loans` to where they belong in `text`, and gives them back.
+/// Copies `loans` to their places in `text`, and gives them back.
 pub(crate) fn copy_in(text: &mut Vec<u8>, loans: &mut Vec<Loan>) {
     let mut all = Loans::default();
     all.take(loans);

@@ -9,7 +9,7 @@ use crate::udp::PEERS;
 /// A peer that was silent for this long may go once another one writes: clients that take a port for each request would
 /// otherwise fill the table with ports that are never heard again.
 const SILENT: Nanos = Nanos::from_secs(60);
-/// So many may go for one that comes, so that a crowd that has gone leaves in time.
+/// Most peers removed for each new one, so that a crowd that has gone is removed in time.
 pub(crate) const GO_FOR_ONE: usize = 2;
 
 /// No peer: the end of the list.
@@ -80,8 +80,8 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         self.peers[index as usize].key
     }
 
-    /// The pseudo-connection that ends to make room for another: of the peer that has been silent for longest, where there are
-    /// as many as there may be, or where that is long.
+    /// The pseudo-connection that ends to make room for another: that of the longest silent peer, if the table is
+    /// full or its silence is long enough.
     pub(crate) fn to_end(&self, now: Time) -> Option<Conn> {
         let oldest = self.peers.get(self.oldest as usize)?;
         (self.len() >= PEERS || now.since(oldest.heard) >= SILENT).then_some(oldest.conn)

@@ -104,7 +104,7 @@ impl<T> Consumer<T> {
         Some(item)
     }
 
-    /// Whether nothing is there to take now.
+    /// Whether the queue is empty now.
     pub fn is_empty(&mut self) -> bool {
         if self.head == self.tail_seen {
             self.tail_seen = self.ring.tail.0.load(Ordering::Acquire);
@@ -148,8 +148,8 @@ mod loom_tests {
         });
     }
 
-    /// What is inside when both sides are dropped is dropped once, whichever side goes last; loom finds what is leaked
-    /// or freed twice.
+    /// Items left when both sides are dropped are dropped once, whichever side goes last; loom finds leaks and double
+    /// frees.
     #[test]
     fn loom_items_left_inside_are_dropped() {
         loom::model(|| {

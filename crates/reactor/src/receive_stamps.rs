@@ -35,7 +35,7 @@ pub struct ReceiveClock {
     pub steps: u32,
 }
 
-/// The stamps of a reactor's receives, where they were asked for.
+/// The stamps of a reactor's receives, if enabled.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveStamps(Option<Converter>);
 
@@ -103,7 +103,7 @@ impl Converter {
     }
 }
 
-/// Asks for stamps of what the socket receives. One that makes none goes on without.
+/// Enables stamps of the socket's receives. A socket that makes none goes on without.
 fn ask(fd: &OwnedFd) -> bool {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE;
     setsockopt(fd, sockopt::Timestamping, &flags).is_ok()
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(stamp_in(&stamp(0, 0)), None, "made before the kernel stamped");
         assert_eq!(stamp_in(&stamp(-1, 5)), None);
         assert_eq!(stamp_in(&other), None);
-        // Whatever is cut off or has a wrong length ends the search.
+        // A truncated or wrong length ends the search.
         assert!((0..both.len() - 1).all(|length| stamp_in(&both[..length]).is_none()));
         let mut wrong = both;
         wrong[..8].copy_from_slice(&0usize.to_ne_bytes());

@@ -7,11 +7,11 @@ use units::Time;
 
 use crate::{Conn, Event};
 
-/// What goes by one call into the place that a handler names, so that the others have their turn: some 25 µs at 10 GB/s.
-/// Units: bytes.
+/// The most bytes that one call receives into the handler's place, so that other connections have their turn: some 25
+/// µs at 10 GB/s. Units: bytes.
 const AT_ONCE: usize = 256 * 1024;
 
-/// Receives into `room`, and what comes behind it into `behind`; returns how many bytes in all.
+/// Receives into `room`, and further bytes into `behind`; returns how many bytes in all.
 pub(crate) fn receive_into(fd: &OwnedFd, room: &mut [u8], behind: &mut [u8]) -> Result<usize, Errno> {
     if room.len() > AT_ONCE {
         return recv(fd, &mut room[..AT_ONCE], RecvFlags::DONTWAIT).map(|(n, _)| n);

@@ -18,7 +18,7 @@ pub struct Conn {
     pub generation: u32,
 }
 
-/// What a reactor tells its handler.
+/// An event that a reactor reports to its handler.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A client was accepted on a listening socket.
@@ -28,10 +28,10 @@ pub enum Event<'a> {
     },
     /// A client could not be accepted (out of descriptors, say); it was turned away.
     AcceptFailed {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A connection that was asked for stands.
+    /// A connection that the program opened is established.
     Connected {
         /// The connection.
         conn: Conn,
@@ -45,9 +45,10 @@ pub enum Event<'a> {
         /// The moment at which the receive returned, before the bytes were looked at.
         at: Time,
         /// When the kernel received the last of them, by its own stamp; not after `at`. `None` without
-        /// [`Reactor::stamp_receives`], where the kernel made no stamp, and for bytes that were held back.
+        /// [`Reactor::stamp_receives`], if the kernel made no stamp, and for bytes that were withheld while reading
+        /// was paused.
         came: Option<Time>,
-        /// What was received; never empty.
+        /// The received bytes; never empty.
         bytes: &'a [u8],
     },
     /// Bytes came in, and were put where [`Handler::room`] said.
@@ -58,11 +59,11 @@ pub enum Event<'a> {
         at: Time,
         /// How many; never 0.
         length: usize,
-        /// What came behind them, as in [`Event::Data`]; often empty.
+        /// The bytes behind them, as in [`Event::Data`]; often empty.
         bytes: &'a [u8],
     },
-    /// The peer sends no more, and may still be reading: the connection stands until it is closed or breaks. Comes only
-    /// after [`Reactor::tell_half_closes`]; what came before has been shown.
+    /// The peer sends no more, and may still be reading: the connection stays open until it is closed or breaks.
+    /// Comes only after [`Reactor::tell_half_closes`]; all earlier bytes have been shown.
     ReadClosed {
         /// The connection.
         conn: Conn,
@@ -86,7 +87,7 @@ pub enum Event<'a> {
 /// How long [`Reactor::poll`] may take when nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: look once and return, so that the caller spins. Nothing is due before the moment given,
+    /// Not at all: look once and return, so that the caller spins. The caller has no work before the given moment,
     /// which lets a simulated clock jump there.
     Spin(Time),
     /// Sleep until an event or the moment given; [`Time::NEVER`] for no limit.
@@ -126,14 +127,13 @@ pub trait Reactor: Sized {
     /// The present moment.
     fn now(&self) -> Time;
 
-    /// How long the last [`Reactor::poll`] waited as it was asked to, never past the moment given.
+    /// How long the last [`Reactor::poll`] waited on request, never past the given moment.
     ///
-    /// What a loop's turn took beyond this is work, or a stall of the machine. 0 for [`Wait::Spin`] on a
-    /// real clock.
+    /// The rest of a loop's turn is work, or a stall of the machine. 0 for [`Wait::Spin`] on a real clock.
     fn waited(&self) -> Nanos;
 
-    /// The processor time of this thread so far; `None` where the backend cannot tell. What is missing from the time that passed
-    /// and was not waited, the thread had no processor. Cost: a system call.
+    /// The processor time of this thread so far; `None` if the backend cannot tell. Elapsed time less waits less this
+    /// is the time in which the thread wanted to run and had no processor. Cost: a system call.
     fn thread_time(&self) -> Option<Nanos> {
         None
     }
@@ -151,7 +151,8 @@ pub trait Reactor: Sized {
 
     /// As [`Reactor::listen`], without the encryption that a layer such as [`Tls`](crate::Tls) adds there.
     ///
-    /// What such a connection received in a poll is still shown in this poll if the handler pauses it meanwhile.
+    /// Bytes that such a connection received in a poll are still shown in this poll if the handler pauses it during
+    /// the poll.
     fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {
         self.listen(addr)
     }
@@ -188,15 +189,15 @@ pub trait Reactor: Sized {
     /// [`Event::Closed`] with `ConnectionRefused`, if the peer's machine tells.
     fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
 
-    /// As [`Reactor::connect`], from a source address and with a receive buffer that are given.
+    /// As [`Reactor::connect`], from a given source address and with a given receive buffer.
     ///
-    /// Errors: also where the backend or the kind of address cannot do what is asked for, where no interface has the source
-    /// address, and where the kernel allows no such buffer.
+    /// Errors: also if the backend or the kind of address does not support `via`, if the source address belongs to no
+    /// interface, and if the kernel refuses the buffer.
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         if via.is_default() { self.connect(addr) } else { Err(via.refused(addr)) }
     }
 
-    /// Has the kernel stamp what comes in on connections that this reactor opens from now on, for [`Event::Data`].
+    /// Has the kernel stamp received bytes on connections that this reactor opens from now on, for [`Event::Data`].
     ///
     /// Unix sockets have no stamps; a backend that has none goes on without.
     fn stamp_receives(&mut self) {}
@@ -221,14 +222,14 @@ pub trait Reactor: Sized {
         loans::copy_in(self.output(conn), loans);
     }
 
-    /// Whether what is lent to the connection is not copied. False on datagrams, where the output is changed on its way
-    /// ([`Tls`](crate::Tls)), and for a connection that was closed.
+    /// Whether loans to the connection are sent without a copy. False on datagrams, if the output is changed on its
+    /// way ([`Tls`](crate::Tls)), and for a connection that was closed.
     fn lends(&self, conn: Conn) -> bool {
         let _ = conn;
         false
     }
 
-    /// The memory of the connection's buffers: output that was not lent, and input that is held back. Units: bytes.
+    /// The memory of the connection's buffers: output that was not lent, and withheld input. Units: bytes.
     fn memory(&self, conn: Conn) -> usize {
         self.unsent(conn)
     }
@@ -244,18 +245,18 @@ pub trait Reactor: Sized {
     /// Bytes of output that have not left yet.
     fn unsent(&self, conn: Conn) -> usize;
 
-    /// Receives at most so many bytes of a stream at once from now on, where the backend can choose.
+    /// Limits each receive of a stream to `bytes` from now on, if the backend can choose.
     fn limit_receives(&mut self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Stops (`true`) or resumes reading from the connection; the peer is held back by TCP meanwhile.
+    /// Stops (`true`) or resumes reading from the connection; TCP makes the peer wait.
     ///
-    /// What comes from a peer of a datagram server meanwhile is dropped and counted, since peers share a socket.
+    /// Datagrams from a paused peer of a datagram server are dropped and counted, since peers share a socket.
     fn pause_reading(&mut self, conn: Conn, pause: bool);
 
-    /// From now on, [`Event::ReadClosed`] comes where a peer ends its sending side, and not [`Event::Closed`]; also where
-    /// it has closed altogether, which TCP does not tell apart. The handler then has to close the connection.
+    /// From now on, [`Event::ReadClosed`] comes instead of [`Event::Closed`] if a peer ends its sending side; also if
+    /// it has closed altogether, which TCP cannot distinguish. The handler then has to close the connection.
     ///
     /// A backend that cannot tell goes on to close.
     fn tell_half_closes(&mut self) {}
@@ -263,8 +264,8 @@ pub trait Reactor: Sized {
     /// Ends the connection at once and frees its slot, which rests until the next poll. No event follows.
     fn close(&mut self, conn: Conn);
 
-    /// Breaks a TCP connection off: as [`Reactor::close`], but what has not left is dropped, and the peer is told of a reset
-    /// rather than of an end. A backend or a socket that knows no reset closes.
+    /// Aborts a TCP connection: as [`Reactor::close`], but unsent output is dropped, and the peer gets a reset
+    /// instead of an end. A backend or a socket without resets closes.
     fn reset(&mut self, conn: Conn) {
         self.close(conn);
     }
@@ -299,7 +300,7 @@ pub trait Reactor: Sized {
         Datagrams::default()
     }
 
-    /// Hands what has happened to `handler`, waiting for something to happen as `wait` allows.
+    /// Passes new events to `handler`, waiting for them as `wait` allows.
     ///
     /// Returns the number of events.
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize>;

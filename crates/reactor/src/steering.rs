@@ -5,21 +5,21 @@ use std::sync::Arc;
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 
-/// Which of the reactors that share a port gets a client, where it is not to be the one of the kernel's choice, which is a
-/// hash of the addresses.
+/// Which of the reactors that share a port gets a client, instead of the kernel's choice by a hash of the addresses.
 ///
 /// Reactors are counted in the order in which they began to listen.
 #[derive(Clone, Debug, Default)]
 pub struct Steering {
-    /// Of connections: reactor `i` gets those whose first packet was received on processor `cpus[i]`. Others, and all
-    /// where there is none, are the kernel's choice.
+    /// Of connections: reactor `i` gets those whose first packet was received on processor `cpus[i]`. The kernel
+    /// chooses for all others, and for all connections if `None`.
     pub cpus: Option<Vec<usize>>,
     /// Of datagrams: an eBPF program for sockets (`BPF_PROG_TYPE_SOCKET_FILTER`) that is shown each from its first byte on
     /// and returns the number of a reactor; a number that there is not leaves it to the kernel.
     pub datagrams: Option<Arc<OwnedFd>>,
 }
 
-/// What a classic program loads as the number of its processor. Source: `linux/filter.h`, `SKF_AD_OFF + SKF_AD_CPU`.
+/// Offset at which a classic program loads its processor's number. Source: `linux/filter.h`, `SKF_AD_OFF +
+/// SKF_AD_CPU`.
 const CPU: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_CPU) as u32;
 
 impl Steering {
@@ -55,7 +55,7 @@ pub(crate) fn incoming_cpu(fd: &impl AsFd) -> Option<usize> {
     rustix::net::sockopt::socket_incoming_cpu(fd).ok().map(|cpu| cpu as usize)
 }
 
-/// A classic program that returns the place of the present processor among `cpus`, the first where it is there twice.
+/// A classic program that returns the index of the present processor in `cpus`, the first of duplicates.
 fn by_cpu(cpus: &[usize]) -> Vec<libc::sock_filter> {
     let step = |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, CPU)];

@@ -1,7 +1,8 @@
 //! TLS as a layer on any backend: a [`Tls`] is a [`Reactor`] whose connections are encrypted.
 //!
-//! The cryptography is rustls' with ring; ours is the fitting. While the backend polls, what comes in is decrypted,
-//! and handshakes go on; the handler is told afterwards, with the moments at which the backend received.
+//! The cryptography is rustls' with ring; the integration is ours. While the backend polls, received bytes are
+//! decrypted, and handshakes go on; the handler gets the events afterwards, with the moments at which the backend
+//! received.
 //!
 //! Try it: `cargo test -p reactor --features tls --test tls`.
 
@@ -49,11 +50,11 @@ pub struct Tls<R: Reactor> {
     listeners: u32,
     /// By the connection's slot; none for one that speaks without TLS.
     sessions: Vec<Option<Session>>,
-    /// What the last poll of the backend has led to, and the decrypted bytes that it speaks of.
+    /// Events of the backend's last poll, and their decrypted bytes.
     incoming: Incoming,
     /// Connections that the handler closed while it was being told of others.
     gone: Vec<Conn>,
-    /// Connections that may be read again and have bytes that were held back.
+    /// Connections that may be read again and have withheld bytes.
     resumed: Vec<Conn>,
     half_closes: bool,
 }
@@ -113,7 +114,7 @@ impl<R: Reactor> Tls<R> {
         Ok(())
     }
 
-    /// Tells the handler what has happened; returns the number of events.
+    /// Passes new events to the handler; returns their number.
     fn tell(&mut self, handler: &mut impl Handler<Self>) -> usize {
         let Incoming { mut happened, mut plain } = std::mem::take(&mut self.incoming);
         let mut told = 0;
@@ -138,7 +139,7 @@ impl<R: Reactor> Tls<R> {
                 }
                 Happened::Drained(conn) => Event::Drained { conn },
                 Happened::ReadClosed(conn) => match find(&mut self.sessions, conn) {
-                    // What it had sent before is held back, too.
+                    // Its earlier bytes are withheld, too.
                     Some(session) if session.paused => {
                         session.held_end = true;
                         continue;

@@ -9,14 +9,14 @@ use rustix::net::{
 use crate::Datagrams;
 use crate::peers::Peers;
 
-/// What is asked of the kernel as a socket's receive buffer.
+/// Requested receive buffer of a socket.
 ///
-/// A reply of 1 MB comes as 750 datagrams of 1400 B at once, and the kernel books each at about 2300 B: 1.7 MB.
-/// Twice that leaves room for a stall of the reader.
+/// A reply of 1 MB comes as 750 datagrams of 1400 B at once, and the kernel books each at about 2300 B: 1.7 MB. Twice
+/// that leaves room for a stall of the reader.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Room for any datagram whole: a length field of 16 bits allows no more than 65 535 bytes, headers included.
-/// So nothing is ever cut off.
+/// Room for any datagram whole: a length field of 16 bits allows no more than 65 535 bytes, headers included. So no
+/// datagram is ever truncated.
 pub(crate) const LARGEST: usize = 64 * 1024;
 
 /// Peers that a server remembers per listening socket: more than the 10 000 connections that one generator is
@@ -56,9 +56,9 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 impl Datagrams {
-    /// Takes note of what the kernel gave as receive buffer, in bytes of data and bookkeeping.
+    /// Records the receive buffer that the kernel gave, in bytes of data and bookkeeping.
     pub(crate) fn note_receive_buffer(&mut self, fd: &OwnedFd) {
-        // Linux reports twice what it was asked for, the second half being for its bookkeeping.
+        // Linux reports twice the requested size, the second half being for its bookkeeping.
         let given = sockopt::socket_recv_buffer_size(fd).unwrap_or(0);
         let least = &mut self.receive_buffer;
         *least = if *least == 0 { given } else { given.min(*least) };

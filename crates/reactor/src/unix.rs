@@ -69,7 +69,7 @@ impl Drop for Listener {
     }
 }
 
-/// What came of starting to connect.
+/// Result of starting to connect.
 pub(crate) enum Connecting {
     /// The kernel has connected the two ends, or can say why not.
     Done(OwnedFd, Result<(), Errno>),

@@ -1,12 +1,12 @@
 //! The backend on Linux `io_uring`.
 //!
-//! A connection's receive is armed once and yields buffers until it ends, so that receiving costs no system call
-//! of its own: what has come in is taken by whichever entry into the kernel comes next. [`Submit`] says how sends
-//! leave, which is where a generator and a server differ.
+//! A connection's receive is armed once and yields buffers until it ends, so that receiving costs no system call of
+//! its own: the next entry into the kernel, for any cause, takes the received bytes. [`Submit`] says how sends leave,
+//! the difference between a generator and a server.
 //!
-//! What matters is who owns which bytes. The kernel writes into [`buffers::Buffers`] only, which live until the
-//! ring is closed. It reads a connection's output from a buffer of its own, which is not touched while a send is
-//! under way; what the handler writes meanwhile goes into a second one. When a connection is closed, its slot is
+//! The invariant is who owns which bytes. The kernel writes into [`buffers::Buffers`] only, which live until the ring
+//! is closed. It reads a connection's output from a buffer of its own, which is not touched while a send is under
+//! way; the handler writes into a second one during that time. When a connection is closed, its slot is
 //! free at once, but descriptor and output stay with the table until every operation has ended.
 
 mod accept;
@@ -92,7 +92,8 @@ pub struct Uring {
     woken: Vec<EventFd>,
     /// Given up for a moment to turn a client away when descriptors have run out.
     spare: Option<OwnedFd>,
-    /// Where datagrams are received, and what comes behind the place that a handler names; lent to the handler's `Data` events, hence taken out then.
+    /// Receive buffer of datagrams, and of bytes behind the place that a handler names; lent to the handler's `Data`
+    /// events, hence taken out during them.
     scratch: Vec<u8>,
     datagrams: Datagrams,
     /// Datagram connections that the handler has not been told of.
@@ -112,12 +113,13 @@ pub struct Uring {
     closed: bool,
     /// Whether a peer that ends its sending side leaves the connection standing.
     half_closes: bool,
-    /// What is received at once of a stream, at most; below what the ring's buffers take, each receive is a system call.
+    /// The most bytes received at once of a stream; below the size of the ring's buffers, each receive is a system
+    /// call.
     /// Units: bytes.
     receive: usize,
-    /// Converts the stamps of receives, where they were asked for.
+    /// Converts the stamps of receives, if enabled.
     receive_stamps: ReceiveStamps,
-    /// What the kernel is to put into a buffer beside the bytes, where it stamps them.
+    /// Layout of a stamped receive in a buffer.
     stamped: Box<Stamped>,
 }
 
@@ -178,7 +180,7 @@ impl Uring {
     /// Takes a connection away, and its operations back.
     fn remove(&mut self, conn: Conn) {
         if self.table.get(conn).is_some_and(|entry| entry.sends) && self.ring.queued() > 0 {
-            // What was flushed leaves before the end. A ring that fails does so at the next poll, too.
+            // Flushed output leaves before the end. A ring that fails does so at the next poll, too.
             let _ = self.enter(0, None);
         }
         let Some(entry) = self.table.get(conn) else { return };
@@ -371,7 +373,7 @@ impl Reactor for Uring {
         {
             entry.owed = true;
             if !entry.sends {
-                // What an entry just now has left.
+                // Bytes that the last entry into the kernel left unsent.
                 let _ = self.queue_send(conn);
             }
         }

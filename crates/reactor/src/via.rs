@@ -15,7 +15,7 @@ use crate::Address;
 pub struct Via {
     /// The address of this machine that it comes from. The kernel chooses the port.
     pub source: Option<IpAddr>,
-    /// The receive buffer, which bounds what the server may send ahead of what is read, from its first answer on.
+    /// The receive buffer, which bounds how far the server may send ahead of the reader, from its first answer on.
     /// Units: bytes, to which the kernel adds as many for its bookkeeping; it gives no less than 2304 B with these.
     pub receive_buffer: Option<u32>,
     /// The most bytes of a segment in either direction: as on a network, where the device has larger ones, such as loopback.
@@ -24,7 +24,7 @@ pub struct Via {
 }
 
 impl Via {
-    /// Whether nothing is asked for.
+    /// Whether all fields have their defaults.
     pub fn is_default(&self) -> bool {
         *self == Via::default()
     }
@@ -105,7 +105,7 @@ fn set_receive_buffer(fd: &OwnedFd, bytes: u32) -> io::Result<()> {
     let wanted = bytes as usize;
     let asked = wanted.min(i32::MAX as usize);
     sockopt::set_socket_recv_buffer_size(fd, asked)?;
-    // Linux reports what it was asked for and as much again.
+    // Linux reports twice the requested size.
     let given = |fd: &OwnedFd| sockopt::socket_recv_buffer_size(fd).map(|all| all / 2);
     if given(fd)? >= wanted {
         return Ok(());

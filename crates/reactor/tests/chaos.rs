@@ -58,7 +58,7 @@ enum Ending {
     PeerShutsDown,
 }
 
-/// What the two sides of one connection will do.
+/// The actions of both sides of one connection.
 #[derive(Clone, Debug)]
 struct Script {
     ending: Ending,
@@ -111,11 +111,11 @@ fn check(number: u64, peer: bool, place: usize, bytes: &[u8]) {
 /// How one connection went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outcome {
-    /// What the reactor received; known only where the end is orderly.
+    /// Bytes that the reactor received; known only if the end is orderly.
     received: Option<usize>,
-    /// What the peer received; known only where the end is orderly.
+    /// Bytes that the peer received; known only if the end is orderly.
     peer_received: Option<usize>,
-    /// What the reactor said at the end, if it did not close the connection itself.
+    /// The reactor's closing event, if the test did not close the connection itself.
     closed: Option<Result<(), io::ErrorKind>>,
 }
 
@@ -237,7 +237,7 @@ struct Chaos {
     /// Connections of which the first bytes, the number, have not come yet.
     unnamed: HashMap<Conn, Vec<u8>>,
     over: Vec<Side>,
-    /// Where the next bytes are to go, and how often that was asked.
+    /// Place for the next bytes, and how often the reactor requested it.
     place: Vec<u8>,
     asked: usize,
 }

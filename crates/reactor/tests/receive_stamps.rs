@@ -14,7 +14,7 @@ use units::{Nanos, Time};
 
 /// How long the reader does not look.
 const ABSENT: Duration = Duration::from_millis(3);
-/// What the conversion from the wall clock may be off by.
+/// Largest error of the conversion from the wall clock.
 const SLACK: Nanos = Nanos::from_micros(5);
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What `Epoll::with_timestamps` says of an exchange is what the kernel said of the very same one.
+//! The exchange of `Epoll::with_timestamps` agrees with the kernel's stamps of the same exchange.
 //!
 //! Try it: `cargo test -p reactor --test stamps`.
 
@@ -17,7 +17,7 @@ impl Handler<Epoll> for Echo {
     }
 }
 
-/// Sends so many pieces at once on a connection, and as many again when something comes back.
+/// Sends `at_once` pieces at once on a connection, and as many again after each answer.
 struct Client {
     at_once: usize,
     answers: usize,
@@ -66,7 +66,7 @@ impl Pair {
         self.reactor.poll(Wait::Spin(self.deadline), &mut self.client).unwrap();
     }
 
-    /// Runs until so many exchanges were stamped. The kernel begins to stamp a while after it was asked to.
+    /// Runs until `wanted` exchanges were stamped. The kernel begins to stamp a while after stamps are enabled.
     fn stamped(&mut self, wanted: usize) -> Vec<Exchange> {
         let mut exchanges = Vec::new();
         while exchanges.len() < wanted {

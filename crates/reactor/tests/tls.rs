@@ -307,7 +307,7 @@ fn speaks_with_another_program() {
         stream.write_all(b"hello").unwrap();
         let mut back = [0; 5];
         stream.read_exact(&mut back).unwrap();
-        // Without a farewell: what was sent may have been cut short, for all that the server knows.
+        // Without a farewell: as far as the server knows, the data may be truncated.
         back
     });
     let mut witness = Witness { echo: true, ..Witness::default() };
@@ -352,7 +352,7 @@ fn who_says_nothing_is_known_and_can_be_closed() {
         assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
         server.poll(Wait::Sleep(deadline), &mut witness).unwrap();
     }
-    // What is said to it meanwhile needs a handshake, and goes with it.
+    // Output written at this point needs a handshake, and is dropped with it.
     let conn = witness.stand[0];
     server.output(conn).extend_from_slice(b"too many");
     server.flush(conn);
@@ -414,7 +414,7 @@ fn some_listeners_may_do_without() {
     assert!(server.is_datagram(peer) && !server.is_datagram(conn));
     let mut in_tls = Side::new(papers.client(None), &encrypted);
     check(&mut server, &mut witness, &mut in_tls, 1);
-    // Each end of a connection in plain is told to the other side.
+    // Each end of a plain connection reaches the other side.
     server.close(conn);
     let deadline = server.now() + PATIENCE;
     while in_plain.witness.closed.is_empty() {

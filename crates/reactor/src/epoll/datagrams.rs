@@ -62,7 +62,7 @@ impl Epoll {
         }
     }
 
-    /// Takes what has come in on a socket with one peer.
+    /// Takes the received datagrams of a socket with one peer.
     pub(super) fn receive_datagrams(
         &mut self,
         conn: Conn,
@@ -95,7 +95,7 @@ impl Epoll {
         }
     }
 
-    /// Takes what has come in on a listening socket; returns the number of datagrams.
+    /// Takes the received datagrams of a listening socket; returns their number.
     pub(super) fn serve_datagrams(
         &mut self,
         index: usize,
@@ -106,7 +106,7 @@ impl Epoll {
             let (n, from) = match recvfrom(&self.servers[index].fd, &mut *buffer, RecvFlags::DONTWAIT) {
                 Ok((n, _, Some(from))) => (n, from),
                 Err(Errno::AGAIN) => return taken,
-                // Whatever else it is (an earlier answer that could not be delivered, say), it was one peer's.
+                // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
                 Ok(_) | Err(_) => continue,
             };
             let at = monotonic_now();

@@ -48,13 +48,13 @@ pub(super) fn connect(addr: SocketAddr, via: &Via) -> io::Result<OwnedFd> {
     }
 }
 
-/// What came of a connect, once the kernel reports the socket writable or broken.
+/// Result of a connect, once the kernel reports the socket writable or broken.
 pub(super) fn outcome_of_connect(fd: &OwnedFd) -> Result<(), Errno> {
     sockopt::socket_error(fd)?
 }
 
-/// Has the kernel reset the connection when it is closed, and drop what has not left: it lingers for no time. Another kind
-/// of socket has no such option, and closes.
+/// Makes a close reset the connection and drop unsent output: its linger time is 0. Another kind of socket has no
+/// such option, and closes.
 pub(super) fn reset_at_close(fd: &OwnedFd) {
     let _ = sockopt::set_socket_linger(fd, Some(Duration::ZERO));
 }

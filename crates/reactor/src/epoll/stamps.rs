@@ -1,8 +1,8 @@
-//! What the kernel says about when bytes left and came.
+//! The kernel's times of sent and received bytes.
 //!
-//! A TCP socket that is asked to (`SO_TIMESTAMPING`) stamps each send when it is handed to the network device, and
-//! each receive when it comes from there. The stamps of sends come back on the socket's error queue, named by
-//! the position in the stream of the send's last byte.
+//! With `SO_TIMESTAMPING`, a TCP socket stamps each send when it is handed to the network device, and each receive
+//! when it comes from there. The stamps of sends come back on the socket's error queue, named by the position in the
+//! stream of the send's last byte.
 //!
 //! Source: the kernel's `Documentation/networking/timestamping.rst`.
 
@@ -32,7 +32,7 @@ pub struct Exchange {
     pub done: Time,
 }
 
-/// A request on its way; what is known of it so far.
+/// A request on its way, with its times so far.
 struct Open {
     sent: Time,
     /// Position in the stream of its last byte.
@@ -46,7 +46,7 @@ struct Open {
 
 struct Watched {
     conn: Conn,
-    /// Bytes sent since the stamps were asked for, which the kernel counts likewise, modulo 2³².
+    /// Bytes sent since stamps were enabled; the kernel counts the same, modulo 2³².
     sent_bytes: u32,
     open: Option<Open>,
 }
@@ -71,7 +71,7 @@ impl Stamps {
             room,
             one_in: one_in.max(1),
             asked: 0,
-            // A stamp takes 64 bytes, what it is named by 48 and more with an address.
+            // A stamp takes 64 bytes, its name 48 and more with an address.
             control: vec![0; 256],
         }
     }
@@ -111,8 +111,8 @@ impl Stamps {
         self.keep(conn, before);
     }
 
-    /// Takes the oldest stamp of what was sent from the error queue; whether there was one. The kernel tells of the
-    /// next by itself.
+    /// Takes the oldest stamp of a send from the error queue; returns whether it had one. The kernel reports the next
+    /// by itself.
     pub(super) fn departure_of(&mut self, conn: Conn, fd: &OwnedFd) -> bool {
         let Some((position, stamp)) = self.departure(fd) else { return false };
         let open = self.of(conn).and_then(|watched| watched.open.as_mut());

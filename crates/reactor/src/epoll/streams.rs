@@ -33,7 +33,7 @@ impl Epoll {
     pub(super) fn connect_unix(&mut self, conn: Conn, path: PathBuf) -> io::Result<()> {
         match unix::connect(&path)? {
             Connecting::Full => self.waiting.push((conn, path)),
-            // As with TCP, how it went is told by a poll and not by the call.
+            // As with TCP, a poll reports the outcome, not the call.
             Connecting::Done(fd, outcome) => {
                 if let Err(error) = outcome.and_then(|()| self.register(conn, fd)) {
                     self.failed.push((conn, error));
@@ -110,7 +110,7 @@ impl Epoll {
         }
     }
 
-    /// Looks at muted listeners again, if there are descriptors meanwhile.
+    /// Watches muted listeners again if descriptors are available again.
     #[cold]
     pub(super) fn watch_muted(&mut self) {
         self.spare = self.spare.take().or_else(spare);
@@ -166,7 +166,7 @@ impl Epoll {
         }
     }
 
-    /// What is rarer than an open stream: it pays for the distinction.
+    /// States rarer than an open stream: they pay for the distinction.
     fn connection_of_another_kind(
         &mut self,
         conn: Conn,
@@ -205,7 +205,7 @@ impl Epoll {
     ) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         let Some(fd) = &entry.fd else { return };
-        // Timestamps of what was sent are announced as errors, too.
+        // Timestamps of sends are announced as errors, too.
         if flags.contains(EventFlags::ERR)
             && let Some(stamps) = &mut self.stamps
             && stamps.departure_of(conn, fd)

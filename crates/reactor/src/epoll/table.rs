@@ -10,7 +10,7 @@ use crate::loans::Loans;
 /// Source: memcached keeps as much (READ_BUFFER_SIZE, 16 KiB). Units: bytes.
 pub(crate) const KEEP_OUTPUT: usize = 16 * 1024;
 
-/// What a connection is, as far as sending and receiving differ.
+/// Kind of a connection, as far as sending and receiving differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// A stream that does not stand yet.
@@ -33,18 +33,18 @@ pub(super) struct Entry {
     /// The listener by which it came, or 0.
     pub(super) listener: u32,
     pub(super) paused: bool,
-    /// Whether the kernel stamps what comes in.
+    /// Whether the kernel stamps received bytes.
     pub(super) stamped: bool,
     /// The peer sends no more.
     pub(super) read_closed: bool,
-    /// What the kernel was last told to report.
+    /// Events that the kernel currently reports.
     pub(super) watched: EventFlags,
     /// The event data under which the kernel reports it: generation and slot.
     pub(super) data: u64,
     pub(super) out: Vec<u8>,
     /// How much of `out` the kernel has taken.
     pub(super) sent: usize,
-    /// What is in `out` without having been copied.
+    /// Loans in `out`.
     pub(super) loans: Loans,
 }
 
@@ -54,7 +54,7 @@ impl Entry {
         self.out.len() - self.sent + self.loans.bytes()
     }
 
-    /// What the kernel should report.
+    /// Events that the kernel should report.
     #[inline]
     pub(super) fn interest(&self) -> EventFlags {
         let mut flags = EventFlags::empty();
@@ -79,7 +79,7 @@ impl Entry {
         if self.unsent() == 0 {
             self.drop_output();
         } else if self.sent > KEEP_OUTPUT.max(self.out.len() / 2) {
-            // What moves is less than what has left since the last time.
+            // Fewer bytes move than have left since the last time.
             self.out.drain(..self.sent);
             self.loans.shift(self.sent);
             self.sent = 0;
@@ -171,7 +171,7 @@ impl Table {
         }
     }
 
-    /// Closes the connection; yields what it was, unless it was closed already.
+    /// Closes the connection; returns its last state, unless it was closed already.
     pub(super) fn remove(&mut self, conn: Conn) -> Option<State> {
         let state = self.get(conn)?.state;
         // Closing the descriptor takes it out of the epoll set too.

@@ -12,7 +12,7 @@ const LONGEST: usize = 65_507;
 /// A peer of a datagram server: the address that it writes to, its machine and its socket.
 pub(super) type Key = (SocketAddr, (usize, Conn));
 
-/// What a connection leads to.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Link {
     /// The other end of a stream, once it stands.
@@ -43,7 +43,7 @@ impl SimReactor {
         conn
     }
 
-    /// Sends the output as one datagram, to whatever fate the network has for it.
+    /// Sends the output as one datagram, subject to the network's faults.
     pub(super) fn flush_datagram(&mut self, conn: Conn) {
         let Some(slot) = self.slot(conn) else { return };
         let (link, bytes) = (slot.link, std::mem::take(&mut slot.out));
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Sends numbered datagrams at a fixed rate and notes what comes back when.
+    /// Sends numbered datagrams at a fixed rate and notes when each reply arrives.
     #[derive(Default)]
     struct Client {
         conn: Option<Conn>,

@@ -2,7 +2,7 @@ use dist::{Purpose, Rng, Streams};
 use rand::RngExt;
 use units::Nanos;
 
-/// What a simulated network does to datagrams. Streams are spared: their kernels would mend it.
+/// Faults of a simulated network for datagrams. Streams have none: their kernels would repair them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Faults {
     /// The probability that a datagram is lost.
@@ -15,7 +15,7 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// What the network has done so far.
+/// Faults of the network so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mishaps {
     /// Datagrams that arrived nowhere.

@@ -26,12 +26,12 @@ pub(super) struct Slot {
     open: bool,
     pub(super) link: Link,
     pub(super) out: Vec<u8>,
-    /// What is in `out` without having been copied.
+    /// Loans in `out`.
     pub(super) loans: Loans,
     pub(super) paused: bool,
     /// The kernel has taken a part of the output, and takes no more for now.
     pub(super) blocked: bool,
-    /// When the last of what was sent arrives.
+    /// When the last bytes sent arrive.
     pub(super) last_arrival: Time,
     /// Arrived while reading was paused, or is more than one receive takes.
     held: VecDeque<Bytes>,
@@ -41,7 +41,7 @@ pub(super) struct Slot {
     read_closed: bool,
     /// Nor does it read.
     pub(super) deserted: bool,
-    /// Of a client that was accepted: where it said that it comes from.
+    /// Of an accepted client: the source address that it chose.
     source: Option<IpAddr>,
 }
 
@@ -56,9 +56,9 @@ pub struct SimReactor {
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
     half_closes: bool,
-    /// What is received at once of a stream, at most. Units: bytes.
+    /// The most bytes received at once of a stream. Units: bytes.
     receive: usize,
-    /// Whether what comes in on streams is stamped.
+    /// Whether bytes received on streams are stamped.
     stamps: bool,
 }
 
@@ -173,7 +173,7 @@ impl SimReactor {
         (slot.open && slot.generation == conn.generation).then_some(slot)
     }
 
-    /// Frees the connection's slot; yields what it led to, unless it was closed already.
+    /// Frees the connection's slot; returns its link, unless it was closed already.
     pub(super) fn remove(&mut self, conn: Conn) -> Option<Link> {
         let slot = self.slot(conn)?;
         slot.open = false;
@@ -186,7 +186,7 @@ impl SimReactor {
         Some(link)
     }
 
-    /// Spends what a send costs; returns the moment at which the bytes leave.
+    /// Spends the cost of a send; returns the moment at which the bytes leave.
     pub(super) fn leave(&mut self) -> Time {
         let mut machine = self.machine();
         let cost = machine.costs.send;
@@ -226,7 +226,7 @@ impl SimReactor {
             }
             Delivery::Data { conn, bytes } => {
                 let Some(slot) = self.slot(conn) else { return };
-                // Nothing overtakes what is held back.
+                // New bytes queue behind withheld ones.
                 if slot.paused || !slot.held.is_empty() {
                     slot.held.push_back(bytes.into());
                     return;
@@ -254,7 +254,7 @@ impl SimReactor {
 }
 
 impl SimReactor {
-    /// Shows what came in, as much as one receive takes; the rest is for the next ones.
+    /// Shows received bytes, as many as one receive takes; the rest is for the next ones.
     fn show(&mut self, conn: Conn, came: Option<Time>, mut bytes: Bytes, handler: &mut impl Handler<Self>) {
         let limit = self.receive;
         let Some(slot) = self.slot(conn) else { return };
@@ -274,7 +274,7 @@ impl SimReactor {
         handler.event(self, received(conn, (at, came), bytes.len(), length, behind));
     }
 
-    /// Shows the oldest of what was held back, unless reading is paused again.
+    /// Shows the oldest withheld bytes, unless reading is paused again.
     fn show_held(&mut self, conn: Conn, handler: &mut impl Handler<Self>) {
         let Some(slot) = self.slot(conn).filter(|slot| !slot.paused) else { return };
         if let Some(bytes) = slot.held.pop_front() {

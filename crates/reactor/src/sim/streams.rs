@@ -7,12 +7,12 @@ use crate::sim::datagrams::Link;
 use crate::sim::world::Delivery;
 use crate::{Conn, Event, Handler};
 
-/// What a simulated network and its kernels do to streams: what they may, as the order of the bytes is kept.
+/// Faults of a simulated network and its kernels for streams, within the limit that the order of the bytes is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamFaults {
-    /// The probability that what is sent at once comes in two parts.
+    /// The probability that the bytes of one send arrive in two parts.
     pub split: f64,
-    /// The probability that the kernel takes only a part of what is flushed, and the rest later.
+    /// The probability that the kernel takes only a part of the flushed bytes, and the rest later.
     pub short: f64,
     /// The probability that a flush finds the connection reset, for both sides.
     pub reset: f64,
@@ -52,7 +52,7 @@ impl StreamFate {
 }
 
 impl SimReactor {
-    /// Sends the output of a stream, to whatever fate the network has for it.
+    /// Sends the output of a stream, subject to the network's faults.
     pub(super) fn flush_stream(&mut self, conn: Conn) {
         let Some(slot) = self.slot(conn) else { return };
         let Link::Stream { peer: Some((machine, peer)) } = slot.link else { return };
@@ -62,7 +62,7 @@ impl SimReactor {
         }
         let deserted = slot.deserted;
         let (mut out, mut loans) = (std::mem::take(&mut slot.out), std::mem::take(&mut slot.loans));
-        // Not before: the peer sees it if what was lent was not kept until it leaves.
+        // Copy the loans only here: the peer sees it if they were changed before the bytes leave.
         let mut bytes = Vec::with_capacity(out.len() + loans.bytes());
         loans.behind(&out, 0, 0).for_each(|piece| bytes.extend_from_slice(piece));
         let left = self.leave();
@@ -108,7 +108,7 @@ impl SimReactor {
             (slot.out, slot.loans, slot.blocked) = (out, loans, true);
         }
         for (at, bytes) in arrivals {
-            // Whatever the delays, nothing overtakes what was sent before.
+            // For any delays, bytes arrive in the order in which they were sent.
             last = last.max(at);
             self.wires.borrow_mut().arrive(machine, last, Delivery::Data { conn: peer, bytes });
         }

@@ -299,7 +299,7 @@ fn a_unix_socket_is_a_stream_under_its_path() {
     assert_eq!(server.listen(&unix).unwrap_err().kind(), io::ErrorKind::AddrInUse);
 }
 
-/// Pauses at once, resumes after a while, and notes what it got.
+/// Pauses at once, resumes after a while, and notes the received bytes.
 #[derive(Default)]
 struct Pausing {
     conn: Option<Conn>,

@@ -15,11 +15,11 @@ use crate::sim::streams::StreamFate;
 use crate::sim::{Faults, Mishaps, SimReactor, StreamFaults};
 use crate::{Address, Conn};
 
-/// A poll that finds nothing although its caller had something due still takes this long; a few hundred ns
-/// is what an empty `epoll_wait` costs on a real machine.
+/// A poll without events still takes this long even if its caller had work due; a few hundred ns is the cost of an
+/// empty `epoll_wait` on a real machine.
 const EMPTY_POLL: Nanos = Nanos(200);
 
-/// What one machine's work costs.
+/// Costs of one machine's work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// Processor time of one send, spent before the bytes leave.
@@ -30,7 +30,7 @@ pub struct Costs {
 
 /// A program on a simulated machine, whose reactor may have a layer such as [`Tls`](crate::Tls).
 pub trait Program<R = SimReactor> {
-    /// Does what is due and calls [`crate::Reactor::poll`] once. Returns false when it has finished.
+    /// Does its due work and calls [`crate::Reactor::poll`] once. Returns false when it has finished.
     fn step(&mut self, reactor: &mut R) -> bool;
 }
 
@@ -79,7 +79,7 @@ pub struct World {
     pub(super) wires: Rc<RefCell<Wires>>,
 }
 
-/// What is on its way to a machine.
+/// A delivery on its way to a machine.
 pub(super) enum Delivery {
     Accept {
         from: (usize, Conn),
@@ -93,7 +93,7 @@ pub(super) enum Delivery {
         conn: Conn,
         bytes: Vec<u8>,
     },
-    /// What is held back of a connection may be shown.
+    /// Withheld bytes of a connection may be shown.
     Held {
         conn: Conn,
     },
@@ -147,7 +147,7 @@ impl Ord for Scheduled {
 pub(super) struct Machine {
     /// Its own time: it is busy until then.
     pub(super) clock: Time,
-    /// When its program wants to run again, if nothing is delivered before.
+    /// When its program wants to run again without an earlier delivery.
     pub(super) wake: Time,
     /// How long the last poll waited, as [`crate::Reactor::waited`].
     pub(super) waited: Nanos,
@@ -282,7 +282,7 @@ impl World {
         self.wires.borrow_mut().stream_fate = Some(StreamFate::new(faults));
     }
 
-    /// What the faults have done so far.
+    /// Faults so far.
     pub fn mishaps(&self) -> Mishaps {
         self.wires.borrow().fate.as_ref().map_or(Mishaps::default(), |fate| fate.mishaps)
     }
@@ -292,8 +292,8 @@ impl World {
         self.wires.borrow_mut().machines[machine.index()].stalls.push((from, from + span));
     }
 
-    /// Has the clock that a machine's program reads jump ahead by `by` at `at`, as that of a guest which was moved or
-    /// suspended; call in ascending order. What the machine sends and receives is not delayed.
+    /// Makes the clock that a machine's program reads jump ahead by `by` at `at`, as on a guest which was moved or
+    /// suspended; call in ascending order. The machine's sends and receives are not delayed.
     pub fn step_clock(&mut self, machine: &SimReactor, at: Time, by: Nanos) {
         self.wires.borrow_mut().machines[machine.index()].steps.push((at, by));
     }

@@ -34,9 +34,9 @@ pub struct Identity<'a> {
     pub key: &'a Path,
 }
 
-/// A client's configuration, with a certificate of its own where the server asks for one.
+/// A client's configuration, with a certificate of its own for servers that request one.
 ///
-/// Errors: a file that cannot be read or holds nothing of its kind; a key that does not fit its certificate.
+/// Errors: a file that is unreadable or has no certificate or key; a key that does not fit its certificate.
 pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -60,7 +60,7 @@ pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Re
 /// Which clients a server talks to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clients {
-    /// All; none is asked for a certificate.
+    /// All; no certificate is requested.
     Any,
     /// Those without a certificate, and those with one that was issued by an authority in this PEM file.
     Optional(PathBuf),
@@ -188,7 +188,7 @@ pub(super) fn unusable(error: Error) -> io::Error {
     io::Error::other(format!("TLS cannot be set up: {error}"))
 }
 
-/// Accepts whatever certificate a server shows. Signatures are checked, so that the handshake is a real one.
+/// Accepts any server certificate. Signatures are checked, so that the handshake is a real one.
 pub(super) struct AnyCertificate {
     pub(super) provider: Arc<CryptoProvider>,
     /// Whether the server shows a public key in place of a certificate (RFC 7250), which TLS 1.3 alone has.

@@ -7,7 +7,7 @@ use crate::tls::session::Session;
 use crate::tls::{Role, find, keep};
 use crate::{Conn, Event, Handler, Reactor};
 
-/// What the handler is to be told.
+/// An event for the handler.
 pub(super) enum Happened {
     Connected(Conn),
     Accepted(Conn),
@@ -40,7 +40,7 @@ impl Happened {
     }
 }
 
-/// What one poll of the backend has led to.
+/// Events of one poll of the backend.
 #[derive(Default)]
 pub(super) struct Incoming {
     pub(super) happened: Vec<Happened>,
@@ -48,7 +48,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Tells what was held back while reading was paused.
+    /// Passes on the events withheld while reading was paused.
     pub(super) fn release(&mut self, session: &mut Session) {
         let conn = session.conn;
         if !session.held.is_empty() {
@@ -63,7 +63,7 @@ impl Incoming {
     }
 }
 
-/// What the backend's events mean to TLS.
+/// Translates the backend's events for TLS.
 pub(super) struct Layer<'a> {
     pub(super) role: &'a Role,
     /// The listeners whose clients speak without TLS.

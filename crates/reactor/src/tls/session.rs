@@ -26,7 +26,7 @@ pub(super) struct Session {
     pub(super) held_end: bool,
 }
 
-/// What a receive has led to.
+/// Result of a receive.
 pub(super) struct Fed {
     /// The handshake has just become complete.
     pub(super) completed: bool,
@@ -50,9 +50,9 @@ impl Session {
         }
     }
 
-    /// Takes what was received and appends what it says to `plain`.
+    /// Takes received bytes and appends the decrypted ones to `plain`.
     ///
-    /// Bounds: `plain` grows by no more than was received, and an incomplete record that is kept has at most 16 KiB.
+    /// Bounds: `plain` grows by at most the received bytes, and an incomplete record that is kept has at most 16 KiB.
     pub(super) fn feed(&mut self, mut received: &[u8], plain: &mut Vec<u8>) -> Result<Fed, Error> {
         let mut ended = false;
         while !received.is_empty() && !ended {
@@ -81,7 +81,7 @@ impl Session {
         let out = std::mem::take(&mut self.out);
         let mut left = &out[..];
         if out.len() > KEEP_OUTPUT {
-            // Not by doubling: with what records add, 22 B to 16 KiB each and one for what is less.
+            // Not by doubling: with the overhead of records, 22 B for 16 KiB each and one for the rest.
             wire.reserve_exact(out.len() + out.len() / 512 + 64);
         }
         while !left.is_empty() {
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Keeps what came at `at` while reading is paused.
+    /// Keeps bytes received at `at` while reading is paused.
     pub(super) fn hold(&mut self, at: Time, bytes: &[u8]) {
         if self.held.is_empty() {
             self.held_at = at;

@@ -57,11 +57,11 @@ impl Uring {
         Ok(events)
     }
 
-    /// What an accept that is armed for good has brought.
+    /// Handles a completion of a permanently armed accept.
     pub(super) fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let listener = done.token.conn.slot as usize;
         let fd = match done.result {
-            // SAFETY: the kernel has just made this descriptor for us, and nothing else holds it.
+            // SAFETY: the kernel has just made this descriptor for us, and it has no other owner.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
             Err(error) => return self.not_accepted(listener, error, handler),
         };
@@ -106,7 +106,7 @@ impl Uring {
         Ok(0)
     }
 
-    /// Looks at muted listeners again, if there are descriptors meanwhile.
+    /// Listens again on muted listeners if descriptors are available again.
     #[cold]
     pub(super) fn listen_again(&mut self) -> io::Result<()> {
         self.spare = self.spare.take().or_else(spare);

@@ -97,8 +97,8 @@ impl Buffers {
     ///
     /// The kernel must have filled the buffer, and it must not be given back while the bytes are in use.
     pub(super) unsafe fn bytes(memory: &Memory, id: u16, length: usize) -> &[u8] {
-        // SAFETY: the buffer lies within the mapping and is initialized (the mapping was zeroed); that it is not
-        // written to is what the caller promises.
+        // SAFETY: the buffer lies within the mapping and is initialized (the mapping was zeroed); the caller promises
+        // that it is not written to.
         unsafe { std::slice::from_raw_parts(memory.buffer(id), length.min(SIZE)) }
     }
 
@@ -112,9 +112,9 @@ impl Buffers {
     #[inline]
     fn offer(&mut self, id: u16) {
         let address = self.memory.buffer(id) as u64;
-        // SAFETY: the index is within the ring. The kernel reads a descriptor only before the published tail, and this
-        // one lies behind it: there are as many places as buffers. The first descriptor's last field is the
-        // tail, which none of these writes touches.
+        // SAFETY: the index is within the ring. The kernel reads a descriptor only before the published tail, and
+        // this one lies behind it: there are as many places as buffers. The first descriptor's last field is the
+        // tail; these writes do not touch it.
         unsafe {
             let entry = &mut *self.memory.ring().add(usize::from(self.tail % COUNT));
             entry.set_addr(address);
@@ -126,7 +126,7 @@ impl Buffers {
 
     #[inline]
     fn publish(&self) {
-        // SAFETY: the ring's base is that of a registered, page-aligned ring; the kernel reads the tail atomically.
+        // SAFETY: the ring's base belongs to a registered, page-aligned ring; the kernel reads the tail atomically.
         let tail = unsafe { &*BufRingEntry::tail(self.memory.ring()).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }

@@ -67,7 +67,7 @@ impl Uring {
         }
     }
 
-    /// Takes what has come in on a socket with one peer; returns the number of events.
+    /// Takes the received datagrams of a socket with one peer; returns the number of events.
     pub(super) fn receive_datagrams(
         &mut self,
         conn: Conn,
@@ -112,7 +112,7 @@ impl Uring {
         Ok(events)
     }
 
-    /// Takes what has come in on a listening socket; returns the number of events.
+    /// Takes the received datagrams of a listening socket; returns the number of events.
     pub(super) fn serve_datagrams(
         &mut self,
         index: usize,
@@ -125,7 +125,7 @@ impl Uring {
             {
                 Ok((n, _, Some(from))) => (n, from),
                 Err(Errno::AGAIN) => break,
-                // Whatever else it is (an earlier answer that could not be delivered, say), it was one peer's.
+                // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
                 Ok(_) | Err(_) => continue,
             };
             let at = monotonic_now();

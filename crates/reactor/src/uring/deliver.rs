@@ -14,14 +14,14 @@ use crate::uring::table::{Entry, Receive, State};
 use crate::uring::token::Op;
 use crate::{Conn, Event, Handler};
 
-/// Completions handled per poll; more would delay what is due for sending meanwhile.
+/// Completions handled per poll; more would delay sends that become due in that time.
 const PER_POLL: usize = 64;
 
 impl Uring {
-    /// Hands what has happened to `handler`. Returns the number of events.
+    /// Passes new events to `handler`. Returns their number.
     pub(super) fn deliver(&mut self, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let mut events = 0;
-        // What the handler's own calls add waits for the next poll.
+        // Entries added by the handler's own calls wait for the next poll.
         for _ in 0..self.greeted.len() {
             if let Some(conn) = self.greeted.pop_front()
                 && self.table.get(conn).is_some()
@@ -45,14 +45,14 @@ impl Uring {
             }
         }
         if !self.ring.ready.is_empty() {
-            // Held here, so that the bytes stay whatever the handler does with the reactor.
+            // Held here, so that the bytes stay valid for any calls of the handler to the reactor.
             let memory = self.buffers.memory();
             for _ in 0..PER_POLL {
                 let Some(done) = self.ring.ready.pop_front() else { break };
                 events += self.completed(done, &memory, handler)?;
             }
         }
-        // Last, so that what a connection received before it failed is shown first.
+        // Last, so that bytes received before the failure are shown first.
         for _ in 0..self.failed.len() {
             if let Some((conn, error)) = self.failed.pop_front() {
                 events += self.closed(conn, Some(error.into()), handler);
@@ -90,7 +90,7 @@ impl Uring {
                 self.message_failed(conn.slot as usize);
                 Ok(0)
             }
-            // What was cancelled reports its own end. Sends were looked at before.
+            // A cancelled operation reports its own end. Sends were handled before.
             Op::Cancel | Op::Send => Ok(0),
         }
     }
@@ -158,7 +158,8 @@ impl Uring {
         Ok(())
     }
 
-    /// A connection came to its end; what of it was held back, and what the handler does not read yet, goes first.
+    /// A connection came to its end. The end is shown after withheld bytes, and, unless it is an error, once the
+    /// handler reads.
     pub(super) fn ended(
         &mut self,
         conn: Conn,
@@ -186,7 +187,7 @@ impl Uring {
         1
     }
 
-    /// Shows what came in before the handler paused.
+    /// Shows bytes received before the handler paused.
     fn show_held(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let Some(entry) = self.table.get_mut(conn).filter(|entry| entry.reads()) else { return Ok(0) };
         let (bytes, ended) = (std::mem::take(&mut entry.held), entry.ended);

@@ -41,7 +41,7 @@ impl Drop for Uring {
         let quiet = self.quiesce().unwrap_or(false);
         for done in self.ring.ready.drain(..) {
             if let (Op::Accept, Ok(fd)) = (done.token.op, done.result) {
-                // SAFETY: the kernel has just made this descriptor for us, and nothing else holds it.
+                // SAFETY: the kernel has just made this descriptor for us, and it has no other owner.
                 drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
             }
         }

@@ -7,10 +7,9 @@ use crate::loans::Loans;
 /// Pieces that one operation is given; more take another one. Source: Linux's `UIO_MAXIOV`.
 const PIECES: usize = 1024;
 
-/// What the kernel reads of a send of text and loans: the message, the list of its pieces, and the owners of the
-/// pieces.
+/// The kernel's view of a send of text and loans: the message, the list of its pieces, and the owners of the pieces.
 ///
-/// Shape: in a box, since the kernel knows where it lies.
+/// Shape: in a box, since the kernel knows its address.
 pub(super) struct Gather {
     message: msghdr,
     pieces: Vec<iovec>,
@@ -19,15 +18,15 @@ pub(super) struct Gather {
 
 impl Default for Gather {
     fn default() -> Gather {
-        // SAFETY: a message of numbers and pointers that are 0 has no address, no pieces and nothing else. It has fields
-        // beside these on some systems.
+        // SAFETY: a message of numbers and pointers that are 0 has no address and no pieces. It has further fields on
+        // some systems.
         let message = unsafe { mem::zeroed() };
         Gather { message, pieces: Vec::new(), loans: Loans::default() }
     }
 }
 
 impl Gather {
-    /// What was lent. Units: bytes.
+    /// Total of the loans. Units: bytes.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.loans.bytes()

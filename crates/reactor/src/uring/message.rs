@@ -25,7 +25,8 @@ pub(super) fn is_possible() -> bool {
 }
 
 impl Uring {
-    /// Wakes the reactor of `peer` with what is submitted next; at once by its counter where that is not possible.
+    /// Wakes the reactor of `peer` with the next submission; if messages between rings are unavailable, at once by
+    /// its counter.
     pub(super) fn wake_by_message(&mut self, peer: &EventFd) {
         let ring = peer.ring.load(Ordering::Acquire);
         if ring < 0 || !self.sends_messages {

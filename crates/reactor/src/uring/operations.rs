@@ -1,4 +1,5 @@
-//! What the reactor asks the kernel for. Each operation's `SAFETY` says who keeps what it points at.
+//! Operations that the reactor submits to the kernel. Each operation's `SAFETY` says who keeps the memory that it
+//! points at.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +13,7 @@ use crate::uring::table::{Receive, State};
 use crate::uring::token::{Op, Token};
 use crate::uring::{Uring, buffers};
 
-/// What a poll waits for that waits for input.
+/// Events of a poll for input.
 const READABLE: u32 = PollFlags::IN.bits() as u32;
 
 impl Uring {
@@ -67,8 +68,8 @@ impl Uring {
             State::Connecting | State::Peer { .. } => return Ok(()),
         };
         entry.receive = Receive::Armed;
-        // SAFETY: it points at nothing but the shape of a message, which lives as long as the reactor and is read as the
-        // operation is submitted; the kernel picks from the buffers that it was given.
+        // SAFETY: its only pointer is to the shape of a message, which lives as long as the reactor and is read as
+        // the operation is submitted; the kernel picks from the buffers that it was given.
         unsafe { self.ring.push(receive, Token::of(op, conn)) }
     }
 
@@ -123,7 +124,7 @@ impl Uring {
         unsafe { self.ring.push(opcode::AsyncCancel2::new(target).build(), Token::of(Op::Cancel, conn)) }
     }
 
-    /// Queues a send of what is to leave next, unless one is under way. Returns whether it did.
+    /// Queues a send of the next output, unless one is under way. Returns whether it did.
     #[inline]
     pub(super) fn queue_send(&mut self, conn: Conn) -> io::Result<bool> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
@@ -139,13 +140,13 @@ impl Uring {
             return Ok(false);
         }
         let (start, length) = (bytes.as_ptr(), bytes.len().min(i32::MAX as usize) as u32);
-        // Without WAITALL, by which the kernel itself would go on after a send that came up short: a caller that asks
-        // what is unsent would not see that the peer takes something, until it has taken all.
+        // Without WAITALL, by which the kernel itself would go on after a short send: a caller that reads the unsent
+        // count would not see progress until the peer has taken all.
         let flags = SendFlags::NOSIGNAL.bits() as i32;
         let send = opcode::Send::new(number, start, length).flags(flags).build();
         entry.sends = true;
         // SAFETY: the bytes are in `Entry::leaving`, which is not touched while `Entry::sends`, and which stays with
-        // the table until the send has ended, whatever becomes of the connection.
+        // the table until the send has ended, even if the connection is closed.
         unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
         Ok(true)
     }

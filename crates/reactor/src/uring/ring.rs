@@ -55,8 +55,8 @@ pub(super) enum Waited {
 ///
 /// Not `Send`: with `SINGLE_ISSUER` the kernel serves only the thread that set the ring up.
 pub(super) struct Ring {
-    /// Holds the number under which the ring's descriptor is registered, which saves looking it up at each
-    /// entry; it borrows from `uring`, hence is given up before it. Always there but during the drop.
+    /// Holds the number under which the ring's descriptor is registered, which saves looking it up at each entry; it
+    /// borrows from `uring`, hence is dropped before it. Always there except during the drop.
     submitter: Option<Submitter<'static>>,
     uring: NonNull<IoUring>,
     /// Operations whose last completion has not been taken yet.
@@ -157,14 +157,14 @@ impl Ring {
         unsafe { self.uring.as_ref() }.as_raw_fd()
     }
 
-    /// Queues an operation of which only a failure is told.
+    /// Queues an operation that completes silently unless it fails.
     ///
     /// # Safety
     ///
     /// As for [`Ring::push`].
     pub(super) unsafe fn push_silent(&mut self, entry: squeue::Entry, token: Token) -> io::Result<()> {
         let entry = entry.user_data(token.pack());
-        // SAFETY: what the entry points at is valid, as the caller promises.
+        // SAFETY: the caller promises that the entry's pointers are valid.
         while unsafe { self.submission().push(&entry) }.is_err() {
             self.enter(0, None)?;
         }
@@ -175,7 +175,7 @@ impl Ring {
     ///
     /// # Safety
     ///
-    /// What the operation points at must stay in place and untouched until its last completion was taken.
+    /// The memory that the operation points at must stay in place and untouched until its last completion was taken.
     pub(super) unsafe fn push(&mut self, entry: squeue::Entry, token: Token) -> io::Result<()> {
         // SAFETY: as the caller promises.
         unsafe { self.push_silent(entry, token) }?;
@@ -184,7 +184,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Submits what is queued, waits for `want` completions but no longer than `limit`, and takes all that there are.
+    /// Submits queued operations, waits for `want` completions but no longer than `limit`, and takes all available
+    /// ones.
     ///
     /// Cost: one system call.
     pub(super) fn enter(&mut self, want: u32, limit: Option<Nanos>) -> io::Result<Waited> {
@@ -193,8 +194,8 @@ impl Ring {
         self.entries += 1;
         let submitter = self.submitter();
         let result = match limit {
-            // SAFETY: the arguments are those that the flags call for; what the queued operations point at is valid,
-            // as was promised when they were pushed.
+            // SAFETY: the arguments match the flags; the queued operations' pointers are valid, as promised when they
+            // were pushed.
             None => unsafe { submitter.enter::<u64>(queued, want, EnterFlags::GETEVENTS.bits(), None) },
             Some(limit) => {
                 let time =

@@ -13,22 +13,22 @@ use crate::uring::table::{Receive, State};
 use crate::uring::{Uring, buffers};
 use crate::{Conn, Handler, monotonic_now, udp};
 
-/// From this on it is worth it: the ways there and back are some operations of the ring, together about 2 µs, and the copy
-/// of so many bytes from memory takes about 5. Units: bytes.
+/// From this size on it is worth it: switching there and back takes some operations of the ring, together about 2 µs,
+/// and copying this many bytes from memory takes about 5 µs. Units: bytes.
 const LARGE: usize = 32 << 10;
 /// Receives that still go by a system call: a client that sends one large value often sends another, of
 /// which the ring would have taken half a MB before it could be stopped.
 const STAY: u8 = 16;
 
 impl Uring {
-    /// Whether what is received at once is limited. The kernel fills up to 32 buffers of the ring at once for one
+    /// Whether the size of a receive is limited. The kernel fills up to 32 buffers of the ring at once for one
     /// connection.
     #[inline]
     pub(super) fn limits_receives(&self) -> bool {
         self.receive < 32 * buffers::SIZE
     }
 
-    /// Limits what is received at once, also on the connections that receive already.
+    /// Limits the size of each receive, also on the connections that receive already.
     pub(super) fn set_receive(&mut self, bytes: usize) {
         self.receive = bytes;
         if !self.limits_receives() {
@@ -56,7 +56,7 @@ impl Uring {
         let may = entry.receives()
             && entry.receive == Receive::Idle
             && entry.state == State::Open
-            // What was held back comes first, and is put behind by a receive as always.
+            // Withheld bytes come first; a receive appends to them as always.
             && entry.held.is_empty();
         if !may {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Output of streams on its way: what the kernel takes at once, and what became of the rest.
+//! Output of streams on its way: sends that the kernel takes at once, and completions of the rest.
 
 use std::io;
 
@@ -10,11 +10,11 @@ use crate::uring::Uring;
 use crate::uring::table::State;
 
 impl Uring {
-    /// Sends by a system call what the kernel takes at once. Returns whether something is left to the ring.
+    /// Sends by a system call as much as the kernel takes at once. Returns whether the ring has to send a rest.
     #[inline]
     pub(super) fn send_now(&mut self, conn: Conn) -> bool {
         let Some(entry) = self.table.get_mut(conn) else { return false };
-        // Behind what the ring has not sent yet, it is for the ring to keep the order.
+        // While the ring still has bytes to send, the ring sends these too, to keep the order.
         if entry.sends || entry.state != State::Open {
             return false;
         }

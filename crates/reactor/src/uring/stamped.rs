@@ -8,8 +8,8 @@ const HEADER: usize = 16;
 /// Where the second of them begins.
 const CONTROL_LENGTH: usize = 4;
 
-/// The shape of what the kernel puts into a buffer of the ring for a stamped receive: a header, room for the control
-/// message with the stamp, and the bytes.
+/// Layout of a stamped receive in a buffer of the ring: a header, room for the control message with the stamp, and
+/// the bytes.
 pub(super) struct Stamped(msghdr);
 
 impl Default for Stamped {
@@ -28,7 +28,7 @@ impl Stamped {
     }
 }
 
-/// What was received, and its stamp on the wall clock. No bytes: the peer has ended.
+/// The received bytes, and their stamp on the wall clock. No bytes: the peer has ended.
 #[inline]
 pub(super) fn parse(buffer: &[u8]) -> (&[u8], Option<Time>) {
     let Some((header, rest)) = buffer.split_at_checked(HEADER) else { return (&[], None) };

@@ -26,14 +26,14 @@ pub(super) enum State {
     Peer { server: u32, peer: u32 },
 }
 
-/// The operation that tells what comes in on a connection.
+/// The operation that reports input on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receive {
-    /// None is under way.
+    /// No operation.
     Idle,
     /// One is.
     Armed,
-    /// One is, and its cancellation was asked for.
+    /// An operation that is being cancelled.
     Ending,
     /// One that only waits, see [`Op::Room`].
     Waiting,
@@ -47,11 +47,11 @@ pub(super) struct Entry {
     /// The listener by which it came, or 0.
     pub(super) listener: u32,
     pub(super) receive: Receive,
-    /// Receives that go by a system call even where no large place is named, as one was a moment ago.
+    /// Remaining receives that go by a system call without a large place, since one was named a moment ago.
     pub(super) direct: u8,
     /// Whether the handler does not want to read.
     pub(super) paused: bool,
-    /// Whether the kernel stamps what comes in.
+    /// Whether the kernel stamps received bytes.
     pub(super) stamped: bool,
     /// The peer sends no more.
     pub(super) read_closed: bool,
@@ -59,21 +59,21 @@ pub(super) struct Entry {
     pub(super) broken: bool,
     /// Whether a [`Watch`](super::token::Op::Watch) is under way.
     pub(super) watched: bool,
-    /// What the handler fills.
+    /// Buffer that the handler fills.
     pub(super) out: Vec<u8>,
-    /// What is in `out` without having been copied.
+    /// Loans in `out`.
     pub(super) loans: Loans,
-    /// What the kernel reads from while `sends`: not to be touched then.
+    /// Buffer that the kernel reads while `sends`: not to be touched then.
     pub(super) leaving: Vec<u8>,
     /// How much of `leaving` has left.
     pub(super) left: usize,
-    /// What is in `leaving` without having been copied.
+    /// Loans in `leaving`.
     pub(super) gather: Option<Box<Gather>>,
     /// Whether a send is under way.
     pub(super) sends: bool,
-    /// Whether the handler flushed what it may see as unsent, so that it is told when that is sent.
+    /// Whether the handler flushed output that it may see as unsent, so that it gets an event when that is sent.
     pub(super) owed: bool,
-    /// What had come in when reading was paused.
+    /// Bytes received before reading was paused.
     pub(super) held: Vec<u8>,
     /// How the connection ended while there were bytes held, or while it was paused.
     pub(super) ended: Option<Option<Errno>>,
@@ -113,7 +113,7 @@ impl Entry {
         self.leaving.len() - self.left + self.out.len() + self.loans.bytes() + lent
     }
 
-    /// Whether what comes in is shown to the handler.
+    /// Whether received bytes are shown to the handler.
     #[inline]
     pub(super) fn reads(&self) -> bool {
         !self.paused || self.broken
@@ -125,7 +125,7 @@ impl Entry {
         self.reads() && self.ended.is_none() && (!self.read_closed || self.broken)
     }
 
-    /// The number of the socket. -1, which the kernel refuses, where there is none.
+    /// The number of the socket; -1, which the kernel refuses, without a socket.
     #[inline]
     pub(super) fn number(&self) -> types::Fd {
         types::Fd(self.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd))
@@ -147,7 +147,7 @@ impl Entry {
         operations.into_iter().filter_map(|(op, yes)| yes.then_some(op))
     }
 
-    /// What is to leave next; the rest of the last send, or else all that the handler has written since.
+    /// The next output to send; the rest of the last send, or else all that the handler has written since.
     ///
     /// Bounds: no send is under way.
     #[inline]
@@ -174,16 +174,16 @@ impl Entry {
         self.sends || self.left < self.leaving.len() || self.has_gathered()
     }
 
-    /// Whether what is leaving has loans in it.
+    /// Whether the output being sent has loans.
     #[inline]
     pub(super) fn has_gathered(&self) -> bool {
         self.gather.as_deref().is_some_and(Gather::has_loans)
     }
 
-    /// Makes text and loans what is to leave next, and yields them as a message; or what is left of such ones. The kernel
-    /// reads what the message points at until it was told otherwise.
+    /// Makes text and loans the next output, and returns them as a message; or the rest of an earlier one. The kernel
+    /// reads the message's memory until the send completes.
     ///
-    /// Bounds: there is no text without loans that [holds it up](Entry::holds_up), and no send under way.
+    /// Bounds: no earlier text without loans [is unsent](Entry::holds_up), and no send is under way.
     pub(super) fn gather(&mut self) -> *const msghdr {
         let gather = self.gather.get_or_insert_default();
         if !gather.has_loans() {
@@ -232,7 +232,7 @@ struct Slot {
     entry: Option<Entry>,
 }
 
-/// What is left of a connection that was closed, until the kernel has finished its operations.
+/// Resources of a closed connection, until the kernel has finished its operations.
 struct Remains {
     under_way: usize,
     /// Holds the descriptor, so that its number is not given to another, and the bytes that the kernel may be
@@ -297,7 +297,7 @@ impl Table {
         slots.map(|(slot, place)| Conn { slot: slot as u32, generation: place.generation }).collect()
     }
 
-    /// Frees the connection's slot. What the kernel is still busy with is kept until it has finished.
+    /// Frees the connection's slot. Resources in use by the kernel are kept until it has finished.
     pub(super) fn remove(&mut self, conn: Conn) {
         if self.get(conn).is_none() {
             return;
@@ -327,7 +327,7 @@ impl Table {
     }
 }
 
-/// What a table holds.
+/// Sizes of a table.
 #[cfg(test)]
 pub(super) struct Counts {
     pub(super) slots: usize,

@@ -66,7 +66,7 @@ fn listening(reactor: &mut Uring) -> SocketAddr {
     reactor.listen(&any).unwrap().socket().unwrap()
 }
 
-/// The operations that a reactor has under way whatever its connections do: an accept, the wake-up's read.
+/// The operations that a reactor always has under way: an accept, the wake-up's read.
 const STANDING: usize = 2;
 
 #[test]
@@ -122,7 +122,7 @@ fn buffers_that_run_out_only_delay() {
         });
         let mut counter = Counter::default();
         until(&mut reactor, &mut counter, |_, counter| counter.accepted.len() == CLIENTS);
-        // Nothing is shown to the handler, hence no buffer comes back, until a receive has found none.
+        // No event reaches the handler, hence no buffer comes back, until a receive has found none.
         let deadline = monotonic_now() + PATIENCE;
         while !reactor.ring.ready.iter().any(|done| done.result == Err(Errno::NOBUFS)) {
             assert!(monotonic_now() < deadline, "the buffers never ran out");

@@ -1,6 +1,6 @@
 use crate::Conn;
 
-/// What an operation in the ring is for.
+/// The purpose of an operation in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Op {
@@ -48,7 +48,7 @@ const OPS: [Op; 13] = [
     Op::Rung,
 ];
 
-/// The generations that fit beside operation and slot.
+/// The generations that fit next to operation and slot.
 pub(super) const GENERATIONS: u32 = 1 << 28;
 
 /// Tells, in the 64 bits that the kernel hands back with a completion, what completed: the operation in the upper

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 /// Where the administrator may forbid io_uring.
 const SWITCH: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// Explains in words why there is no ring.
+/// Explains in words why the ring is unavailable.
 pub(super) fn explained(error: io::Error) -> io::Error {
     let switch = fs::read_to_string(SWITCH).ok();
     let switch = switch.as_deref().map(str::trim);

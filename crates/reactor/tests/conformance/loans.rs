@@ -1,4 +1,4 @@
-//! Output that is lent: where it comes, that it is not copied, and that it is given back when it has left.
+//! Loans: their order in the output, that they are not copied, and that they are given back once sent.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Drop for Lent {
     }
 }
 
-/// A connection of a reactor, what it has to send, and what was lent and given back.
+/// A connection of a reactor, its output, and counts of bytes lent and given back.
 struct Lender<R> {
     reactor: R,
     conn: Conn,
@@ -76,7 +76,7 @@ impl<R: Backend> Lender<R> {
         assert!(loans.is_empty());
     }
 
-    /// What was lent and not given back.
+    /// Bytes lent and not given back.
     fn out(&self) -> usize {
         self.lent - self.back.load(Ordering::Relaxed)
     }

@@ -52,7 +52,7 @@ impl Stream for UnixStream {
     }
 }
 
-/// Connects as a client that knows nothing of reactors.
+/// Connects as a plain client, without a reactor.
 pub(crate) fn connect(address: &Address) -> Box<dyn Stream> {
     match address {
         Address::Tcp(address) => {

@@ -80,7 +80,7 @@ pub(crate) fn pattern(i: usize) -> u8 {
     (i % 251) as u8
 }
 
-/// No byte is lost or shown twice. `epoll` asks each time, `io_uring` where it is worth it.
+/// No byte is lost or shown twice. `epoll` asks each time, `io_uring` if it is worth it.
 pub(crate) fn what_comes_goes_where_the_handler_says<R: Backend>(net: Net) {
     let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
     let sent: Vec<u8> = (0..3_000_000).map(pattern).collect();
@@ -128,7 +128,7 @@ pub(crate) fn a_half_closed_connection_is_answered_when_asked_for<R: Backend>(ne
     witness.until(&mut reactor, |w| !w.read_closed.is_empty());
     let conn = witness.accepted[0];
     assert_eq!((witness.bytes(), &witness.read_closed[..]), (b"question".to_vec(), &[conn][..]));
-    // It is told once, and the connection stands.
+    // The event comes once, and the connection stays open.
     witness.look(&mut reactor);
     assert_eq!((witness.read_closed.len(), witness.closed.len()), (1, 0));
     // More than the socket takes at once, so that it has to drain without being read from.
@@ -162,7 +162,7 @@ pub(crate) fn the_end_of_a_paused_connection_waits_its_turn<R: Backend>(net: Net
     reactor.pause_reading(conn, false);
     witness.until(&mut reactor, |w| !w.read_closed.is_empty());
     assert_eq!((witness.bytes(), witness.closed.len()), (b"last words".to_vec(), 0));
-    // Neither of these shows the end again.
+    // These calls do not show the end again.
     reactor.pause_reading(conn, true);
     reactor.pause_reading(conn, false);
     witness.look(&mut reactor);

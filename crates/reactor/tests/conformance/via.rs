@@ -62,12 +62,12 @@ pub(crate) fn a_connection_comes_from_the_source_that_was_asked_for<R: Backend>(
         peer.write_all(&got).unwrap();
         witness.until(&mut reactor, |w| w.bytes().len() == 4 * (i + 1));
     }
-    // By default nothing is asked for.
+    // The default changes nothing.
     reactor.connect_via(&address, &Via::default()).unwrap();
     witness.until(&mut reactor, |w| w.connected.len() == 4);
 }
 
-/// How much a peer can send to a connection that does not read: what its own small buffer holds, and what the other end takes.
+/// How much a peer can send to a connection that does not read: its own small buffer plus the other end's.
 fn sent_ahead<R: Backend>(reactor: &mut R, via: &Via) -> usize {
     let (listener, address) = listener("127.0.0.1:0");
     let conn = reactor.connect_via(&address, via).unwrap();
@@ -98,7 +98,7 @@ pub(crate) fn a_receive_buffer_bounds_what_is_sent_ahead<R: Backend>() {
     let small = sent_ahead(&mut reactor, &Via { receive_buffer: Some(8 << 10), ..Via::default() });
     let usual = sent_ahead(&mut reactor, &Via::default());
     println!("{small} B with a buffer of 8 KiB, {usual} B without");
-    // Twice the buffer for the kernel's bookkeeping, and what is in the sender's.
+    // Twice the buffer for the kernel's bookkeeping, plus the sender's buffer.
     assert!(small <= 32 << 10, "{small} B were sent ahead");
     assert!(usual > 2 * small, "{usual} B were sent ahead without a bound, {small} B with it");
 }

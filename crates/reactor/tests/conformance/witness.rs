@@ -23,7 +23,7 @@ pub(crate) struct Witness {
     pub(crate) data: Vec<(Conn, Vec<u8>)>,
     /// Lengths of the places where bytes are to go, one after the other; 0 for nowhere, once.
     pub(crate) places: VecDeque<usize>,
-    /// What is left of the present one.
+    /// The rest of the present place.
     pub(crate) place: Vec<u8>,
     /// How many bytes went there.
     pub(crate) placed: usize,
@@ -48,7 +48,7 @@ impl Witness {
         }
     }
 
-    /// Polls often enough that whatever is there would have been seen.
+    /// Polls often enough that any pending event would have been seen.
     pub(crate) fn look<R: Reactor>(&mut self, reactor: &mut R) {
         for _ in 0..100 {
             reactor.poll(Wait::Spin(Time(0)), self).unwrap();
