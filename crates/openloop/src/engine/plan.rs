@@ -12,7 +12,7 @@ pub struct Endpoint {
     pub connections: usize,
 }
 
-/// When requests leave.
+/// The loop that sends requests: open or closed.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// The schedule: an open loop.
@@ -39,7 +39,7 @@ pub enum Load {
 pub struct Plan {
     /// The servers, by the numbers that the workload uses.
     pub endpoints: Vec<Endpoint>,
-    /// When requests leave.
+    /// The loop that sends requests: open or closed.
     pub load: Load,
     /// Virtual clients of this thread. If connections suffice, each has its own; else they share them. `None`: each
     /// connection is one.

@@ -10,7 +10,7 @@ use crate::judge::{moved_limit, sessions};
 pub(super) const CATCH_UP: f64 = 2.0;
 /// The fewest undisturbed windows of [`WINDOW`] that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
-/// ...or this share of them in shorter trials: a third of the usual minimum.
+/// ...or this share of all windows, if that is fewer, as in short trials.
 const SHARE_OF_FEW: f64 = 1.0 / 3.0;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
