@@ -103,7 +103,7 @@ impl Arrivals {
         if to_ns > from_ns { self.expected(from_ns, to_ns) / (to_ns - from_ns) * 1e9 } else { 0.0 }
     }
 
-    /// When the last arrival of a trace comes; none where arrivals have no end that is known. Units: ns after the start.
+    /// When the last arrival of a trace comes; `None` if arrivals have no known end. Units: ns after the start.
     pub fn ends_ns(&self) -> Option<f64> {
         match &self.0 {
             Source::Drawn { .. } => None,

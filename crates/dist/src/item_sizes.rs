@@ -13,7 +13,7 @@ pub enum ItemSizes {
         key: Size,
         /// Of values.
         value: Size,
-        /// Tells data sets apart.
+        /// Distinguishes data sets.
         seed: u64,
     },
     /// Sizes of a listed data set and its copies.

@@ -39,7 +39,7 @@ impl Scatter {
         }
     }
 
-    /// Where `i` goes. Bounds: `i` below n, and so is the result.
+    /// The image of `i`. Bounds: `i` below n, and so is the result.
     #[inline]
     pub fn apply(&self, i: u64) -> u64 {
         debug_assert!(i < self.n);

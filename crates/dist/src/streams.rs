@@ -29,11 +29,11 @@ pub enum Purpose {
     Keys,
     /// The sizes of values.
     Sizes,
-    /// The service times of a server that knows them.
+    /// The service times of a server that draws them.
     Service,
     /// The operation of a mix.
     Operations,
-    /// Any other, told apart by its number.
+    /// Any other, distinguished by its number.
     Other(u32),
 }
 
@@ -87,7 +87,7 @@ impl Purpose {
 fn mix(mut words: [u64; 4]) -> [u64; 4] {
     for step in 0..12 {
         let [a, b, c] = [1, 2, 3].map(|i| words[(step + i) % 4]);
-        // 2⁶⁴ divided by the golden ratio tells the steps apart.
+        // 2⁶⁴ divided by the golden ratio distinguishes the steps.
         let salt = (step as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         words[step % 4] ^= finalize(a ^ b.rotate_left(21) ^ c.rotate_left(42) ^ salt);
     }

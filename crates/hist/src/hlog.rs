@@ -62,7 +62,7 @@ pub enum HlogError {
     Unwritable {
         /// Tag or comment.
         what: &'static str,
-        /// As it was given.
+        /// The given text.
         given: String,
         /// Why it does not fit.
         problem: &'static str,

@@ -59,7 +59,7 @@ impl Latency {
         self.inner.add(&other.inner).expect("all have the same bounds");
     }
 
-    /// The samples of this without those of `other`; `None` where not all of those are in it.
+    /// The samples of this without the samples of `other`; `None` if some of them are missing here.
     pub fn without(&self, other: &Latency) -> Option<Latency> {
         let mut rest = self.clone();
         rest.inner.subtract(&other.inner).ok()?;
@@ -193,7 +193,7 @@ impl Default for Latency {
 }
 
 impl fmt::Debug for Latency {
-    /// A line, where the derived form would print 33 792 counters.
+    /// One line; the derived form would print 33 792 counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Latency")
             .field("count", &self.count())

@@ -22,7 +22,7 @@ pub(crate) fn rank(percentile: f64, n: u64) -> Option<u64> {
     Some((rank as u64).clamp(1, n))
 }
 
-/// The same, if at least [`MIN_BEYOND`] samples lie beyond it.
+/// The rank, if at least [`MIN_BEYOND`] samples lie beyond it.
 pub(crate) fn guarded(percentile: f64, n: u64) -> Option<u64> {
     rank(percentile, n).filter(|rank| n - rank >= MIN_BEYOND)
 }

@@ -89,7 +89,7 @@ impl Sparse {
         })
     }
 
-    /// The same by the largest value that counts in each cell.
+    /// The cells, each with the largest value that counts in it.
     pub(crate) fn values(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         self.cells().map(|(cell, n)| (Nanos(end_of(cell as usize, CELLS)), u64::from(n)))
     }

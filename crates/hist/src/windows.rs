@@ -35,7 +35,7 @@ const MOST: u64 = 1_000;
 /// [`MIN_BEYOND`](crate::MIN_BEYOND) of them beyond the p99.
 const MIN_SAMPLES: u64 = 1_000;
 
-/// The fewest windows whose median says more than a single one of them.
+/// The fewest windows whose median is better than a single window.
 const MIN_GROUPS: usize = 3;
 
 /// Response times in consecutive windows, of 100 ms or less up to 100 s, longer ones beyond, keyed by intended time.
@@ -51,7 +51,7 @@ pub struct Windows {
     marks: Vec<bool>,
 }
 
-/// Which windows are looked at.
+/// The windows that a figure uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Every one.
@@ -224,7 +224,7 @@ impl Windows {
         self.windows.get(i).into_iter().flat_map(Sparse::values)
     }
 
-    /// Of each window that is kept, in order: the number of samples, and how many of them are longer than `limit`.
+    /// For each kept window, in order: the number of samples, and how many are longer than `limit`.
     pub fn beyond(&self, kept: Kept, limit: Nanos) -> Vec<(u64, u64)> {
         let beyond =
             |window: &Sparse| window.values().filter(|(time, _)| *time > limit).map(|(_, n)| n).sum();

@@ -156,7 +156,7 @@ fn resident() -> u64 {
 
 /// A session: its next chunk, its number of chunks, and the bytes missing of the present chunk.
 struct Player {
-    /// Its client's. Units: bits per second.
+    /// Bandwidth of its client. Units: bits per second.
     bandwidth: u32,
     chunks: u16,
     at: u16,
@@ -253,7 +253,7 @@ impl Workload for Players {
     }
 }
 
-/// Sends as many bytes as each line of a client says, as fast as they are taken.
+/// Sends the number of bytes on each line of a client, as fast as they are taken.
 struct Source {
     block: Bytes,
     loans: Vec<Loan>,

@@ -11,7 +11,7 @@ use crate::waiting::Line;
 pub(crate) struct Request<J> {
     pub(crate) intended: Time,
     pub(crate) operation: u16,
-    /// No arrival of its own: it followed from an answer.
+    /// It followed from an answer and does not count as an arrival.
     pub(crate) follow_up: bool,
     /// The virtual client that waits for it.
     pub(crate) client: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Begun {
     pub(crate) sent: Time,
     /// When the answer before this request came: it could not be sent earlier, so its lag counts from here.
     pub(crate) ready: Time,
-    /// By how much the generator may have delayed that answer's end.
+    /// Upper bound of the generator's delay of that answer's end.
     pub(crate) late: Nanos,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Link {
     Connecting(Conn),
     /// In use.
     Up(Conn),
-    /// Its last answer has come and the server is about to close it; a request that needs it has it replaced.
+    /// Its last answer has come and the server is about to close it; a request that needs it replaces it.
     Ending(Conn),
     /// Closed cleanly, and re-established once a request needs it.
     Ended,
@@ -112,7 +112,7 @@ const KEEP_PARTIAL: usize = 1 << 10;
 const TAGS: u64 = 1 << 16;
 
 impl<J, Wire> InFlight<J, Wire> {
-    /// On a datagram connection: what its answers carry.
+    /// On a datagram connection: the tag of its answers.
     #[inline]
     pub(crate) fn tag(&self) -> u16 {
         self.serial as u16

@@ -66,7 +66,7 @@ pub struct Engine<W: Workload> {
     source: Source,
     binding_rng: Rng,
     connections: Vec<Connection<W::Job, W::Wire>>,
-    /// Which connection uses a slot of the reactor.
+    /// The connection that uses a slot of the reactor.
     by_slot: Vec<u32>,
     choice: choose::Choice,
     waiting: Waiting<Request<W::Job>>,
@@ -84,7 +84,7 @@ pub struct Engine<W: Workload> {
     absences: absence::Absences,
     /// How long before its recorded end the answer that is looked at may have come.
     receive_gap: Nanos,
-    /// The same for the last answer of a receive.
+    /// Receive gap of the last answer of a receive.
     last_gap: Nanos,
     /// When the last request was sent.
     last_sent: Time,
@@ -114,7 +114,7 @@ impl<W: Workload> Engine<W> {
         let connections = plan.connections();
         let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
         let rate = match plan.load {
-            // Of sessions the rate of their steps is not known.
+            // For sessions, the rate of their steps is unknown.
             Load::Open { rate, .. } if plan.sessions.is_none() => Some(rate),
             Load::Open { .. } | Load::Closed { .. } => None,
         };
@@ -219,7 +219,7 @@ impl<W: Workload> Engine<W> {
         true
     }
 
-    /// How many connections stand, and how many are to.
+    /// How many connections are established, and how many are planned.
     pub fn standing(&self) -> (usize, usize) {
         (self.connections.iter().filter(|c| c.up().is_some()).count(), self.connections.len())
     }

@@ -56,8 +56,8 @@ pub fn judge_strictly(recording: &Recording, load: &Load, others: Vec<Invalid>) 
     verdict(recording, load, others, slowed(recording, &Footing::of(recording)))
 }
 
-/// How host or generator may have made the response times longer by more than they may, so that these are upper bounds of what
-/// they would be otherwise. With operations that have limits of their own, how the share of them in time may be too low.
+/// Whether host or generator may have lengthened the response times by more than allowed, so that these are upper
+/// bounds. For operations with limits of their own, whether the share in time may be too low.
 pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
     if let Some(in_time) = limits::InTime::of(recording, footing) {
         let by_host = in_time.disturbed(footing).map(|detail| (Reason::HostDisturbed, detail));
@@ -69,7 +69,7 @@ pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
     let allowed = lag_limit(response);
     let late = late(recording, footing);
-    // Where the figures rest on undisturbed windows, its lag in the others does not matter.
+    // If the figures rest on undisturbed windows, its lag in the others does not matter.
     let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows;
     let by_host = match lags || late.is_some() {
         // A late generator is reason enough, unless it is known who had its processor.
@@ -94,7 +94,7 @@ pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
 fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Option<Invalid>) -> Verdict {
     let mut reasons = others;
     if recording.tally.intended == 0 && !reasons.is_empty() {
-        // Why nothing was due is known.
+        // The reason why no arrival was due is known.
         return Verdict::Invalid { reasons };
     }
     let mut find = |reason: Reason, detail: String| reasons.push(Invalid { reason, detail });

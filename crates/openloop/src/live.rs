@@ -44,7 +44,7 @@ impl LivePoint {
         }
     }
 
-    /// Adds what another thread or machine did in the same interval.
+    /// Adds the live point of another thread or machine for the same interval.
     pub fn merge(&mut self, other: &LivePoint) {
         self.offered += other.offered;
         self.answered += other.answered;
@@ -71,7 +71,7 @@ impl LivePoint {
     }
 }
 
-/// Where a cell of [`hist::heat_cell`] ends.
+/// Upper end of a cell of [`hist::heat_cell`].
 fn end_of(cell: u32) -> Nanos {
     let next = cell + 1;
     let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);

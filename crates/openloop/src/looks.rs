@@ -10,11 +10,11 @@ const FULL_LOOK: usize = 64;
 pub(crate) struct Looks {
     /// Data received before this time has been read; data read now came later.
     complete: Time,
-    /// The present look began no earlier.
+    /// Lower bound of the begin of the present look.
     asked: Time,
     /// The reactor's wait before the present look, as reported.
     waited: Nanos,
-    /// How many looks have read all that had come in.
+    /// How many looks have read all received data.
     number: u64,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Look {
 }
 
 impl Looks {
-    /// Nothing has come in before `now`.
+    /// No data has been received before `now`.
     pub(crate) fn new(now: Time) -> Looks {
         Looks { complete: now, asked: now, waited: Nanos::ZERO, number: 0 }
     }
@@ -53,9 +53,10 @@ impl Looks {
         self.number += 1;
     }
 
-    /// How long the reactor has waited in the present look, of which it says that it `waited`.
+    /// How long the reactor has waited within the present look, given that it reports `waited`.
     ///
-    /// One on a real clock waits within the look. A simulated one has waited before it, and says the same as then.
+    /// A reactor on a real clock waits within the look. A simulated one has waited before it, and reports the same
+    /// value as before.
     #[inline]
     fn within(&self, waited: Nanos) -> Nanos {
         if waited == self.waited { Nanos::ZERO } else { waited }
@@ -74,7 +75,7 @@ impl Looks {
         Look { number: self.number, gap: self.gap(at, waited), waited: self.within(waited) }
     }
 
-    /// How many looks have read all that had come in.
+    /// How many looks have read all received data.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

@@ -18,7 +18,7 @@ const MOST_RECEIVE: u32 = 64 << 10;
 pub(crate) struct Reader {
     bucket: Bucket,
     ideal: Bucket,
-    /// Until when it may not read.
+    /// End of the present pause in reading.
     held_until: Time,
     /// The same of the ideal one, which has read nothing after that.
     ideal_until: Time,
@@ -50,7 +50,7 @@ impl Reader {
         (rate.burst / 4).clamp(rate.burst.clamp(1, LEAST_RECEIVE), MOST_RECEIVE) as usize
     }
 
-    /// Until when it may not read, or might not last.
+    /// End of the present pause, or of the last one.
     pub(crate) fn held_until(&self) -> Time {
         self.held_until
     }
@@ -91,7 +91,7 @@ struct Bucket {
     /// The time in which an empty bucket fills.
     full: Nanos,
     paid: Time,
-    /// Of the last division, in bits per second and ns.
+    /// Remainder of the last division, in bits per second and ns.
     rest: u64,
 }
 
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(bucket.draw(START, 250), Some(START + Nanos::from_micros(250)));
         let later = START + Nanos::from_micros(250);
         assert_eq!(bucket.draw(later, 1), Some(later + Nanos::from_micros(1)));
-        // It holds no more than the burst, however long nothing comes.
+        // It never holds more than the burst, even after a long pause.
         let much_later = later + Nanos::from_secs(100);
         assert_eq!(bucket.draw(much_later, 1_000), None);
         assert_eq!(bucket.draw(much_later, 1), Some(much_later + Nanos::from_micros(1)));

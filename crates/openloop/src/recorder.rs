@@ -37,7 +37,7 @@ pub struct Recording {
     pub operations: Vec<OperationTimes>,
     /// The response times of the arrivals by intended time.
     pub windows: Windows,
-    /// Those of them that the generator alone may have delayed.
+    /// Requests that the generator alone may have delayed.
     pub late: Late,
     /// What became of the arrivals; of sessions, of their steps, each of which counts as an arrival here and below.
     pub tally: Tally,
@@ -49,13 +49,13 @@ pub struct Recording {
     pub endpoints: Vec<EndpointTimes>,
     /// One per connection, in the order of the endpoints.
     pub connections: Vec<ConnectionTally>,
-    /// What became of sessions, where arrivals are such.
+    /// Counts of sessions, if arrivals are sessions.
     pub sessions: SessionTally,
     /// Counts of datagrams, if the load uses them.
     pub datagrams: Datagrams,
     /// Offered, answered and failed in each of `windows`.
     pub intervals: Vec<Interval>,
-    /// The length of each interval: that of windows over time.
+    /// The length of each interval, equal to that of windows over time.
     pub interval: Nanos,
     /// The backlog over the window, every [`Recording::backlog_step`].
     pub backlog: Vec<BacklogPoint>,
@@ -90,7 +90,7 @@ pub struct Recording {
     pub unowned: u64,
     /// The failures by kind.
     pub errors: Errors,
-    /// Those of them for which sessions were refused, by kind.
+    /// Errors for which sessions were refused, by kind.
     #[serde(default)]
     pub refusals: Errors,
     /// The workload's own figures: name, count, of how many.

@@ -68,7 +68,7 @@ pub struct Route {
 pub struct Underway<J> {
     /// How long ago it began.
     pub age: Nanos,
-    /// Which endpoint it is with.
+    /// Its endpoint.
     pub endpoint: usize,
     /// Its next step, due after `age`.
     pub step: Step,

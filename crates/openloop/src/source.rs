@@ -10,7 +10,7 @@ use crate::{Arrival, Schedule};
 /// asked in a tight loop.
 const AFTER_ERROR: Nanos = Nanos::from_millis(100);
 
-/// Where the arrivals of one thread come from.
+/// The source of one thread's arrivals.
 pub(crate) enum Source {
     /// A schedule that nothing holds up.
     Open(Schedule),

@@ -31,9 +31,9 @@ pub struct Sent {
 pub struct Traced {
     /// The identity of the request.
     pub trace: [u8; 16],
-    /// That of what caused the server's part of it.
+    /// Identity of the span that caused the server's part of it.
     pub span: u64,
-    /// Which operation it was; an index into the workload's names.
+    /// Its operation; an index into the workload's names.
     pub operation: usize,
     /// When.
     pub moments: Moments,
@@ -44,7 +44,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Of a step that has ended.
+    /// From a step that has ended.
     pub fn of(ended: &StepEnd, (trace, span): ([u8; 16], u64), operation: usize, bytes: u64) -> Traced {
         Traced { trace, span, operation, moments: ended.moments, outcome: ended.outcome, bytes }
     }
@@ -55,7 +55,7 @@ impl Traced {
         sent.filter(|_| self.outcome == Outcome::Completed).map(|sent| done.since(sent.at))
     }
 
-    /// The same with moments after `start`.
+    /// A copy with moments after `start`.
     pub(crate) fn rebase(&mut self, start: Time) {
         let after = |moment: &mut Time| moment.0 = moment.0.saturating_sub(start.0);
         let Moments { intended, sent, done } = &mut self.moments;

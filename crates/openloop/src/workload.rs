@@ -36,7 +36,8 @@ pub trait Workload {
     /// where answers come in order, it is 0.
     fn request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>);
 
-    /// The same for the last request that a connection takes ([`Plan::per_connection`](crate::Plan)).
+    /// As [`Workload::request`], for the last request that a connection takes
+    /// ([`Plan::per_connection`](crate::Plan)).
     fn last_request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>) {
         self.request(job, tag, out);
     }
@@ -226,13 +227,13 @@ pub enum Then<J> {
     /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
     /// and the response time runs on.
     Again {
-        /// Which endpoint takes it.
+        /// The endpoint that takes it.
         endpoint: usize,
     },
     /// The same where this connection has had its last answer, as with [`Then::Close`]: the next request waits for a new one,
     /// which a session has opened by its own route.
     Anew {
-        /// Which endpoint takes it.
+        /// The endpoint that takes it.
         endpoint: usize,
     },
     /// The part is done, and a request of its own follows at once, due at the moment of the answer. It counts among
@@ -240,7 +241,7 @@ pub enum Then<J> {
     Also {
         /// Its operation, one of the follow-ups.
         operation: usize,
-        /// Which endpoint takes it.
+        /// The endpoint that takes it.
         endpoint: usize,
         /// What it is.
         job: J,

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use rustix::net::{SocketAddrAny, SocketAddrUnix, getpeername, getsockname};
 
-/// Where a service listens.
+/// The address of a service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A TCP port.
     Tcp(SocketAddr),
-    /// A UDP port: each flush leaves as one datagram, each datagram that comes in is one
-    /// [`Event::Data`](crate::Event::Data). Datagrams get lost; nothing tells.
+    /// A UDP port: each flush leaves as one datagram, each received datagram is one
+    /// [`Event::Data`](crate::Event::Data). Datagrams may get lost without notice.
     Udp(SocketAddr),
     /// A Unix stream socket in the file system.
     Unix(PathBuf),

@@ -1,7 +1,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use units::{Nanos, Time};
 
-/// Pairs of readings of which the closest is kept; one in hundreds is torn by an interrupt.
+/// Pairs of readings, of which the closest is kept; an interrupt tears one in hundreds.
 const PAIRS: usize = 64;
 
 /// Reads `CLOCK_MONOTONIC`, which all processes of one machine share.

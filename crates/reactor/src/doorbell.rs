@@ -37,7 +37,8 @@ impl<W: Waker> Doorbell<W> {
         self.ring_by(W::wake)
     }
 
-    /// The same, where `wake` wakes the peer, which its reactor may do for less ([`Reactor::wake`](crate::Reactor::wake)).
+    /// The same, with `wake` to wake the peer, which may be cheaper by its reactor
+    /// ([`Reactor::wake`](crate::Reactor::wake)).
     #[inline]
     pub fn ring_by(&self, wake: impl FnOnce(&W)) -> bool {
         fence(Ordering::SeqCst);

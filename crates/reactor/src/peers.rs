@@ -75,7 +75,7 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         index
     }
 
-    /// Where the peer is.
+    /// The peer's address.
     pub(crate) fn key(&self, index: u32) -> K {
         self.peers[index as usize].key
     }

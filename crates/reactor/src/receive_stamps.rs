@@ -18,7 +18,7 @@ use units::{Nanos, Time};
 
 use crate::WallClock;
 
-/// How often the two clocks are compared: after a step of the wall clock the stamps of no more than this are wrong.
+/// How often the two clocks are compared: after a step of the wall clock, stamps are wrong for at most this long.
 const COMPARE_EVERY: Nanos = Nanos::from_millis(1);
 /// A change of the wall clock's lead by more than the errors of two comparisons and this is a step, not an adjustment of
 /// its rate, which both clocks share.
@@ -92,7 +92,7 @@ impl Converter {
     fn compare(&mut self) {
         let clock = WallClock::glance();
         let allowed = (clock.error + self.clock.error + STEP).0;
-        // A torn comparison tells nothing; the next one will.
+        // A torn comparison is useless; the next one will do.
         if clock.error <= STEP {
             self.quality.steps += u32::from(clock.ahead_ns.abs_diff(self.clock.ahead_ns) > allowed);
             self.quality.error = self.quality.error.max(clock.error);
@@ -128,7 +128,7 @@ pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<
     Ok((taken, stamp_in(&control.0[..length])))
 }
 
-/// Control messages begin where a `usize` may.
+/// Control messages are aligned as a `usize`.
 #[repr(align(8))]
 struct Control([u8; CONTROL]);
 
@@ -152,7 +152,7 @@ pub(crate) fn stamp_in(mut control: &[u8]) -> Option<Time> {
                 u64::try_from(signed).ok()
             };
             let (seconds, nanos) = (word(0)?, word(SECONDS)?);
-            // 0 where the kernel began to stamp after this packet had come.
+            // 0 if the kernel began to stamp after this packet was received.
             return (seconds > 0).then_some(Time(seconds * 1_000_000_000 + nanos));
         }
         control = control.get(length.next_multiple_of(size_of::<usize>())..)?;

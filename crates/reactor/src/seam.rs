@@ -51,7 +51,7 @@ pub enum Event<'a> {
         /// The received bytes; never empty.
         bytes: &'a [u8],
     },
-    /// Bytes came in, and were put where [`Handler::room`] said.
+    /// Received bytes, put into the place given by [`Handler::room`].
     Filled {
         /// The connection.
         conn: Conn,
@@ -105,10 +105,11 @@ pub trait Handler<R: Reactor> {
     /// Called once per event, in order; may call back into the reactor.
     fn event(&mut self, reactor: &mut R, event: Event<'_>);
 
-    /// Where the next bytes of a connection are to go, so that they need not be copied there; empty for
-    /// [`Event::Data`], as always with a handler that does not say otherwise.
+    /// The place for the next bytes of a connection, so that they need not be copied there; empty for
+    /// [`Event::Data`], the default.
     ///
-    /// [`Event::Filled`] says how many came. A backend that receives elsewhere anyhow does not ask.
+    /// [`Event::Filled`] has the number of bytes. A backend that receives into buffers of its own in any case does
+    /// not call it.
     #[inline]
     fn room(&mut self, conn: Conn) -> &mut [u8] {
         let _ = conn;
@@ -164,10 +165,11 @@ pub trait Reactor: Sized {
         let _ = clients;
     }
 
-    /// Has who shares this reactor's ports get clients as `steering` says, from the next [`Reactor::listen`] on: that of the
-    /// first of them, which is counted as 0. No more than a wish to a simulated network.
+    /// Distributes clients among the reactors that share this one's ports as `steering` says, from the next
+    /// [`Reactor::listen`] on: the `listen` of the first of them, which is counted as 0. Only a hint to a simulated
+    /// network.
     ///
-    /// Errors of that `listen`, then: the kernel does not take it.
+    /// Errors: by that `listen`, if the kernel refuses it.
     fn steer(&mut self, steering: Steering) {
         let _ = steering;
     }

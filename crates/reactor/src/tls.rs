@@ -48,7 +48,7 @@ pub struct Tls<R: Reactor> {
     /// The listeners whose clients speak without TLS, and how many listeners there are.
     plain: Vec<u32>,
     listeners: u32,
-    /// By the connection's slot; none for one that speaks without TLS.
+    /// By the connection's slot; `None` for one without TLS.
     sessions: Vec<Option<Session>>,
     /// Events of the backend's last poll, and their decrypted bytes.
     incoming: Incoming,
@@ -129,7 +129,7 @@ impl<R: Reactor> Tls<R> {
                 Happened::Data { conn, at, came, from, to } => {
                     let bytes = &plain[from..to];
                     match find(&mut self.sessions, conn) {
-                        // The handler has paused it while it was being told.
+                        // The handler has paused it during an earlier event.
                         Some(session) if session.paused => {
                             session.hold(at, bytes);
                             continue;
@@ -240,7 +240,7 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
         match find(&mut self.sessions, conn) {
             Some(session) => &mut session.out,
-            // In plain, or closed, which the backend knows.
+            // Without TLS, or closed, which the backend knows.
             None => self.inner.output(conn),
         }
     }
@@ -340,7 +340,8 @@ impl<R: Reactor> Reactor for Tls<R> {
         let Tls { inner, role, plain, sessions, incoming, half_closes, .. } = self;
         let half_closes = *half_closes;
         let seen = inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming, half_closes })?;
-        // Parts of records, of which the handler is not told, too: a look that took all it could may have left something behind.
+        // Parts of records count too, although the handler does not see them: a look that took its maximum may have
+        // left some data.
         Ok(self.tell(handler).max(seen))
     }
 

@@ -20,7 +20,7 @@ const LONGEST_PATH: usize = 107;
 /// listen at one path share one socket, which is found here.
 static LISTENING: Mutex<Vec<Weak<Listener>>> = Mutex::new(Vec::new());
 
-/// A listening socket and its file, which goes with it.
+/// A listening socket and its file, which is removed with it.
 pub(crate) struct Listener {
     pub(crate) fd: OwnedFd,
     path: PathBuf,

@@ -96,7 +96,7 @@ pub struct Uring {
     /// events, hence taken out during them.
     scratch: Vec<u8>,
     datagrams: Datagrams,
-    /// Datagram connections that the handler has not been told of.
+    /// Datagram connections whose event the handler has not had yet.
     greeted: VecDeque<Conn>,
     /// Connections whose output, having been held up, has all left.
     drained: VecDeque<Conn>,
@@ -109,7 +109,7 @@ pub struct Uring {
     steering: Steering,
     /// Listeners that wait for nothing, for want of a descriptor to turn a client away with.
     muted: Vec<usize>,
-    /// Whether no more clients are taken.
+    /// Whether new clients are refused.
     closed: bool,
     /// Whether a peer that ends its sending side leaves the connection standing.
     half_closes: bool,

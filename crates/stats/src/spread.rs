@@ -1,4 +1,4 @@
-//! A few repeats of one figure, and what may be said of them.
+//! A few repeats of one figure, and their summary.
 //!
 //! Try it: `cargo test -p stats spread`.
 

@@ -28,7 +28,7 @@ pub struct Qos {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Condition {
-    /// On the response times of all requests.
+    /// A condition on the response times of all requests.
     ResponseTime(ResponseTarget),
     /// On times with a name: a distribution of sessions, such as `startup`, or the response times of one operation.
     Times {
@@ -39,7 +39,7 @@ pub enum Condition {
         /// The time that it must not pass.
         limit_ns: Nanos,
     },
-    /// On a ratio that the workload counts, such as `misses`.
+    /// A condition on a ratio that the workload counts, such as `misses`.
     Ratio {
         /// The ratio, as it is typed.
         name: String,

@@ -19,12 +19,12 @@ pub(crate) enum Walk {
 /// A two-state Markov-modulated Poisson process.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mmpp {
-    /// Of calm and burst. Units: arrivals per ns.
+    /// Rates in calm and burst. Units: arrivals per ns.
     rates: [f64; 2],
     /// Mean time in calm and burst. Units: ns.
     means_ns: [f64; 2],
     state: usize,
-    /// Until when the state lasts; none before the first draw.
+    /// When the state ends; `None` before the first draw.
     until: Option<f64>,
     at: f64,
 }

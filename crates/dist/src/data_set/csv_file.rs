@@ -74,7 +74,7 @@ fn error(given: String, problem: String) -> ParseError {
     ParseError { what: "data set", given, problem, hint: HINT }
 }
 
-/// As much of a text as a message bears.
+/// The start of a text, short enough for a message.
 fn short(text: &str) -> String {
     text.chars().take(60).collect()
 }

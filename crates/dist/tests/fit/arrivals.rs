@@ -78,7 +78,7 @@ fn bursts_fit(factor: f64, mut count: impl FnMut(&mut Rng, f64) -> f64) -> bool 
     let memory = span - (1.0 - (-switching * span).exp()) / switching;
     let variance = RPS * span / 1e9 + 2.0 * difference * difference * 0.09 / switching * memory;
     let p = over_seeds(Purpose::Arrivals, |rng| {
-        // Of 100 bursts in the span the count is nearly normal.
+        // With 100 bursts in the span the count is nearly normal.
         let z = (count(rng, span) - RPS * span / 1e9) / variance.sqrt();
         0.5 * erfc(-z / std::f64::consts::SQRT_2)
     });

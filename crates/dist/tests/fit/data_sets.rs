@@ -17,7 +17,7 @@ fn population(scaling: &str) -> Population {
     Population::new(&set, scaling.parse().unwrap()).unwrap()
 }
 
-/// Each item's weight, told by its line and its copy.
+/// Weight of each item, which its line and its copy identify.
 fn weights(population: &Population, weight: impl Fn(u32, u64) -> f64) -> Vec<f64> {
     let items = 0..population.items();
     items.map(|item| weight(population.value_size(item) as u32, item / u64::from(LINES))).collect()

@@ -28,7 +28,7 @@ fn fits(weights: &[f64], draw: impl FnMut(&mut Rng) -> usize) -> bool {
     fits_in(DRAWS, weights, draw)
 }
 
-/// The same with a number of draws for each seed: as many as make every cell's count large are enough.
+/// The same with a number of draws for each seed: enough to make every cell's count large.
 fn fits_in(draws: usize, weights: &[f64], mut draw: impl FnMut(&mut Rng) -> usize) -> bool {
     let p = over_seeds(Purpose::Keys, |rng| {
         let mut counts = vec![0u64; weights.len()];

@@ -145,7 +145,7 @@ fn windows_whose_p99_moved_are_marked() {
     };
     check(2_000, &[4]);
     check(1_985, &[4]);
-    // One in fifty is still slow without them.
+    // One in fifty remains slow without them.
     check(1_960, &[]);
     check(0, &[]);
 }

@@ -20,9 +20,9 @@ pub(super) struct Absences {
     waited: Nanos,
     /// Part of the present wait that counts before `known`.
     counted: Nanos,
-    /// Those of which arrivals may still be due: from, to.
+    /// Absences in which arrivals may still be due: from, to.
     spans: VecDeque<(Time, Time)>,
-    /// In the present turn.
+    /// Absence in the present turn.
     in_turn: Nanos,
     /// When the thread last handled an answer.
     handled: Time,

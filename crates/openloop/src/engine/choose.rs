@@ -100,7 +100,7 @@ impl Choice {
     }
 }
 
-/// The connections to one endpoint, any of which takes a request.
+/// The connections to one endpoint; any idle one takes a request.
 struct Pool {
     idle: IdleSet,
     /// Requests for the first that falls free; empty while one is idle.

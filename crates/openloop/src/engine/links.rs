@@ -56,7 +56,7 @@ impl<W: Workload> Engine<W> {
         }
         let connection = &mut self.connections[index];
         if !was_connecting && connection.session.is_some() && connection.in_flight.is_empty() {
-            // Its next step has it established again.
+            // Its next step establishes it again.
             connection.link = Link::Ended;
             return;
         }

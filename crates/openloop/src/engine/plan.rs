@@ -46,7 +46,7 @@ pub struct Plan {
     pub clients: Option<usize>,
     /// The seed of the whole generator.
     pub seed: u64,
-    /// Which thread this is, from 0.
+    /// The number of this thread, from 0.
     pub share: u32,
     /// How many threads there are.
     pub shares: u32,

@@ -21,7 +21,7 @@ pub(super) struct Sessions<J> {
     due: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of connections whose sessions have ended.
     free: Vec<u32>,
-    /// Those whose sessions have ended in this turn.
+    /// Connections whose sessions ended in this turn.
     over: Vec<u32>,
     /// Those that are not read from, by when they are again; one whose `Reader::held_until` is another is not meant.
     pub(super) held: BinaryHeap<Reverse<(Time, u32)>>,
@@ -67,7 +67,7 @@ impl<J> Sessions<J> {
         (self.live + self.turned_away.len()) as u32
     }
 
-    /// When a connection is to be read from again.
+    /// When a connection may be read from again.
     #[inline]
     pub(super) fn resumed_at(&self) -> Time {
         self.held.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)

@@ -30,7 +30,7 @@ pub struct Footing {
     pub windows: usize,
     /// Those that nothing disturbed, and in which the generator was not late.
     pub undisturbed_windows: usize,
-    /// Those in which the generator may have moved the window's p99 by more than it may.
+    /// Windows in which the generator may have moved the window's p99 by more than allowed.
     pub late_windows: usize,
     /// Share of the window in which threads of server or generator had no processor because of others, 0 to 1.
     pub lost: f64,
@@ -123,7 +123,7 @@ impl Footing {
         })
     }
 
-    /// The same of the windowed p99.
+    /// Bounds of the windowed p99.
     pub fn windowed_p99_bounds(&self) -> Option<(Nanos, Nanos)> {
         let all = self.by_window.windowed_p99(Kept::All)?;
         let enough = self.undisturbed_windows >= least_windows(&self.by_window);
@@ -200,7 +200,7 @@ fn basis(tail: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
         _ if !clearly(least) => Basis::All,
         Some(quiet) if !clearly(quiet) => Basis::All,
         Some(quiet) if quiet >= least => Basis::UndisturbedWindows,
-        // They are too low by chance, and all requests are off by no more than they may be.
+        // They are too low by chance, and the error of all requests is within the allowed range.
         _ if !moved(least, moved_limit(least)) => Basis::All,
         Some(quiet) if quiet + Nanos(moved_limit(quiet).0 / 2) >= least => Basis::UndisturbedWindows,
         _ => Basis::Nothing,
@@ -221,7 +221,7 @@ fn stalled(recording: &Recording) -> f64 {
         recording.stalls.iter().map(|stall| (stall.from + stall.span).min(to).since(stall.from.max(from)));
     let time: Nanos = within.sum();
     let kept = recording.stalls.len().max(1) as f64;
-    // Only the first few thousand are known one by one.
+    // Only the first few thousand are recorded one by one.
     let all = recording.stall_count.max(recording.stalls.len() as u64) as f64;
     let threads = f64::from(recording.threads.max(1));
     let window = recording.window.as_secs_f64();

@@ -40,7 +40,7 @@ impl InTime {
                 / due as f64
         };
         let longest = recording.stalls.iter().map(|stall| stall.span).max().unwrap_or_default();
-        // Late requests are known, and by how much at most.
+        // The number of late requests is recorded, and their largest delay.
         let late = recording.late.most().max(recording.all().generator_lag.max().unwrap_or_default());
         let measured = share(&|of, limit| of.response_time.count_within(limit));
         (due > 0).then(|| InTime {
@@ -50,7 +50,7 @@ impl InTime {
         })
     }
 
-    /// How the host moved it by more than it may, in words.
+    /// The host's effect, in words, if it exceeds the allowed one.
     pub(super) fn disturbed(&self, footing: &Footing) -> Option<String> {
         self.is_moved(self.by_host).then(|| {
             format!(
@@ -64,7 +64,7 @@ impl InTime {
         })
     }
 
-    /// How the generator did, in words.
+    /// The generator's effect, in words, if it exceeds the allowed one.
     pub(super) fn late(&self) -> Option<String> {
         self.is_moved(self.by_generator).then(|| {
             format!(

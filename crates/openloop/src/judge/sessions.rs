@@ -37,7 +37,7 @@ pub(super) fn are_in(recording: &Recording) -> bool {
     count(recording) > 0
 }
 
-/// All that it knows of.
+/// Number of all its sessions.
 fn count(recording: &Recording) -> u64 {
     let sessions = &recording.sessions;
     sessions.underway + sessions.begun + sessions.refused + sessions.never_begun
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The same steps of a workload that knows no deadline: the generator gave them up.
+    /// The same steps with a workload without deadlines: the generator's time-out ends them.
     #[test]
     fn steps_without_an_answer_are_an_overload_where_no_deadline_makes_them_misses() {
         let check = |late: f64, of_chance: bool| {
@@ -306,7 +306,7 @@ mod tests {
             assert_eq!(reason, Reason::ErrorRate);
             assert!(detail.contains(words), "{detail}");
         };
-        // Of 2 400 steps and 420 sessions.
+        // Out of 2 400 steps and 420 sessions.
         check(0.004, None);
         check(0.03, Some("over the limit of 5 %: cannot connect again, the first"));
         check(0.9, Some("of 420 sessions had a fault"));
@@ -360,7 +360,7 @@ mod tests {
         let (reason, detail) = reason(&judged(&recording));
         assert_eq!(reason, Reason::NotSteady);
         assert!(detail.starts_with("15 sessions were under way at the beginning"), "{detail}");
-        // As much as chance does.
+        // Within the range of chance.
         for (i, point) in recording.backlog.iter_mut().enumerate() {
             point.sessions = 280 + 40 * i as u64 / last;
         }

@@ -198,7 +198,7 @@ mod tests {
             }
         }
 
-        /// In how many of `runs` the window is called unsteady.
+        /// Number of `runs` in which the window is called unsteady.
         fn found(&self, runs: u64, slow: impl Fn(f64) -> f64) -> u64 {
             let mut found = 0;
             for seed in 0..runs {
@@ -232,7 +232,7 @@ mod tests {
                 found += Server { pauses, ..Server::new(rps, seconds, 0.5) }.found(15, steady);
             }
         }
-        // Of 315 runs; of 2 100 it were 15.
+        // Out of 315 runs; it was 15 out of 2 100.
         assert!(found <= 6, "{found}");
     }
 
@@ -294,7 +294,7 @@ mod tests {
         // It grows to 1 000 in the first half, and 6 more than are offered are answered in each 10 ms from there on.
         check(|i| if i < 100 { 10 * i } else { 1_000 - 6 * (i - 100) }, true);
         check(|i| 10 * i, false);
-        // No more than chance does to a server at its limit.
+        // Within the range of chance for a server at its limit.
         check(|i| 500 - i, false);
         // A quota: up and down.
         check(|i| 20 * (i % 10), false);

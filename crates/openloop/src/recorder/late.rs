@@ -61,7 +61,7 @@ impl Late {
         windows.mark_moved(&self.measured, &self.corrected, allowed)
     }
 
-    /// Adds what another thread or machine kept of the same run.
+    /// Adds the late requests of another thread or machine in the same run.
     pub(crate) fn merge(&mut self, other: &Late) {
         self.measured.merge(&other.measured);
         self.corrected.merge(&other.corrected);

@@ -18,7 +18,7 @@ impl Recording {
     /// Adds what another thread, or after [`Recording::rebase`] another machine, measured of the same run.
     pub fn merge(&mut self, other: &Recording) {
         assert_eq!(self.window_start, other.window_start, "of one run");
-        // Those that were stopped did not all hear of it at the same moment; the longest window holds all arrivals.
+        // Interrupted threads did not all stop at the same moment; the longest window holds all arrivals.
         let stopped = self.interrupted || other.interrupted;
         assert!(stopped || self.window == other.window, "of one run");
         self.window = self.window.max(other.window);

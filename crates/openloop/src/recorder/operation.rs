@@ -10,15 +10,15 @@ use crate::{Completion, Outcome};
 pub struct OperationTimes {
     /// The operation's name.
     pub name: String,
-    /// Its requests are not arrivals: they followed from answers to others.
+    /// Its requests followed from answers to others and are not arrivals.
     pub follow_up: bool,
     /// Outcomes of its requests; of those never sent, only if the operation was drawn.
     pub tally: Tally,
     /// The response time within which it is in time; operations with limits are judged by their share in time.
     #[serde(default)]
     pub limit: Option<Nanos>,
-    /// Whether its time-out is the workload's own: an answer that comes later is too late for its client, and says no more of the
-    /// server. Else it is the generator's, which gives up.
+    /// Whether its time-out is the workload's own: a later answer is too late for its client, and no evidence of an
+    /// overload. Otherwise it is the generator's time-out.
     #[serde(default)]
     pub has_deadline: bool,
     /// done − intended; unfinished and timed-out requests enter at their age.
@@ -47,7 +47,7 @@ impl OperationTimes {
         }
     }
 
-    /// Enters a request that was sent, but for its lag.
+    /// Enters a request that was sent, without its lag.
     #[inline]
     pub(crate) fn enter(&mut self, completion: &Completion) {
         self.tally.count(completion.outcome, 1);

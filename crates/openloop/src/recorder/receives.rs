@@ -8,7 +8,7 @@ use units::Nanos;
 pub struct Receives {
     /// Receives that the kernel stamped.
     pub stamped: u64,
-    /// Receives that are known by their reading: on Unix sockets, at a client's own bandwidth, and where the kernel made no stamp.
+    /// Receives timed by their reading: on Unix sockets, at a client's own bandwidth, and without a kernel stamp.
     pub unstamped: u64,
     /// The largest error with which stamps were converted to the clock of the generator.
     pub clock_error: Nanos,

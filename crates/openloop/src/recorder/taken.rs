@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Taken {
     /// In which a thread of the server waited for a processor that another program had, or the hypervisor.
     pub server: Option<f64>,
-    /// In which a thread of the generator did.
+    /// In which a thread of the generator waited.
     pub generator: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl Taken {
     }
 }
 
-/// Both together, or the one that is known.
+/// Both together, or the only known one.
 fn either(a: Option<f64>, b: Option<f64>, both: impl Fn(f64, f64) -> f64) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(both(a, b)),

@@ -152,11 +152,11 @@ pub struct Datagrams {
     pub received: u64,
     /// Requests whose answer did not come, or not whole, within the time-out.
     pub lost: u64,
-    /// That came for a request that had timed out.
+    /// Received for a request that had timed out.
     pub late: u64,
-    /// That came for a request that had been answered.
+    /// Received for a request that had been answered.
     pub duplicated: u64,
-    /// That belong to no request known.
+    /// Received without a known request.
     pub stray: u64,
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Stamps {
     by_slot: Vec<Option<Watched>>,
     exchanges: Vec<Exchange>,
     room: usize,
-    /// Connections of which one is watched.
+    /// One connection in this many is watched.
     one_in: usize,
     asked: usize,
     /// Lent to the kernel for the messages that come with a receive.
@@ -146,7 +146,7 @@ impl Stamps {
         Some((position, stamp))
     }
 
-    /// Keeps an exchange of which everything is known.
+    /// Keeps an exchange that has all its stamps.
     fn keep(&mut self, conn: Conn, open: Option<Open>) {
         if let Some(Open { sent, left: Some(left), came: Some(came), done: Some(done), mixed: false, .. }) =
             open
@@ -171,7 +171,7 @@ impl Stamps {
 
 fn stamp_in(message: &ControlMessageOwned) -> Option<Time> {
     match message {
-        // All 0 where the kernel began to stamp after this packet had come.
+        // All 0 if the kernel began to stamp after this packet was received.
         ControlMessageOwned::ScmTimestampsns(stamps) if stamps.system.tv_sec() > 0 => {
             Some(Time(stamps.system.tv_sec() as u64 * 1_000_000_000 + stamps.system.tv_nsec() as u64))
         }

@@ -13,7 +13,7 @@ pub(crate) const KEEP_OUTPUT: usize = 16 * 1024;
 /// Kind of a connection, as far as sending and receiving differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// A stream that does not stand yet.
+    /// A stream that is not established yet.
     Connecting,
     /// A stream.
     Open,

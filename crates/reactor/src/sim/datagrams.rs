@@ -15,7 +15,7 @@ pub(super) type Key = (SocketAddr, (usize, Conn));
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Link {
-    /// The other end of a stream, once it stands.
+    /// The other end of a stream, once it is established.
     Stream { peer: Option<(usize, Conn)> },
     /// A datagram server.
     Socket { server: SocketAddr },
@@ -62,7 +62,7 @@ impl SimReactor {
                         let from = (self.index, conn);
                         wires.deliver(machine, left + late, Delivery::Datagram { at: server, from, bytes });
                     }
-                    // The other machine says so, which takes as long again.
+                    // The other machine's refusal takes as long again.
                     None => {
                         let (back, error) = (wires.delay, Some(io::ErrorKind::ConnectionRefused));
                         wires.deliver(self.index, left + late + back, Delivery::Closed { conn, error });

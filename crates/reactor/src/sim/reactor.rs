@@ -131,13 +131,13 @@ impl SimReactor {
             slot.read_closed = true;
             handler.event(self, Event::ReadClosed { conn });
         } else if !half_closes {
-            // As on a real machine, where a program closes its side when it reads the end of the other.
+            // As on a real machine whose program closes its side when it reads the end of the other.
             self.close(conn);
             handler.event(self, Event::Closed { conn, error: None });
         }
     }
 
-    /// Where the client of an accepted stream said that it comes from ([`Via::source`]).
+    /// Source address that the client of an accepted stream chose ([`Via::source`]).
     pub fn source(&self, conn: Conn) -> Option<IpAddr> {
         let slot =
             self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);

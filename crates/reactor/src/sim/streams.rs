@@ -67,7 +67,7 @@ impl SimReactor {
         loans.behind(&out, 0, 0).for_each(|piece| bytes.extend_from_slice(piece));
         let left = self.leave();
         if deserted {
-            // It comes to a machine that does not know the stream any more, and says so.
+            // It comes to a machine that does not know the stream any more, which answers with a reset.
             let mut wires = self.wires.borrow_mut();
             let at = left + wires.delay + wires.delay;
             let error = Some(std::io::ErrorKind::ConnectionReset);

@@ -167,11 +167,11 @@ fn a_stream_whose_peer_sends_no_more_can_be_answered() {
     };
     check(true, false, "answer", &[]);
     check(true, true, "answer", &[]);
-    // A machine that has forgotten the stream says so.
+    // A machine that has forgotten the stream answers with a reset.
     check(false, false, "", &[Some(std::io::ErrorKind::ConnectionReset)]);
 }
 
-/// Resets each client that says something; as a client it says something and waits for the end.
+/// Resets each client that sends data; as a client it sends data and waits for the end.
 #[derive(Default)]
 struct Resetter {
     ends: Vec<Option<std::io::ErrorKind>>,

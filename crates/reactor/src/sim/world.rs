@@ -205,7 +205,7 @@ pub(super) struct Wires {
     pub(super) machines: Vec<Machine>,
     /// The listeners; only ever looked up, so that its order does not matter.
     pub(super) listeners: HashMap<Address, usize>,
-    /// Where connecting takes for ever.
+    /// Addresses at which connecting never completes.
     pub(super) silent: HashSet<Address>,
     pub(super) next_port: u16,
     pub(super) delay: Nanos,

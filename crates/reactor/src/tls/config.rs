@@ -16,7 +16,7 @@ use rustls::{
     SupportedProtocolVersion,
 };
 
-/// Which servers a client talks to.
+/// The servers that a client trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
     /// Those whose certificate was issued by an authority in this PEM file, for the name that they are called by.
@@ -57,7 +57,7 @@ pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Re
     Ok(Arc::new(config))
 }
 
-/// Which clients a server talks to.
+/// The clients that a server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clients {
     /// All; no certificate is requested.
@@ -134,7 +134,7 @@ impl Renewable {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
     }
 
-    /// What to use for a connection that comes now.
+    /// The configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -187,7 +187,7 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
             }
             Event::ReadClosed { conn } => match find(self.sessions, conn) {
                 None => self.incoming.happened.push(Happened::ReadClosed(conn)),
-                // TLS has said so before.
+                // TLS has reported it before.
                 Some(session) if session.read_closed => {}
                 Some(session) => {
                     let error = cut_short(session.stands);

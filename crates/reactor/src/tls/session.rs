@@ -20,9 +20,9 @@ pub(super) struct Session {
     /// Decrypted while reading was paused, and when the first of it came.
     pub(super) held: Vec<u8>,
     pub(super) held_at: Time,
-    /// The peer has said that it sends no more.
+    /// The peer has ended its sending side.
     pub(super) read_closed: bool,
-    /// The handler is to be told so when it reads again.
+    /// The handler gets the end when it reads again.
     pub(super) held_end: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Session {
 pub(super) struct Fed {
     /// The handshake has just become complete.
     pub(super) completed: bool,
-    /// The peer has said that it sends no more.
+    /// The peer has ended its sending side.
     pub(super) ended: bool,
 }
 

@@ -47,7 +47,7 @@ impl Memory {
         self.base.as_ptr().cast()
     }
 
-    /// Where the kernel puts the 8 bytes of a wake-up counter.
+    /// Place of the 8 bytes of a wake-up counter.
     pub(super) fn counter(&self) -> *mut u8 {
         // SAFETY: the mapping ends 64 bytes after the place.
         unsafe { self.base.as_ptr().add(COUNTER) }

@@ -27,7 +27,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Whether the operation goes on.
+    /// Whether the operation continues.
     #[inline]
     pub(super) fn more(&self) -> bool {
         cqueue::more(self.flags)
@@ -63,11 +63,11 @@ pub(super) struct Ring {
     pub(super) in_flight: usize,
     /// Queued operations that are likely to complete as they are submitted.
     prompt: usize,
-    /// Completed sends, which are looked at before anything else.
+    /// Completed sends, which are handled before all others.
     pub(super) sends: VecDeque<Done>,
     /// Entries into the kernel.
     pub(super) entries: u64,
-    /// Everything else that has completed, in order.
+    /// All other completions, in order.
     pub(super) ready: VecDeque<Done>,
 }
 
@@ -127,7 +127,7 @@ impl Ring {
         unsafe { self.uring.as_ref().completion_shared() }
     }
 
-    /// Operations that the kernel has not been told of.
+    /// Operations that are not submitted yet.
     #[inline]
     pub(super) fn queued(&mut self) -> usize {
         self.submission().len()

@@ -32,7 +32,7 @@ impl Uring {
     pub(super) fn set_receive(&mut self, bytes: usize) {
         self.receive = bytes;
         if !self.limits_receives() {
-            // Each goes back to the ring's buffers after a receive.
+            // Each returns to the ring's buffers after a receive.
             return;
         }
         for conn in self.table.connections() {
@@ -94,7 +94,7 @@ impl Uring {
             match taken {
                 Ok(0) => events = self.ended(conn, None, handler),
                 Ok(n) => {
-                    // As where the ring receives.
+                    // As with the ring's receives.
                     probe::probe!(reactor, turn, entry.number().0);
                     handler.event(self, received(conn, (at, None), n, room, &behind));
                     events = 1;

@@ -5,7 +5,7 @@ use crate::receive_stamps::{CONTROL, stamp_in};
 
 /// `struct io_uring_recvmsg_out`: the lengths of name, control messages and payload, and flags, of 4 bytes each.
 const HEADER: usize = 16;
-/// Where the second of them begins.
+/// Offset of the second of them.
 const CONTROL_LENGTH: usize = 4;
 
 /// Layout of a stamped receive in a buffer of the ring: a header, room for the control message with the stamp, and

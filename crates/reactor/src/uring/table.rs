@@ -16,7 +16,7 @@ use crate::epoll::KEEP_OUTPUT;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// A stream that does not stand yet.
+    /// A stream that is not established yet.
     Connecting,
     /// A stream.
     Open,
@@ -77,7 +77,7 @@ pub(super) struct Entry {
     pub(super) held: Vec<u8>,
     /// How the connection ended while there were bytes held, or while it was paused.
     pub(super) ended: Option<Option<Errno>>,
-    /// Where to; the kernel reads it when the connect is submitted.
+    /// Destination; the kernel reads it when the connect is submitted.
     pub(super) address: Option<Box<SocketAddrAny>>,
 }
 
@@ -291,7 +291,7 @@ impl Table {
         }
     }
 
-    /// All connections that stand.
+    /// All open connections.
     pub(super) fn connections(&self) -> Vec<Conn> {
         let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some());
         slots.map(|(slot, place)| Conn { slot: slot as u32, generation: place.generation }).collect()

@@ -78,7 +78,7 @@ fn nothing_is_left_of_closed_connections() {
             for round in 0..ROUNDS {
                 let mut stream = TcpStream::connect(addr).unwrap();
                 match round % 3 {
-                    // The client goes first, the server goes first, the client does not listen to the end.
+                    // The client closes first, the server closes first, the client does not read to the end.
                     0 => {}
                     1 => {
                         stream.write_all(b"close").unwrap();

@@ -6,7 +6,7 @@ use crate::Conn;
 pub(super) enum Op {
     /// A multishot receive of a connection.
     Receive,
-    /// Waits for input of a connection that is then received by a system call, to where the handler says.
+    /// Waits for input of a connection that is then received by a system call, into the handler's place.
     Room,
     /// A send of a connection.
     Send,

@@ -2,7 +2,7 @@ use std::{fs, io};
 
 use rustix::io::Errno;
 
-/// Where the administrator may forbid io_uring.
+/// The administrator's switch that forbids io_uring.
 const SWITCH: &str = "/proc/sys/kernel/io_uring_disabled";
 
 /// Explains in words why the ring is unavailable.
