@@ -17,11 +17,11 @@ use crate::{Popularity, Population, Rng, Scatter};
 /// Keys are numbered in the order in which they are stored: the newest is n − 1.
 ///
 /// With a growing n every draw is exact for the n of that draw, since no sampler here keeps a table. A key keeps its
-/// rank: the keys that were there first hold the first ranks, and each key that is added takes the next rank, the least
-/// popular by Zipf's law. YCSB instead draws from a fixed range that is larger by the expected inserts and draws again
-/// what does not exist yet, with the same proportions among what does.
+/// rank: the initial keys hold the first ranks, and each added key takes the next rank, the least popular by Zipf's
+/// law. YCSB instead draws from a fixed range that is larger by the expected inserts and redraws keys that do not
+/// exist yet, with the same proportions among the existing ones.
 ///
-/// Cost: constant time and memory whatever n: 3 ns uniform, 20 to 40 ns by Zipf's law, 10 more scattered, and 15 more
+/// Cost: constant time and memory for any n: 3 ns uniform, 20 to 40 ns by Zipf's law, 10 more scattered, and 15 more
 /// when n changed since the last draw.
 #[derive(Clone, Debug)]
 pub struct KeySampler {

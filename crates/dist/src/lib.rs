@@ -1,10 +1,11 @@
 //! Seeded random streams, and the distributions that a load is drawn from.
 //!
-//! A run is reproducible when every draw comes from a [`Streams`] made from one seed: each purpose and
-//! each thread has a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] says when requests
-//! arrive, [`KeySampler`] picks the keys by [`Popularity`] or from a [`DataSet`], [`Size`] draws the sizes. What is asked for is described by `spec`, which
-//! names the source of each in its `FORMS`, [`catalogue`] lists them all, and a test over 100 seeds holds each to its configured distribution, since known
-//! generators got this wrong: CloudSuite's loader sends half of all requests to one key.
+//! A run is reproducible if every draw comes from a [`Streams`] made from one seed: each purpose and each thread has
+//! a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] draws the times of requests,
+//! [`KeySampler`] the keys by [`Popularity`] or from a [`DataSet`], [`Size`] the sizes. Their specifications are in
+//! `spec`, with the source of each in its `FORMS`; [`catalogue`] lists them all. A test over 100 seeds compares each
+//! with its configured distribution, since known generators got this wrong: CloudSuite's loader sends half of all
+//! requests to one key.
 //!
 //! Try it: `cargo test -p dist`.
 

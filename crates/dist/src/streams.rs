@@ -49,12 +49,12 @@ impl Streams {
         Streams { seed }
     }
 
-    /// The stream for a purpose and an index, that of a thread for instance; the same at every call.
+    /// The stream for a purpose and an index, such as a thread's; the same at every call.
     ///
-    /// Two streams never start in the same state, since the state is a bijection of seed, purpose and index.
-    /// They could still overlap further on, with a chance of 2⁻¹²⁸ even for two streams of 2¹²⁷ numbers.
-    /// `seed + index` would not do: neighbouring seeds share three of the four words of state that
-    /// SplitMix64 makes from them, and seed 1 index 2 would be seed 2 index 1.
+    /// Two streams never start in the same state, since the state is a bijection of seed, purpose and index. They
+    /// could still overlap further on, with a chance of 2⁻¹²⁸ even for two streams of 2¹²⁷ numbers. `seed + index`
+    /// would not do: neighbouring seeds share three of the four words of state that SplitMix64 makes from them, and
+    /// seed 1 index 2 would be seed 2 index 1.
     pub fn stream(&self, purpose: Purpose, index: u64) -> Rng {
         // The fourth word is the fraction of √2: any constant that is not zero in all bits.
         let words = mix([self.seed, purpose.number(), index, 0x6a09_e667_f3bc_c908]);

@@ -1,7 +1,7 @@
-//! Histograms in JSON and the like, without loss: what a generator hands over to be merged.
+//! Histograms in JSON and similar formats, without loss: generators hand them over for merging.
 //!
-//! A [`Latency`] is the Base64 text of HdrHistogram's compressed V2 encoding, as in an `.hlog`; the sparse
-//! histogram of a window is the list of its cells that are not empty, each with its count.
+//! A [`Latency`] is the Base64 text of HdrHistogram's compressed V2 encoding, as in an `.hlog`; the sparse histogram
+//! of a window is the list of its cells that are not empty, each with its count.
 //!
 //! Try it: `cargo test -p hist serial`.
 

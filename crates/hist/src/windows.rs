@@ -1,10 +1,9 @@
 //! Response times by the 10 to 100 ms in which the requests were intended, for the windowed p99.
 //!
-//! On a shared machine the raw tail is mostly the host's: one pause of 200 ms in a trial of 10 s hits 2 %
-//! of all requests and so *is* the p99. A median over windows asks instead what the p99 is while nothing
-//! of that kind happens, and both figures are shown. The shorter the windows, the fewer of them a stall
-//! touches. Windows are keyed by the intended time, since by the time of completion a stall would move its
-//! victims into the window after it.
+//! On a shared machine the raw tail is mostly the host's: one pause of 200 ms in a trial of 10 s hits 2 % of all
+//! requests and so *is* the p99. A median over windows is the p99 without such pauses; both figures are shown. The
+//! shorter the windows, the fewer of them a stall touches. Windows are keyed by the intended time, since by the time
+//! of completion a stall would move its victims into the window after it.
 //!
 //! Try it: `cargo test -p hist windows`.
 
@@ -251,8 +250,8 @@ impl Windows {
 
     /// The median, over windows of at least 1 000 samples, of each window's p99.
     ///
-    /// Consecutive windows, of those that are kept, are merged until they hold 1 000 samples; what is left at the end joins
-    /// the last of them. `None` when there are fewer than 3 such windows.
+    /// Consecutive kept windows are merged until they hold 1 000 samples; the remaining ones join the last of them.
+    /// `None` with fewer than 3 such windows.
     pub fn windowed_p99(&self, kept: Kept) -> Option<Nanos> {
         self.median_p99(kept, |p99, _| p99)
     }

@@ -1,9 +1,9 @@
-//! The loop that sends what is due and follows it to its end.
+//! The loop that sends due requests and follows them to their end.
 //!
-//! One turn: look at the clock, account for the turn before, admit the arrivals that are due, let the
-//! reactor look once for answers. Admission draws each arrival and binds its requests to connections; an answer
-//! frees a place on its connection, which the next waiting request takes in the same turn. Nothing here ever
-//! delays the schedule: what cannot be sent waits, and how long is measured.
+//! One turn: look at the clock, account for the turn before, admit the arrivals that are due, let the reactor look
+//! once for answers. Admission draws each arrival and binds its requests to connections; an answer frees a place on
+//! its connection, which the next waiting request takes in the same turn. The schedule is never delayed: requests
+//! that cannot be sent wait, and their wait is measured.
 
 mod absence;
 mod answers;

@@ -1,11 +1,10 @@
 //! The open-loop load engine: requests leave when the schedule says so, not when answers come.
 //!
 //! One aggregate arrival process ([`Schedule`]) is cut among the threads. Each thread runs an [`Engine`] on
-//! a reactor of its own: it binds every arrival to a connection at its intended time, sends it as soon as
-//! that connection can take it, and follows it to its end ([`Completion`]). What is measured
-//! ([`Recording`]) is merged over the threads and judged ([`judge`]): a generator that was too slow says so.
-//! The engine knows nothing of any protocol; a [`Workload`] turns arrivals into bytes and bytes into
-//! outcomes, and never reads a clock.
+//! a reactor of its own: it binds every arrival to a connection at its intended time, sends it as soon as that
+//! connection can take it, and follows it to its end ([`Completion`]). The [`Recording`] is merged over the threads
+//! and judged ([`judge`]), which reports a generator that was too slow. The engine is independent of the protocol; a
+//! [`Workload`] turns arrivals into bytes and bytes into outcomes, and never reads a clock.
 //!
 //! Try it: `cargo test -p openloop`, which checks the engine on a simulated clock against exact results.
 

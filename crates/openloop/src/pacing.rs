@@ -99,8 +99,9 @@ impl Pacing {
         self.last
     }
 
-    /// A turn ends at `now`: it waited for `waited` of its time, did `work`, and left the server without any although there was
-    /// some where `starving`. The time in which it was `absent`, and what was due is withheld, is neither work nor a stall.
+    /// A turn ends at `now`: it waited for `waited`, did `work`, and, if `starving`, left the server without work
+    /// that was available. The time in which it was `absent`, whose arrivals are withheld, is neither work nor a
+    /// stall.
     pub(crate) fn turn(&mut self, now: Time, waited: Nanos, absent: Nanos, work: Work, starving: bool) {
         // Waiting before the start does not count for the first turn.
         let waited = if std::mem::take(&mut self.first) { Nanos::ZERO } else { waited };

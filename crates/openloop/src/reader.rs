@@ -60,11 +60,10 @@ impl Reader {
         self.seen_in = number;
     }
 
-    /// `bytes` were received at `at`, where a receive takes `most` at most: one that brings as many may have left something. It
-    /// is that of the thread, which may be less than [`Reader::limit`] of this one.
+    /// `bytes` were received at `at`, by a receive of at most `most`: a full receive may have left some bytes unread.
+    /// `most` is the thread's limit, which may be less than [`Reader::limit`] of this one.
     ///
-    /// Returns by how much the generator may have delayed that, and whether reading is to be held back, until
-    /// [`Reader::held_until`].
+    /// Returns the largest delay by the generator, and whether reading must pause, until [`Reader::held_until`].
     pub(crate) fn read(&mut self, at: Time, bytes: usize, most: usize, look: &Look) -> (Nanos, bool) {
         // The rest of a receive is seen at the next look, if that does not wait. Other data came since the look
         // before.

@@ -12,12 +12,12 @@ pub struct Arrival {
 
 /// One thread's view of the generator's arrival process: a cursor, not a list.
 ///
-/// The process is one for the whole generator. Every thread walks all of it and takes each n-th arrival,
-/// so that the arrival times depend on seed and rate alone and not on the number of threads, any kind of
-/// process, profile or trace can be used, and a rate below the number of threads is met. The schedule knows nothing of
-/// completions: an arrival that is not taken just stays ahead of the cursor.
+/// The process is one for the whole generator. Every thread walks all of it and takes each n-th arrival, so that the
+/// arrival times depend on seed and rate alone and not on the number of threads, any kind of process, profile or
+/// trace can be used, and a rate below the number of threads is met. The schedule is independent of completions: an
+/// arrival that is not taken just stays ahead of the cursor.
 ///
-/// Cost: that of [`Arrivals`], 5 to 25 ns, for each arrival of the generator.
+/// Cost: the cost of [`Arrivals`], 5 to 25 ns, for each arrival of the generator.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,

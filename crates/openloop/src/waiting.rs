@@ -38,10 +38,10 @@ impl Line {
 
 /// The bounded look-ahead: requests that are due and bound to a connection that cannot take them yet.
 ///
-/// A backlog is a cursor into the schedule, never a list. An arrival must nevertheless be bound to its
-/// connection at its intended time, so the engine looks at most this far past the cursor; beyond, arrivals
-/// stay in the schedule, where they cost no memory. All room is taken at the start; requests that follow
-/// from an answer may exceed it, of which there are never more than places on the connections.
+/// A backlog is a cursor into the schedule, never a list. An arrival must nevertheless be bound to its connection at
+/// its intended time, so the engine looks at most this far past the cursor; beyond, arrivals stay in the schedule and
+/// cost no memory. All room is allocated at the start; only requests that follow from an answer may exceed it, by at
+/// most the number of places on the connections.
 pub(crate) struct Waiting<T> {
     nodes: Vec<Node<T>>,
     free: u32,

@@ -4,9 +4,9 @@ use crate::{Distribution, Next, Route, StepEnd, Traced, Underway};
 
 /// Turns arrivals into requests and bytes into outcomes.
 ///
-/// Each generator thread has one. It draws keys and sizes from streams of its own and never reads a clock:
-/// time belongs to the engine. An arrival is a *job*: usually one request, several at once where it is for
-/// several servers ([`Parts`]), and one after another where an answer asks for the next ([`Then`]).
+/// Each generator thread has one. It draws keys and sizes from streams of its own and never reads a clock: time
+/// belongs to the engine. An arrival is a *job*: usually one request, several at once for several servers
+/// ([`Parts`]), and one after another if an answer requires the next ([`Then`]).
 pub trait Workload {
     /// What must be remembered about a request from its draw to its answer.
     ///
@@ -93,9 +93,9 @@ pub trait Workload {
     /// after the load. No further calls are made for it. All other sessions end by [`Next::End`], or with the load.
     fn dropped(&mut self, _job: &mut Self::Job) {}
 
-    /// Where arrivals are sessions: when the user of `job` leaves, after the session's start, unless the step that is under way has
-    /// ended by then. It is unfinished then, and [`Workload::step_ended`] says what follows. Units: noticed within 10 ms
-    /// of one that was sent; who waits for a connection stays until that stands or fails.
+    /// If arrivals are sessions: when the user of `job` leaves, after the session's start, unless the present step
+    /// has ended by then. It is unfinished then, and [`Workload::step_ended`] decides the next action. Units: noticed
+    /// within 10 ms if the step was sent; a user who waits for a connection stays until it is established or fails.
     fn leaves(&self, _job: &Self::Job) -> Option<Nanos> {
         None
     }

@@ -142,9 +142,9 @@ impl Epoll {
     /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), which
     /// splits the time of a request into the client's and the network's and server's.
     ///
-    /// `one_in`: only each so many-th connection is watched, since a watched one costs the others time. `room`: exchanges
-    /// that are kept; later ones are dropped, since memory for them would have to be fetched in
-    /// the middle of a measurement. Cost: a receive and an event more for each request, and 56 bytes for each exchange.
+    /// `one_in`: only one connection in this many is watched, since a watched one slows the others. `room`: exchanges
+    /// that are kept; later ones are dropped, since memory for them would have to be allocated in the middle of a
+    /// measurement. Cost: a receive and an event more for each request, and 56 bytes for each exchange.
     pub fn with_timestamps(room: usize, one_in: usize) -> io::Result<Epoll> {
         Ok(Epoll { stamps: Some(Box::new(Stamps::new(room, one_in))), ..Epoll::new()? })
     }

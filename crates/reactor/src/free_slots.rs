@@ -1,7 +1,8 @@
 /// Unused slots of a reactor's table.
 ///
-/// A freed slot rests until the next poll. A layer such as [`Tls`](crate::Tls) delivers the events of a poll after that poll has
-/// returned; a connection that the handler opens meanwhile must not reuse the slot of a connection with undelivered events.
+/// A freed slot rests until the next poll. A layer such as [`Tls`](crate::Tls) delivers the events of a poll after
+/// that poll has returned; a connection that the handler opens during delivery must not reuse the slot of a
+/// connection with undelivered events.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
     free: Vec<u32>,

@@ -48,10 +48,10 @@ fn automatic(preferred: Backend, probe: impl FnOnce() -> io::Result<()>) -> Choi
 }
 
 impl Backend {
-    /// What [`Io::Auto`] takes for a generator where it is available.
+    /// The choice of [`Io::Auto`] for a generator, if available.
     ///
-    /// Source: `cargo run --release -p reactor --example echo`, clients of 64 connections at depth 1. A generator must hand
-    /// each send over by itself, which leaves io_uring nothing to batch; there it has not cost less so far.
+    /// Source: `cargo run --release -p reactor --example echo`, clients of 64 connections at depth 1. A generator
+    /// must submit each send by itself, so io_uring cannot batch; it has not been cheaper there so far.
     pub const FOR_GENERATORS: Backend = Backend::Epoll;
     /// The choice of [`Io::Auto`] for a server, if available.
     pub const FOR_SERVERS: Backend = Backend::Uring;

@@ -1,10 +1,9 @@
 //! One thread's event loop: sockets, time and wake-ups, behind one seam.
 //!
-//! The server, the load generator and the null server are written against the [`Reactor`] trait, in the
-//! style of completions: the reactor reads, and hands the bytes to a [`Handler`]; what is to be sent is
-//! appended to the connection's output and flushed. That shape fits `epoll` ([`Epoll`], readiness hidden),
-//! `io_uring` ([`Uring`]) and a simulated clock and network ([`sim`]) alike, so that the ruler's tests
-//! run the very code that measures, on exact time.
+//! The server, the load generator and the null server are written against the [`Reactor`] trait, in the style of
+//! completions: the reactor reads, and hands the bytes to a [`Handler`]; output is appended to the connection's
+//! buffer and flushed. That shape fits `epoll` ([`Epoll`], readiness hidden), `io_uring` ([`Uring`]) and a simulated
+//! clock and network ([`sim`]) alike, so that the ruler's tests run the same code that measures, on exact time.
 //!
 //! A reactor belongs to its thread and is never shared. Threads talk through bounded single-producer
 //! single-consumer queues ([`queue`]) and wake only a peer that sleeps ([`Doorbell`]).

@@ -1,8 +1,8 @@
 //! Output that is not copied: bytes that the lender keeps in place until they have left.
 //!
 //! A loan lasts until the kernel has taken its bytes or the connection is closed, so the lender bounds how much it
-//! lends. Nothing is copied: from some KiB on a copy costs more than a system call that takes several pieces, and
-//! copies of what slow peers do not read are memory that nothing bounds.
+//! lends. From some KiB on a copy costs more than a system call that takes several pieces, and copies of output that
+//! slow peers do not read would use unbounded memory.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;

@@ -1,8 +1,8 @@
 //! When the kernel received a packet, on `CLOCK_MONOTONIC`.
 //!
-//! A socket that asks for it (`SO_TIMESTAMPING`) gets a stamp of the wall clock with each receive: that of the last packet
-//! of which bytes are in it. On loopback, a virtual pair and a bridge the sender's system call makes the stamp, on a card
-//! the driver's poll. A reader that comes late gets the same stamp.
+//! A socket with `SO_TIMESTAMPING` gets a stamp of the wall clock with each receive: the stamp of the last packet
+//! with bytes in it. On loopback, a virtual pair and a bridge the sender's system call makes the stamp, on a card the
+//! driver's poll. A reader that comes late gets the same stamp.
 //!
 //! Source: the kernel's `Documentation/networking/timestamping.rst`; `tcp_update_recv_tstamps` for which packet of several.
 

@@ -214,12 +214,12 @@ pub trait Reactor: Sized {
     /// A connection that was closed yields a buffer that is not sent.
     fn output(&mut self, conn: Conn) -> &mut Vec<u8>;
 
-    /// Puts bytes into the output that are not copied, if they can leave with the next flush.
+    /// Adds bytes to the output without a copy, if they can leave with the next flush.
     ///
-    /// `loans` is emptied. Their places are in what [`Reactor::output`] yields, in order and behind all that was lent since
-    /// the last flush. Each is given back when the kernel has taken its bytes, or the connection is closed: a peer that
-    /// does not read keeps it, so the caller bounds what it lends. Where [`Reactor::lends`] is false they are copied
-    /// here and now.
+    /// `loans` is emptied. Their places refer to the bytes of [`Reactor::output`], in order and behind all earlier
+    /// loans since the last flush. Each is given back when the kernel has taken its bytes, or the connection is
+    /// closed: a peer that does not read keeps it, so the caller bounds its loans. If [`Reactor::lends`] is false
+    /// they are copied at once.
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
         loans::copy_in(self.output(conn), loans);
     }

@@ -35,10 +35,10 @@ enum Role {
 
 /// A reactor whose streams carry TLS.
 ///
-/// [`Event::Connected`] comes when the handshake is complete; [`Event::Accepted`] comes before it, so that the handler
-/// can bound how many clients there are and how long they take. [`Event::Closed`] has an error also where the peer leaves
-/// without a farewell, since what it sent may then have been cut short; one of the kind `InvalidData` where the handshake
-/// fails or a record is bad.
+/// [`Event::Connected`] comes when the handshake is complete; [`Event::Accepted`] comes before it, so that the
+/// handler can bound the number of clients and the time of their handshakes. [`Event::Closed`] has an error also if
+/// the peer leaves without a farewell, since its data may then be truncated; one of the kind `InvalidData` if the
+/// handshake fails or a record is bad.
 ///
 /// Bounds: per poll and connection as much plaintext as the backend received; ciphertext waits in the backend's
 /// output. Cost: the backend's, encryption, and one copy each way.

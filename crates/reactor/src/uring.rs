@@ -66,9 +66,9 @@ const RETRY: Nanos = Nanos(1_000_000);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Submit {
     /// Within the flush, so that the moment that it returns is true: for a generator, which measures from it. One
-    /// system call per flush, a plain `send`; only what that does not take at once is left to the ring. As an
-    /// operation of the ring, entered for by itself, each send made a request cost 1.4 to 1.9 times what it costs on
-    /// `epoll`, against 1.05 times so (`examples/echo.rs`, 64 connections at depth 1, on a machine that was busy).
+    /// system call per flush, a plain `send`; only the rest that it does not take at once goes to the ring. As a ring
+    /// operation with an entry of its own, each send made a request cost 1.4 to 1.9 times its cost on `epoll`,
+    /// against 1.05 times this way (`examples/echo.rs`, 64 connections at depth 1, on a machine that was busy).
     #[default]
     AtOnce,
     /// As operations, with the next poll or when 32 have gathered: the replies of one wake-up are one system call. The moment that

@@ -1,9 +1,9 @@
 //! Connections that do random things, with every backend, against plain sockets: the outcome must be the same.
 //!
-//! Each connection sends and receives random amounts in random pieces, is paused and resumed, and ends in one of
-//! the ways in which connections end, each side's doings drawn from a seed. Where the end is orderly, every byte must
-//! have arrived on both sides, and the backends must agree on how it ended; where it is not, what arrived must be the
-//! beginning of what was sent.
+//! Each connection sends and receives random amounts in random pieces, is paused and resumed, and ends in one of the
+//! possible ways, with each side's actions drawn from a seed. If the end is orderly, every byte must have arrived on
+//! both sides, and the backends must agree on how it ended; otherwise the received bytes must be a prefix of the sent
+//! ones.
 //!
 //! Try it: `CHAOS_SEED=7 cargo test -p reactor --test chaos`, with the seed that a failure names.
 

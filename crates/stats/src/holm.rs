@@ -1,7 +1,7 @@
 //! Several comparisons at once, of which some look like a difference by accident.
 //!
-//! Of 20 comparisons without any difference one has p < 0.05. A study that makes so many multiplies each p by what
-//! keeps the chance of even one false alarm below the level.
+//! Of 20 comparisons without any difference one has p < 0.05. A study that makes 20 multiplies each p by a factor
+//! that keeps the chance of even one false alarm below the level.
 //!
 //! Try it: `cargo test -p stats holm`.
 

@@ -17,7 +17,7 @@ pub struct KolmogorovSmirnov {
 impl KolmogorovSmirnov {
     /// Tests `samples` against the distribution function `cdf`, which must be continuous.
     ///
-    /// Bounds: `None` when there is no sample or a NaN. Cost: a sort, and for up to 100 samples some matrix
+    /// Bounds: `None` if `samples` is empty or contains a NaN. Cost: a sort, and for up to 100 samples some matrix
     /// products.
     /// Source: Marsaglia, Tsang and Wang, *Evaluating Kolmogorov's distribution*, J. Stat. Software 8(18),
     /// 2003, up to 100; Vrbik, *Small-sample corrections to Kolmogorov–Smirnov test statistic*, Pioneer

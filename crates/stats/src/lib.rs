@@ -1,14 +1,13 @@
 //! What may be concluded from a few repeated measurements.
 //!
-//! A load point is measured a handful of times on a machine that drifts, and its tail is not a normal
-//! distribution. So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of
-//! paired runs with exact intervals ([`Paired`], [`SignedRank`]) at one look or several ([`Looks`]), what these would tell
-//! ([`reach`]), rank-based trends
-//! ([`Trend`], [`Steadiness`]). Under [`MIN_TO_JUDGE`] repeats there is a range and no judgement. [`holm`] corrects for
-//! several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`] hold the generator's draws, and [`Queue`] the whole
-//! ruler, to what theory says.
+//! A load point is measured a handful of times on a machine that drifts, and its tail is not a normal distribution.
+//! So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of paired runs with exact
+//! intervals ([`Paired`], [`SignedRank`]) at one look or several ([`Looks`]), the smallest difference that these
+//! would detect ([`reach`]), rank-based trends ([`Trend`], [`Steadiness`]). Under [`MIN_TO_JUDGE`] repeats there is a
+//! range and no judgement. [`holm`] corrects for several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`]
+//! compare the generator's draws with theory, and [`Queue`] the whole ruler.
 //!
-//! Everything is deterministic: what is resampled is resampled with a seed.
+//! Everything is deterministic: resampling has a fixed seed.
 //!
 //! Try it: `cargo test -p stats`.
 

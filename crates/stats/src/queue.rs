@@ -1,7 +1,7 @@
-//! What theory says of a single server, to hold the whole ruler to.
+//! Theory of a single server, to compare the whole ruler with.
 //!
-//! A generator with Poisson arrivals against a server of known service times must measure these figures. If it
-//! does not, either the arrivals, the clock or the percentiles are wrong; nothing else is left.
+//! A generator with Poisson arrivals against a server of known service times must measure these figures. If it does
+//! not, the arrivals, the clock or the percentiles are wrong.
 //!
 //! Try it: `cargo test -p stats queue`.
 

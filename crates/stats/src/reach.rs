@@ -17,13 +17,14 @@ use crate::signed_rank::SignedRank;
 /// Source: the 80 % quantile of 2000 draws is known to ±0.9 % of probability (one standard error of a binomial share).
 const DRAWS: usize = 2_000;
 
-/// The smallest centre of `pairs` differences whose interval at `level` excludes 0 with a chance of `power`, where they scatter
-/// about it as `equal` do about 0. In the units of the differences: a logarithm of a ratio for logarithms of ratios.
+/// The smallest centre of `pairs` differences whose interval at `level` excludes 0 with a chance of `power`, if they
+/// scatter about it as `equal` do about 0. In the units of the differences: a logarithm of a ratio for logarithms of
+/// ratios.
 ///
-/// Bounds: `None` for no differences or one that is not finite, for so few `pairs` that they attain no such level, and for a
-/// `power` outside of 0 to 1. The order and the signs of `equal` make no difference. Cost: 2000 analyses of `pairs` differences,
-/// 20 ms for 13. Source: the spread is not estimated but drawn from (Efron, *Bootstrap Methods*, Annals of Statistics 7, 1979),
-/// with the signs of the sign-flip test, as the pairs' order was random.
+/// Bounds: `None` for no differences or one that is not finite, for too few `pairs` to attain the level, and for a
+/// `power` outside of 0 to 1. The order and the signs of `equal` make no difference. Cost: 2000 analyses of `pairs`
+/// differences, 20 ms for 13. Source: the spread is not estimated but drawn from (Efron, *Bootstrap Methods*, Annals
+/// of Statistics 7, 1979), with the signs of the sign-flip test, as the pairs' order was random.
 pub fn reach(equal: &[f64], pairs: usize, level: f64, power: f64, seed: u64) -> Option<f64> {
     let usable = !equal.is_empty() && equal.iter().all(|d| d.is_finite()) && power > 0.0 && power < 1.0;
     if !usable || pairs == 0 {

@@ -30,8 +30,8 @@ pub struct Trend {
     pub tau: f64,
     /// The chance of a trend at least as clear, in either direction, in a series without one.
     ///
-    /// It assumes that the values are independent. Neighbours that resemble each other, as those of a queue
-    /// near its limit do, make it too small; so judge by [`Trend::rise`] as well.
+    /// It assumes that the values are independent. Autocorrelated values, such as those near a queue's limit, make it
+    /// too small; so judge by [`Trend::rise`] as well.
     pub p_value: f64,
     /// The median slope of all pairs, in units of the values for each step.
     pub slope: f64,

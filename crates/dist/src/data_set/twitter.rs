@@ -1,9 +1,9 @@
 //! A data set like the one of CloudSuite's data caching benchmark, made from published figures.
 //!
-//! Fitted: the number of items, the number of different sizes, their mean, the share of the first item and of the first
-//! 970, the exponent of the tail. Free choices: the head follows a shifted Zipf law (Mandelbrot's) that meets the tail
-//! at rank 971 without a step; value sizes are normal around the mean, each of 1 797 neighbouring ones taken; sizes and
-//! popularity know nothing of each other; keys are of 40 B, as in ISPASS'16 §VI-C.
+//! Fitted: the number of items, the number of different sizes, their mean, the share of the first item and of the
+//! first 970, the exponent of the tail. Free choices: the head follows a shifted Zipf law (Mandelbrot's) that meets
+//! the tail at rank 971 without a step; value sizes are normal around the mean, each of 1 797 neighbouring ones
+//! taken; sizes and popularity are independent; keys are of 40 B, as in ISPASS'16 §VI-C.
 
 use spec::normal_below;
 

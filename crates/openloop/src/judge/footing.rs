@@ -17,8 +17,9 @@ const LEAST_SHARE: f64 = 0.10;
 /// The percentiles that host and generator may not move: the highest that the number of requests supports. Lower ones
 /// move by less.
 const JUDGED: [f64; 4] = [99.0, 95.0, 90.0, 50.0];
-/// The fewest requests beyond that percentile of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
-/// itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third of what it may be moved.
+/// The fewest requests beyond that percentile of undisturbed windows. Source: with k of them their number is
+/// uncertain by 1/√k of itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third
+/// of the allowed change.
 const LEAST_BEYOND: f64 = 40.0;
 
 /// What host and generator could have done to the highest percentile of a recording, and which requests the figures rest on.

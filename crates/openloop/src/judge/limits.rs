@@ -1,8 +1,9 @@
-//! What is judged otherwise where operations have limits of their own, such as the pages of a site.
+//! Different rules for operations with limits of their own, such as the pages of a site.
 //!
-//! Claimed is the share of them that ended in time. Errors and time-outs are misses, which a target on that share is about, and no
-//! errors of the measurement. And host or generator matter by how many more would have been in time without them: what moves the
-//! p99 of 10 ms of a page by half does nothing to whether it comes within a second.
+//! The claimed figure is the share of them that ended in time. Errors and time-outs are misses, the subject of a
+//! target on that share, and not errors of the measurement. Host and generator matter by how many more would have
+//! been in time without them: a disturbance that moves a page's p99 of 10 ms by half does not decide whether it comes
+//! within a second.
 
 use hist::Latency;
 use units::Nanos;

@@ -7,10 +7,10 @@ use crate::judge::footing::Footing;
 /// The fewest undisturbed windows that show whether the backlog grows in them.
 const TELLING: usize = 10;
 
-/// How the host explains that the server did not keep up, in words; `None` where it does not.
+/// How the host explains that the server did not keep up, in words; `None` if it does not.
 ///
-/// `shortfall`: the share of the offered load that was not achieved, or by which the backlog grew. The host explains it
-/// if it took at least that share of the time, and if the backlog does not grow in undisturbed windows as well.
+/// `shortfall`: the share of the offered load that was not achieved, or by which the backlog grew. The host explains
+/// it if it took at least that share of the time, and if the backlog does not grow in undisturbed windows as well.
 pub(super) fn by_host(recording: &Recording, footing: &Footing, shortfall: f64) -> Option<String> {
     if shortfall > footing.lost {
         return None;

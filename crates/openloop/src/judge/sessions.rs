@@ -1,16 +1,17 @@
-//! What is judged otherwise where arrivals are sessions.
+//! Different rules if arrivals are sessions.
 //!
-//! Offered load is in sessions a second, and all else in steps: a step is due at its own time, waits for the step before it, and
-//! ends by its time-out at the latest. So
+//! Offered load is in sessions a second, and all else in steps: a step is due at its own time, waits for the step
+//! before it, and ends by its time-out at the latest. So
 //!
-//! - a step that ends too late is what the server's quality of service is about (`misses<1%`), and no error of the
-//!   measurement: only faults are, such as a refused connection or a wrong answer, and sessions that had one are counted, each
+//! - a step that ends too late is a matter of the server's quality of service (`misses<1%`), and not an error of the
+//!   measurement: only faults are, such as a refused connection or a wrong answer; each session with a fault counts
 //!   once;
-//! - the server keeps up if as many steps end as fall due, in time or not. Where the workload gives a step its time, an overload has
-//!   no backlog that grows for ever, since steps end with it: it shows in the misses. A step that ends by the generator's time-out got no
-//!   answer, as it does where requests are no sessions, and was not kept up with;
-//! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their series
-//!   resembles itself for as long: a test for trends of independent values finds trends in it that are none;
+//! - the server keeps up if as many steps end as fall due, in time or not. If the workload gives a step its time, an
+//!   overload has no ever-growing backlog, since steps end with it: it shows in the misses. A step that ends by the
+//!   generator's time-out got no answer, and the server did not keep up with it, as with requests without
+//!   sessions;
+//! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their
+//!   series is autocorrelated for as long: a trend test for independent values finds false trends in it;
 //! - the mix of sessions under way drifts, since they outlast the window, and the p99 of all steps with it.
 
 use hist::Latency;

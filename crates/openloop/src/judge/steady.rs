@@ -31,9 +31,10 @@ const CAUGHT_UP: f64 = 0.1;
 
 /// Why the window was not in one state, if it was not.
 ///
-/// `behind`: whether the server did not keep up. An overload has no steady state; but one that ended within the window is none.
-/// `of_sessions`: whether arrivals are sessions. Their steps under way, and the p99 of them all, have trends that are chance,
-/// and are not asked for one; what the beginning alone has, and how many sessions are under way, says as much of them.
+/// `behind`: whether the server did not keep up. An overload has no steady state, but one that ended within the
+/// window is no overload. `of_sessions`: whether arrivals are sessions. The number of their steps under way and the
+/// p99 of all steps have trends by chance and are not tested for one; the effect of the beginning and the number of
+/// sessions under way are tested instead.
 pub(super) fn unsteady(
     recording: &Recording,
     (windows, kept): &(Windows, Kept),

@@ -7,11 +7,11 @@ use units::Nanos;
 /// Source: the time of one turn of a loop that keeps up: a receive and a few sends of 4 to 12 µs.
 pub const LATE: Nanos = Nanos::from_micros(20);
 
-/// The requests that the generator alone may have delayed by more than [`LATE`]: as they were measured, and without the
-/// delay. What the response times would be had it never been late follows from both, at no cost for requests in time.
+/// The requests that the generator alone may have delayed by more than [`LATE`]: as measured, and without the delay.
+/// The response times of a generator that is never late follow from both, at no cost for requests in time.
 ///
-/// Shape: by intended time, as [`Recording::windows`](crate::Recording::windows). Cost: 600 B for each window, and what
-/// [`Windows`] takes for each late request.
+/// Shape: by intended time, as [`Recording::windows`](crate::Recording::windows). Cost: 600 B for each window, and
+/// the cost of [`Windows`] for each late request.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Late {
     measured: Windows,

@@ -2,9 +2,9 @@ use units::{Nanos, Time};
 
 use crate::{Recording, Stall};
 
-/// A server has worked off what a stall held up when no more requests are outstanding than at this share of all moments, or
-/// than before the stall. Source: one moment in four lies beyond by chance, and a stall that holds up a quarter of a trial
-/// or more leaves no undisturbed figure anyhow.
+/// A server has worked off the backlog of a stall when no more requests are outstanding than at this share of all
+/// moments, or than before the stall. Source: one moment in four lies beyond by chance, and a stall that holds up a
+/// quarter of a trial or more leaves no undisturbed figure in any case.
 const USUAL: f64 = 0.75;
 
 impl Recording {

@@ -6,9 +6,8 @@ use units::{Nanos, Time};
 
 use crate::simulation::{START, Setup, assert_close};
 
-/// 1000 requests a second for 60 s; the server stalls for 100 ms. The 100 requests due in that time
-/// wait from 100 ms down to 0. A share of 0.001 of 60 000 is 60 requests, so p99.9 is what the 61st longest
-/// waited: 100 ms − 60 ms.
+/// 1000 requests a second for 60 s; the server stalls for 100 ms. The 100 requests due in that time wait from 100 ms
+/// down to 0. A share of 0.001 of 60 000 is 60 requests, so p99.9 is the wait of the 61st longest: 100 ms − 60 ms.
 #[test]
 fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
     let stall_at = START + Nanos::from_secs(30);

@@ -13,9 +13,9 @@ pub(super) const GROUP: u16 = 0;
 /// Room for one receive. Small answers are some hundred bytes; a value of 1 MB takes 64 receives, whose completions
 /// (about 0.2 µs each) add less than 10 % to the copy of their bytes (about 3 µs each).
 pub(super) const SIZE: usize = 16 * 1024;
-/// How many there are, a power of two: 1 MiB per reactor, which stays in the second-level cache of a core however the kernel goes
-/// round. The kernel takes about 20 completions of a deferring ring per entry (its IO_LOCAL_TW_DEFAULT_MAX), each of them at
-/// most 32 buffers of one connection; and one that finds none is merely armed again.
+/// Number of buffers, a power of two: 1 MiB per reactor, which stays in the second-level cache of a core in any order
+/// of use. The kernel takes about 20 completions of a deferring ring per entry (its IO_LOCAL_TW_DEFAULT_MAX), each of
+/// them at most 32 buffers of one connection; a receive that finds no buffer is merely armed again.
 pub(super) const COUNT: u16 = 64;
 /// From one buffer to the next: a cache line more than the size. Small answers touch only the first lines of
 /// each buffer, and at a distance of a power of two these would all fall into the same few sets of the caches.

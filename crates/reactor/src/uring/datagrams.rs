@@ -1,8 +1,8 @@
 //! Datagrams in the ring: sockets with one peer, and sockets whose peers are pseudo-connections.
 //!
-//! The ring tells only when there are some; they are received, and sent, by system calls of their own. A datagram that
-//! the kernel does not take at once is dropped, so that nothing is gained by handing sends over; and a buffer
-//! that the kernel picks would have to be 64 KiB for an answer of 1400 B.
+//! The ring only reports their arrival; they are received, and sent, by system calls of their own. A datagram that
+//! the kernel does not take at once is dropped, so handing sends to the ring has no advantage; and a buffer that the
+//! kernel picks would have to be 64 KiB for an answer of 1400 B.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
-//! Waking another ring by an entry in its completion queue (`IORING_OP_MSG_RING`), which leaves with what is submitted next
-//! and so costs neither thread a system call of its own, where an eventfd is written by one and read by the other. Two thirds
-//! of the processor time, by `cargo run --release -p reactor --example wake`.
+//! Waking another ring by an entry in its completion queue (`IORING_OP_MSG_RING`), which leaves with the next
+//! submission and so costs neither thread a system call of its own, whereas an eventfd is written by one and read by
+//! the other. Two thirds of the processor time, by `cargo run --release -p reactor --example wake`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

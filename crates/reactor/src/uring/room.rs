@@ -1,7 +1,7 @@
-//! Receiving to where the handler says.
+//! Receiving into a place that the handler names.
 //!
-//! A multishot receive fills the ring's buffers, from which a large value would have to be copied. So where the handler
-//! names a large place, that receive is ended; what it has taken is shown as always; and from then on the reactor waits for
+//! A multishot receive fills the ring's buffers, from which a large value would have to be copied. So if the handler
+//! names a large place, that receive is ended and its data are shown as usual; from then on the reactor waits for
 //! input and receives it by a system call, as `epoll` does, until no such place was named for a while.
 
 use std::io;
