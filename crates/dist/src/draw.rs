@@ -13,8 +13,8 @@ pub trait Draw {
     /// One size in bytes. A fixed size draws nothing; every other draws one number.
     fn sample(&self, rng: &mut Rng) -> usize;
 
-    /// The size of item `n`, the same at every call, so that a data set of any number of items takes no memory. `which`
-    /// tells apart several sizes of one item, or several data sets. Units: bytes.
+    /// The size of item `n`, the same at every call, so that a data set of any number of items takes no memory.
+    /// `which` distinguishes several sizes of one item, or several data sets. Units: bytes.
     fn of_item(&self, which: u64, n: u64) -> u64;
 }
 

@@ -1,8 +1,8 @@
 //! A histogram that allocates only where values fall, for the many windows of one measurement.
 //!
-//! The hdrhistogram crate clears all of its counters when it is made, 264 KiB: some 20 µs and 66 page faults,
-//! in the middle of the sending loop every 100 ms. Here the same cells are allocated by octaves, 4 KiB at a
-//! time, when the first value falls into one. That the cells are the same is tested against the crate.
+//! The hdrhistogram crate clears all of its counters when it is made, 264 KiB: some 20 µs and 66 page faults, in the
+//! middle of the sending loop every 100 ms. Here the same cells are allocated by octaves, 4 KiB at a time, when the
+//! first value falls into one. A test compares the cells with the crate's.
 //!
 //! Try it: `cargo test -p hist sparse`.
 

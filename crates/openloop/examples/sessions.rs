@@ -72,8 +72,8 @@ fn main() {
     BufReader::new(output).read_line(&mut line).expect("the server says where it listens");
     let address = Address::Tcp(line.trim().parse().expect("an address"));
     println!("{sessions} sessions for {seconds} s over {}", backend.name());
-    // As long as the other and half as many: histograms take memory for each part of the window and each time that was seen, which
-    // is the run's and no session's.
+    // As long, with half as many sessions: histograms take memory for each part of the window and each observed time,
+    // which belongs to the run and not to a session.
     let half = (sessions / 2).max(1);
     let (_, few) = measure(half, seconds, backend, &address);
     let (recording, many) = measure(sessions, seconds, backend, &address);
@@ -125,7 +125,8 @@ fn measure(sessions: usize, seconds: u64, backend: Backend, address: &Address) -
         when_absent: WhenAbsent::Send,
         warmup: Nanos::from_secs(1),
         window: Nanos::from_secs(seconds),
-        // Of a session that arrives last three chunks are due at once, which come one after the other and take up to 8 s each.
+        // Three chunks of a session that arrives last are due at once; they are loaded in turn and take up to 8 s
+        // each.
         drain: Nanos(3 * CHUNK.0),
         timeout: CHUNK,
     };

@@ -100,8 +100,8 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) ended_tags: VecDeque<(u16, bool)>,
 }
 
-/// Ended tags that are remembered for each datagram connection: those of four full depths, so that the answers to
-/// what timed out in a stall of four time-outs are known for late ones, within these bounds (4 B each).
+/// Ended tags that are remembered for each datagram connection: four full depths of them, so that answers to requests
+/// timed out in a stall of four time-outs are recognized as late, within these bounds (4 B each).
 const ENDED_DEPTHS: usize = 4;
 const ENDED_AT_LEAST: usize = 64;
 const ENDED_AT_MOST: usize = 4_096;

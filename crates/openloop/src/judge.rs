@@ -41,11 +41,11 @@ const STARVED: f64 = 0.01;
 
 /// Judges whether a recording describes the server, and whether the server kept up.
 ///
-/// `others` are reasons that the engine cannot know, such as a data set that was not there; the most severe
-/// reason comes first.
+/// `others` are reasons that the engine cannot know, such as a missing data set; the most severe reason comes first.
 ///
-/// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then. Where
-/// operations have limits of their own, faults are misses of them, and what host and generator moved is the share in time.
+/// Units: all shares are of requests, or of steps if arrivals are sessions; then only faults are counted by session.
+/// If operations have limits of their own, their faults are misses, and the effect of host and generator is on the
+/// share in time.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     verdict(recording, load, others, None)
 }
@@ -222,7 +222,8 @@ pub fn moved_limit(truth: Nanos) -> Nanos {
     MOVED_ALLOWED.max(Nanos((MOVED_SHARE * truth.0 as f64) as u64))
 }
 
-/// By how much late sending and reading may have moved the percentile that is judged, in words, if the figures rest on nothing because of it.
+/// The effect of late sending and reading on the judged percentile, in words, if it leaves the figures without a
+/// basis.
 fn late(recording: &Recording, footing: &Footing) -> Option<String> {
     let in_time = recording.late.without(&recording.windows, Kept::All).percentile(footing.percentile);
     let (tail, least) = footing.tail.zip(in_time).filter(|_| footing.basis == Basis::Nothing)?;
@@ -239,7 +240,7 @@ fn late(recording: &Recording, footing: &Footing) -> Option<String> {
     })
 }
 
-/// By how much the host may have moved the percentile that is judged, in words, if the figures rest on nothing because of it.
+/// The effect of the host on the judged percentile, in words, if it leaves the figures without a basis.
 fn disturbed(footing: &Footing) -> Option<String> {
     // If neither host nor generator alone moved it by this much, both together did.
     let least =

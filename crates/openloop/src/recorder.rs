@@ -217,8 +217,8 @@ impl Recording {
         self.connections.push(ConnectionTally { endpoint, ..ConnectionTally::default() });
     }
 
-    /// Enters a request, due in the window, for its connection, unless a session owns it, and its endpoint; `times` where each endpoint has
-    /// histograms of its own.
+    /// Enters a request, due in the window, for its connection, unless a session owns it, and its endpoint; `times`
+    /// if each endpoint has histograms of its own.
     #[allow(clippy::too_many_arguments, reason = "one call in the hot path, each a plain number")]
     #[inline]
     pub(crate) fn step(

@@ -32,8 +32,8 @@ pub trait Workload {
 
     /// Appends the request of a part to `out`.
     ///
-    /// `tag` tells the requests of a datagram connection apart, and the answer must carry it; on a stream,
-    /// where answers come in order, it is 0.
+    /// `tag` identifies the request on a datagram connection, and the answer must carry it; on a stream, whose
+    /// answers come in order, it is 0.
     fn request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>);
 
     /// As [`Workload::request`], for the last request that a connection takes
@@ -69,7 +69,7 @@ pub trait Workload {
         None
     }
 
-    /// Where arrivals are sessions: those that are under way when the load begins, of this thread's share. In a closed loop each
+    /// If arrivals are sessions: those under way when the load begins, of this thread's share. In a closed loop each
     /// of them is one of its clients, whose next session is drawn once this one has ended.
     fn underway(&mut self) -> Vec<Underway<Self::Job>> {
         Vec::new()
@@ -141,8 +141,8 @@ impl<J> Parts<J> {
         self.parts.push((endpoint, job));
     }
 
-    /// The arrival cannot be asked for, such as a session for which no user is left: it is an error of this kind, and of a
-    /// session all its steps are. Its parts have to be pushed all the same.
+    /// The arrival has no valid request, such as a session without a free user: it is an error of this kind, and so
+    /// are all steps of a session. Its parts have to be pushed all the same.
     pub fn refuse(&mut self, why: Fault) {
         self.refused = Some(why);
     }
@@ -230,8 +230,8 @@ pub enum Then<J> {
         /// The endpoint that takes it.
         endpoint: usize,
     },
-    /// The same where this connection has had its last answer, as with [`Then::Close`]: the next request waits for a new one,
-    /// which a session has opened by its own route.
+    /// As [`Then::Again`], but this connection has had its last answer, as with [`Then::Close`]: the next request
+    /// waits for a new one, which a session opens by its own route.
     Anew {
         /// The endpoint that takes it.
         endpoint: usize,

@@ -87,8 +87,8 @@ mod loom_tests {
 
     fn check(batches: &'static [usize]) {
         let mut model = loom::model::Builder::new();
-        // Three times that a thread is stopped in the midst of something are enough for every known fault of this kind
-        // (Musuvathi and Qadeer, PLDI'07); all of them take half a minute.
+        // Three preemptions are enough for every known fault of this kind (Musuvathi and Qadeer, PLDI'07); exploring
+        // all schedules takes half a minute.
         model.preemption_bound = Some(3);
         model.check(move || {
             let bed = Bed(Arc::new(Notify::new()), Arc::new(loom::sync::atomic::AtomicUsize::new(0)));

@@ -20,7 +20,8 @@ pub(crate) fn receive_into(fd: &OwnedFd, room: &mut [u8], behind: &mut [u8]) -> 
     recvmsg(fd, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT).map(|taken| taken.bytes)
 }
 
-/// What to tell of `n` bytes, read and stamped at these moments, of which the first went to a place of `room` bytes, and the others to `behind`.
+/// The event for `n` bytes, read and stamped at these moments: the first ones went to a place of `room` bytes, the
+/// rest to `behind`.
 #[inline]
 pub(crate) fn received(
     conn: Conn,

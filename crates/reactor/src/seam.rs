@@ -142,10 +142,10 @@ pub trait Reactor: Sized {
     /// Accepts clients at `addr`, sharing the port with other reactors (`SO_REUSEPORT`). Port 0 takes a
     /// free one; the address taken is returned.
     ///
-    /// A Unix socket is shared by the reactors of this process only; its file goes with the last of them, and
-    /// one that a dead server left behind is taken over. On UDP each peer's address is a connection of its own:
+    /// A Unix socket is shared by the reactors of this process only; its file is removed with the last of them, and
+    /// the file of a dead server is replaced. On UDP each peer's address is a connection of its own:
     /// [`Event::Accepted`] comes with its first datagram, [`Reactor::close`] forgets it, and the longest idle is
-    /// closed when there are too many (16 384), or when another one writes and it was silent for a minute.
+    /// closed if the table is full (16 384), or if a new peer writes and it was silent for a minute.
     ///
     /// Errors: the port or path is taken.
     fn listen(&mut self, addr: &Address) -> io::Result<Address>;
@@ -260,7 +260,7 @@ pub trait Reactor: Sized {
     /// From now on, [`Event::ReadClosed`] comes instead of [`Event::Closed`] if a peer ends its sending side; also if
     /// it has closed altogether, which TCP cannot distinguish. The handler then has to close the connection.
     ///
-    /// A backend that cannot tell goes on to close.
+    /// A backend that cannot distinguish them still closes.
     fn tell_half_closes(&mut self) {}
 
     /// Ends the connection at once and frees its slot, which rests until the next poll. No event follows.
@@ -285,8 +285,9 @@ pub trait Reactor: Sized {
         0
     }
 
-    /// Where the two ends of a connection are: the peer's, and this one's. A client of a Unix socket has no address of its
-    /// own. `None` for one that was closed, for datagrams, and in a simulated network. Cost: two system calls.
+    /// The addresses of both ends of a connection: the peer's, and this one's. A client of a Unix socket has no
+    /// address of its own. `None` for a closed connection, for datagrams, and in a simulated network. Cost: two
+    /// system calls.
     fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
         let _ = conn;
         None
@@ -294,7 +295,7 @@ pub trait Reactor: Sized {
 
     /// Takes no more clients: a client that connects from now on is refused, and open connections are still served.
     ///
-    /// Datagrams go on to be received, since their senders are not told.
+    /// Datagrams are still received, since their senders get no notice.
     fn stop_accepting(&mut self);
 
     /// What became of the datagrams of all connections so far.

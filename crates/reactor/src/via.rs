@@ -127,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// A port that is taken when the source is bound would be kept from all other connections of that address, which could
-    /// have no more of them than ports, to all servers together.
+    /// A port taken when the source is bound would be unavailable to all other connections of that address, which
+    /// would limit them, to all servers together, to the number of ports.
     #[test]
     fn a_socket_is_prepared_and_has_no_port_yet() {
         let flags = SocketFlags::CLOEXEC;

@@ -7,10 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// How often the sample is drawn again.
+/// Number of resamples.
 ///
-/// Source: with 10 000, the end of a 95 % interval is itself known to ±0.15 % of probability (one standard
-/// error of a binomial share of 2.5 %).
+/// Source: with 10 000, the end of a 95 % interval is itself known to ±0.15 % of probability (one standard error of a
+/// binomial share of 2.5 %).
 const RESAMPLES: usize = 10_000;
 
 /// A range that holds the true figure with a stated confidence.

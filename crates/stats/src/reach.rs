@@ -12,9 +12,10 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::signed_rank::SignedRank;
 
-/// How often pairs are drawn.
+/// Number of draws of the pairs.
 ///
-/// Source: the 80 % quantile of 2000 draws is known to ±0.9 % of probability (one standard error of a binomial share).
+/// Source: the 80 % quantile of 2000 draws is known to ±0.9 % of probability (one standard error of a binomial
+/// share).
 const DRAWS: usize = 2_000;
 
 /// The smallest centre of `pairs` differences whose interval at `level` excludes 0 with a chance of `power`, if they

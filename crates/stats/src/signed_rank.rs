@@ -11,7 +11,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use crate::bootstrap::Interval;
 use crate::median::median_of;
 
-/// Up to this many differences the distribution of the rank sum is computed; beyond, the normal one stands in for it.
+/// Up to this many differences the distribution of the rank sum is computed; beyond, it is approximated by the normal
+/// one.
 ///
 /// Source: at 60 the two differ by less than 0.0004 where probabilities are below 5 %
 /// (`the_normal_distribution_takes_over_smoothly`).

@@ -119,8 +119,8 @@ fn bursts_with_a_wrong_mean_are_found() {
     assert!(!bursts_fit(4.0, |rng, span| counted(arrivals("mmpp:4x,1ms,9ms", RPS * 1.05), rng, span)));
 }
 
-/// Whether the arrivals of 2 s, of which Poisson's are independent of each other once their number is known, are spread
-/// over them by `share`, the part of all up to a moment.
+/// Whether the arrivals of 2 s (a Poisson process's are independent, given their number) are distributed over them as
+/// `share`, the fraction up to a moment.
 fn spread_fits(spec: &str, share: impl Fn(f64) -> f64) -> bool {
     let p = over_seeds(Purpose::Arrivals, |rng| {
         let mut arrivals = arrivals(spec, 2_500.0);

@@ -130,8 +130,8 @@ fn web_files_have_the_published_shares() {
 
 #[test]
 fn lognormal_sizes_follow_the_table_of_the_normal_law() {
-    // With σ = ln 4, each standard deviation is a factor of 4. That a size of 10 000 B is drawn up to 10 000.5 moves its
-    // share by 2·10⁻⁶.
+    // With σ = ln 4, each standard deviation is a factor of 4. Rounding, which draws 10 000 B for up to 10 000.5,
+    // moves its share by 2·10⁻⁶.
     let table = [
         (10_000.0, 0.022_750_132),
         (40_000.0, 0.158_655_254),

@@ -19,15 +19,15 @@ pub enum Load {
     Open {
         /// The arrivals of the whole generator.
         arrivals: Arrivals,
-        /// Their mean rate over all of the window, of which the rest is quiet where a trace ends before it; of sessions, not of
-        /// their steps.
+        /// Their mean rate over the whole window, including the quiet rest after the end of a trace; for sessions,
+        /// the rate of sessions and not of steps.
         rate: Rate,
         /// Whether the rate stays the same: without bursts, profile or trace, whose response times are not a steady
         /// state by design.
         steady: bool,
     },
-    /// The answers: each virtual client asks again once it has its answer. Its response times leave out the
-    /// requests that were not sent while the server was slow; for comparison with tools that do the same.
+    /// The answers: each virtual client sends its next request once it has its answer. Its response times leave out
+    /// the requests that were not sent while the server was slow; for comparison with tools that do the same.
     Closed {
         /// From an answer to the client's next request.
         think: Nanos,

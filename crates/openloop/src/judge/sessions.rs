@@ -123,8 +123,8 @@ fn by_chance(mean: f64) -> f64 {
     BY_CHANCE * (2.0 * mean).sqrt()
 }
 
-/// How far the sessions under way rose or fell over the window, in words, if by more than they may: a load without those that
-/// were under way before it, for instance.
+/// How far the sessions under way rose or fell over the window, in words, if by more than allowed: a load that starts
+/// without sessions under way, for instance.
 pub(super) fn unsteady(recording: &Recording) -> Option<String> {
     let live: Vec<f64> = recording.backlog.iter().map(|point| point.sessions as f64).collect();
     let end = ((END * live.len() as f64).ceil() as usize).max(1);

@@ -20,7 +20,7 @@ const MORE_THAN_CHANCE: u64 = 2;
 /// Parts in which a drift of the p99 is sought: the fewest for a trend test, so that each is as long as possible and
 /// resembles its neighbours as little as possible.
 const PARTS: usize = 10;
-/// A drift is one when chance shows as clear a one in fewer than one of a thousand trials: parts that resemble their
+/// A drift counts if chance produces one as clear in fewer than one of a thousand trials: parts that resemble their
 /// neighbours make it look rarer than it is.
 const CLEARLY: f64 = 0.001;
 /// The last part of the window in which a server that caught up has to be seen doing so.
@@ -96,8 +96,8 @@ fn beginning(windows: &Windows, kept: Kept) -> Option<String> {
     })
 }
 
-/// How many of the first windows hold all slow ones; `None` where the very first is not slow, or chance may well have put
-/// the others there.
+/// How many of the first windows hold all slow ones; `None` if the very first is not slow, or chance may well have
+/// put the others there.
 fn leading(slow: &[bool]) -> Option<usize> {
     let first = slow.iter().rposition(|slow| *slow)? + 1;
     // Windows that are slow one after the other are so for one reason.

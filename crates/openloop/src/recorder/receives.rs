@@ -2,8 +2,8 @@ use reactor::ReceiveClock;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// By which clock the ends of requests are known: stamps that the kernel made when the answer came, or the moment at which
-/// the generator read it.
+/// The clock for the ends of requests: stamps that the kernel made when the answer came, or the moment at which the
+/// generator read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receives {
     /// Receives that the kernel stamped.

@@ -84,8 +84,8 @@ impl Program for Mortal {
     }
 }
 
-/// 500 rps for each of two servers over 2 s, the first of which is dead for a quarter of it; and how many connections that one
-/// turned away.
+/// 500 rps for each of two servers over 2 s, the first of which is dead for a quarter of it. Also returns how many
+/// connections that one turned away.
 fn run(binding: Binding, death: Death, seed: u64) -> (Recording, u64) {
     let mut setup = Setup::scripted(1_000.0, cluster(2, 4), seed);
     setup.plan.binding = binding;

@@ -254,8 +254,8 @@ fn client(seq: u64) -> ReadRate {
     rate([MBIT, 4 * MBIT, 10 * MBIT, 15 * MBIT][seq as usize % 4], 64 << 10)
 }
 
-/// How long `bytes` take that are there from the start on, where each receive brings `receive` of them: the last is read
-/// when all before it are paid for.
+/// How long it takes to read `bytes` that are available from the start, in receives of `receive` each: the last is
+/// read when all before it are paid for.
 fn exactly(rate: ReadRate, bytes: usize, receive: usize) -> Nanos {
     let last = (bytes - 1) % receive + 1;
     let paid_for = (bytes - last).saturating_sub(rate.burst as usize);

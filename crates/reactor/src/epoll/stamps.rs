@@ -16,8 +16,8 @@ use crate::Conn;
 
 /// One request and its answer, as this reactor and as the kernel saw them.
 ///
-/// Bounds: for connections on which the next request leaves after the answer to the one before has come; others
-/// are not told apart, and left out.
+/// Bounds: for connections on which the next request leaves after the answer to the one before; overlapping requests
+/// cannot be distinguished and are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The connection.

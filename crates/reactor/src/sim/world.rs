@@ -309,10 +309,10 @@ impl World {
         }
     }
 
-    /// Runs the programs until the first has finished, or until nothing more can happen.
+    /// Runs the programs until the first has finished, or until no more events are possible.
     ///
-    /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends, and where the programs are not in the
-    /// order of their machines, as the clock would stand still then.
+    /// Bounds: panics at `limit`, so that an endless simulation stops, and if the programs are not in the order of
+    /// their machines, since the clock would not advance then.
     pub fn run(&mut self, programs: &mut [(&mut dyn Program, &mut SimReactor)], limit: Time) {
         self.run_all(programs, limit);
     }
