@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use crate::waiting::Waiting;
 
-    /// Memory of an idle session: its state, the workload's state and a head of 256 B. The event loop adds some 200
+    /// Largest memory of an idle session: its state, the workload's state and a head of 256 B. The event loop adds some 200
     /// B, and the output buffer of a request.
     #[test]
     fn a_session_takes_less_than_3_kib() {

@@ -8,8 +8,7 @@
 //!   once;
 //! - the server keeps up if as many steps end as fall due, in time or not. If the workload gives a step its time, an
 //!   overload has no ever-growing backlog, since steps end with it: it shows in the misses. A step that ends by the
-//!   generator's time-out got no answer, and the server did not keep up with it, as with requests without
-//!   sessions;
+//!   generator's time-out got no answer, and the server did not keep up with it, as without sessions;
 //! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their
 //!   series is autocorrelated for as long: a trend test for independent values finds false trends in it;
 //! - the mix of sessions under way drifts, since they outlast the window, and the p99 of all steps with it.
