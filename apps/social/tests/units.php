@@ -70,7 +70,7 @@ foreach (['abc' => true, 'u0000001' => true, 'a_b' => true, 'ab' => false, '1ab'
     same(Users::isName((string) $name), $is, "name '$name'");
 }
 
-// What a request holds.
+// Content of a request.
 $request = new Request('GET', '/', ['since' => '12', 'list' => ['a'], 'bad' => "\xff"], ['body' => " a\r\nb \n"]);
 same($request->since(), 12, 'since');
 same([$request->query('list'), $request->query('bad'), $request->query('none')], ['', '', ''], 'what is no text');
@@ -109,7 +109,7 @@ same(Feed::cursor([$post(9, 99_000), $post(7, 98_000)], 100_000), 6, 'the cursor
 same($post(1, 1_700_000_000_123)->time(), '2023-11-14T22:13:20Z', 'a time');
 same([$post(1, time() * 1000)->ago(), $post(1, (time() - 7300) * 1000)->ago()], ['just now', '2 h'], 'how long ago');
 
-// What is old where the cache has failed for a moment is not for longer than the newest posts and messages.
+// After a brief failure of the cache, stale entries last no longer than the newest posts and messages.
 foreach ([Friends::class, Users::class, Wall::class, Chat::class] as $class) {
     same((new \ReflectionClassConstant($class, 'KEEP'))->getValue(), 600, "seconds in the cache: $class");
 }

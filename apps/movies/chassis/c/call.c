@@ -162,7 +162,7 @@ static bool read_exception(struct slice message, struct failure *failure) {
   static const char overloaded[] = "overloaded: ";
   const int size = (int)MIN(text.size, sizeof failure->what);
   if (begins(text, "deadline: ")) return fail_deadline(failure, "%.*s", size, text.data);
-  // Whoever asked knows by it that a later try may succeed.
+  // The prefix tells the caller that a later try may succeed.
   if (begins(text, overloaded)) {
     return fail_overloaded(failure, "%.*s", size - (int)strlen(overloaded), text.data + strlen(overloaded));
   }
@@ -192,7 +192,7 @@ static bool read_answer(struct call *call, struct connection *connection, const 
   }
   call->span.bytes_in = (uint32_t)(4 + size);
   call->has_times = parse_times(frame.times, call->times);
-  // More than one answer is none that can be trusted.
+  // A connection with bytes after the answer is not reused.
   *is_sound = connection->inbox.end - connection->inbox.begin == 4 + size;
   if (head.type == MESSAGE_EXCEPTION) return read_exception(frame.message, failure);
   if (!codec_read(call->request->codec, frame.message, call->result)) {
@@ -217,7 +217,7 @@ static bool attempt(struct call *call, struct pool *pool, struct failure *failur
     return false;
   }
   if (is_sound) inbox_consume(&connection->inbox, 4 + size);
-  // Closed otherwise: an answer that comes late must not be that of the next request.
+  // Close after an error: a late answer must not be taken for the next request's.
   pool_give(pool, connection, is_sound);
   return ok;
 }

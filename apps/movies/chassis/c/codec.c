@@ -11,7 +11,7 @@
 struct codec *codec_new(void) {
   struct codec *codec = g_new0(struct codec, 1);
   codec->in = g_object_new(slice_transport_get_type(), NULL);
-  // The header of a frame takes less than 1 KiB of what it may have.
+  // The frame's header takes less than 1 KiB of the frame limit.
   codec->out = g_object_new(THRIFT_TYPE_MEMORY_BUFFER, "buf_size", FRAME_LIMIT - 1024, NULL);
   codec->written = THRIFT_MEMORY_BUFFER(codec->out)->buf;
   codec->in_protocol = g_object_new(THRIFT_TYPE_BINARY_PROTOCOL, "transport", codec->in, NULL);
@@ -45,7 +45,7 @@ bool codec_read(struct codec *codec, struct slice message, ThriftStruct *out) {
 /** Nothing written. */
 static void empty(struct codec *codec) {
   if (codec->written->len > KEPT) {
-    // There is no way to make it smaller but a new one.
+    // A GByteArray never shrinks its allocation, so replace it.
     g_byte_array_unref(codec->written);
     codec->written = THRIFT_MEMORY_BUFFER(codec->out)->buf = g_byte_array_new();
   }

@@ -51,7 +51,7 @@ static void write_line(const char *level, const char *message, va_list pairs) {
   if (left_out > 0) g_string_append_printf(line, ",\"left_out\":%" G_GINT64_FORMAT, left_out);
   left_out = 0;
   g_string_append(line, "}\n");
-  // Where standard error is closed there is no place to say so.
+  // A failed write cannot be reported anywhere else.
   ssize_t written = write(STDERR_FILENO, line->str, line->len);
   (void)written;
   g_string_free(line, TRUE);

@@ -69,7 +69,7 @@ struct connection *pool_take(struct pool *pool, int64_t until_ns, struct failure
       pool_give(pool, connection, false);
       return NULL;
     }
-    // Nothing is outstanding on it, so what can be read is its end.
+    // An idle connection expects no data, so a readable one has been closed.
     if (!socket_is_readable(connection->descriptor)) return connection;
     pool_give(pool, connection, false);
   }

@@ -287,7 +287,7 @@ static void advance(struct server *server, struct peer *peer, struct codec *code
         close_peer(server, peer);
         return;
       case INBOX_INCOMPLETE:
-        // At the end, what the kernel has received is answered still; a frame that has begun may come to its end.
+        // While draining, requests in the kernel's buffer are still answered, and a partial frame may be completed.
         if (server->is_draining && inbox_read(&peer->inbox, peer->descriptor) == INBOX_BYTES) continue;
         if (server->is_draining && peer->inbox.begin == peer->inbox.end) {
           close_peer(server, peer);
@@ -404,7 +404,7 @@ static bool end_idle(struct server *server) {
     if (!peer->is_at_work) idle[count++] = peer;
   }
   pthread_mutex_unlock(&server->peers_mutex);
-  // Workers take none of these, so that they stay until this thread has closed them or passed them on.
+  // Workers do not take these, so they stay until this thread closes them or passes them on.
   for (int at = 0; at < count; at++) {
     if (inbox_read(&idle[at]->inbox, idle[at]->descriptor) == INBOX_CLOSED) {
       close_peer(server, idle[at]);
@@ -447,7 +447,8 @@ void server_run(struct server *server) {
         continue;
       }
       struct peer *peer = what;
-      // What the worker that had it last did to it is seen after this; the event alone promises that to no compiler.
+      // is_at_work orders this thread after the last worker's writes to the peer; the event alone gives the compiler no
+      // such order.
       if (peer->is_at_work) continue;
       if (inbox_read(&peer->inbox, peer->descriptor) == INBOX_CLOSED) {
         close_peer(server, peer);

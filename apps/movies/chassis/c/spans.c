@@ -95,7 +95,7 @@ static struct span_buffer *own_buffer(struct spans *spans) {
 }
 
 static void write_buffer(struct spans *spans, struct span_buffer *buffer) {
-  // One write each: the file is opened to append, so that those of other threads do not mix with them.
+  // One write each: the file is open in append mode, so writes of several threads do not mix.
   if (buffer->count > 0 && !write_all(spans->file, buffer->spans, (size_t)buffer->count * sizeof(struct span))) {
     log_error("spans are lost: they cannot be written", "error", strerror(errno), NULL);
   }

@@ -201,7 +201,7 @@ static PGresult *ask(struct database *database, const struct question *question,
   if (session) {
     PGresult *result = ask_and_keep(database, session, question, failure);
     if (result || !failure->is_lost) return result;
-    // The database was started again meanwhile, and a question may be asked twice. The other sessions are as old.
+    // The database was restarted since, so all idle sessions are dead too. Every question is safe to repeat.
     close_idle(database);
     question->span->flags = SPAN_RETRIED;
   }

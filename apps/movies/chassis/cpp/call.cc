@@ -92,7 +92,7 @@ void Call::decode(std::string_view body) {
     exception = said.what();
   }
   connection_->inbox.consume(4 + body.size());
-  // More than one answer is none that can be trusted.
+  // A connection with bytes after the answer is not reused.
   if (connection_->inbox.bytes().empty()) connection_.keep();
   if (!exception.empty()) return answered_by_exception(exception);
   end(outcome, error);
@@ -103,7 +103,7 @@ void Call::answered_by_exception(const std::string& what) {
   if (what.rfind("deadline: ", 0) == 0) {
     return end(Outcome::kDeadline, std::make_exception_ptr(DeadlineSpent(name + ": " + what)));
   }
-  // Whoever asked knows by it that a later try may succeed.
+  // The prefix tells the caller that a later try may succeed.
   static constexpr std::string_view kOverloaded = "overloaded: ";
   if (what.rfind(kOverloaded, 0) == 0) {
     return end(Outcome::kFailed, std::make_exception_ptr(Overloaded(name + ": " + what.substr(kOverloaded.size()))));
@@ -141,7 +141,7 @@ void Call::retry_or_fail(const std::string& what) {
 void Call::end(Outcome outcome, std::exception_ptr error) {
   ended_ = true;
   error_ = std::move(error);
-  // Closed, unless it was kept: an answer that comes late must not be that of the next request.
+  // Close unless kept: a late answer must not be taken for the next request's.
   connection_ = Pool::Lease();
   stamps_[5] = now_ns();
   Edge& edge = request_.edge;

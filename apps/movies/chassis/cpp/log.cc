@@ -25,7 +25,7 @@ void write_line(const char* level, const std::string& message, const nlohmann::j
   for (const auto& [key, value] : more.items()) line[key] = value;
   // Bytes that are no UTF-8 may come from anywhere, and must not end the program.
   std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  // Where standard error is closed there is no place to say so.
+  // A failed write cannot be reported anywhere else.
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 

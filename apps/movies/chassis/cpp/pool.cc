@@ -54,7 +54,7 @@ Pool::Lease Pool::take(int64_t until_ns) {
     auto connection = take_idle(until_ns);
     if (!connection) break;
     Lease lease(this, std::move(connection));
-    // Nothing is outstanding on it, so what can be read is its end.
+    // An idle connection expects no data, so a readable one has been closed.
     if (!lease->socket.is_readable()) return lease;
   }
   Lease lease(this, std::make_unique<Connection>());

@@ -110,7 +110,7 @@ int run(int argc, char** argv, const std::string& name, const std::function<std:
   sigaddset(&ending, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  // What the library says of a bad message is counted instead.
+  // Silence the library's messages about bad input: the counters hold them.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   try {
     return serve(name, Config::read(argv[1]), make);

@@ -163,7 +163,7 @@ void Server::advance(Peer& peer) {
         service_.records.counters.bad_frames++;
         return close(peer);
       case Inbox::Next::kIncomplete:
-        // At the end, what the kernel has received is answered still; a frame that has begun may come to its end.
+        // While draining, requests in the kernel's buffer are still answered, and a partial frame may be completed.
         if (is_draining_ && peer.inbox.read(peer.socket.descriptor()) == Inbox::Got::kBytes) continue;
         return is_draining_ && peer.inbox.bytes().empty() ? close(peer) : arm(peer);
       case Inbox::Next::kFrame:
@@ -258,7 +258,7 @@ void Server::process(Exchange& exchange) {
     if (is_refusal(written(*exchange.out))) exchange.outcome = Outcome::kRefused;
     return;
   }
-  // The generated processor answers with what was thrown, but as an exception of an unknown kind.
+  // The generated processor reports every exception as one of unknown kind, so replace its answer.
   try {
     std::rethrow_exception(exchange.moments.error);
   } catch (const DeadlineSpent& spent) {
@@ -345,7 +345,7 @@ bool Server::end_idle() {
       if (!peer->is_at_work) idle.push_back(at);
     }
   }
-  // Workers take none of these, so that they stay until this thread has closed them or passed them on.
+  // Workers do not take these, so they stay until this thread closes them or passes them on.
   for (Peer* peer : idle) {
     if (peer->inbox.read(peer->socket.descriptor()) == Inbox::Got::kClosed) {
       close(*peer);

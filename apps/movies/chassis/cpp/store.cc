@@ -176,7 +176,8 @@ Store::Result Store::ask(Database& database, const Statement& statement) {
       try {
         return ask_once(database, std::move(session), statement, context.deadline_ns, span);
       } catch (const ConnectionLost&) {
-        // The database was started again meanwhile, and all statements may be asked twice. The others are as old.
+        // The database was restarted since, so all idle connections are dead too. Every statement is safe to
+        // repeat.
         std::lock_guard lock(database.mutex);
         database.idle.clear();
         span.retried();

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Config is what a service is told: the only argument of its program is a file of key=value lines.
+// Config is a service's configuration: a file of key=value lines, the only argument of its program.
 type Config struct {
 	file   string
 	values map[string]string
@@ -116,7 +116,7 @@ func (c *Config) fill() error {
 	return err
 }
 
-// Number is a key of the service's own; `usual` where it is not there.
+// Number reads a key of the service's own; `usual` if the key is absent.
 func (c *Config) Number(key string, usual, least, most int) (int, error) {
 	if _, there := c.values[key]; !there {
 		return usual, nil
@@ -126,7 +126,7 @@ func (c *Config) Number(key string, usual, least, most int) (int, error) {
 	return n, err
 }
 
-// limitOf is a call's own limit. Units: ms; 0 where there is none.
+// limitOf is the time limit configured for calls to one callee. Units: ms; 0 if none.
 func (c *Config) limitOf(callee string) (int, error) {
 	return c.Number("call."+callee+".deadline_ms", 0, 1, 600_000)
 }

@@ -10,7 +10,7 @@ import (
 	"movies/idl"
 )
 
-// DeadlineSpent says that nothing is left of the request's time.
+// DeadlineSpent says that the request's time is used up.
 type DeadlineSpent string
 
 func (e DeadlineSpent) Error() string { return "deadline: " + string(e) }
@@ -66,7 +66,7 @@ func answeredBy(callee, what string) error {
 	if strings.HasPrefix(what, "deadline: ") {
 		return DeadlineSpent(callee + ": " + what)
 	}
-	// Whoever asked knows by it that a later try may succeed.
+	// The prefix tells the caller that a later try may succeed.
 	if why, is := strings.CutPrefix(what, "overloaded: "); is {
 		return Overloaded(callee + ": " + why)
 	}

@@ -23,12 +23,12 @@ var errBadFrame = errors.New("these bytes are not a frame")
 type frame struct {
 	hasHeader bool
 	sequence  uint32
-	// Values of the pairs that are known; empty where they are not there.
+	// Values of the known pairs; empty if absent.
 	traceparent, deadline, times string
 	message                      []byte
 }
 
-// readFrame reads the length and what it counts.
+// readFrame reads the length and the bytes that it counts.
 //
 // Cost: a large frame takes memory as its bytes arrive, not when its length does.
 func readFrame(from io.Reader) ([]byte, error) {
@@ -53,7 +53,7 @@ func readFrame(from io.Reader) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// parseFrame takes what the length counts.
+// parseFrame parses a frame without its length prefix.
 func parseFrame(body []byte) (frame, error) {
 	if isStrict(body) {
 		return frame{message: body}, nil
@@ -132,7 +132,7 @@ func isStrict(message []byte) bool { return len(message) > 0 && message[0] == 0x
 
 type pair struct{ key, value string }
 
-// headerBefore is what comes before a message of this size in a header frame.
+// headerBefore is the header that precedes a message of this size in a header frame.
 func headerBefore(sequence uint32, size int, pairs ...pair) []byte {
 	header := make([]byte, 4+fixedSize, 160)
 	header = append(header, 0, 0) // The binary protocol, no transforms.
@@ -153,5 +153,5 @@ func headerBefore(sequence uint32, size int, pairs ...pair) []byte {
 	return header
 }
 
-// lengthBefore is what comes before a message of this size in a plain frame.
+// lengthBefore is the length that precedes a message of this size in a plain frame.
 func lengthBefore(size int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(size)) }

@@ -70,7 +70,8 @@ func TestGoldenFrames(t *testing.T) {
 	for _, g := range goldens(t) {
 		_, h, err := read(string(g.bytes))
 		if !g.frame {
-			// Sound as a frame. What cannot be decoded must be an error, and soon; a reply is none where a call is expected.
+			// Sound as a frame. A message that cannot be decoded must fail, and soon; a reply in place of a call is an error
+			// too.
 			if err != nil {
 				t.Errorf("%s: %v", g.name, err)
 			}
@@ -110,7 +111,7 @@ func TestGoldenHeader(t *testing.T) {
 	t.Fatal("there is no header-request.hex")
 }
 
-// Whatever bytes come, a reader of frames ends, and its messages can be skipped or are an error.
+// A frame reader ends on any bytes, and the messages that it yields can be skipped or fail.
 func FuzzFrame(f *testing.F) {
 	for _, g := range goldens(f) {
 		f.Add(g.bytes)

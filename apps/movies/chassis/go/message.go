@@ -8,7 +8,7 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// strictVersion is that of the binary protocol. Source: Thrift binary protocol encoding.
+// strictVersion marks a strict message of the binary protocol. Source: Thrift binary protocol encoding.
 const strictVersion = 0x8001
 
 var protocolLimits = &thrift.TConfiguration{
@@ -17,7 +17,7 @@ var protocolLimits = &thrift.TConfiguration{
 	TBinaryStrictWrite: thrift.BoolPtr(true),
 }
 
-// head is what a message begins with.
+// head is the beginning of a message.
 type head struct {
 	kind     thrift.TMessageType
 	name     string
@@ -51,7 +51,7 @@ type protocol struct {
 	decoded, answered int64
 }
 
-// newProtocol reads these bytes, or with none gathers what is written.
+// newProtocol reads the given bytes; given none, it collects the written ones.
 func newProtocol(message []byte) *protocol {
 	buffer := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(message)}
 	return &protocol{TBinaryProtocol: thrift.NewTBinaryProtocolConf(buffer, protocolLimits), bytes: buffer}
@@ -103,7 +103,7 @@ func (p *protocol) Skip(ctx context.Context, kind thrift.TType) error {
 	return thrift.SkipDefaultDepth(ctx, p, kind)
 }
 
-// writeException replaces what was written.
+// writeException replaces the message written so far by an exception.
 func (p *protocol) writeException(name string, sequence int32, kind int32, what string) {
 	p.bytes.Reset()
 	ctx := context.Background()

@@ -61,7 +61,7 @@ func TestClockIsMonotonicOne(t *testing.T) {
 		before := readClock(1) // CLOCK_MONOTONIC
 		now := Now()
 		after := readClock(1)
-		// 1 µs is what the common origin of both clocks may be wrong.
+		// The common origin of both clocks may be wrong by 1 µs.
 		if now < before-1000 || now > after+1000 {
 			t.Fatalf("%d is not between %d and %d", now, before, after)
 		}

@@ -21,7 +21,7 @@ var registry = map[string]row{
 	"users-db":       {37, nil},
 }
 
-// Methods that do the same however often they are asked. Source: the contract of the application.
+// Methods that are safe to repeat. Source: the contract of the application.
 var idempotent = []string{"apply", "ping"}
 
 func rowOf(name string) (row, error) {
@@ -32,5 +32,5 @@ func rowOf(name string) (row, error) {
 	return r, nil
 }
 
-// methodOf is -1 for those of the chassis and for unknown ones.
+// methodOf is -1 for methods of the chassis and for unknown ones.
 func methodOf(service, method string) int { return slices.Index(registry[service].methods, method) }

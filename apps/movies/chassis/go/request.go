@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// usualDeadline is that of a request which names none. Source: the contract of the application.
+// usualDeadline applies to a request that names none. Source: the contract of the application.
 const usualDeadline = 2000 * time.Millisecond
 
 // Request is what calls and stores need to know of the request that they are made for.
@@ -22,7 +22,7 @@ func withRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// requestOf is an untraced request where there is none, as at the start.
+// requestOf returns the context's request, or an untraced one if there is none, as at the start.
 func requestOf(ctx context.Context) *Request {
 	if r, is := ctx.Value(requestKey{}).(*Request); is {
 		return r
@@ -39,7 +39,7 @@ func WithReplica(ctx context.Context, key int64) context.Context {
 	return context.WithValue(ctx, replicaKey{}, strconv.FormatInt(key, 10))
 }
 
-// left is what remains until the deadline; the usual one where there is none.
+// left is the time until the deadline; the usual deadline if the context has none.
 func left(ctx context.Context) time.Duration {
 	deadline, has := ctx.Deadline()
 	if !has {

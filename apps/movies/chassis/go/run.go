@@ -21,8 +21,8 @@ const (
 	pingTakes = time.Second
 )
 
-// Run serves until the service is told to end, and returns its exit code. The service may take keys of its own in the
-// configuration.
+// Run serves until a signal or `drain` ends the service, and returns its exit code. `ownKeys` are the configuration
+// keys that the service itself defines.
 func Run(name string, make func(*Service) (Processor, error), ownKeys ...string) int {
 	log := stderrLog(name, 0)
 	if len(os.Args) != 2 {

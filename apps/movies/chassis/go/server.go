@@ -20,11 +20,11 @@ const (
 	mostPeers = 512
 	// Source: the contract of the application.
 	longestEnd = 2 * time.Second
-	// A caller that reads no answer for so long has given up.
+	// A caller that reads no answer for this long has given up.
 	longestWrite = usualDeadline
 )
 
-// Processor is what the generated code makes of a handler.
+// Processor is the dispatcher that Thrift generates for a handler.
 type Processor interface {
 	GetProcessorFunction(method string) (thrift.TProcessorFunction, bool)
 }
@@ -47,7 +47,7 @@ type server struct {
 
 type peer struct{ net.Conn }
 
-// closeRead lets what has been received be read, and then the end.
+// closeRead leaves the bytes already received readable, followed by the end of the stream.
 func (p *peer) closeRead() {
 	if one, is := p.Conn.(interface{ CloseRead() error }); is {
 		_ = one.CloseRead() // Closed already, where it fails.
@@ -202,7 +202,7 @@ func (x *exchange) run() bool {
 		x.refuse(fmt.Sprintf("overloaded: %d requests wait already", s.service.Config.Queue))
 		return x.answer(failed, 0)
 	}
-	// The processor time is that of a thread, so the goroutine must stay on one.
+	// The processor clock belongs to a thread, so the goroutine must stay on one.
 	runtime.LockOSThread()
 	cpu := threadCPU()
 	x.span.stamps[1] = Now()
@@ -277,7 +277,7 @@ func (x *exchange) process(ctx context.Context) bool {
 	return sound
 }
 
-// call is what the handler returned; not sound where the arguments could not be decoded.
+// call returns the handler's error; `sound` is false if the arguments could not be decoded.
 func (x *exchange) call(ctx context.Context) (err error, sound bool) {
 	function, known := x.server.processor.GetProcessorFunction(x.head.name)
 	if !known {

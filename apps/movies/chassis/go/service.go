@@ -6,7 +6,7 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// Service is what a handler is made with: the configuration, and what the service calls and stores by it.
+// Service is the context of a handler: the configuration, upstreams and stores.
 type Service struct {
 	Config *Config
 	Log    *Log

@@ -15,7 +15,7 @@ const (
 	flushEach     = 100 * time.Millisecond
 )
 
-// spans gathers spans and appends them to a file in whole records. None is dropped.
+// spans collects spans and appends them to a file in whole records. It never drops one.
 type spans struct {
 	service, instance uint16
 	log               *Log

@@ -14,7 +14,7 @@ import (
 
 // Store is the database of a domain, in shards: documents by key.
 //
-// All that it is asked may be asked twice, since a connection that is lost is replaced once.
+// Every operation must be safe to repeat, since a lost connection is replaced once and the operation repeated.
 type Store struct {
 	service *Service
 	name    string
@@ -63,7 +63,7 @@ func (s *Service) Store(domain string) (*Store, error) {
 	return store, nil
 }
 
-// Get reads a document into `doc`; false where there is none.
+// Get reads a document into `doc`; false if there is none.
 func (s *Store) Get(ctx context.Context, table, id string, doc any) (found bool, err error) {
 	query := "SELECT doc FROM " + table + " WHERE id = $1"
 	err = s.ask(ctx, methodGet, id, func(conn *pgxpool.Conn) error {
@@ -82,14 +82,14 @@ func (s *Store) Insert(ctx context.Context, table, id string, doc any) (bool, er
 	return rows > 0, err
 }
 
-// Delete does nothing where there is none.
+// Delete removes a document; a missing one is not an error.
 func (s *Store) Delete(ctx context.Context, table, id string) error {
 	_, err := s.exec(ctx, methodDelete, id, "DELETE FROM "+table+" WHERE id = $1", id)
 	return err
 }
 
-// Update changes what one statement says, which is a transaction, where the shard of the key is. It must do nothing
-// when it is asked again.
+// Update runs one statement, as a transaction, on the shard of the key. The statement must have no further effect when
+// repeated.
 func (s *Store) Update(ctx context.Context, key, statement string, values ...any) (rows int64, err error) {
 	return s.exec(ctx, methodUpdate, key, statement, values...)
 }
@@ -119,7 +119,7 @@ func (s *Store) askShard(ctx context.Context, method int, shard *pgxpool.Pool, w
 	span := startStore(ctx, s.row.id, method)
 	err := askOnce(ctx, shard, span, work)
 	if isLost(err) && left(ctx) > 0 {
-		// The database was started again meanwhile; the other connections are as old.
+		// The database was restarted since; the other connections are dead too.
 		shard.Reset()
 		span.span.flags |= wasRetried
 		err = askOnce(ctx, shard, span, work)
@@ -176,8 +176,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// timedConn notes what the driver does not tell: what passed, and when it last did. The driver may read in the background.
-// Units of the times: ns of CLOCK_MONOTONIC.
+// timedConn records what the driver hides: the bytes written and read, and the time of the last of each. The driver may
+// read in the background. Units of the times: ns of CLOCK_MONOTONIC.
 type timedConn struct {
 	net.Conn
 	wrote, read, in, out atomic.Int64

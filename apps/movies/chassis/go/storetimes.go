@@ -2,7 +2,7 @@ package chassis
 
 import "context"
 
-// What is done in a store, as spans name it. Source: the contract of the application.
+// Store operations, as spans name them. Source: the contract of the application.
 const (
 	methodGet = iota
 	methodGetMany

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Trace is what a request header `traceparent` says.
+// Trace is the content of a request header `traceparent`.
 type Trace struct {
 	ID      [16]byte
 	Span    uint64

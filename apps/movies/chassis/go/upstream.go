@@ -20,7 +20,7 @@ type Upstream struct {
 	service *Service
 	name    string
 	row     row
-	// 0 where it is what is left of the request.
+	// 0 for the time left of the request.
 	limit    time.Duration
 	replicas []*pool
 	turn     atomic.Uint64
@@ -74,9 +74,9 @@ func (u *Upstream) appendTo(all map[string]int64) {
 	}
 }
 
-// Call asks and waits for the answer; generated clients use it.
+// Call sends a request and waits for the answer; generated clients use it.
 //
-// Errors: DeadlineSpent, Unavailable, Overloaded. What the method refused is in the result.
+// Errors: DeadlineSpent, Unavailable, Overloaded. The method's own refusals are in the result.
 func (u *Upstream) Call(ctx context.Context, method string, args, result thrift.TStruct) (thrift.ResponseMeta, error) {
 	e, known := u.edges[method]
 	if !known {
@@ -109,7 +109,7 @@ type call struct {
 	request      *Request
 	args, result thrift.TStruct
 	span         span
-	// What the answer said of its queue, application and processor, where it did.
+	// Queue, application and processor time of the callee, from the answer; valid if hasTimes.
 	times    [3]int64
 	hasTimes bool
 }

@@ -43,7 +43,7 @@ export function outcomeOf(error) {
 /** The error that a callee's application exception stands for. */
 export function answeredBy(callee, what) {
   if (what.startsWith('deadline: ')) return new DeadlineSpent(`${callee}: ${what}`);
-  // Whoever asked knows by it that a later try may succeed.
+  // The prefix tells the caller that a later try may succeed.
   if (what.startsWith('overloaded: ')) return new Overloaded(`${callee}: ${what.slice('overloaded: '.length)}`);
   return new Unavailable(`${callee}: ${what}`);
 }

@@ -39,7 +39,7 @@ export class Log {
     try {
       this.write(JSON.stringify(line) + '\n');
     } catch {
-      // Where standard error is closed there is no place to say so.
+      // A failed write cannot be reported anywhere else.
     }
   }
 }

@@ -52,14 +52,14 @@ class Connection {
   }
 
   #receive(chunk) {
-    // Nothing was asked, so it is no answer.
+    // No request is outstanding, so this is not an answer.
     if (!this.#waiting) return this.close();
     this.#waiting.times.answered ||= now();
     this.#inbox.push(chunk);
     try {
       const answer = this.#waiting.take(this.#inbox);
       if (answer === undefined) return;
-      // More than one answer is none that can be trusted.
+      // A connection with bytes after the answer is not reused.
       if (this.#inbox.size > 0) this.isOpen = false;
       const { resolve, timer } = this.#waiting;
       this.#waiting = undefined;

@@ -150,7 +150,7 @@ export class Writer extends TBinaryProtocol {
 export function writeException(bytes, { name, sequence }, type, what) {
   const writer = new Writer(bytes);
   writer.writeMessageBegin(name, EXCEPTION, sequence);
-  // By hand, since that of the library leaves the type out (it looks for it under another name).
+  // By hand, since the library's own writer omits the type (it looks for it under another name).
   writer.writeFieldBegin('message', Thrift.Type.STRING, 1);
   writer.writeString(what);
   writer.writeFieldBegin('type', Thrift.Type.I32, 2);

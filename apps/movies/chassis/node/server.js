@@ -64,7 +64,7 @@ export class Server {
     this.#server.close();
     const until = now() + LONGEST_END_MS * NS_PER_MS;
     while (this.#peers.size > 0 && now() < until) {
-      // What the kernel has received is read in the next turns of the loop of events.
+      // Data in the kernel's buffer is read in the next turns of the event loop.
       await turn();
       await turn();
       for (const peer of this.#peers) if (!peer.isBusy) this.#leave(peer);

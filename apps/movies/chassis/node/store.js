@@ -30,7 +30,7 @@ export class Store {
     this.#shards = service.config.store(domain).map((connectionString) => {
       // Without its limit of idle time (10 s), after which a question would pay for a new connection.
       const pool = new pg.Pool({ connectionString, max: service.config.threads, options: SESSION, idleTimeoutMillis: 0 });
-      // An error of a connection is that of the question, or of none; without these it would end the program.
+      // A connection's error reaches its query, if any; without these listeners it would end the program.
       pool.on('error', () => {});
       pool.on('connect', (client) => client.on('error', () => {}));
       return pool;
@@ -56,7 +56,7 @@ export class Store {
       } catch (error) {
         if (!isLost(error) || context.deadline <= now()) throw this.#known(error);
       }
-      // The database was started again meanwhile, and all statements may be asked twice.
+      // The database was restarted since; every statement is safe to repeat.
       Object.assign(times, { flags: RETRIED, answered: 0 });
       try {
         return await askOnce(shard, context, query, times);
@@ -89,7 +89,7 @@ async function askOnce(shard, context, query, times) {
     client.release();
     return result;
   } catch (error) {
-    // Closes it: what comes late must not be the answer to the next question.
+    // Close: a late answer must not be taken for the next query's.
     client.release(true);
     throw error;
   }

@@ -140,7 +140,7 @@ final class Call
                 $this->fail(Failure::deadline("nothing is left to ask $this->callee once it is connected"));
                 return;
             }
-            // Another one each time: what is left of an earlier request on the connection is told by it.
+            // A new number for each request reveals a late answer to an earlier one on this connection.
             $this->sequence = $this->protocol->sequence = random_int(1, 0x7fffffff);
             $this->client->{"send_$this->method"}(...$this->arguments);
             $frame = Frame::header($this->sequence, $this->headers($left), $this->buffer->take());
@@ -218,7 +218,7 @@ final class Call
         $this->outcome = $outcome;
         $this->connection?->release();
         $this->stamps[5] = hrtime(true);
-        // What was not reached took no time.
+        // Stages that were not reached take no time.
         for ($at = 1; $at < 6; $at++) {
             $this->stamps[$at] = max($this->stamps[$at], $this->stamps[$at - 1]);
         }

@@ -39,7 +39,7 @@ final class Connection
                 throw new Closed("$address has " . self::MOST . ' connections from here, and all are in use');
             }
         }
-        // PHP knows persistent sockets by their whole address, of which it connects to what is in front of the slash.
+        // PHP keys persistent sockets by the whole address, and connects to the part before the slash.
         $name = "$address/$number";
         $stream = @stream_socket_client("tcp://$name", $code, $why, $ns / 1e9, STREAM_CLIENT_CONNECT | STREAM_CLIENT_PERSISTENT,
             stream_context_create(['socket' => ['tcp_nodelay' => true]]));

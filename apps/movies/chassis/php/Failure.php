@@ -31,7 +31,7 @@ final class Failure extends \RuntimeException
     {
         return match (true) {
             str_starts_with($message, 'deadline: ') => new self(Outcome::Deadline, $message, null),
-            // Whoever asked knows by it that a later try may succeed.
+            // The prefix tells the caller that a later try may succeed.
             str_starts_with($message, self::OVERLOADED)
                 => new self(Outcome::Failed, self::OVERLOADED . "$name: " . substr($message, strlen(self::OVERLOADED)), null),
             str_starts_with($message, 'unavailable: ') => new self(Outcome::Failed, $message, null),

@@ -75,7 +75,7 @@ final class Requests
         if (!$this->context->isSampled) {
             return;
         }
-        // Neither the chassis' own methods nor what is none of the service have a place.
+        // Only the service's own methods have an index; the chassis' and unknown ones do not.
         $place = Registry::method($this->config->service, $this->method);
         if ($place >= 0) {
             $this->spans->add($this->context, Spans::SERVER, 0, $place, $this->outcome, $this->context->span,

@@ -55,7 +55,7 @@ final class Worker
                 };
             }
         }
-        // What has been received is answered still.
+        // Requests already received are still answered.
         foreach ($this->connections as $connection) {
             $this->serve($connection);
         }

@@ -2,8 +2,8 @@
 
 declare(strict_types=1);
 
-// Finds classes by their names: those of this folder, of the interface (made by `build/php.sh` into `idl/` beside
-// `chassis/`) and of Thrift (beside it, too), so that nothing depends on the include path of the machine.
+// Loads classes by name: from this folder, from the interface (`build/php.sh` generates it into `idl/` next to
+// `chassis/`) and from Thrift (next to them), independently of the machine's include path.
 spl_autoload_register(static function (string $class): void {
     $root = dirname(__DIR__, 2);
     $file = match (true) {
@@ -12,7 +12,7 @@ spl_autoload_register(static function (string $class): void {
         str_starts_with($class, 'Thrift\\') => "$root/thrift/" . strtr($class, '\\', '/'),
         default => null,
     };
-    // Without a look whether it is there: all classes are, and what is compiled is found without the disk.
+    // No check for existence: all classes exist, and the opcode cache finds compiled ones without the disk.
     if ($file !== null) {
         require "$file.php";
     }

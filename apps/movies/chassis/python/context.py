@@ -4,9 +4,9 @@ import re
 import time
 from dataclasses import dataclass
 
-# What a request without a limit may take. Source: the contract of the application. Units: ms.
+# Time limit of a request that names none. Source: the contract of the application. Units: ms.
 USUAL_LIMIT = 2000
-# A day: more is no limit, and would not fit every clock. Units: ms.
+# A day: longer limits have no effect and would overflow some clocks. Units: ms.
 LONGEST_LIMIT = 86_400_000
 TRACEPARENT = re.compile("00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 LIMIT = re.compile(r"-?[0-9]{1,18}")

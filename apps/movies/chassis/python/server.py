@@ -15,7 +15,7 @@ from chassis.frame import LIMIT, BadFrame, parse
 
 # How long the rest of a frame may take once it has begun, and an answer to be read, so that a thread is not kept. Units: s.
 REST_OF_FRAME = 10.0
-# How long a connection for which there is no room has for its request, which is then refused. Units: s.
+# How long the server waits for the request of a connection that it will refuse. Units: s.
 REFUSAL = 0.1
 # Connections that wait to be refused; beyond, they are closed without an answer.
 REFUSALS = 256
@@ -63,7 +63,8 @@ class Server:
         self._refused = queue.Queue(REFUSALS)
         # Threads without a connection, less the connections that wait for one.
         self._free = 0
-        # A byte for each connection that waits for a thread while none is free: one that has a silent connection gives it back.
+        # One byte for each connection that waits for a thread while all are busy: a thread with a silent connection
+        # gives it back.
         self._wanted, self._want = socket.socketpair()
         self._wanted.setblocking(False)
         # Connections that were given back, and what tells the thread that watches them.
@@ -92,7 +93,7 @@ class Server:
         with self._lock:
             self._draining = True
             for connection in self._idle:
-                # What has arrived can still be read, then comes the end.
+                # Bytes that have arrived stay readable, followed by the end of the stream.
                 _shut(connection, socket.SHUT_RD)
         _shut(self._listener, socket.SHUT_RDWR)  # wakes `_accept`
         self._acceptor.join(max(0.0, end - time.monotonic()))
@@ -120,7 +121,7 @@ class Server:
                             watched.register(self._silent.get(), selectors.EVENT_READ)
                     else:
                         self._wait(watched, key.fileobj)
-            # What has been received is answered still.
+            # Requests already received are still answered.
             for key, _ in watched.select(0):
                 if key.fileobj not in (self._listener, self._told):
                     self._wait(watched, key.fileobj)

@@ -111,7 +111,7 @@ def command(clip: int, seed: int, folder: Path) -> list[str]:
         "-v",
         "error",
         "-y",
-        # The bytes depend on nothing but versions and arguments: one thread, no dates, no names of programs.
+        # Same versions and arguments give the same bytes: one thread, no dates, no program names.
         "-filter_threads",
         "1",
         "-filter_complex_threads",

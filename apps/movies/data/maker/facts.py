@@ -107,7 +107,7 @@ def title_of(given: object) -> str:
     try:
         return text.encode("mac_roman").decode("cp1252")
     except UnicodeError:
-        # It holds what the Macintosh has not ("Alien³"): it was read rightly.
+        # A character outside Mac Roman ("Alien³") shows that the text was decoded correctly.
         return text
 
 

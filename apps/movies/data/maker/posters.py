@@ -138,7 +138,7 @@ def broken(text: str, count: int) -> list[str]:
     lines, rest = [], len(text)
     for left in range(min(count, len(words)), 0, -1):
         line = [words.pop(0)]
-        # A line takes a word where it is nearer to its share of what is left with it than without.
+        # Add a word if that brings the line closer to its share of the remaining text.
         while len(words) >= left and abs(len(" ".join([*line, words[0]])) - rest / left) <= abs(
             len(" ".join(line)) - rest / left
         ):

@@ -44,7 +44,7 @@ class Stages:
         else:
             self.progress.begin(name)
             before = self._made(stamp)
-            # What it made before may be replaced from now on.
+            # From now on this stage's earlier files may be replaced.
             write_text(stamp, json.dumps({"key": None, "files": before}))
             done = {str(path.relative_to(self.out)): [digest(path), path.stat().st_size] for path in make()}
             for file in set(before) - set(done):

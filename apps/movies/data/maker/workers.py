@@ -19,7 +19,7 @@ def count() -> int:
 def die_with(parent: int) -> None:
     """Called in a child of the process `parent`: it is killed where that is."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # It may have been killed before this was asked for.
+    # The parent may have been killed before this call took effect.
     if os.getppid() != parent:
         os._exit(1)
 

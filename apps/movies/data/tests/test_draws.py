@@ -52,7 +52,7 @@ class Drawn(unittest.TestCase):
             self.assertTrue(((stars >= 1) & (stars <= 10)).all())
 
     def test_least_squares_find_the_taste(self):
-        # Reviews that were held back are foretold better than by the mean of each film.
+        # The model predicts withheld reviews better than each film's mean does.
         held = np.random.default_rng(1).random(len(self.reviews)) < 0.1
         kept = taste.Reviews(*(column[~held] for column in vars(self.reviews).values()))
         of_users, of_movies = model.factors(1, kept, 10_000, 1000)

@@ -46,7 +46,7 @@ class Made(unittest.TestCase):
             "files/00000001.factors",
         ):
             self.assertNotEqual(one[name], two[name], name)
-        # What the source says is the same.
+        # Facts from the source are the same.
         self.assertEqual(one["movies/titles.tsv"], two["movies/titles.tsv"])
 
     def test_the_fewest_that_can_be_asked_for(self):
@@ -97,7 +97,7 @@ class Made(unittest.TestCase):
             time.sleep(delay)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            # No file that has its name is half-written; what is not whole has another one.
+            # A file under its final name is complete; partial files have another name.
             for name, data in (files(out) if out.exists() else {}).items():
                 if not name.endswith(".partial"):
                     self.assertEqual(data, files(made.small())[name], name)

@@ -8,10 +8,10 @@ from movies_idl.ttypes import Code, Refused
 from chassis.newest import Newest
 from services.ads.model import Advertisements, Factors, read_genres
 
-# Most that a list is asked for. Source: the contract of the application.
+# Largest list that a caller may request. Source: the contract of the application.
 MOST = 100
-# What the genre of the film weighs; factors of users and weights of advertisements are about 1 long, so that their product
-# is below it and orders those of one genre.
+# Weight of the film's genre. Factors of users and weights of advertisements are about 1 long, so their product is below
+# it and only orders advertisements within a genre.
 GENRE = 2.0
 
 
@@ -30,7 +30,7 @@ class Ads:
             raise Refused(Code.BAD_REQUEST, f"n is {n}, and takes 0 to {MOST}")
         if user < 0 or movie < 0:
             raise Refused(Code.BAD_REQUEST, f"user {user}, movie {movie}: numbers from 0 on")
-        # Each of the files may be replaced meanwhile.
+        # A reload may replace either file during this request.
         model, factors = self._ads.value, self._factors.value
         scores = np.zeros(len(model.ads), dtype=np.float64)
         if movie in self._genres:

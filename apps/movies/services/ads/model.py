@@ -42,7 +42,8 @@ class Factors:
             rows = users + movies
             if magic != b"ALS1" or not 1 <= rank <= MOST_RANK or size != FACTORS.size + 4 * rank * rows or size > LARGEST_FILE:
                 raise ValueError(f"{size} bytes are not factors of rank {rank}, {users} users and {movies} films")
-            # Mapped, as those of a million users have as much as the service is given: the kernel takes pages back. A file is never changed.
+            # Mapped, since the factors of a million users fill the service's memory limit: the kernel can reclaim
+            # mapped pages. Files are never changed in place.
             mapped = np.memmap(data, dtype="<f4", mode="r", offset=FACTORS.size, shape=(rows, rank)) if rows else np.empty((0, rank))
             values = np.asarray(mapped)
         if not all(np.isfinite(values[at : at + CHECKED]).all() for at in range(0, rows, CHECKED)):

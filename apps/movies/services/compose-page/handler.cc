@@ -72,7 +72,7 @@ ComposePageHandler::ComposePageHandler(chassis::Service& service)
 void ComposePageHandler::compose(Page& page, MovieId movie, UserId user, int32_t start, int32_t n) {
   chassis::check_start(start);
   chassis::check_count(n);
-  // First, as the others need what it says; without it there is no page.
+  // First, since the other calls need its answer; without it the page fails.
   chassis::call(
       service_.records, info_, [&](auto& client) { client.send_read(movie); },
       [&](auto& client) { client.recv_read(page.info); });

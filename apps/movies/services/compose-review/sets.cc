@@ -116,7 +116,7 @@ void Sets::finish(RequestId request, bool is_stored) {
     if (found != shard.sets.end()) {
       Set& set = found->second;
       set.state = is_stored ? State::kStored : State::kGathering;
-      // What is stored needs no memory here.
+      // Free the memory of a stored review.
       if (is_stored) std::string().swap(set.review.text);
     }
   }

@@ -58,7 +58,7 @@ static bool read_photos(void *self, const struct request *request, ThriftStruct 
   bool ok = fetch(self, request, &found, failure);
   mvPhotosReadResult *answer = MV_PHOTOS_READ_RESULT(result);
   for (guint at = 0; at < found.count; at++) {
-    // The list owns them, also where they are not answered.
+    // The list owns the photos, sent or not.
     if (found.data[at]) g_ptr_array_add(answer->success, found.data[at]);
   }
   answer->__isset_success = ok;

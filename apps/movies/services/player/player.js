@@ -2,7 +2,7 @@
 // picture, and each stall after it. hls.js does it where media source extensions are, the browser itself elsewhere.
 
 const HLS = 'application/vnd.apple.mpegurl';
-// How often a broken network or decoder is begun again before it is given up.
+// How often playback restarts after a network or decoder error.
 const RECOVERIES = 3;
 
 export class Player {
@@ -12,7 +12,7 @@ export class Player {
   #asked = 0;
   #stalledSince = null;
   #recoveries = 0;
-  // Whether the browser plays by itself, and whether what it was given has failed before.
+  // Whether the browser plays natively, and whether the current source has failed before.
   #isNative = false;
   #hasFailed = false;
   #stats = { startUpMs: null, stalls: 0, stalledMs: 0, height: 0 };

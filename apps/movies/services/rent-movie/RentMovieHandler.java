@@ -54,7 +54,7 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
         }
         try (Later<Long> user = Later.ask(userAuth, asked -> asked.check(token));
                 Later<Video> video = Later.ask(videos, asked -> asked.read(movie))) {
-            // Who it is comes first, so that others learn nothing of films.
+            // Check the user first, so that strangers learn nothing about films.
             long renter = user.get();
             return rent(token, renter, video.get(), key);
         }

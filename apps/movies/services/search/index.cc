@@ -53,7 +53,7 @@ bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n"
 }  // namespace
 
 Index::Index(std::string folder) : folder_(std::move(folder)) {
-  // Made now, so that a missing index is said at the start.
+  // Open one now, so that a missing index is reported at the start.
   idle_.push_back(guarded([this] { return std::make_unique<Xapian::Database>(folder_); }));
 }
 

@@ -40,7 +40,7 @@ final class Accounts
 
     private static function take(Store $store, int $user, int $cents, string $key): Charge
     {
-        // The lock on the user makes all charges of one user follow each other, so that what is read below stays true.
+        // The lock on the user serializes that user's charges, so the values read below stay valid.
         $account = $store->lock('users', (string) $user)
             ?? throw self::refused(Code::NOT_FOUND, "user $user does not exist");
         $before = $store->get('charges', "$user:$key");

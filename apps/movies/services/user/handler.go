@@ -100,7 +100,7 @@ func (h *handler) Login(ctx context.Context, given, password string) (*idl.Token
 	return &idl.Token{Token: h.tokens.Make(a.User, expires), User: idl.UserId(a.User), ExpiresS: expires}, nil
 }
 
-// accountOf is an empty account where there is no such name.
+// accountOf returns the account of a name, empty if unknown.
 func (h *handler) accountOf(ctx context.Context, given string) (account, error) {
 	var a account
 	var o owner

@@ -12,7 +12,7 @@ const usualCost = bcrypt.DefaultCost
 // passwords hashes them, and takes as long for users that do not exist.
 type passwords struct {
 	cost int
-	// Of no password; of the configured cost, which is that of the data set and of the hashes that are made here.
+	// Hash of no password, at the configured cost, which the data set and new hashes share.
 	dummy []byte
 }
 

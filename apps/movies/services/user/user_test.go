@@ -42,7 +42,7 @@ func TestPasswords(t *testing.T) {
 	if !p.check(hash, "password-1") || p.check(hash, "password-2") || p.check("", "password-1") || p.check("no hash", "password-1") {
 		t.Error("a password is taken or refused wrongly")
 	}
-	// What is looked at for a name that is none has the cost of all others.
+	// The hash that is compared for an unknown name costs as much as all others.
 	for line, want := range map[string]int{"hash_cost=4": 4, "hash_cost=6": 6, "": 10} {
 		p, err := newPasswords(configWith(t, line))
 		if err != nil {

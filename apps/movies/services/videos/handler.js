@@ -16,7 +16,7 @@ export class Handler extends Base {
     if (movie === null || movie < 1) throw refuse(Code.BAD_REQUEST, `movie ${movie ?? 0}: numbers are from 1 on`);
     const key = `video:${movie}`;
     const cached = await this.cache.get(this.context, key);
-    // What does not have the form of a video is as good as a miss.
+    // A malformed value counts as a miss.
     const found = cached && asVideo(parse(cached));
     if (found) return found;
     const doc = await this.store.get(this.context, 'movies', String(movie));

@@ -14,7 +14,7 @@ $db = new Db($config['database']);
 $db->run("INSERT IGNORE INTO installation (name, value) VALUES ('secret', ?)", [bin2hex(random_bytes(32))]);
 $made = [
     'secret' => $db->value("SELECT value FROM installation WHERE name = 'secret'"),
-    // What the password for a name that no user has is compared with, at the same cost.
+    // The hash that is compared for an unknown name, at the same cost.
     'dummy_hash' => password_hash(bin2hex(random_bytes(32)), PASSWORD_BCRYPT, ['cost' => $config['hash_cost']]),
 ];
 umask(0077);

@@ -37,8 +37,8 @@ if ($body === false) {
     exit(1);
 }
 $counters = json_decode(substr($text, $body + 4), true, 4, JSON_THROW_ON_ERROR);
-// How many requests wait is known to the kernel alone, where they come by a socket of the file system: PHP says 0, and where the
-// kernel cannot be asked, nothing is said.
+// For a Unix socket only the kernel knows how many requests wait: PHP reports 0. Omit the figure if the kernel cannot
+// be queried.
 if (str_starts_with($argv[1], 'unix:')) {
     unset($counters['listen queue'], $counters['listen queue len'], $counters['max listen queue']);
     $line = (string) shell_exec('ss -xlH src ' . escapeshellarg(substr($argv[1], 5)) . ' 2>/dev/null');

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// Each request for a page or for data comes here. What the installation is told is in the file that SOCIAL_CONFIG names.
+// Entry point of every request for a page or data. SOCIAL_CONFIG names the installation's configuration file.
 
 namespace Social;
 

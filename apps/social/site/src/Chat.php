@@ -34,8 +34,8 @@ final class Chat
     {
         $this->check($from, $to);
         $id = $this->db->transaction(function () use ($from, $to, $body): int {
-            // Those who write to the same user take turns, so that what the user is sent appears in the order of its numbers:
-            // who asks for all since the last one misses none.
+            // Writers to one user take turns, so that messages appear in the order of their numbers: a client that asks
+            // for all since the last one misses none.
             $this->db->value('SELECT id FROM users WHERE id = ? FOR UPDATE', [$to]);
             $chat = $this->between($from, $to);
             if ($chat === null) {

@@ -150,7 +150,7 @@ final class Db
             // Seconds to connect; for answers php.ini has mysqlnd.net_read_timeout.
             PDO::ATTR_TIMEOUT => 2,
             PDO::MYSQL_ATTR_MULTI_STATEMENTS => false,
-            // What is read behind a lock must be what is there now, and a locked range must not keep others from adding to it.
+            // Reads behind a lock must see the current rows, and a locked range must not block inserts into it.
             PDO::MYSQL_ATTR_INIT_COMMAND => 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
         ]);
     }

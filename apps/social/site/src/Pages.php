@@ -81,7 +81,7 @@ final class Pages
     public static function home(Site $site): Reply
     {
         $me = $site->session->user();
-        // The newest message is looked up before anything else, so that one that comes meanwhile is asked for later.
+        // Look up the newest message first, so that the next poll fetches one that arrives during this request.
         $message = $site->chat->newest($me);
         $posts = $site->feed->newest($me);
         $friends = $site->friends->of($me);

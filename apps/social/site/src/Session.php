@@ -142,7 +142,7 @@ final class Session
         if ($this->cache->isThere()) {
             $this->cache->delete(self::key($sid));
             if ($this->cache->hasFailed()) {
-                // Who is told so must be logged out.
+                // Report a log-out only if the session is really gone.
                 throw Problem::unavailable(new \RuntimeException('the cache does not forget a session'));
             }
         } else {

@@ -75,7 +75,8 @@ static void repeats_none_over_threads_and_a_restart(void **state) {
       assert_int_equal(pthread_create(&threads[at], NULL, make_many, &shares[at]), 0);
     }
     for (int at = 0; at < THREADS; at++) pthread_join(threads[at], NULL);
-    // These were made faster than the 4096 in a millisecond that numbers have room for, which no service is asked for.
+    // The test draws more than the 4096 numbers that a millisecond has room for, so their times run ahead of the
+    // clock.
     while (ids_next(&ids) >> 22 > g_get_real_time() / 1000 - EPOCH_MS) g_usleep(1000);
   }
   qsort(made, 2 * THREADS * OF_EACH, sizeof *made, compare);

@@ -78,7 +78,7 @@ static void writes_spans_of_all_threads(void **state) {
     const struct span *span = (const void *)(bytes + 128 * at);
     assert_memory_equal(span, "SPN1", 4);
     assert_int_equal(span->service, 7);
-    // What was not reached took no time.
+    // Stages that were not reached take no time.
     const int64_t stamps[] = {5, 5, 9, 9, 9, 9};
     assert_memory_equal(span->stamps, stamps, sizeof stamps);
     sum += (int)span->span;

@@ -40,9 +40,9 @@ test('golden frames', () => {
   assert.ok(goldens.length >= 40);
   for (const { name, accept, level, bytes } of goldens) {
     if (accept || level === 'message') assert.ok(read(bytes), name);
-    // What has no end yet is no frame, and the limit of its length was looked at.
+    // Incomplete bytes are not a frame yet; their length has passed the limit check.
     else assert.throws(() => read(bytes), BadFrame, name);
-    // A reply is none where a call is expected, which is the server's to see.
+    // A reply in place of a call is for the server to reject.
     if (level === 'message' && name !== 'broken-reply.hex') assert.throws(() => process(read(bytes).frame.message), Error, name);
   }
 });

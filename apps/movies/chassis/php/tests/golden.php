@@ -61,7 +61,7 @@ $read = static function (string $name) use ($frames): mixed {
 };
 same([$read('header-answer'), $read('plain-answer')], ['A café.', 'A café.'], 'answers');
 same([$read('header-refused'), $read('header-exception')], [[404, 'plot 42: there is none'], [6, 'deadline: spent']], 'refusals');
-// What is written is what is golden.
+// Written frames equal the golden ones.
 $request = $frames['header-request'];
 same(bin2hex(Frame::header(9, ['traceparent' => $trace, 'd' => '250'], substr($request->body, $request->at))),
     bin2hex(pack('N', strlen($request->body)) . $request->body), 'a frame that is written');

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// What the tests of PHP use: each line of output is a failure, and the last one counts.
+// Helpers of the PHP tests: each line of output is a failure, and the last one counts them.
 
 namespace Movies\Tests;
 

@@ -108,7 +108,8 @@ for ($round = 0; $round < 20_000; $round++) {
 }
 same($other, '', 'random frames');
 
-// Messages: what a processor reads of any bytes. One that can be answered is, and all else is Thrift's or a bad frame.
+// Messages: how a processor reads arbitrary bytes. It answers a valid call; any other input raises Thrift's exception
+// or BadFrame.
 $context = new Context();
 $counts = new SlotCounts(Counts::NAMES, 2);
 $spans = new Spans(config(), $counts);
@@ -136,7 +137,7 @@ $call = static function (string $message, array $headers = [], int $sequence = 9
     return $answer;
 };
 $send = static function (string $method, mixed ...$arguments) use ($client, $buffer): string {
-    // What an answer left there.
+    // Discard the bytes that an answer left.
     $buffer->take();
     $client->{"send_$method"}(...$arguments);
     return $buffer->take();
@@ -200,7 +201,7 @@ foreach (['', '1', '1,2', '1,2,', ',2,3', '1,2,3,', '1,2,3,4', '-1,2,3', '1 ,2,3
     same(Histogram::ofCall('a.b', 0, $bad), ['edge.a.b.wall.0' => 1], "times '$bad'");
 }
 
-// Shards. The numbers of FNV-1a are those of its authors, those of the jump hash of the program in the paper, run in Python.
+// Shards. The values of FNV-1a come from its authors; those for the jump hash from the paper's program, run in Python.
 same(hash('fnv1a64', ''), 'cbf29ce484222325', 'FNV-1a of nothing');
 same(hash('fnv1a64', 'foobar'), '85944171f73967e8', 'FNV-1a of foobar');
 foreach ([[0, 1, 0], [0, 60, 0], [1, 1, 0], [1, 60, 55], [2, 60, 46], [10863919174838991, 11, 6], [2016238256797177309, 11, 3],
@@ -300,7 +301,7 @@ if (function_exists('apcu_enabled') && apcu_enabled()) {
     $shared->add(['requests' => 1]);
     same([$shared->all()['requests'], $shared->all()['edge.a.b.calls'], $shared->all()['errors']], [3, 1, 0], 'counters in APCu');
 
-    // A connection that takes 300 ms is part of a call's time, and what is left after it is what the other is told.
+    // Connecting takes 300 ms, which count in the call's time; the callee receives the remaining time.
     $listener = stream_socket_server('tcp://127.0.0.1:0');
     $address = stream_socket_get_name($listener, false);
     $context->begin('', '1000', hrtime(true));

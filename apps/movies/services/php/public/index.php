@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// Each request of the HTTP interface comes here. What the service is told is in the file that MOVIES_CONFIG names.
+// Entry point of every request of the HTTP interface. MOVIES_CONFIG names the configuration file.
 
 namespace Movies\Php;
 

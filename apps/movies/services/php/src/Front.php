@@ -51,7 +51,7 @@ final class Front
         // Before the end of the answer goes out, so that a next request finds this one counted.
         $this->counts->flush();
         fastcgi_finish_request();
-        // The web server has all of it now; what follows keeps the person waiting no longer.
+        // The web server has the whole answer now; the rest does not delay the user.
         if ($this->name !== null && $this->context->isSampled) {
             $this->trace([...$stamps, hrtime(true)], $cpu, strlen($body));
             $this->counts->flush();

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// Tests of what a request may hold: php OUT/php/services/php/tests/units.php
+// Tests of request parsing: php OUT/php/services/php/tests/units.php
 
 namespace Movies\Tests;
 
@@ -61,7 +61,7 @@ for ($round = 0; $round < 5_000; $round++) {
 }
 same($other, 0, 'random bodies');
 
-// What stands in the address.
+// Parameters of the query string.
 $request = $get(['q' => 'the', 'n' => '20', 'ids' => '1,2,3', 'list' => ['a'], 'bad' => "\xff"]);
 same([$request->queryText('q', 9), $request->queryText('none', 9), $request->queryText('list', 9), $request->queryText('bad', 9)], ['the', '', '', ''], 'texts');
 same(status(fn () => $request->queryText('q', 2)), 400, 'a text that is too long');

@@ -1,10 +1,11 @@
-// The catalogue: films by rank, or those that fit what is typed, in pages. The address has both, so that it can be kept.
+// The catalogue: films by rank, or the matches of a search, in pages. The address holds the state, so it can be
+// bookmarked.
 import { ask, card, el, tell } from './site.js';
 
 const PAGE = 24;
 // How long typing may pause before it is searched for. Units: ms.
 const PAUSE = 250;
-// The services find no more than so many.
+// The services find at most this many.
 const LAST = 1_000_000;
 
 const $ = (id) => document.getElementById(id);

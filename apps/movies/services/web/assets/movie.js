@@ -1,4 +1,4 @@
-// The page of a film: what is known of it, its reviews, and what a viewer does with it.
+// The page of a film: its facts, its reviews, and the viewer's actions on it.
 import { ask, card, dollars, el, filmOf, isRented, loginPath, rent, tell, viewer } from './site.js';
 
 const REVIEWS = 10;

@@ -1,11 +1,11 @@
-// What all pages share: the interface of the services, who is logged in, and how elements are made. What comes from the
-// services is only ever put in as text.
+// Code that all pages share: the interface of the services, the login, and making elements. Text from the services is
+// only ever inserted as text, not HTML.
 
-// How a film's poster looks until its picture is there: one of so many colours.
+// Number of colours of the placeholder shown until a film's poster loads.
 const COLOURS = 12;
 const VIEWER = 'viewer';
 
-// What each problem means for the person in front; others are told in the services' own words.
+// The viewer's text for each problem; others appear in the services' own words.
 const WORDS = {
   UNAUTHORIZED: 'Please log in first.',
   DEADLINE: 'This took too long. Please try again.',

@@ -1,4 +1,4 @@
-// Watching: the ticket that was rented is played, and what the network does to it is shown below.
+// Watching: plays the rented ticket, and shows the effects of the network below.
 import { ask, dollars, el, filmOf, forgetRental, isRented, loginPath, renew, rent, tell, viewer } from './site.js';
 import { Player } from './player.js';
 
@@ -34,7 +34,7 @@ function failed(problem, back) {
 function showTicket({ expires_s: expires, repeated, cents }, back) {
   const until = new Date(expires * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit' });
   $('more').replaceChildren(el('a', { href: back }, 'To the film'), ` · Your ticket is valid until ${until}.`);
-  // A site that began anew knows nothing of what was paid.
+  // A restarted site does not know the price paid.
   if (!repeated) $('more').append(` You paid ${dollars(cents)}.`);
 }
 

@@ -95,7 +95,7 @@ export default async ({ page, url, words: [seconds = "20", speed = "4"] }) => {
     assert.ok(await page.$(part), `the page of the film has ${part}`);
   }
   await page.click(".head .button");
-  // A new one each time: the data set may be that of an earlier run.
+  // A new name each time, since the data set may be left from an earlier run.
   const name = `visitor-${Math.random().toString(36).slice(2, 10)}`;
   await page.waitForSelector("#form");
   await page.fill("[name=name]", name);

@@ -1,5 +1,5 @@
-// What the pages do without being loaded again: forms are sent, and news are asked for, in the background. Without this
-// script every form works as a form. What people wrote is only ever put in as text.
+// Background work of the pages, without reloading: sending forms and polling for news. Without this script every form
+// works as a form. Text that users wrote is only ever inserted as text.
 'use strict';
 
 (() => {
@@ -72,7 +72,7 @@
     article.querySelector('.face').append(face(post.author, post.display, post.avatar));
     article.querySelector('.body').textContent = post.body;
     setTime(article.querySelector('time'), post.at);
-    // The newest are on top; what was on its way while a newer one came has its place below that.
+    // The newest are on top; a post that arrives after a newer one goes below it.
     const below = [...posts.children].find((other) => Number(other.dataset.id) < post.id);
     posts.insertBefore(article, below ?? null);
   }
@@ -93,7 +93,7 @@
     const time = document.createElement('time');
     setTime(time, message.at);
     item.append(body, time);
-    // What came while an own one was on its way has its place above it.
+    // A message that arrived while an own one was being sent goes above it.
     const later = [...messages.children].find((other) => Number(other.dataset.id) > Number(message.id));
     messages.insertBefore(item, later ?? null);
     messages.scrollTop = messages.scrollHeight;
@@ -112,7 +112,7 @@
     news.textContent = Number(news.textContent) + count;
   }
 
-  // Forms, each by what it says in `data-ajax`. `sent` shows what came of it.
+  // Form handlers, by `data-ajax`. `sent` shows the result.
 
   const forms = {
     wall: {
@@ -207,7 +207,7 @@
   async function look() {
     if (looking || document.hidden) return;
     looking = true;
-    // What fails now is asked for again.
+    // A failed poll is repeated at the next turn.
     for (const poll of polls) await poll().catch(() => {});
     for (const time of document.querySelectorAll('time')) {
       time.textContent = ago(time.dateTime) ?? time.textContent;

@@ -58,7 +58,7 @@ public final class ComposePageHandler extends Handler implements ComposePage.Ifa
     @Override
     public Page compose(long movie, long user, int start, int n) throws TException {
         Checks.page(start, n);
-        // First, as the others need what it says; without it there is no page.
+        // First, since the other calls need its answer; without it the page fails.
         Info info = sources.info.read(movie);
         int photos = Math.min(Math.max(0, info.getPhotos()), Checks.MOST_LISTED);
         List<Long> cast = info.getCast().subList(0, Math.min(info.getCastSize(), Checks.MOST_LISTED));

@@ -103,7 +103,7 @@ final class Parts {
             Gathered set = shard.sets.get(request);
             if (set != null) {
                 set.state = isStored ? State.STORED : State.GATHERING;
-                // What is stored needs no memory here.
+                // Free the memory of a stored review.
                 set.review = isStored ? new Review() : set.review;
             }
             shard.notifyAll();

@@ -49,7 +49,7 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     }
 
     private static Charge take(Store.Rows rows, long user, int cents, String key) throws Refused, SQLException {
-        // The lock on the user makes all charges of one user follow each other, so that what is read below stays true.
+        // The lock on the user serializes that user's charges, so the values read below stay valid.
         JsonObject account = Documents.parse(String.valueOf(rows.lock("users", Long.toString(user))));
         if (account == null) {
             throw new Refused(Code.NOT_FOUND, "user " + user + " does not exist");

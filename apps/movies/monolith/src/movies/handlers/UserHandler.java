@@ -66,7 +66,8 @@ public final class UserHandler extends Handler implements User.Iface {
         store.insert("users", Long.toString(user), account.toString());
         JsonObject owner = new JsonObject();
         owner.addProperty("user", user);
-        // Where it is there, another was faster, or this was inserted twice because the answer to the first was lost.
+        // A duplicate means that another request was faster, or that this insert was repeated because its first
+        // answer was lost.
         if (store.insert("names", id, owner.toString()) || userOf(id) == user) {
             return user;
         }

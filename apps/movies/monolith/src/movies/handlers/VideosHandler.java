@@ -37,7 +37,7 @@ public final class VideosHandler extends Handler implements Videos.Iface {
         Checks.number("movie", movie);
         String key = "video:" + movie;
         byte[] cached = cache.getMany(List.of(key)).get(key);
-        // What does not have the form of a video is as good as a miss.
+        // A malformed value counts as a miss.
         Video found = cached == null ? null : video(new String(cached, StandardCharsets.UTF_8));
         if (found != null) {
             return found;

@@ -185,7 +185,7 @@ final class Asked {
                 return number;
             }
         } catch (NumberFormatException tooLarge) {
-            // It is said below.
+            // Reported below.
         }
         throw Problem.badRequest("`" + name + "` takes a whole number from " + least + " to " + most);
     }

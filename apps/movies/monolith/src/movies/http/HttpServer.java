@@ -62,7 +62,7 @@ public final class HttpServer implements Run.Listener {
         HttpConfiguration http = new HttpConfiguration();
         http.setSendServerVersion(false);
         http.setRequestHeaderSize(LONGEST_HEAD);
-        // Otherwise a value that differs from one before by the case of its letters only, such as of a token, is taken for that.
+        // Otherwise Jetty's cache returns an earlier value that differs only in case, such as another token.
         http.setHeaderCacheCaseSensitive(true);
         connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
         connector.setHost(service.config().listen().getHostString());

@@ -41,7 +41,7 @@ final class TokensTest {
         Passwords passwords = new Passwords(4);
         String hash = passwords.hash("password-1");
         assertTrue(hash.startsWith("$2a$04$"), hash);
-        // What is looked at for a name that is none.
+        // The hash that is compared for an unknown name.
         for (int cost : new int[] {4, 5}) {
             String dummy = new String(new Passwords(cost).dummy, StandardCharsets.US_ASCII);
             assertTrue(dummy.startsWith("$2a$0" + cost + "$"), dummy);

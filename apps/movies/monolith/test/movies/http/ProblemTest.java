@@ -18,7 +18,7 @@ final class ProblemTest {
         check(new Failure.DeadlineSpent("late"), 504, "DEADLINE");
         check(new Failure.Overloaded("compose-page: movie-info: 64 requests wait already"), 503, "OVERLOADED");
         check(new Failure.Unavailable("compose-page: gone"), 503, "UNAVAILABLE");
-        // What a text holds further on decides nothing.
+        // Only the beginning of a message decides, not later text.
         check(new Failure.Unavailable("compose-page: no film is called overloaded: x"), 503, "UNAVAILABLE");
         check(new Refused(Code.UNAVAILABLE, "later"), 503, "UNAVAILABLE");
         check(new Refused(Code.NOT_FOUND, "no film"), 404, "NOT_FOUND");

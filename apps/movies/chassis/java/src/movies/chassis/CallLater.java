@@ -15,7 +15,7 @@ final class CallLater<T> implements Later<T> {
     public T get() throws TException {
         if (done == null) {
             try {
-                // What the generated method returns.
+                // The generated method's return type.
                 @SuppressWarnings("unchecked")
                 T value = (T) call.finish();
                 done = new Done<>(value, null);

@@ -44,7 +44,7 @@ public abstract sealed class Failure extends TApplicationException permits Failu
         if (what != null && what.startsWith("deadline: ")) {
             return new DeadlineSpent(said);
         }
-        // Whoever asked knows by it that a later try may succeed.
+        // The prefix tells the caller that a later try may succeed.
         return what != null && what.startsWith(OVERLOADED)
                 ? new Overloaded(callee + ": " + what.substring(OVERLOADED.length()))
                 : new Unavailable(said);

@@ -145,7 +145,7 @@ final class JdbcStore implements Store {
                     throw error;
                 }
             }
-            // The database was started again meanwhile.
+            // The database was restarted since.
             span.retried();
             return askOnce(shards.get(shard), deadline, span, work);
         } catch (IOException | SQLException error) {

@@ -52,7 +52,7 @@ public interface Later<T> extends AutoCloseable {
 
         @Override
         public void close() {
-            // Nothing is under way.
+            // No call is under way.
         }
     }
 }

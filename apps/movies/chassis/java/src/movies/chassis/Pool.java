@@ -108,7 +108,7 @@ final class Pool<T extends Closeable> implements Closeable {
         try {
             one.close();
         } catch (IOException error) {
-            // It is of no more use, whatever that says.
+            // An error on closing changes nothing: the connection is discarded.
             return;
         }
     }

@@ -14,7 +14,7 @@ public final class SignedAddress {
 
     public SignedAddress(String secret) {
         this.secret = secret;
-        // So that the first rental need not load what it takes.
+        // Loads the classes now rather than at the first rental.
         of(0, 0, "");
     }
 

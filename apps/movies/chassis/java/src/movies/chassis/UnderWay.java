@@ -32,7 +32,7 @@ final class UnderWay {
             forget();
             keys.put(call, wire.register(selector, call));
         } catch (IOException error) {
-            // What is wrong shows when its answer is asked for, which then is waited for alone.
+            // The failure shows when the caller fetches this answer, which then waits by itself.
             keys.remove(call);
         }
     }

@@ -38,7 +38,7 @@ final class RecommenderTest {
     def number(row: Int, k: Int, value: Float): Unit =
       write(16 + 4L * (row.toLong * rank + k), ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putFloat(value).flip)
     try {
-      // What is not written is 0, and takes no room on the disk.
+      // Parts not written are 0 and take no disk space (a sparse file).
       val head = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).put("ALS1".getBytes).putInt(rank).putInt(users).putInt(movies)
       write(0, head.flip)
       number(users - 1, 3, 2f)
