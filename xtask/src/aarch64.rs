@@ -1,8 +1,8 @@
 //! The workspace for aarch64: checked, and its unit tests built and run under QEMU, as far as this machine can.
 //!
-//! rustup's target is taken where it is installed. Otherwise Debian has the same: its compiler for browsers, `rustc-web`,
-//! comes for each of its architectures, and the standard library of one goes with the compiler of another of the very
-//! same version. The packages are unpacked below `target/tools`, and nothing of the system is changed.
+//! Uses rustup's target if it is installed, otherwise Debian's packages: its compiler for browsers, `rustc-web`, exists
+//! for each architecture, and works with the standard library of another architecture in the same version. The packages
+//! are unpacked below `target/tools`; the system stays unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,8 @@ const WITHOUT_C: [&str; 17] = [
     "export",
 ];
 
-/// What `cargo xtask ci --all` tests: what is pure, and what meets the kernel or the processor. To compile the others takes
-/// longer than a step of it may, and the unit tests of `sphinx` did not end within a minute under QEMU 7.2.
+/// Crates that `cargo xtask ci --all` tests: pure ones, and those that depend on the kernel or the processor. Compiling
+/// the others takes longer than a step may, and the unit tests of `sphinx` did not end within a minute under QEMU 7.2.
 const CORE: [&str; 17] = [
     "units",
     "spec",
@@ -87,13 +87,13 @@ struct Compiler {
     unpacked: Option<PathBuf>,
 }
 
-/// Reads the words after `aarch64`; checks the workspace, and runs its unit tests where they can be linked and run. True
-/// where nothing failed. Fetches what is missing but with `--no-install`; with `--core` only
-/// the unit tests of [`CORE`] are compiled and run.
+/// Runs `cargo xtask aarch64`: checks the workspace, and runs its unit tests if they can be linked and run. True if
+/// nothing failed. Fetches missing tools unless `--no-install`; with `--core` only the unit tests of [`CORE`] are
+/// compiled and run.
 ///
 /// # Errors
 ///
-/// A word that is not known.
+/// An unknown word.
 pub(crate) fn run_checks(words: &[&str]) -> Result<bool, String> {
     let (mut install, mut only_core) = (true, false);
     for word in words {
@@ -147,7 +147,7 @@ pub(crate) fn run_checks(words: &[&str]) -> Result<bool, String> {
     Ok(run(&mut tests))
 }
 
-/// Installs what is missing of the compilers, the C library and the emulator. Where that fails, it is missing still.
+/// Tries to install the missing ones of the compilers, the C library and the emulator.
 pub(crate) fn prepare() {
     let absent = [
         (find(LINKER).is_none(), "gcc-aarch64-linux-gnu"),
@@ -216,7 +216,7 @@ fn has_target(sysroot: &Path) -> bool {
     sysroot.join("lib/rustlib").join(TARGET).join("lib").is_dir()
 }
 
-/// Unpacks Debian's packages and writes a `rustc` that finds its libraries. Where it fails, the target is missing.
+/// Unpacks Debian's packages and writes a `rustc` that finds its libraries. After a failure the target stays missing.
 fn fetch(tools: &Path) {
     let (Some(apt), Some(dpkg)) = (find("apt-get"), find("dpkg")) else { return };
     let lists = tools.join("apt");
@@ -226,7 +226,7 @@ fn fetch(tools: &Path) {
     {
         return;
     }
-    // Lists of its own: those of the system do not know the other architecture, and are not to.
+    // Separate lists: the system's lack the other architecture, and must not change.
     let other = || {
         let mut apt = Command::new(&apt);
         apt.current_dir(&lists).args([

@@ -21,14 +21,14 @@ use tally::Tally;
 pub(crate) enum Tier {
     /// Those of every change.
     Fast,
-    /// The others too: what takes long, to compile or to run, and rarely breaks.
+    /// Every check, including slow ones that rarely break.
     Slow,
 }
 
-/// What `cargo xtask ci` is asked for.
+/// Options of `cargo xtask ci`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Whether to fetch what is missing.
+    /// Whether to fetch missing tools.
     install: bool,
     tier: Tier,
     /// The seed of the order of the tests; `None` leaves them the harness's.
@@ -36,7 +36,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads the words after `ci`; `None` where one of them is unknown.
+    /// Parses the words after `ci`; `None` if one of them is unknown.
     pub(crate) fn read(words: &[&str]) -> Option<Request> {
         let mut request = Request { install: true, tier: Tier::Fast, shuffle: None };
         for word in words {
@@ -56,8 +56,8 @@ fn any_seed() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs())
 }
 
-/// Installs what the tests of this tier need, and says what is still missing. What Debian does not have is not a failure;
-/// what its lock file names and npm could not install is.
+/// Installs the tools that this tier's tests need, and prints those still missing. A package that Debian lacks is not a
+/// failure; a package of a lock file that npm could not install is one.
 pub(crate) fn tools_for(tier: Tier) -> bool {
     tools::components(true);
     tools::prepare_compilers(true);
@@ -65,12 +65,12 @@ pub(crate) fn tools_for(tier: Tier) -> bool {
     clients.inspect_err(|why| println!("FAILED: {why}")).is_ok()
 }
 
-/// Runs every check, also after one that fails; true where none does.
+/// Runs every check, even after a failure; true if all pass.
 ///
-/// Packages are installed while the tests are compiled. Nothing runs beside the test programs, since they measure.
+/// Packages are installed while the tests are compiled. Test programs run alone, since they measure.
 ///
-/// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts
-/// as one failed.
+/// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts as one
+/// failed.
 pub(crate) fn run(request: Request) -> Result<bool, String> {
     let begin = Instant::now();
     let mut sum = Sum::default();
@@ -121,7 +121,7 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
     Ok(sum.tally.failed == 0)
 }
 
-/// Runs steps one after the other beside what follows.
+/// Starts steps in a thread, one after the other.
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, steps: Vec<Step>) -> ScopedJoinHandle<'scope, Vec<Ended>> {
     for step in &steps {
         println!("\n== {}: {} (beside what follows)", step.name, step.shown());
@@ -135,7 +135,7 @@ struct Ended {
     outcome: Outcome,
     took: Duration,
     tally: Tally,
-    /// What it said, where it ran beside others: in one piece.
+    /// The output of a step that ran in parallel with others, in one piece.
     said: Vec<u8>,
 }
 
@@ -159,7 +159,7 @@ struct Sum {
     tally: Tally,
     times: Vec<(&'static str, Duration)>,
     failed: Vec<&'static str>,
-    /// What the slow tier has more.
+    /// Steps that only the slow tier runs.
     left: Vec<&'static str>,
 }
 
@@ -217,13 +217,13 @@ impl Sum {
         self.tally.add(tally);
     }
 
-    /// Counts what failed and is no step.
+    /// Counts a failure outside the steps.
     fn fail(&mut self, name: &'static str) {
         self.failed.push(name);
         self.tally.failed += 1;
     }
 
-    /// The last lines: how long each step took and all `together`, of which some ran beside others, and what became of the tests.
+    /// The last lines: the time of each step, the time of the whole run (steps may overlap), and the test results.
     fn closing(&self, together: Duration) -> String {
         let times: Vec<String> =
             self.times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();

@@ -1,20 +1,21 @@
-//! Measured tables in documents, made from the results that lie beside them.
+//! Measured tables in documents, made from results in the same folder.
 //!
 //! A region of a Markdown file names its result and its tables:
 //!
 //! ```text
 //! <!-- generated: quick.taillight.tgz claims, throughput -->
-//! (whatever `cargo xtask docs` writes here)
+//! (tables that `cargo xtask docs` writes)
 //! <!-- end generated -->
 //! ```
 //!
-//! The result is what `taillight pack --figures-only` makes, or the JSON of `--tables` or of a bench; its path counts from
-//! the document's folder. They hold the tables as words, so that nothing of the workspace must be compiled here, and `tidy`
-//! stays a matter of a second in a tree that does not compile. Behind the tables may stand what they measure, as in
-//! `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; without it that is the generator, the targets and the study.
+//! The result is the output of `taillight pack --figures-only`, or the JSON of `--tables` or of a bench; its path
+//! counts from the document's folder. Results hold the tables as words, so that no crate of the workspace must be
+//! compiled here, and `tidy` takes about a second in a tree that does not compile. After the tables a region may name
+//! the paths that they measure, as in `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; the default is the
+//! generator, the targets and the study.
 //!
-//! A region whose result is not in the tree holds the commands that measure it and no figure; `findings` refuses all else
-//! there. Each study's README has a region.
+//! A region whose result is not in the tree holds the commands that measure it and no figure; `findings` rejects any
+//! other content. Each study's README has a region.
 
 mod age;
 mod region;
@@ -32,13 +33,13 @@ use crate::finding::Finding;
 use crate::markdown::resolve;
 use crate::repository::Repository;
 
-/// What a packed result ends in. Source: `results::pack::EXTENSION`.
+/// Extension of a packed result. Source: `results::pack::EXTENSION`.
 const PACKED: &str = ".taillight.tgz";
 /// The most that a packed result takes, of which a tree may hold some tens. Units: bytes.
 const LARGEST: u64 = 200_000;
 const REMEDY: &str = "run cargo xtask docs, and measure again to change a figure";
 
-/// A document whose regions were made anew.
+/// A document with regenerated regions.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Made {
     text: String,
@@ -50,14 +51,14 @@ trait Source {
     /// The tables in the file at `path`, from the root.
     fn tables(&mut self, path: &str) -> Result<Tables, String>;
 
-    /// Those of `paths` that changed after `tables` were measured; `None` where that is not known.
+    /// The paths of `paths` that changed after `tables` were measured; `None` if unknown.
     fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>>;
 
     /// Whether there is a file or folder at `path`, from the root.
     fn exists(&self, path: &str) -> bool;
 }
 
-/// Rewrites the regions that differ from what their results give. Returns what is left for a person to mend.
+/// Rewrites the regions that differ from their results. Returns the findings that a person must fix.
 pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     let mut source = Tree::new(repository);
     let mut left: Vec<Finding> = sizes(repository).into_iter().chain(without_region(repository)).collect();
@@ -81,7 +82,7 @@ pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
     differ.chain(sizes(repository)).chain(without_region(repository)).collect()
 }
 
-/// Studies whose README says neither what was measured nor how it is.
+/// Studies whose README has neither a measured result nor the commands for one.
 fn without_region(repository: &Repository) -> Vec<Finding> {
     let of_study = |file: &str| file.starts_with("studies/") && file.matches('/').count() == 2;
     let readmes = repository.ending("/README.md").filter(|(file, _)| of_study(file));
@@ -90,7 +91,7 @@ fn without_region(repository: &Repository) -> Vec<Finding> {
     without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
 }
 
-/// The results that regions name and that are not in the tree or older than what they measure: where, and what measures
+/// The results that regions name and that are missing from the tree or outdated: where, and the commands that measure
 /// them, in the order of the documents.
 pub(crate) fn due(repository: &Repository) -> Vec<String> {
     let mut source = Tree::new(repository);
@@ -132,7 +133,7 @@ fn sizes(repository: &Repository) -> Vec<Finding> {
     repository.ending(PACKED).filter_map(large).collect()
 }
 
-/// Makes the regions of one document anew, and finds where they differ.
+/// Regenerates the regions of one document, and finds the differences.
 fn document(file: &str, text: &str, source: &mut dyn Source) -> Made {
     let mut made = Made::default();
     let mut copied = 0;

@@ -5,7 +5,7 @@ use std::fmt;
 pub(crate) struct Finding {
     /// The file, relative to the root.
     pub(crate) file: String,
-    /// The line, from 1; `None` where it is about the whole file.
+    /// The line, from 1; `None` if it concerns the whole file.
     pub(crate) line: Option<usize>,
     /// What is wrong.
     pub(crate) problem: String,

@@ -1,9 +1,9 @@
 //! Checks of this repository, for people and for CI alike.
 //!
-//! `tidy` holds the tree to what the documents promise: the arrows that crates must never draw, the
-//! architecture's tables, the length of files, the words. `ci` is the README's test command: from an empty
-//! machine it installs what the tests need, runs every check and ends with one line that counts the tests. `docs` makes
-//! the measured tables of the documents from the results beside them.
+//! `tidy` compares the tree with the rules in the documents: dependencies that crates must never have, the
+//! architecture's tables, the length of files, the words. `ci` is the README's test command: from an empty machine it
+//! installs the tools that the tests need, runs every check and ends with one line that counts the tests. `docs` makes
+//! the documents' measured tables from the results next to them.
 //!
 //! Try it: `cargo xtask tidy`.
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the generated regions, or with `check` says which differ; true where there is nothing to say.
+/// Writes the generated regions, or with `check` prints those that differ; true if there are no findings.
 fn docs(check: bool) -> Result<bool, String> {
     let repository = Repository::read()?;
     let findings = if check { docs::findings(&repository) } else { docs::write(&repository)? };
@@ -92,7 +92,7 @@ fn due() -> Result<bool, String> {
     Ok(true)
 }
 
-/// Prints what tidy finds; true where that is nothing.
+/// Prints tidy's findings; true if there are none.
 fn tidy() -> Result<bool, String> {
     let repository = Repository::read()?;
     let packages = metadata::read(repository.root())?;
@@ -100,7 +100,7 @@ fn tidy() -> Result<bool, String> {
     Ok(print("tidy", &tidy::findings(&repository, &packages)))
 }
 
-/// Prints findings and how many they are; true where there are none.
+/// Prints findings and their number; true if there are none.
 fn print(task: &str, findings: &[Finding]) -> bool {
     findings.iter().for_each(|finding| println!("{finding}"));
     match findings.len() {

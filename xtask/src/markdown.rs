@@ -1,9 +1,9 @@
-/// The text of a Markdown document, line by line from 1, without fenced blocks and without what stands in backticks.
+/// The text of a Markdown document, line by line from 1, without fenced blocks and code spans.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
     unfenced(text).map(|(number, line)| (number, without_code(line)))
 }
 
-/// A piece of prose without what stands in backticks.
+/// A piece of prose without its code spans.
 pub(crate) fn without_code(line: &str) -> String {
     // Quoted text may use any word; a lone backtick quotes nothing.
     let parts: Vec<&str> = line.split('`').collect();
@@ -12,7 +12,7 @@ pub(crate) fn without_code(line: &str) -> String {
     outside.map(|(_, part)| *part).collect::<Vec<_>>().join("``")
 }
 
-/// What stands in backticks in `line`.
+/// The code spans of `line`, without backticks.
 pub(crate) fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     let parts: Vec<&str> = line.split('`').collect();
     let whole = parts.len().saturating_sub(1) / 2;
@@ -47,7 +47,7 @@ pub(crate) fn rows<'a>(text: &'a str, title: &str) -> Vec<(usize, Vec<&'a str>)>
     rows
 }
 
-/// The path from the root that a link in `file` leads to; `None` where it leads out of the repository.
+/// The path from the root that a link in `file` leads to; `None` for links out of the repository.
 pub(crate) fn resolve(file: &str, link: &str) -> Option<String> {
     let path = link.split(['#', ' ']).next()?;
     if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {

@@ -10,7 +10,7 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// What a package depends on directly.
+/// A direct dependency of a package.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,

@@ -1,8 +1,8 @@
-//! Machines that this one is not, as guests of QEMU: knobs where there is SMT, a second memory node, version 2 of control
-//! groups and a card of several interrupts; studies on four and on eight processors.
+//! QEMU guests for hardware that this machine lacks: knobs with SMT, a second memory node, version 2 of control groups
+//! and a card of several interrupts; studies on four and on eight processors.
 //!
-//! They show that it works, not how fast: every instruction of a guest is emulated. Debian's kernel and busybox are
-//! unpacked below `target/tools`, and nothing of the system is changed but for QEMU itself, which is installed.
+//! They test function, not speed: every instruction of a guest is emulated. Debian's kernel and busybox are unpacked
+//! below `target/tools`; the only change to the system is the installation of QEMU.
 
 mod console;
 mod disk;
@@ -21,12 +21,12 @@ const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/qemu")
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const EMULATOR: &str = "qemu-system-x86_64";
 
-/// Reads the words after `qemu`, boots the guests that they name, all where they name none, and runs their checks; true
-/// where none fails. Fetches what is missing but with `--no-install`.
+/// Runs `cargo xtask qemu`: boots the named guests, by default all, and runs their checks; true if none fails. Fetches
+/// missing tools unless `--no-install`.
 ///
 /// # Errors
 ///
-/// A word that names no guest; what could not be built.
+/// An unknown guest; a failed build.
 pub(crate) fn run_guests(words: &[&str]) -> Result<bool, String> {
     let (options, names): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
     let mut install = true;
@@ -85,7 +85,7 @@ pub(crate) fn run_guests(words: &[&str]) -> Result<bool, String> {
     Ok(failed.is_empty())
 }
 
-/// Installs and unpacks what is missing. Where that fails, it is missing still.
+/// Tries to install and unpack the missing tools.
 fn fetch(tools: &Path, guests: &[&Guest]) {
     let mut absent: Vec<&str> = guests.iter().flat_map(|guest| guest.programs).copied().collect();
     absent.retain(|program| find(program).is_none());
@@ -99,7 +99,7 @@ fn fetch(tools: &Path, guests: &[&Guest]) {
     }
 }
 
-/// Builds what the guests run, with the features that the tests of `cargo xtask ci` have compiled already.
+/// Builds the guests' programs, with the features that the tests of `cargo xtask ci` have compiled already.
 fn build() -> bool {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--locked", "--workspace", "--bin", "taillight"]).current_dir(ROOT);

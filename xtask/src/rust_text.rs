@@ -3,7 +3,7 @@
 //! A check that looks for a word must know which of the three it stands in: `Instant` in a comment reads no
 //! clock, and a banned word in a help text is read by more people than one in a comment.
 
-/// What one line holds of each.
+/// The code, comments and string contents of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// Code, with string literals emptied to `""`.
@@ -107,7 +107,7 @@ fn one_line(text: &str, state: &mut State) -> Line {
     line
 }
 
-/// How many hashes end the string whose quote follows `code`; `None` where it is not a raw one.
+/// How many hashes end the string whose quote follows `code`; `None` if the string is not raw.
 fn raw_hashes(code: &str) -> Option<usize> {
     let before = code.trim_end_matches('#');
     let prefix = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');

@@ -11,7 +11,7 @@ from thrift.Thrift import TApplicationException, TMessageType
 from values import differences, make
 
 KINDS = ("result", "refused", "exception", "close", "hang")
-# What an answer says of its queue, application and processor.
+# Queue, application and processor time in the answers of fakes.
 TIMES = "1000,2000,3000"
 
 

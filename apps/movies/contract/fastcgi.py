@@ -20,7 +20,7 @@ from values import differences, json_or, make
 BEGIN, PARAMS, STDIN, STDOUT, STDERR, END = 1, 4, 5, 6, 7, 3
 RESPONDER = 1
 RECORD = struct.Struct(">BBHHBx")
-# What the path of a request is called in the registry.
+# The registry's method for each path of a request.
 METHODS = (("GET /api/movie/[1-9][0-9]*", "page"), ("GET /api/search", "search"), ("GET /api/titles", "titles"), ("POST /api/review", "review"),
            ("POST /api/rent", "rent"), ("POST /api/login", "login"), ("POST /api/sign-up", "sign-up"))
 
@@ -186,7 +186,8 @@ def _(s):
 def _late(s, seconds: float):
     """The answer to a probe that the web server handed on so long ago, and the queue in its span. Units: s, ns."""
     answer = ask(s, s.main, s.probe, clock(ago=seconds))
-    # So it was sent then, but for what a clock of whole milliseconds does not say.
+    # So this was the time of sending, except for the fraction that a clock of whole milliseconds
+    # omits.
     answer.sent -= int((seconds + 0.01) * 1e9)
     s.keep_traces([(answer, method_of(s.probe["request"]))])
 

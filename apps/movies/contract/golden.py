@@ -61,8 +61,9 @@ REFUSED = message(b"read", REPLY, 9, field(STRUCT, 1, field(I32, 1, struct.pack(
 SPENT = message(b"read", EXCEPTION, 9, field(STRING, 1, text(b"deadline: spent")) + field(I32, 2, struct.pack(">i", 6)) + b"\x00")
 BOTH = pairs(traceparent=TRACE, d=b"250")
 
-# File, what it is, whether a reader of frames must take it, what it says; bytes.
-# `level: message`: the frame is sound, its message is not; a server may answer an application exception in place of closing.
+# File, whether a frame reader must accept it, description, bytes.
+# `level: message`: the frame is sound, its message is not; a server may answer an application exception instead of
+# closing.
 GOLDEN = [
     ("plain-ping", True, "plain frame; ping(), sequence 7", frame(PING)),
     ("plain-request", True, "plain frame; read(42), sequence 9", frame(READ)),

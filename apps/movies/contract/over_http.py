@@ -22,9 +22,9 @@ from urllib.parse import quote, urlsplit
 
 sys.dont_write_bytecode = True
 CASES = []
-# What an answer may take, on a machine that is busy. Units: s.
+# Longest wait for an answer, on a busy machine. Units: s.
 PATIENCE = 15
-# What a site may take until it answers wholly, once it is ready. Units: s.
+# Longest time from ready until a site answers completely. Units: s.
 WARM = 60
 PAGE = ["info", "plot", "thumbnail", "rating", "cast", "reviews", "photos", "video", "similar", "ads", "missing"]
 INFO = ["movie", "title", "year", "minutes", "certificate", "genre", "director", "cast", "photos"]

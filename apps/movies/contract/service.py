@@ -17,9 +17,9 @@ import children
 import wire
 
 _sequence = itertools.count(1)
-# What a start may take, on a machine that is busy. Units: s.
+# Longest start, on a busy machine. Units: s.
 START = 60
-# What an answer may take beyond its deadline before it counts as none. Units: s.
+# How long after its deadline an answer is still waited for. Units: s.
 PATIENCE = 5.0
 
 

@@ -19,7 +19,7 @@ from values import make, special
 BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
 PORT = 5432
 DOC = "doc jsonb not null"
-# By database and table: the columns besides the primary key `id`.
+# By database and table: the columns after the primary key `id`.
 TABLES = {
     "movies": {"movies": DOC, "plots": DOC, "persons": DOC, "ratings": DOC, "rated": "", "titles": DOC, "pictures": "data bytea not null"},
     "reviews": {"reviews": DOC, "movie_reviews": DOC, "listed": ""},

@@ -162,7 +162,7 @@ class Subject:
             if process:
                 process.close()
 
-    # What is there before a case.
+    # Restores the state before a case.
 
     def reset(self, case: dict) -> None:
         self.env = self._env()

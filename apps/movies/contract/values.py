@@ -58,7 +58,7 @@ def _factors(env, given):
     return struct.pack(f"<4sIII{len(flat)}f", b"ALS1", rank, len(users), len(movies), *flat)
 
 
-# FRESH is by chance, so that none is a neighbour of another: a frame with broken bytes may name those.
+# FRESH is random, so that no two are neighbours: a frame with broken bytes may name a neighbour.
 GIVEN = {
     "HEX": lambda env, given: bytes.fromhex(given),
     "REPEAT": lambda env, given: given[0] * given[1],

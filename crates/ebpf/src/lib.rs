@@ -1,7 +1,7 @@
-//! Writes programs of eBPF, the kernel's own machine language, and gives them to the kernel: a few dozen instructions do not call
-//! for a compiler, nor for a library that reads what one makes.
+//! Writes programs of eBPF, the kernel's own machine language, and loads them into the kernel: a few dozen instructions
+//! do not justify a compiler, nor a library that loads its object files.
 //!
-//! A program is an array of [`Instruction`]s, or a [`Program`] where it jumps.
+//! A program is an array of [`Instruction`]s, or a [`Program`] if it has jumps.
 //!
 //! Try it: `cargo test -p ebpf`.
 
@@ -17,7 +17,7 @@ pub use program::{Label, Op, Program, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R1
 
 /// Programs that are shown a packet of a socket. Source: `linux/bpf.h`, `bpf_prog_type`.
 pub const SOCKET_FILTER: u32 = 1;
-/// Programs that are told what happens to TCP sockets. Source: the same.
+/// Programs that receive the events of TCP sockets. Source: the same.
 pub const SOCK_OPS: u32 = 13;
 
 /// Source: `linux/bpf.h`, `bpf_cmd`.
@@ -34,7 +34,7 @@ pub struct Instruction {
     pub registers: u8,
     /// Of a jump or a place in memory.
     pub offset: i16,
-    /// The second operand, where that is no register.
+    /// The second operand, unless it is a register.
     pub immediate: i32,
 }
 
@@ -46,7 +46,7 @@ impl Instruction {
     }
 }
 
-/// `union bpf_attr` of `BPF_PROG_LOAD`, as far as it is used; what is behind it counts as 0. Source: `linux/bpf.h`.
+/// `union bpf_attr` of `BPF_PROG_LOAD`, its used part; the kernel treats the rest as 0. Source: `linux/bpf.h`.
 #[repr(C)]
 #[derive(Default)]
 struct Load {
@@ -80,7 +80,7 @@ pub fn load(kind: u32, instructions: &[Instruction], license: &CStr, name: &[u8]
         ..Load::default()
     };
     attr.name.iter_mut().take(15).zip(name).for_each(|(to, byte)| *to = *byte);
-    // SAFETY: the structure is what the command takes, and what it points at outlives the call.
+    // SAFETY: the structure is the argument of this command, and its pointers outlive the call.
     let mut attempt = || unsafe { call(BPF_PROG_LOAD, &mut attr) };
     let is_interrupted = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     let mut fd = attempt();
@@ -91,7 +91,7 @@ pub fn load(kind: u32, instructions: &[Instruction], license: &CStr, name: &[u8]
         fd = attempt();
     }
     let fd = fd?;
-    // SAFETY: the kernel has just made it for this process, and nothing else has it.
+    // SAFETY: the kernel has just made it for this process, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
@@ -99,8 +99,8 @@ pub fn load(kind: u32, instructions: &[Instruction], license: &CStr, name: &[u8]
 ///
 /// # Safety
 ///
-/// `attr` is the beginning of the kernel's union for this command, and all pointers in it lead to memory that outlives the call and
-/// is as long as is said beside them.
+/// `attr` is the beginning of the kernel's union for this command. All its pointers lead to memory that outlives the
+/// call and has the length given in the neighbouring fields.
 pub unsafe fn call<T>(command: c_long, attr: &mut T) -> io::Result<c_long> {
     // SAFETY: as the caller promises; the length is the structure's own.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attr as *mut T, size_of::<T>()) };

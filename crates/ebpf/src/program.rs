@@ -8,9 +8,9 @@ use crate::Instruction;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register(u8);
 
-/// What a call returns.
+/// The return value of a call.
 pub const R0: Register = Register(0);
-/// Arguments of calls, and what the program is shown; lost by a call, up to r5.
+/// Arguments of calls, and the program's context; a call overwrites r1 to r5.
 pub const R1: Register = Register(1);
 /// The second argument.
 pub const R2: Register = Register(2);
@@ -145,7 +145,7 @@ impl Program {
         self.or_register(of, spare);
     }
 
-    /// Loads what lies at `at` and `offset`.
+    /// Loads the value at `at` plus `offset`.
     pub fn load(&mut self, size: Size, to: Register, at: Register, offset: i16) {
         self.push(LOAD | size as u8, to, at, offset, 0);
     }
@@ -160,7 +160,7 @@ impl Program {
         self.push(JUMP | CALL, R0, R0, 0, helper);
     }
 
-    /// Ends the program; r0 is what it returns.
+    /// Ends the program, which returns r0.
     pub fn exit(&mut self) {
         self.push(JUMP | EXIT, R0, R0, 0, 0);
     }

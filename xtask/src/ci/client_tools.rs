@@ -12,16 +12,17 @@ const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tes
 const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../apps/video/player");
 /// The package that drives a browser in the tests of pages.
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/taillight/tests/browser");
-/// Clients of caches of PyPI, and what they need: name, version, and how pip names its folder.
+/// Cache clients of PyPI and their dependencies: name, version, and how pip names the folder.
 const PYTHON: [(&str, &str, &str); 2] =
     [("python-binary-memcached", "0.33.0", "python_binary_memcached"), ("uhashring", "2.5", "uhashring")];
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
 
-/// Fetches what is missing or of another version into `tools`; a test that lacks one is skipped with the reason.
+/// Fetches packages that are missing or of another version into `tools`; a test that lacks one is skipped with the
+/// reason.
 ///
-/// Errors: what could not be installed, and why.
+/// Errors: the packages that could not be installed, and why.
 pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     let clients = Path::new(CLIENTS);
     let packages = [(clients.join("node"), "node"), (PLAYER.into(), "player"), (BROWSER.into(), "browser")];
@@ -32,9 +33,10 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// Installs what the lock file says, unless that is installed.
+/// Installs the packages of the lock file unless they are installed.
 ///
-/// Errors: a file is missing, or npm is or fails. A machine without npm is no error: the tests say what they lack.
+/// Errors: a file is missing, or npm is missing or fails. A machine without npm does not fail: the tests report their
+/// missing packages.
 fn node(from: &Path, to: &Path) -> Result<(), String> {
     const LOCK: &str = "package-lock.json";
     let lock = from.join(LOCK);
@@ -78,7 +80,7 @@ fn python(to: &Path) {
     if is_there || find("python3").is_none() {
         return;
     }
-    // A part of it, from a run that was cut off, is made anew.
+    // Replaces a partial environment of an interrupted run.
     if run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(to)) {
         let wanted = PYTHON.iter().map(|(name, version, _)| format!("{name}=={version}"));
         let pip = || Command::new(to.join("bin/pip"));
@@ -123,7 +125,7 @@ mod tests {
         let error = node(&from, &to).unwrap_err();
         assert!(error.contains("package-lock.json") && error.contains("--package-lock-only"), "{error}");
         assert!(!to.exists());
-        // What is there as the lock file has it is not installed again.
+        // Packages that match the lock file are not installed again.
         fs::write(from.join("package-lock.json"), "{}").unwrap();
         fs::create_dir_all(to.join("node_modules")).unwrap();
         fs::write(to.join("package-lock.json"), "{}").unwrap();

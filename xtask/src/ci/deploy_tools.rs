@@ -1,4 +1,5 @@
-//! What the tests of `deploy/` need: Ansible and the schemas of Kubernetes from PyPI, Helm and kubeconform by Go.
+//! Dependencies of the tests of `deploy/`: Ansible and the schemas of Kubernetes from PyPI, Helm and kubeconform
+//! by Go.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(super) fn prepare(tools: &Path) {
     let python = tools.join("python");
     let schemas = python.join("bin/kubernetes-validate");
     if !schemas.is_file() && find("python3").is_some() {
-        // A part of an environment, from a run that was cut off, is made anew.
+        // Replaces a partial environment of an interrupted run.
         let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python));
         if made {
             run(Command::new(python.join("bin/pip")).args(["install", "--quiet"]).args(PYTHON));
@@ -50,7 +51,7 @@ pub(super) fn prepare(tools: &Path) {
         return;
     }
     let imports: String = GO.iter().map(|(_, package)| format!("import _ \"{package}\"\n")).collect();
-    // Programs cannot be imported, but `go mod tidy` keeps what a file for another build asks for.
+    // Programs cannot be imported, but `go mod tidy` keeps the imports of a file for another build.
     let source = format!("//go:build tools\n\npackage tools\n\n{imports}");
     if fs::write(module.join("go.mod"), MODULE).is_err()
         || fs::write(module.join("tools.go"), source).is_err()

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use super::tally::Tally;
 use super::tools::as_by_hand;
 
-/// How many run at once: a test that measures asks for a generator and a server, so each has two processors, and two run where
-/// there are fewer, since most of their time they wait.
+/// How many test programs run at once. A test that measures needs a generator and a server, so each program has two
+/// processors. On fewer, two programs still run, since they wait most of the time.
 pub(super) fn at_once() -> usize {
     thread::available_parallelism().map_or(2, |processors| (processors.get() / 2).max(2))
 }
@@ -30,7 +30,7 @@ pub(super) struct Program {
     /// Its package and its target.
     pub(super) name: String,
     words: Vec<String>,
-    /// Where it runs: the folder of its package, as by `cargo test`.
+    /// Working directory: the folder of its package, as under `cargo test`.
     folder: PathBuf,
     /// How its output is counted.
     counting: Counting,
@@ -102,14 +102,14 @@ impl Program {
         }
     }
 
-    /// The same program with only its ignored tests, those of the slow tier.
+    /// The same program with only its ignored tests, which the slow tier runs.
     pub(super) fn slow(&self) -> Program {
         let words = self.words.iter().cloned().chain(["--ignored".to_owned()]).collect();
         Program { words, ..self.clone() }
     }
 
-    /// Runs it to its end; its output, standard error among it, goes to a file, since what it starts may outlive it and would
-    /// hold a pipe open.
+    /// Runs the program to its end. Output and standard error go to a file, since child processes may outlive the
+    /// program and would keep a pipe open.
     fn run(&self) -> io::Result<Ended> {
         let start = Instant::now();
         let mut output = tempfile::tempfile()?;
@@ -137,7 +137,7 @@ impl Program {
 struct Ended {
     status: String,
     tally: Tally,
-    /// What it printed, where it failed.
+    /// The output, if it failed.
     said: String,
     took: Duration,
 }
@@ -148,7 +148,7 @@ struct Shown {
     uncounted: bool,
 }
 
-/// Counts the tests of an output, and keeps what a reader should see of it.
+/// Counts the tests of an output, and keeps the lines worth printing.
 fn count(output: impl Read, counting: Counting, tally: &mut Tally) -> io::Result<Shown> {
     let mut text = String::new();
     let mut last = String::new();
@@ -164,9 +164,9 @@ fn count(output: impl Read, counting: Counting, tally: &mut Tally) -> io::Result
     Ok(Shown { text, uncounted })
 }
 
-/// Runs all of them, `at_once` at a time, and says how each ended; true where none failed.
+/// Runs all programs, `at_once` at a time, and prints how each ended; true if none failed.
 ///
-/// Errors: only that nothing can be written to `out`. A program that cannot be started has failed.
+/// Errors: only that writing to `out` fails. A program that cannot be started has failed.
 pub(super) fn run(
     mut programs: Vec<Program>,
     at_once: usize,

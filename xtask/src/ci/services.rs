@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(Command::new(&file).status().unwrap().code(), Some(101));
         drop(policy_here);
         assert!(!file.exists());
-        // What a run that was killed has left: process 4194304 is above the kernel's largest number.
+        // The file of a killed run: process 4194304 is above the kernel's largest number.
         assert_eq!(answer(&policy(4_194_304)), Some(0));
         fs::write(&file, policy(4_194_304)).unwrap();
         drop(NoServices::at(&file));

@@ -21,7 +21,7 @@ pub(super) struct Step {
     pub(super) name: &'static str,
     /// The tier that it belongs to: a step of the slow one is left out of the fast one.
     pub(super) tier: Tier,
-    /// The program and its arguments; why it is left out, where it is missing.
+    /// The program and its arguments; if a tool is missing, the reason for skipping.
     command: Result<Vec<String>, String>,
     /// Variables of its environment.
     env: Vec<(String, String)>,
@@ -34,7 +34,7 @@ enum Reading {
     Status,
     /// `cargo test`, whose output is counted.
     Tests,
-    /// It passes by its exit status, and is left out where it says this.
+    /// It passes by its exit status, and is skipped if it prints `said`.
     Lacking { said: &'static str, why: &'static str },
 }
 
@@ -166,7 +166,7 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
         said: "failed to fetch advisory database",
         why: "the database of advisories cannot be reached from here",
     };
-    // Under QEMU's user mode. Compiled apart from the others, so nothing of them is used again.
+    // Under QEMU's user mode. Compiled separately, since no artifact can be shared.
     let aarch64 = cargo(Slow, "unit tests for aarch64", "xtask aarch64 --core --no-install");
     let documentation = cargo(Slow, "documentation", "doc --workspace --no-deps --locked");
     let examples = packages_with_examples().iter().map(|name| format!("-p {name} ")).collect::<String>();
@@ -183,7 +183,8 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             "--cfg loom",
             tests(Slow, "tests of threads", "-p reactor -p cache-store --lib --target-dir target/loom loom"),
         ),
-        // To run them takes a nightly compiler; what they call is checked by any. They are a workspace of their own.
+        // Running them takes a nightly compiler; any compiler can check the code that they call. They are a workspace
+        // of their own.
         with_env(
             "RUSTFLAGS",
             "--cfg fuzzing",
@@ -199,7 +200,7 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             "clippy of a default build and of benchmarks",
             "clippy --workspace --all-targets --locked -- -D warnings",
         ),
-        // What is off by default is compiled nowhere else: parquet, OTLP.
+        // Features that are off by default are compiled only here: parquet, OTLP.
         cargo(
             Slow,
             "clippy of formats",
@@ -246,7 +247,8 @@ impl Step {
         format!("{env}{words}")
     }
 
-    /// Runs the command. `whole`: collects its output and writes it to `out` at the end, for steps that run beside others.
+    /// Runs the command. `whole`: collects its output and writes it to `out` at the end, for steps that run in parallel
+    /// with others.
     pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write, whole: bool) -> Outcome {
         let words = match &self.command {
             Ok(words) => words,

@@ -3,7 +3,7 @@
 pub(super) struct Tally {
     pub(super) passed: u64,
     pub(super) failed: u64,
-    /// What was left out and why, in words.
+    /// Skipped tests and steps, with the reason.
     pub(super) skipped: Vec<String>,
     /// Tests that the harness ignored; it prints their reasons itself.
     ignored: u64,
@@ -56,7 +56,7 @@ impl Tally {
         self.part == Part::Shown
     }
 
-    /// Adds what a program says on its last line, `N passed, N failed, N skipped`; false where it is another line.
+    /// Adds the counts of a program's last line, `N passed, N failed, N skipped`; false for any other line.
     pub(super) fn closing(&mut self, line: &str) -> bool {
         let count =
             |part: Option<&str>, what: &str| part?.trim().strip_suffix(what)?.trim().parse::<u64>().ok();
@@ -93,8 +93,8 @@ impl Tally {
         self.skipped.push(what);
     }
 
-    /// Counts a check that failed without a failed test, such as one that does not compile, as one; `before` it, so
-    /// many had failed.
+    /// Counts a check that failed without a failed test, such as one that does not compile, as one; `before` is the
+    /// number of failures before the check.
     pub(super) fn fail_beyond(&mut self, before: u64) {
         self.failed = self.failed.max(before + 1);
     }

@@ -1,4 +1,4 @@
-//! What the checks need besides the Rust toolchain, and how it comes onto an empty machine.
+//! Tools that the checks need in addition to the Rust toolchain, and how they are installed on an empty machine.
 
 use std::env;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use super::services::NoServices;
 use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
-/// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
+/// Programs that some tests need: name, Debian package, and the tests skipped without it.
 const PACKAGES: [(&str, &str, &str); 25] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
@@ -65,8 +65,8 @@ const CLIENTS: [&str; 14] = [
 const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 /// The features of a build with the programs in the kernel, as the tests have them.
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
-/// What the services of the movie site are made of and run on, by its names in Debian: compilers and libraries of Thrift, clients
-/// of PostgreSQL, and what makes its data set. Java, Node and Python are among the programs above.
+/// Debian packages that build and run the services of the movie site: compilers and libraries of Thrift, clients of
+/// PostgreSQL, and tools that make its data set. Java, Node and Python are among the programs above.
 const FOR_MOVIES: [&str; 34] = [
     "cmake",
     "fonts-bebas-neue",
@@ -103,7 +103,7 @@ const FOR_MOVIES: [&str; 34] = [
     "thrift-compiler",
     "util-linux",
 ];
-/// What makes the environment of Python that Ansible is installed into.
+/// Packages for the Python environment that Ansible is installed into.
 const FOR_PYTHON: [&str; 1] = ["python3-venv"];
 /// The Go module of another, which `go mod download` fetches.
 const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients/go");
@@ -114,7 +114,7 @@ const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")]
 /// Where `cargo install` puts what only the checks need; `target/` belongs to cargo alone.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 
-/// What was found or fetched.
+/// The tools found or fetched.
 pub(super) struct Tools {
     /// cargo-deny, or why it is not there.
     pub(super) deny: Result<PathBuf, String>,
@@ -122,17 +122,17 @@ pub(super) struct Tools {
     pub(super) bpf: Result<(), String>,
     /// What compiles and runs the unit tests for aarch64, or why it is not there.
     pub(super) aarch64: Result<(), String>,
-    /// What of npm could not be installed, and why.
+    /// The packages of npm that could not be installed, and why.
     pub(super) clients: Result<(), String>,
     /// Whether Helm and kubeconform are there.
     pub(super) chart: bool,
 }
 
-/// Looks for the parts of the toolchain that checks of the source need and, with `install`, fetches what is missing.
+/// Looks for the parts of the toolchain that checks of the source need and, with `install`, fetches missing ones.
 pub(super) fn components(install: bool) {
     for (subcommand, component) in COMPONENTS {
         if install && !quiet(Command::new("cargo").args([subcommand, "--version"])) {
-            // Where this fails, the check itself says what is missing.
+            // After a failure the check itself reports the missing component.
             run(Command::new("rustup").args(["component", "add", component]));
         }
     }
@@ -147,8 +147,8 @@ pub(super) fn prepare_compilers(install: bool) {
     }
 }
 
-/// Looks for everything else and, with `install`, fetches what is missing; says what it does. What is compiled from source
-/// for minutes is fetched for the slow tier only.
+/// Looks for everything else and, with `install`, fetches missing tools, printing each command. Tools that take minutes
+/// to compile are fetched for the slow tier only.
 pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
@@ -274,7 +274,7 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs a command, showing it; true where it succeeds.
+/// Prints and runs a command; true if it succeeds.
 pub(crate) fn run(command: &mut Command) -> bool {
     println!("{} {}", command.get_program().display(), arguments(command));
     command.status().is_ok_and(|status| status.success())
@@ -289,7 +289,7 @@ pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
             command.env_remove(name.as_ref());
         }
     }
-    // What only the next build of the same tree would use takes gigabytes, and there is no next one.
+    // Incremental data takes gigabytes and helps only a next build of the same tree, which does not come.
     command.env("CARGO_INCREMENTAL", "0")
 }
 

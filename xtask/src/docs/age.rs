@@ -1,4 +1,4 @@
-//! Whether what a result measures has changed since.
+//! Whether the code that a result measures has changed since.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,17 +6,16 @@ use std::process::Command;
 
 /// What measures: a change of it may move any figure.
 const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crates/workloads/src"];
-/// What is measured under a name for which there is no application of its own crates in `apps`.
+/// Sources of the targets that have no application with crates of its own in `apps`.
 const SERVERS: [(&str, &[&str]); 3] = [
     ("sphinx", &["crates/cache-store/src", "crates/proto-memcache/src", "crates/sphinx/src"]),
     ("null", &["crates/null-server/src"]),
     ("video-server", &["crates/video-server/src", "crates/videos/src"]),
 ];
-/// What a study is, in its folder. Its README and its results are made of it.
+/// The files of a study, in its folder. Its README and its results are made from them.
 const STUDY: [&str; 2] = ["claims.toml", "study.toml"];
 
-/// The paths whose change makes a result older than what it measures, of those that exist: the generator, the targets, and
-/// the study of the folder.
+/// The existing paths whose change makes a result outdated: the generator, the targets, and the study of the folder.
 pub(super) fn measured(folder: &str, targets: &[String], exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut paths: Vec<String> = GENERATOR.map(Into::into).to_vec();
     for target in targets {
@@ -43,7 +42,7 @@ enum Change {
     At(String),
     /// It is being changed, and not committed.
     Now,
-    /// There is no history that says.
+    /// No history exists.
     Unknown,
 }
 
@@ -52,8 +51,8 @@ impl<'a> History<'a> {
         History { root, known: BTreeMap::new() }
     }
 
-    /// Those of `paths` that changed after `commit`, or where that is not in the history after `time`, RFC 3339 in UTC;
-    /// `None` where one of them has no history.
+    /// The paths of `paths` that changed after `commit`, or, if the history lacks that commit, after `time` (RFC 3339
+    /// in UTC). `None` if a path has no history.
     pub(super) fn changed_since(
         &mut self,
         commit: Option<&str>,
@@ -83,7 +82,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether `change` came after `time`; `None` where that is not known.
+/// Whether `change` came after `time`; `None` if unknown.
 fn is_after(change: &Change, time: &str) -> Option<bool> {
     match change {
         // Up to the second, both are written alike.
@@ -100,7 +99,7 @@ fn change(root: &Path, path: &str) -> Change {
     let format = ["log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%S", "--format=%cd %P", "--", path];
     match git(root, &format).as_deref().and_then(|line| line.split_once(' ')) {
         Some((time, _parents)) => Change::At(time.to_owned()),
-        // No commit, or one without parents: where a history begins or was cut off, it says nothing of a path's age.
+        // No commit, or one without parents: a history's first commit, or its cut, does not tell a path's age.
         None => Change::Unknown,
     }
 }
@@ -109,7 +108,7 @@ fn is_being_changed(root: &Path, path: &str) -> bool {
     git(root, &["status", "--porcelain", "--", path]).is_some_and(|lines| !lines.is_empty())
 }
 
-/// What git prints, without the blanks at its ends; `None` where it fails.
+/// Output of git, trimmed; `None` if git fails.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).current_dir(root).env("TZ", "UTC").output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -5,7 +5,7 @@ pub(super) struct Region<'a> {
     pub(super) result: &'a str,
     /// The tables, by their ids.
     pub(super) tables: Vec<&'a str>,
-    /// What the tables measure, as paths from the root; of none, generator, targets and study.
+    /// Paths, from the root, that the tables measure; empty for the generator, targets and study.
     pub(super) of: Vec<&'a str>,
     /// Its content: the index of the line after the opening comment,
     pub(super) first: usize,

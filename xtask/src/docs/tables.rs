@@ -8,17 +8,17 @@ use super::PACKED;
 
 /// The version of `tables.json` that this program reads. Source: `results::TABLES_SCHEMA`.
 const SCHEMA: u32 = 1;
-/// How the line begins that says that a result is older than what it measures.
+/// Beginning of the line that marks a result as outdated.
 pub(super) const OLDER: &str = "**Older than what it measures:**";
 
-/// Tables with how they were obtained. Source: `results::Tables`, whose file is what the two have in common.
+/// Tables and their provenance. Source: `results::Tables`; the two share the file format.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Tables {
     schema: u32,
     pub(super) created: String,
     command: String,
     version: String,
-    /// The commit that was measured, where that is known.
+    /// The measured commit, if known.
     #[serde(default)]
     pub(super) commit: Option<String>,
     machine: String,
@@ -38,7 +38,7 @@ struct Table {
 }
 
 impl Tables {
-    /// Those of the file at `path`, which is called `name`: a packed result, or JSON.
+    /// Reads the tables of the file at `path`, which is called `name`: a packed result, or JSON.
     pub(super) fn read(path: &Path, name: &str) -> Result<Tables, String> {
         if !path.is_file() {
             return Err(format!("there is no result {name}"));
@@ -65,8 +65,8 @@ impl Tables {
         }
     }
 
-    /// The tables called `ids` as Markdown, with their titles where there are several, then how they were obtained; `older`
-    /// is the line about their age, if there is one.
+    /// The tables called `ids` as Markdown, with titles if there are several, then their provenance; `older` is the
+    /// line about their age, if any.
     pub(super) fn lines(&self, ids: &[&str], older: Option<String>) -> Result<Vec<String>, String> {
         let mut lines = vec![String::new()];
         for id in ids {
@@ -98,7 +98,7 @@ impl Tables {
     }
 }
 
-/// The line that names what changed after the measurement; `None` where nothing did.
+/// The line that names the paths changed after the measurement; `None` if unchanged.
 pub(super) fn older(changed: &[String]) -> Option<String> {
     let paths: Vec<String> = changed.iter().map(|path| format!("`{path}`")).collect();
     (!paths.is_empty()).then(|| format!("{OLDER} {} changed since.", paths.join(", ")))

@@ -9,7 +9,7 @@ const JSON: &str = r#"{
   ]
 }"#;
 
-/// A result beside each document, and what changed since, if that is known.
+/// A result in the folder of each document, and the paths changed since, if known.
 struct Fixture {
     changed: Option<Vec<String>>,
 }

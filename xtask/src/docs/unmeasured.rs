@@ -1,10 +1,10 @@
-//! What stands in a region whose result is not in the tree: the commands that measure it, and no figure.
+//! Content of a region whose result is not in the tree: the commands that measure it, and no figure.
 
-/// How the line begins that stands where nothing was measured.
+/// Beginning of the line in a region without a result.
 const UNMEASURED: &str = "**Not measured with this version yet:**";
-/// What a study's result is called, in the study's folder.
+/// Name of a study's result, in the study's folder.
 const STUDY_RESULT: &str = "result.taillight.tgz";
-/// Where those lie that no study makes.
+/// Folder of the results that no study makes.
 const RESULTS: &str = "docs/reference/results/";
 
 /// What measures a result of `RESULTS`, and the option that names the file to write.
@@ -47,7 +47,7 @@ const COMMANDS: [(&str, &str, &str); 13] = [
     ("web", "cargo bench -p taillight --bench web -- --rounds 5 --seconds 2", "--json"),
 ];
 
-/// The commands that make the result at `path`, from the root, one after the other; `None` where none is known.
+/// The commands that make the result at `path`, from the root, one after the other; `None` if unknown.
 pub(super) fn commands(path: &str) -> Option<Vec<String>> {
     if let Some(name) = path.strip_prefix(RESULTS) {
         let name = name.strip_suffix(".json")?;
@@ -65,11 +65,11 @@ pub(super) fn commands(path: &str) -> Option<Vec<String>> {
     })
 }
 
-/// What stands in the region of the result at `path`.
+/// Content of the region of the result at `path`.
 ///
 /// # Errors
 ///
-/// It is not known what measures it.
+/// No command that measures it is known.
 pub(super) fn lines(path: &str) -> Result<Vec<String>, String> {
     let commands = commands(path).ok_or_else(|| format!("there is no result {path}"))?;
     let mut lines = vec![String::new(), format!("{UNMEASURED} on a quiet machine it takes")];

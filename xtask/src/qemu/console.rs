@@ -3,7 +3,7 @@ use std::process::Child;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Follows a guest to its last word, and shows what it says.
+/// Follows a guest until its last word, and prints its output.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub(super) fn watch(mut child: Child, patience: Duration) -> Result<Checks, Stri
     cut.map_or(Ok(checks), Err)
 }
 
-/// What the guest's console said so far.
+/// Results on the guest's console up to now.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Checks {
     pub(super) passed: usize,

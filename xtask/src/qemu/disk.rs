@@ -13,14 +13,14 @@ const INIT: &str = include_str!("init.sh");
 /// Servers run under the second, as on any machine.
 const ACCOUNTS: &str = "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
 
-/// The guests' kernel, where it is unpacked.
+/// The guests' kernel, once unpacked.
 pub(super) fn kernel(tools: &Path) -> Option<PathBuf> {
     let boot = fs::read_dir(tools.join("boot")).ok()?.flatten().map(|entry| entry.path());
     boot.into_iter()
         .find(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"vmlinuz")))
 }
 
-/// Unpacks Debian's kernel and busybox. Where that fails, they are missing.
+/// Unpacks Debian's kernel and busybox. After a failure they stay missing.
 pub(super) fn fetch(tools: &Path) {
     let packages = tools.join("packages");
     let said = Command::new("apt-cache").args(["depends", KERNEL]).output();

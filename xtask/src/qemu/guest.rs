@@ -1,24 +1,24 @@
 use std::time::Duration;
 
-/// A machine of QEMU, and what is checked on it.
+/// A QEMU machine and its checks.
 pub(super) struct Guest {
     /// What `cargo xtask qemu NAME` calls it.
     pub(super) name: &'static str,
-    /// What it shows, for the list of guests.
+    /// Purpose, for the list of guests.
     pub(super) about: &'static str,
     sockets: usize,
     /// Of each socket.
     cores: usize,
-    /// Of each core: 2 where it has SMT.
+    /// Of each core: 2 with SMT.
     threads: usize,
     /// Memory nodes, which have the processors and the memory in equal parts.
     nodes: usize,
     memory_mib: usize,
-    /// Programs of this machine that it has beside `taillight`.
+    /// Programs of this machine that it has in addition to `taillight`.
     pub(super) programs: &'static [&'static str],
-    /// What it runs, in the shell of `init.sh`.
+    /// Its checks, in the shell of `init.sh`.
     pub(super) checks: &'static str,
-    /// How long it may take, several times what it takes on two processors.
+    /// Time limit: several times the duration on two processors.
     pub(super) patience: Duration,
 }
 
@@ -63,11 +63,11 @@ pub(super) static GUESTS: [Guest; 3] = [
 ];
 
 impl Guest {
-    /// The guests of these names, all of them where none is named.
+    /// The guests of these names; all of them without names.
     ///
     /// # Errors
     ///
-    /// A name that none has.
+    /// An unknown name.
     pub(super) fn named(names: &[&str]) -> Result<Vec<&'static Guest>, String> {
         let known = || GUESTS.iter().map(|guest| guest.name).collect::<Vec<_>>().join(", ");
         let one = |name: &&str| {

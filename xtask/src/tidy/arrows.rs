@@ -22,7 +22,7 @@ pub(super) const PURE: &[&str] = &[
 ];
 
 enum Rule {
-    /// None of `from` may reach any of `to`.
+    /// No crate of `from` may reach any crate of `to`.
     Never { from: &'static [&'static str], to: &'static [&'static str], why: &'static str },
     /// Each of `from` may reach, of this workspace, only `to`.
     Only { from: &'static [&'static str], to: &'static [&'static str], why: &'static str },
@@ -30,7 +30,7 @@ enum Rule {
 
 /// The table. A name may end in `*`.
 ///
-/// A normal or build dependency counts by way of other crates too, a development dependency where it is direct.
+/// Normal and build dependencies count transitively, development dependencies only if direct.
 const RULES: &[Rule] = &[
     Rule::Never {
         from: &["openloop"],
@@ -185,7 +185,7 @@ mod tests {
             &[("openloop", &["reactor"]), ("reactor", &["proto-memcache"])],
             &["openloop → reactor → proto-memcache"],
         );
-        // What a test helper needs in turn is its own affair.
+        // Dependencies of a test helper do not count.
         check_arrows(&[("openloop", &["null-server(dev)"]), ("null-server", &["proto-memcache"])], &[]);
         check_arrows(&[("dist", &["units", "stats(dev)", "rand"]), ("rand", &[])], &["dist → rand"]);
         check_arrows(&[("cache-store", &["proto-memcache", "reactor"])], &["cache-store → reactor"]);

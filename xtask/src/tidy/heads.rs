@@ -1,4 +1,4 @@
-//! Every crate opens with what it is, why, and one command to try.
+//! Every crate opens with its purpose, the reason for it, and one command to try.
 
 use crate::finding::Finding;
 use crate::metadata::Package;

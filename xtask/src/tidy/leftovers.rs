@@ -1,4 +1,4 @@
-//! Nothing is left half done in the tree: what is open is an issue, and a test that does not run says why.
+//! No unfinished work in the tree: open work is an issue, and a test that does not run says why.
 
 use crate::finding::Finding;
 use crate::markdown::prose;

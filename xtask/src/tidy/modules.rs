@@ -1,5 +1,5 @@
-//! One style of modules: `name.rs` beside the folder `name`, so that a search for a file finds it by its name. Every file of tests is
-//! named in the test program of its crate, or its tests would not run.
+//! One style of modules: `name.rs` next to the folder `name`, so that a search for a file finds it by its name. Every
+//! file of tests is named in the test program of its crate, or its tests would not run.
 
 use crate::finding::Finding;
 use crate::metadata::Package;

@@ -8,7 +8,7 @@ use crate::repository::Repository;
 /// Folders of this repository; what starts with one of them and a slash is a path in it.
 const FOLDERS: [&str; 8] = ["crates", "deploy", "docs", "xtask", "fuzz", "studies", ".ci", ".cargo"];
 
-/// History may name what was removed.
+/// The history may name removed files.
 const HISTORY: &str = "CHANGELOG.md";
 
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
@@ -27,7 +27,7 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     findings
 }
 
-/// The path in `code`, where that looks like one of this repository and stands for no set of paths.
+/// The path in `code`, if it looks like a single path of this repository rather than a pattern.
 fn repository_path(code: &str) -> Option<&str> {
     let path = code.split(':').next()?;
     let (folder, rest) = path.split_once('/')?;

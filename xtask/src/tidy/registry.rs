@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::metadata::Package;
 use crate::repository::Repository;
 
-/// What every service of an interface definition answers besides its own methods.
+/// The interface that every service answers in addition to its own.
 const BASE: &str = "Chassis";
 /// Endings of files that are code.
 const CODE: [&str; 14] = [
@@ -86,7 +86,7 @@ fn folders(
     findings
 }
 
-/// The methods of a service are those of its interface, in the order in which they are numbered.
+/// A service has the methods of its interface, in the order in which they are numbered.
 fn methods(
     file: &str,
     parts: &[&Section<'_>],

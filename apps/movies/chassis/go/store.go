@@ -176,8 +176,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// timedConn records what the driver hides: the bytes written and read, and the time of the last of each. The driver may
-// read in the background. Units of the times: ns of CLOCK_MONOTONIC.
+// timedConn counts bytes and stamps the last write and read, which the driver hides. The driver may read in the
+// background. Units of the times: ns of CLOCK_MONOTONIC.
 type timedConn struct {
 	net.Conn
 	wrote, read, in, out atomic.Int64

@@ -9,7 +9,7 @@ import wire
 from common.probe import case, flush, good, method_of, prepared, probe, Skip
 from together import together
 
-# What is planted, and what of it another part may have. Units: s, ns.
+# The planted delay, and the part of it that another figure may show. Units: s, ns.
 DELAY = 0.005
 NS = int(DELAY * 1e9)
 MUCH = NS // 2

@@ -2,7 +2,7 @@
 
 from common.probe import case, flush, good, grown, method_of, probe, recovers, Skip
 
-# What an answer may take beyond the deadline of its request. Ours: a machine of two cores that is busy. Units: ms.
+# How long after its request's deadline an answer may come. Ours: a busy machine of two cores. Units: ms.
 BEYOND = 1500
 
 

@@ -11,9 +11,10 @@ from cases import steps_of
 from common.probe import any_arguments, case, method_of
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
-# What a connection with garbage may live on. Units: s.
+# How long a connection may stay open after garbage. Units: s.
 CLOSED_WITHIN = 3.0
-# Connections that announce frames of 16 MiB, and what they all may take. Units of the latter: bytes.
+# Connections that announce frames of 16 MiB, and the memory that they may take together. Units of
+# the latter: bytes.
 CLAIMS = 16
 CLAIMED = 32 * 2**20
 
@@ -71,7 +72,7 @@ def _(s):
 def _(s):
     process, open_ones = s.start(threads=CLAIMS), []
     try:
-        # What it makes for its first connections is not of these.
+        # Memory for the service's first connections does not count.
         for _ in range(2):
             open_ones += [process.connect() for _ in range(CLAIMS)]
             for one in open_ones:

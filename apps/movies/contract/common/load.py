@@ -71,7 +71,7 @@ def _(s):
             refused, sent = _flood(s, process, last, 12 if blocked else 64, 1.0 if blocked else 0.3)
             if refused:
                 break
-        # One is served, one waits; two more for what the kernel, or an event loop between two of them, may hold.
+        # One is served, one waits; the kernel, or an event loop between two requests, may hold two more.
         if refused < (sent - 4 if blocked else 1):
             wrong.append(f"{refused} of {sent} requests at once were answered `overloaded: `, with threads=1 and queue=1")
         s.fakes.gate.set()

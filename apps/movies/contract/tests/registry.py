@@ -35,7 +35,7 @@ class Registry(unittest.TestCase):
 
     def test_numbers_of_stores(self):
         self.assertEqual(subject.STORE_IDS, {store["name"]: ROWS[store["service"]]["number"] for store in REGISTRY["store"]})
-        # The first of those that a cache may be has the number; whatever is started in its place has it, too.
+        # A cache has the number of the first service that may provide it, even if another one is started.
         self.assertEqual(subject.CACHE_IDS, {cache["name"]: ROWS[cache["services"][0]]["number"] for cache in REGISTRY["cache"]})
 
     def test_all_passwords_have_one_cost(self):

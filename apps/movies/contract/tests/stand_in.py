@@ -74,7 +74,7 @@ class StandIn:
         end = time.monotonic() + (0 if FAULT == "ends at once" else 2)
         with self.lock:
             for connection in self.connections:
-                # What has been received can still be read, unless it is forgotten.
+                # Received bytes stay readable, except with the fault that discards them.
                 self.shut(connection, socket.SHUT_RDWR if FAULT == "forgets what came" else socket.SHUT_RD)
         while time.monotonic() < end and self.connections:
             time.sleep(0.01)

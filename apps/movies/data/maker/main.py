@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 SQL = HERE.parent / "sql"
 DATABASES = ("movies", "reviews", "users")
 LIMITS = {
-    # Minimum: enough for the bounds of reviews. Maximum: what one run fits in memory (1 KB a user).
+    # Minimum: enough for the bounds of reviews. Maximum: the memory of one run (1 KB a user).
     "users": (10, 1_000_000),
     "movies": (10, 2_900),
     "clips": (1, clips.MOST),
