@@ -16,7 +16,7 @@ pub enum Origin {
     Given,
 }
 
-/// A value of a specification, and where it comes from.
+/// A value of a specification, and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
     /// Its field.
@@ -25,9 +25,9 @@ pub struct Explained {
     pub value: Value,
     /// How the field came to it.
     pub origin: Origin,
-    /// The value's source; of one that was given, that of the default in its place.
+    /// The value's source; for a given value, the source of the default that it replaces.
     pub source: String,
-    /// What is known of its form, where it is a law, a process or a scaling.
+    /// The notation of a law, a process or a scaling; else `None`.
     pub form: Option<&'static Notation>,
 }
 
@@ -59,7 +59,7 @@ impl Spec {
     }
 }
 
-/// What is known of the form of a value of the field at `path`.
+/// The notation of a value of the field at `path`, if any.
 fn form(path: &str, value: &Value) -> Option<&'static Notation> {
     let text = value.as_str()?;
     match path {

@@ -1,7 +1,7 @@
-//! The fields of a specification: what each means, its default, and where that comes from, read from the types themselves.
+//! The fields of a specification: meaning, default, and the default's source, read from the types themselves.
 //!
-//! Meaning and source stand where the field is defined: the first is its comment, which is also its option's help, the
-//! second its attribute `x-source`. Both are in the schema, from which they are read, so that none is written twice.
+//! Each field's definition holds its meaning and source: the meaning is its comment, which is also its option's help,
+//! the source its attribute `x-source`. Both are read from the schema, so that each is written once.
 
 use clap::{Args, Command};
 use serde_json::Value;
@@ -15,20 +15,20 @@ use crate::{Generator, Spec, Target, Time, Workload};
 pub struct Field {
     /// Its place in a file: `generator.connections`.
     pub path: String,
-    /// The workload that has it, where it is a workload's.
+    /// The workload that the field belongs to, if any.
     pub workload: Option<String>,
-    /// Its option on the command line, where it has one: `--connections`.
+    /// Its option on the command line, if any: `--connections`.
     pub option: Option<String>,
     /// What it means.
     pub meaning: String,
     /// Where its default comes from, or why it has none; see [`is_source`](crate::is_source).
     pub source: String,
-    /// Its default, as a file has it; `None` where it is absent unless given.
+    /// Its default, as in a file; `None` if it is absent unless given.
     pub default: Option<Value>,
 }
 
 impl Spec {
-    /// Every field, section by section; those of a workload once for each workload that has them.
+    /// Every field, section by section; a workload's field once for each workload that has it.
     pub fn fields() -> Vec<Field> {
         let schema = schemars::schema_for!(Spec).to_value();
         let defaults = Spec::default().to_json();
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What a node says, or what it refers to.
+    /// The node itself, or the node that its `$ref` names.
     fn referred(&self, node: &'a Value) -> &'a Value {
         let pointer = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
         pointer.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(node)

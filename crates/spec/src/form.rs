@@ -5,7 +5,7 @@ use units::ParseError;
 
 use crate::text::as_text;
 
-/// What a server that is started here runs in.
+/// The environment of a server that is started here.
 ///
 /// All but [`Form::Bare`] are reached over the same bridge and veth, in a network namespace of their own, so that
 /// [`Form::Bridged`] differs from a container by the container alone.

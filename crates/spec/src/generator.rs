@@ -132,7 +132,7 @@ impl Agents {
 
     /// Checks the lease.
     ///
-    /// Errors: there is none such, with the limits.
+    /// Errors: the lease is outside the limits, which the message names.
     pub fn check_lease(&self) -> Result<(), String> {
         if Agents::LEASES.contains(&self.agents_lease) {
             return Ok(());
@@ -171,7 +171,7 @@ impl Generator {
         })
     }
 
-    /// Whether the arrivals are those of a trace, which has a rate of its own.
+    /// Whether the arrivals come from a trace, which has a rate of its own.
     pub fn replays(&self) -> bool {
         matches!(self.arrivals, ArrivalSpec::Trace { .. })
     }
@@ -267,12 +267,12 @@ impl Default for Agents {
 /// Which event loop is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// The one that costs least where it is available, else `epoll`.
+    /// The cheapest one available, else `epoll`.
     #[default]
     Auto,
     /// `epoll`, which every Linux has.
     Epoll,
-    /// `io_uring`, from Linux 6.0 on and where nothing forbids it.
+    /// `io_uring`, from Linux 6.0 on unless the system forbids it.
     Uring,
 }
 
@@ -281,8 +281,8 @@ pub enum Io {
 pub enum Binding {
     /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
     Random,
-    /// One that is free, any of those; while none is, the arrival waits for the first: a connection pool, one for
-    /// each endpoint, so that none waits for another's.
+    /// Any idle one; if all are busy, the arrival waits for the first that becomes idle: a connection pool, one for
+    /// each endpoint, so that no arrival waits for another endpoint's connection.
     Idle,
 }
 

@@ -23,7 +23,7 @@ pub enum Load {
     },
     /// A rate.
     Rate(Rate),
-    /// That of the trace that is replayed.
+    /// The rate of the replayed trace.
     Trace,
     /// A closed loop: each client asks again once it has its answer.
     Closed,
@@ -31,14 +31,14 @@ pub enum Load {
     Maximum,
     /// The peak throughput under QoS is searched.
     Peak,
-    /// None: the knobs are applied so many times, and timed.
+    /// No load: the knobs are applied this number of times, and timed.
     Apply(u32),
-    /// None: the server is restarted so many times, and timed.
+    /// No load: the server is restarted this number of times, and timed.
     Restart(u32),
 }
 
 impl Default for Load {
-    /// Half of what the server sustains.
+    /// Half of the server's maximum throughput.
     fn default() -> Load {
         Load::Share { share: 0.5, of: None }
     }
@@ -107,7 +107,7 @@ impl TryFrom<Written> for Load {
         if of.is_some() && share.is_none() {
             return Err("'of' says whose maximum a share refers to; there is no share".into());
         }
-        // A form of a study may say how often what is applied is applied; a restart replaces that.
+        // A form of a study may say how often knobs are applied; restarts replace that.
         let cost = restart.map(Load::Restart).or(apply.map(Load::Apply));
         let find = match find.as_deref() {
             None => None,
@@ -148,9 +148,9 @@ impl From<Load> for Written {
     }
 }
 
-/// The share that is written as per cent: `70%`, `12.5 %`.
+/// A share written in per cent: `70%`, `12.5 %`.
 ///
-/// Bounds: over 0 to 1000 %, which offers ten times what a server sustains and tells nothing that 200 % does not.
+/// Bounds: over 0 to 1000 %, ten times the maximum throughput, which shows no more than 200 % does.
 pub fn percent(text: &str) -> Option<f64> {
     let number: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
     (number > 0.0 && number <= 1000.0).then_some(number / 100.0)

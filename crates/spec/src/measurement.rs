@@ -69,12 +69,12 @@ pub struct QosTarget {
     pub target: Qos,
 }
 
-/// The start-up delay that viewers bear, beside what their first chunks take whatever the server does. Source: from 2 s on they
-/// begin to leave (Krishnan and Sitaraman, IMC'12).
+/// The start-up delay that viewers bear, in addition to the unavoidable time of their first chunks. Source: from 2 s
+/// on they begin to leave (Krishnan and Sitaraman, IMC'12).
 const STARTUP: Nanos = Nanos::from_secs(2);
 
 impl QosTarget {
-    /// What `workload` is judged by where nothing else is asked for.
+    /// The default target of `workload`.
     pub fn of(workload: &Workload) -> QosTarget {
         match workload {
             Workload::Video(video) => {
@@ -95,18 +95,18 @@ impl From<Qos> for QosTarget {
 }
 
 impl Spec {
-    /// As it is written to a file, without what is absent.
+    /// The form written to a file, without absent fields.
     pub fn to_json(&self) -> Value {
         // Every part of it is a text, a number, a flag or a list of them.
         without_null(serde_json::to_value(self).expect("a specification is always JSON"))
     }
 
-    /// Connections that a server must take at once: those of the generator, or one for each session.
+    /// Connections that a server must accept at once: the generator's, or one for each session.
     pub fn connections(&self) -> usize {
         match &self.workload {
             Workload::Video(video) => video.max_sessions.unwrap_or(Video::MOST_SESSIONS) as usize,
             Workload::Social(social) => match self.load {
-                // Each of so many users has one.
+                // In a closed loop each user has a connection.
                 Load::Closed => self.generator.connections as usize,
                 _ => social.most_sessions() as usize,
             },
@@ -115,8 +115,8 @@ impl Spec {
         }
     }
 
-    /// Gives the fields that a preset names their published values, but for those of which `is_given` says that they were
-    /// given as well. A name is that of the option, such as `key-size`.
+    /// Sets the fields that a preset names to their published values, except those for which `is_given` is true. It
+    /// takes the name of the option, such as `key-size`.
     ///
     /// Errors: a value that its field does not take.
     pub fn apply(&mut self, preset: &Preset, is_given: impl Fn(&str) -> bool) -> Result<(), SpecError> {
@@ -138,7 +138,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Where the values come from that are those of the preset: the field's name, and the source.
+    /// The fields that have the preset's value: name, and source of the value.
     pub fn sources(&self) -> BTreeMap<&'static str, &'static str> {
         let Some(preset) = self.workload.preset() else { return BTreeMap::new() };
         let mut published = self.clone();
@@ -234,7 +234,7 @@ mod tests {
         check("--resume-with 3 --pacing player", "26s");
         check("--resume-with 3 --bandwidth off", "2s");
         check("--resume-with 2 --bandwidth pace --speed 2", "9s");
-        // The second is due at 10 s, and the third at 20 s; in a closed loop the third is asked for 10 s after 16 s.
+        // The second is due at 10 s, and the third at 20 s; in a closed loop the third is requested 10 s after 16 s.
         check("--resume-with 2 --ahead 1", "20s");
         check("--resume-with 3 --ahead 1", "30s");
         check("--resume-with 3 --ahead 1 --bandwidth off", "22s");

@@ -6,15 +6,15 @@
 /// is missing in the catalogue, and a test parses every example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notation {
-    /// What is typed, with placeholders in capitals.
+    /// Syntax, with placeholders in capitals.
     pub syntax: &'static str,
-    /// What it means, with its parameters and their units.
+    /// Meaning, with its parameters and their units.
     pub meaning: &'static str,
     /// What can be typed as it stands.
     pub example: &'static str,
-    /// Where it comes from.
+    /// Source of the law.
     pub source: &'static str,
-    /// Figures by which the implementation is held to the source, or what else its test compares with.
+    /// The source's figures that a test compares the implementation with, or the test's other reference.
     pub check: &'static str,
 }
 

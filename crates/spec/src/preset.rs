@@ -1,7 +1,7 @@
-//! Whole loads that were published, as the options that repeat them.
+//! Published loads, each as the options that repeat it.
 //!
-//! A preset is data: what it sets can be typed one by one as well, and each value names where it comes from. A value that
-//! no source names is called a free choice.
+//! A preset is data: its options can be typed one by one as well, and each value names its source. A value without a
+//! source is called a free choice.
 //!
 //! Try it: `cargo test -p spec preset`.
 
@@ -14,15 +14,15 @@ use crate::text::as_text;
 /// A published load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// By what it is called.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it means, in a line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// What it sets, in the syntax of the command line.
+    /// The options that it sets, in the syntax of the command line.
     pub parameters: &'static [Parameter],
     /// What to know before its figures are compared with the published ones; may be empty.
     pub note: &'static str,
-    /// Why a cache cannot serve it, where it cannot.
+    /// The reason why a cache cannot serve it, if so.
     pub refused: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ const MEMLOADER: &[Parameter] = &[
 const ANCS_NOTE: &str = "the paper's generator is a closed loop at depth 1, with 24 to 384 connections, 50 s five times; its \
      response times leave out what a closed loop omits";
 
-/// What does not depend on the preset.
+/// Parameters that all these presets share.
 macro_rules! ancs19 {
     ($mix:literal) => {
         &[
@@ -94,7 +94,7 @@ macro_rules! ancs19 {
     };
 }
 
-/// What a preset of YCSB is not.
+/// How the presets differ from YCSB.
 const YCSB_NOTE: &str =
     "YCSB is a closed loop with a target rate; here its operations arrive open loop, by --arrivals";
 
@@ -241,7 +241,7 @@ impl std::fmt::Display for Preset {
 impl FromStr for Preset {
     type Err = ParseError;
 
-    /// Finds a preset by its name. Errors: there is none of it, or a cache cannot serve it, and why.
+    /// Finds a preset by its name. Errors: the name is unknown, or a cache cannot serve the preset, and why.
     fn from_str(text: &str) -> Result<Preset, ParseError> {
         let error = |problem: String| ParseError {
             what: "preset",

@@ -15,7 +15,7 @@ pub enum Probe {
     RunQueue,
     /// What TCP knows of the server's connections.
     Sockets,
-    /// What the server itself counts.
+    /// The server's own counters.
     Server,
     /// When requests left the client's machine, and answers came to it. The generator does that, throughout.
     Client,
@@ -53,7 +53,7 @@ impl Probe {
     }
 }
 
-/// The probes that are asked for.
+/// The requested probes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeSet(Vec<Probe>);
 
@@ -73,7 +73,7 @@ impl ProbeSet {
         self.0.iter().copied().filter(|probe| *probe != Probe::Client).collect()
     }
 
-    /// Whether none is selected.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

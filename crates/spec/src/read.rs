@@ -10,7 +10,7 @@ use units::ParseError;
 
 use crate::{Generator, Load, QosTarget, Spec, Target, TargetName, Time, Workload};
 
-/// What is wrong with a specification: the place in it, and what to write.
+/// An error in a specification: the place, and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
@@ -27,12 +27,12 @@ pub(crate) const SECTIONS: [&str; 10] =
     ["target", "workload", "load", "generator", "knobs", "client-knobs", "probes", "qos", "time", "seed"];
 
 impl Spec {
-    /// Reads what was parsed from a file, TOML or JSON. What is left out has its default; the kind of the workload follows
-    /// from the server where it is left out. `workloads` names those that a target answers, the usual one first; all where it
-    /// names none. It refuses a target that does not exist.
+    /// Reads the parsed content of a file, TOML or JSON. Missing fields have their defaults; a missing kind of workload
+    /// follows from the server. `workloads` names the workloads that a target answers, the usual one first, or an empty
+    /// list for all. It refuses a target that does not exist.
     ///
-    /// Errors: a key that is unknown, with the nearest one; a value that its field does not take; a quantity without its
-    /// unit; a target that does not exist; a workload that the target does not answer.
+    /// Errors: a key that is unknown, with the nearest one; a value that its field does not take; a quantity without
+    /// its unit; a target that does not exist; a workload that the target does not answer.
     pub fn read(
         whole: Value,
         workloads: &dyn Fn(&TargetName) -> Result<Vec<&'static str>, ParseError>,
@@ -52,7 +52,7 @@ impl Spec {
         let is_judged = qos.contains_key("target");
         let qos: QosTarget = section("qos", Value::Object(qos))?;
         let qos = if is_judged { qos } else { QosTarget::of(&workload) };
-        // What is left out is as long as the workload has it.
+        // Times that are not given have the workload's defaults.
         let usual_time = match serde_json::to_value(Time::of(&workload)) {
             Ok(Value::Object(usual)) => usual.into_iter(),
             _ => Map::default().into_iter(),
@@ -103,7 +103,7 @@ impl Spec {
     }
 }
 
-/// What is sent, and the keys that were given for it.
+/// The workload, and the keys that were given for it.
 fn workload_of(
     target: &Target,
     answers: &[&'static str],
@@ -138,7 +138,7 @@ fn workload_of(
     Ok((workload, given))
 }
 
-/// A section with defaults for what it leaves out.
+/// A section, with defaults for missing keys.
 fn section<T: Default + Serialize + DeserializeOwned>(place: &str, value: Value) -> Result<T, SpecError> {
     let fields = object(place, value)?;
     let default = serde_json::to_value(T::default()).unwrap_or_default();
@@ -150,7 +150,7 @@ fn section<T: Default + Serialize + DeserializeOwned>(place: &str, value: Value)
     }
     let whole = serde_json::from_value(Value::Object(fields.clone()));
     whole.map_err(|error| {
-        // The field that is wrong by itself, where it is one.
+        // The field that is wrong by itself, if any.
         let alone = |(key, value): (String, Value)| {
             let one = Value::Object(Map::from_iter([(key.clone(), value)]));
             serde_json::from_value::<T>(one).err().map(|error| (key, error))
@@ -185,7 +185,7 @@ fn object(place: &str, value: Value) -> Result<Map<String, Value>, SpecError> {
     }
 }
 
-/// That `key` at `place` is not one of those known, with what to do.
+/// The error for an unknown `key` at `place`, with a hint.
 pub fn unknown_key(place: &str, key: &str, known: &[&str]) -> SpecError {
     let elsewhere = match key {
         "seed" => Some("write it before the first section"),

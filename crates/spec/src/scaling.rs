@@ -15,11 +15,11 @@ use crate::{Notation, Popularity};
 pub struct Scaling {
     /// The number of copies. Bounds: at least 1.
     pub factor: u64,
-    /// What each copy draws.
+    /// How popularity is divided among the copies.
     pub copies: Copies,
 }
 
-/// What the copies of an item draw.
+/// How the popularity of an item is divided among its copies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Copies {
     /// Each copy of a line draws an equal part of the line's popularity, so that the form of the law stays and every

@@ -60,10 +60,9 @@ impl Size {
         format!("uniform:{}..{}", min.0, max.0).parse()
     }
 
-    /// The same, clipped to `min` … `max` where no bounds were given; how a workload narrows a law to what it can use.
+    /// The same, clipped to `min` … `max` if no bounds were given; a workload narrows a law to its own limits this way.
     ///
-    /// Fixed, uniform and listed sizes stay: they have ends of their own, and what is out of bounds there is a mistake
-    /// to be told.
+    /// Fixed, uniform and listed sizes stay: their ends are explicit, and a size out of bounds is a mistake to report.
     pub fn or_clipped(self, min: Bytes, max: Bytes) -> Size {
         match self.shape {
             Shape::Law(_) | Shape::EtcKey | Shape::EtcValue | Shape::Web
@@ -98,7 +97,7 @@ impl Size {
         (under + over).clamp(0.0, 1.0)
     }
 
-    /// The mean in bytes of what is drawn, so after rounding and clipping. Cost: some ms for a continuous law.
+    /// The mean in bytes after rounding and clipping. Cost: some ms for a continuous law.
     pub fn mean(&self) -> f64 {
         mean::mean(&self.shape, self.ends.0, self.ends.1)
     }

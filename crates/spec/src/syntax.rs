@@ -2,7 +2,7 @@
 
 use units::{Bytes, Nanos, ParseError};
 
-/// A text that is being read, and what is said when it cannot be.
+/// A text to parse, and the message if parsing fails.
 #[derive(Clone, Copy)]
 pub(crate) struct Syntax<'a> {
     pub(crate) what: &'static str,
@@ -11,7 +11,7 @@ pub(crate) struct Syntax<'a> {
 }
 
 impl<'a> Syntax<'a> {
-    /// The name before the first colon and what follows it.
+    /// The name before the first colon and the rest after it.
     pub(crate) fn name(&self) -> (&'a str, Option<&'a str>) {
         let text = self.given.trim();
         match text.split_once(':') {
@@ -24,7 +24,7 @@ impl<'a> Syntax<'a> {
         ParseError { what: self.what, given: self.given.into(), problem: problem.into(), hint: self.hint }
     }
 
-    /// Exactly `N` parts between commas. `names` says what they are.
+    /// Exactly `N` parts between commas. `names` describes the parts, for errors.
     pub(crate) fn parts<const N: usize>(
         &self,
         text: &'a str,
@@ -37,7 +37,7 @@ impl<'a> Syntax<'a> {
         })
     }
 
-    /// A finite number. `name` says what it is.
+    /// A finite number. `name` describes it, for errors.
     pub(crate) fn number(&self, text: &str, name: &str) -> Result<f64, ParseError> {
         match text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),

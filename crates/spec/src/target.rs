@@ -129,16 +129,16 @@ impl Default for Target {
 /// Where a server runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cpus {
-    /// As many as threads where there are so many beside the generator's, else fewer.
+    /// One for each thread, apart from the generator's; fewer if the machine has too few.
     #[default]
     Apart,
-    /// One for each thread, the generator's too where there are not enough.
+    /// One for each thread, including the generator's if there are too few.
     PerThread,
     /// The generator's own.
     OfGenerator,
-    /// One logical processor of each of so many physical cores.
+    /// One logical processor of each of this number of physical cores.
     Cores(usize),
-    /// So many logical processors, counted core by core, so that siblings are used up first.
+    /// This number of logical processors, counted core by core, so that siblings are used up first.
     Siblings(usize),
     /// These.
     List(CpuList),
@@ -182,7 +182,7 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// When data that a workload changes are made what they were.
+/// When data that a workload changes are reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reset {
     /// Before each trial.

@@ -1,4 +1,4 @@
-//! What a person may name as the server under test.
+//! Names of the server under test.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,8 +38,8 @@ impl TargetName {
         matches!(self, TargetName::App(app) if app == name)
     }
 
-    /// The servers of an external target, one by one: commas stand between them. Behind the path of a URL begins another only
-    /// where it is a URL itself, as paths may hold commas.
+    /// The servers of an external target, separated by commas. After a URL with a path, a comma separates only if
+    /// another URL follows, as paths may hold commas.
     pub fn each(text: &str) -> Vec<&str> {
         let (mut all, mut begin) = (Vec::new(), 0);
         for (at, _) in text.match_indices(',') {

@@ -72,7 +72,7 @@ pub(crate) use {as_text, words};
 
 /// Reads a value from a text, a number or a flag.
 ///
-/// Errors: as those of its parser; a plain number where `example` says that it needs a unit.
+/// Errors: the parser's; a plain number if `example` says that it needs a unit.
 pub(crate) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     deserializer: D,
     example: Option<&'static str>,
@@ -127,7 +127,7 @@ impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
 
 /// A quantity of `units`, whose `Display` is rounded for people.
 pub(crate) trait Exact: FromStr<Err: fmt::Display> {
-    /// A value with its unit; `None` where none is needed.
+    /// A value with its unit; `None` if no unit is needed.
     const EXAMPLE: Option<&'static str>;
 
     /// What reads back as the same.

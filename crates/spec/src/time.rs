@@ -39,7 +39,7 @@ const WINDOW_OF_SESSIONS: Nanos = Nanos::from_secs(60);
 const SEARCH_OF_SESSIONS: Nanos = Nanos::from_secs(30);
 
 impl Time {
-    /// How long the parts of a trial of `workload` take where nothing else is asked for.
+    /// The default durations of a trial of `workload`.
     pub fn of(workload: &Workload) -> Time {
         let video = match workload {
             Workload::Video(video) => video,
@@ -56,9 +56,9 @@ impl Time {
     }
 }
 
-/// The load of users before the window, in think times: 6 s of the usual 2 s. Source: those who are there when it begins have
-/// logged in beforehand and are a steady state, so that only queues settle: the largest limit of Table II is 3 s, which none
-/// of what was due before has left to wait for then, twice over.
+/// The load of users before the window, in think times: 6 s of the usual 2 s. Source: the initial users have logged in
+/// beforehand and are in steady state, so that only queues must settle. The largest limit of Table II is 3 s: earlier
+/// steps have ended or missed it by then, twice over.
 const WARMUP_OF_USERS: u64 = 3;
 /// The window of users, in think times: 30 s of the usual 2 s. Source: 15 operations of each user; at 10 operations a second
 /// 300 of them, of which a share of 95 % is known to 2.5 points.
@@ -78,8 +78,8 @@ impl Time {
     }
 }
 
-/// The load of visitors before the window, beside the time that films are watched. Source: from then on as many end to watch as
-/// begin; and a limit of 100 ms, which none of what was due before has left to wait for then, twenty times over.
+/// The load of visitors before the window, in addition to the time that films are watched. Source: by then viewers end at the
+/// rate at which they begin; the 2 s are twenty times a limit of 100 ms, so earlier steps have ended or missed it.
 const WARMUP_OF_VISITORS: Nanos = Nanos::from_secs(2);
 /// The window of visitors. Source: at 50 queries a second 60 reviews, of whose p99 little is known, and 1200 pages, of which more
 /// is; longer ones cost a search too much.

@@ -13,9 +13,9 @@ pub struct Url {
     pub https: bool,
     /// A name or an address; an IPv6 address without its brackets.
     pub host: String,
-    /// 80 or 443 where none is given.
+    /// 80 or 443 if not given.
     pub port: u16,
-    /// What follows, from the first `/` on; empty where nothing does.
+    /// The path, from the first `/` on; may be empty.
     pub path: String,
 }
 
@@ -29,7 +29,7 @@ impl Url {
         }
     }
 
-    /// The value of `Host`: without the port where it is the scheme's own.
+    /// The value of `Host`: without the port if it is the scheme's default.
     pub fn host_field(&self) -> String {
         let whole = self.authority();
         if self.port == own_port(self.https) {

@@ -1,4 +1,4 @@
-//! What is sent: one type for each workload, with its options on the command line.
+//! The workloads: one type each, with its options on the command line.
 
 mod cache;
 mod digits;
@@ -61,7 +61,7 @@ impl Workload {
     /// All names.
     pub const NAMES: [&str; 6] = ["cache", "web", "video", "social", "movies", "null"];
 
-    /// The workload of this name with its defaults; `None` where there is none.
+    /// The workload of this name with its defaults; `None` if unknown.
     pub fn named(name: &str) -> Option<Workload> {
         match name {
             "cache" => Some(Workload::Cache(Box::default())),

@@ -10,7 +10,8 @@ use crate::text::as_text;
 use super::{Process, Profile};
 use crate::syntax::Syntax;
 
-/// What was asked for: a process, maybe under a profile, as in `poisson+ramp:0.1x..1x/60s`; or a trace.
+/// The requested arrivals: a process, maybe under a profile, as in `poisson+ramp:0.1x..1x/60s`; or a
+/// trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrivalSpec {
     /// Drawn at the offered rate.

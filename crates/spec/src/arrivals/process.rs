@@ -8,10 +8,10 @@ use units::ParseError;
 use crate::Notation;
 use crate::syntax::{Syntax, whole_span};
 
-/// The process by which requests arrive, at whatever rate is offered. All are stationary from the first moment on.
+/// The process by which requests arrive, at any offered rate. All are stationary from the first moment on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Process {
-    /// Exponential gaps: many independent users; what the literature assumes, and the default.
+    /// Exponential gaps: many independent users; the usual assumption of the literature, and the default.
     #[default]
     Poisson,
     /// Equal gaps: the kindest arrivals of a rate, to tell queueing from service.
@@ -96,7 +96,7 @@ impl Process {
         }]
     }
 
-    /// The rate between two bursts over the offered rate; 1 where there are no bursts.
+    /// The rate between two bursts over the offered rate; 1 without bursts.
     pub fn calm(&self) -> f64 {
         match *self {
             Process::Mmpp { burst, burst_ns, calm_ns } => {

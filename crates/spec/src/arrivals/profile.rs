@@ -37,7 +37,7 @@ struct Piece {
     from: f64,
     to: f64,
     span_ns: u64,
-    /// When it begins, and what the integral of the factors is by then. Units: ns.
+    /// When it begins, and the integral of the factors up to there. Units: ns.
     start: f64,
     area: f64,
 }
@@ -163,7 +163,7 @@ impl Piece {
             return self.start;
         }
         let slope = (self.to - self.from) / self.span_ns as f64;
-        // Of the root's two forms the one that cancels no digits. Rounding may take what is under the root below 0.
+        // The form of the root that cancels no digits. Rounding may make the radicand negative.
         let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
         (self.start + 2.0 * area / (self.from + root)).min(self.end())
     }

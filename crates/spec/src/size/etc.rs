@@ -40,7 +40,7 @@ pub(crate) fn value_quantile(u: f64) -> f64 {
         }
         rest -= share;
     }
-    // What is left of u is spread evenly over the rest of the chance.
+    // The remainder of u is uniform over the remaining probability.
     let large = 1.0 - SMALL.iter().sum::<f64>();
     LARGE.quantile((rest / large).clamp(0.0, 1.0))
 }

@@ -116,7 +116,7 @@ mod tests {
         };
         check(LAWS[0], 600.0, 0.841_344_746_1);
         check(LAWS[1], 300.0, 0.632_120_558_8);
-        // exp(−1) at the location, whatever σ and k.
+        // exp(−1) at the location, for any σ and k.
         check(LAWS[2], 30.7984, 0.367_879_441_2);
         check(LAWS[3], 100.0, 0.367_879_441_2);
         check(LAWS[5], 15.0, 0.0);

@@ -39,7 +39,7 @@ pub(crate) fn mean(shape: &Shape, min: u64, max: u64) -> f64 {
 /// The steps lie at quantiles whose odds grow by e^0.1, so that the integrand changes by at most 10 % within each:
 /// an error below 10⁻⁸, whatever the law.
 fn tail(shape: &Shape, from: f64, to: f64) -> f64 {
-    // Odds up to e^36: beyond, 1 − u is below what an f64 can tell from 0.
+    // Odds up to e^36: beyond, an f64 cannot tell 1 − u from 0.
     let quantiles = (-360..=360).map(|z| shape.quantile(1.0 / (1.0 + (f64::from(z) / -10.0).exp())));
     let exceeds = |x: f64| 1.0 - shape.below(x - 0.5);
     let mut sum = 0.0;

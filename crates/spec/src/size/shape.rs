@@ -6,7 +6,7 @@ use super::{etc, web};
 /// A distribution of sizes before they are clipped.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
-    /// Every size from the first to the last alike; a fixed one where they are the same.
+    /// Uniform from the first to the last; fixed if both are equal.
     Uniform(u64, u64),
     Law(Law),
     EtcKey,

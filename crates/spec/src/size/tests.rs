@@ -128,7 +128,7 @@ fn web_files_have_the_published_shares() {
     check("web", 16 << 20, 1.0);
     assert_eq!(size("web").quantile(0.99), 367_196);
     assert_eq!(size("web").or_clipped(Bytes(1), Bytes(9_000)).to_string(), "web[1..9000]");
-    // The mean of the law, median × e^(σ²/2) = 25 038.7 B, without what is clipped.
+    // The mean of the law, median × e^(σ²/2) = 25 038.7 B, less the clipped part.
     let mean = size("web").mean();
     assert!((mean - 23_695.1).abs() < 1.0, "{mean}");
 }

@@ -130,7 +130,7 @@ pub enum Protocol {
     Meta,
 }
 
-/// What follows a miss of `get`, `mget`, `gets` and `gat`.
+/// The reaction to a miss of `get`, `mget`, `gets` and `gat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMiss {
     /// Nothing.
@@ -160,12 +160,12 @@ pub enum Placement {
 /// When the data set is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
-    /// Where it is not there yet.
+    /// If it is not stored yet.
     #[default]
     Auto,
     /// In any case.
     Always,
-    /// Not at all; what is there is measured.
+    /// Not at all; the load uses the present content.
     Never,
 }
 

@@ -21,7 +21,8 @@ impl Digits {
         }
     }
 
-    /// Writes `number` at the end of `into`, whose other bytes are left; returns what did not fit.
+    /// Writes `number` at the end of `into`, whose other bytes are left; returns the part of it
+    /// that did not fit.
     #[inline]
     pub fn write(self, number: u64, into: &mut [u8]) -> u64 {
         // Constants, so that the compiler divides by multiplying.

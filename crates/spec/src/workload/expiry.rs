@@ -6,9 +6,9 @@ use units::{Bytes, ParseError};
 use crate::Size;
 use crate::text::as_text;
 
-/// After how long what is stored expires. Units: seconds.
+/// After how long a stored item expires. Units: seconds.
 ///
-/// Bounds: 0 (never) to [`Expiry::MAX`]; above, memcached takes the number for a date.
+/// Bounds: 0 (never) to [`Expiry::MAX`]; memcached takes a larger number for a date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expiry(Size);
 

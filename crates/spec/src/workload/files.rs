@@ -22,7 +22,7 @@ impl Files {
     /// The most files: 4 194 304, which is what 4096 folders of 1024 hold.
     pub const MAX: u64 = 1 << 22;
 
-    /// So many files with sizes of a distribution.
+    /// A set of `number` files with sizes of a distribution.
     ///
     /// Errors: no file, or more than [`Files::MAX`].
     pub fn new(number: u64, sizes: Size) -> Result<Files, ParseError> {
@@ -34,7 +34,7 @@ impl Files {
         }
     }
 
-    /// The set that is served where none is named: that of IISWC'17, §III-B.
+    /// The default set. Source: IISWC'17, §III-B.
     pub fn usual() -> Files {
         Files { number: 100_000, sizes: Size::fixed(units::Bytes(4096)).expect("it is under the limit") }
     }

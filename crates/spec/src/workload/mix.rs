@@ -41,7 +41,7 @@ impl Mix {
         self.shares.iter().any(|share| is(&share.operation))
     }
 
-    /// Whether any operation changes what the server holds.
+    /// Whether any operation changes the server's content.
     pub fn writes(&self) -> bool {
         self.any(Operation::writes)
     }
@@ -57,7 +57,7 @@ impl fmt::Display for Mix {
 impl FromStr for Mix {
     type Err = ParseError;
 
-    /// Reads `get:80,mget(10):5,set:10,delete:5`; what is not named is 0. The number of keys of an `mget` is any
+    /// Reads `get:80,mget(10):5,set:10,delete:5`; other operations are 0. The number of keys of an `mget` is any
     /// distribution of sizes: `mget(uniform:2..20):5`.
     fn from_str(text: &str) -> Result<Mix, ParseError> {
         let error = |problem: String| ParseError {

@@ -74,8 +74,8 @@ pub struct Movies {
 }
 
 impl Movies {
-    /// Connections for visitors that a server makes room for where nothing else is asked for. Source: ours; 300 queries a second, each
-    /// of which waits for seconds.
+    /// Default limit of the connections that a server must accept for visitors. Source: ours; 300 queries a second,
+    /// each of which waits for seconds.
     pub const MOST_SESSIONS: u32 = 2_000;
 }
 
@@ -97,7 +97,7 @@ impl Default for Movies {
     }
 }
 
-/// What a visitor asks for.
+/// A visitor's query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MovieQuery {
     /// The page of a film.
@@ -188,7 +188,7 @@ impl fmt::Display for MovieMix {
 impl FromStr for MovieMix {
     type Err = ParseError;
 
-    /// Reads `browse:80,review:8,search:6,rent:4,login:2`; what is not named is 0.
+    /// Reads `browse:80,review:8,search:6,rent:4,login:2`; other queries are 0.
     fn from_str(text: &str) -> Result<MovieMix, ParseError> {
         let error = |problem: String| ParseError {
             what: "mix of queries",

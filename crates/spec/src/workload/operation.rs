@@ -2,9 +2,9 @@ use std::fmt;
 
 use crate::Size;
 
-/// What an arrival does, and which answers are its success. Anything else is an error.
+/// The operation of an arrival, and its successful answers. Any other answer is an error.
 ///
-/// An answer that says what the cache holds is never an error, since a cache may forget: it is counted.
+/// An answer that depends on the cache's content is never an error, since a cache may forget: it is counted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// One key. Success: the value, or a miss (`hit_ratio`).
@@ -16,9 +16,9 @@ pub enum Operation {
     Gets,
     /// Stores. Success: stored.
     Set,
-    /// Stores a key of the data set where it is absent. Success: stored, or it is there (`not_stored`).
+    /// Stores an absent key of the data set. Success: stored, or it is there (`not_stored`).
     Add,
-    /// Stores where there is an item. Success: stored, or it is absent (`not_stored`).
+    /// Stores over an existing item. Success: stored, or it is absent (`not_stored`).
     Replace,
     /// Puts 8 B behind an item. Success: stored, or it is absent (`not_stored`).
     ///
@@ -38,9 +38,9 @@ pub enum Operation {
     Touch,
     /// Gets and touches. Success: as of `get`.
     Gat,
-    /// Read-modify-write: `gets`, then `cas` with what it learnt; retried when another client was faster
+    /// Read-modify-write: `gets`, then `cas` with the unique number; retried when another client was faster
     /// (`cas_retries`), up to 16 times. Success: stored, or the item is absent at either step (`not_found`). The
-    /// response time is that of all steps.
+    /// response time covers all steps.
     Cas,
     /// Adds a key that was not added in this run: numbers from the size of the data set on, different ones in each
     /// thread. Success: stored, or an earlier run left it (`not_stored`).
@@ -51,7 +51,7 @@ impl Operation {
     /// All, each with one example's parameters, for messages and tests.
     pub const NAMES: &str = "get, mget(KEYS), gets, set, add, replace, append, prepend, delete, incr, decr, touch, gat, cas and insert";
 
-    /// Each by its syntax and what it does, for people.
+    /// Syntax and description of each operation, for people.
     pub const EXPLAINED: [(&str, &str); 15] = [
         ("get", "one key"),
         ("mget(KEYS)", "several keys in one request: a number or a size distribution, mget(uniform:1..100)"),
@@ -70,7 +70,7 @@ impl Operation {
         ("insert", "add a key that was not added yet"),
     ];
 
-    /// The operation of a name without parameters; `None` where there is none, and for `mget`.
+    /// The operation of a name without parameters; `None` if unknown, and for `mget`.
     pub fn plain(name: &str) -> Option<Operation> {
         Some(match name {
             "get" => Operation::Get,
@@ -99,7 +99,7 @@ impl Operation {
         )
     }
 
-    /// Whether it changes what the server holds.
+    /// Whether it changes the server's content.
     pub fn writes(&self) -> bool {
         !matches!(self, Operation::Get | Operation::MultiGet(_) | Operation::Gets)
     }

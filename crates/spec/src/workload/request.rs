@@ -15,7 +15,7 @@ impl Method {
         Method("GET".into())
     }
 
-    /// Whether answers have no body whatever their head says.
+    /// Whether answers have no body, regardless of their head.
     pub fn is_head(&self) -> bool {
         self.0 == "HEAD"
     }
@@ -39,7 +39,7 @@ impl FromStr for Method {
         let problem = if text.is_empty() || !text.bytes().all(is_token) {
             "it is not a word of letters, digits and !#$%&'*+-.^_`|~"
         } else if text == "CONNECT" {
-            // What follows is another protocol, of which nothing is known here.
+            // After CONNECT the connection carries another protocol, unknown here.
             "it makes a tunnel of the connection"
         } else {
             return Ok(Method(text.into()));

@@ -6,7 +6,7 @@ use units::ParseError;
 
 use crate::text::as_text;
 
-/// Which requests are traced: none, or one in so many, drawn at random.
+/// Which requests are traced: none, or one in `one_in`, drawn at random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampling {
     one_in: Option<NonZeroU32>,
@@ -15,10 +15,11 @@ pub struct Sampling {
 impl Sampling {
     /// None are.
     pub const OFF: Sampling = Sampling { one_in: None };
-    /// The rarest. Source: ours; one in a million leaves nothing to be joined of what a machine can be asked in a minute.
+    /// The rarest. Source: ours; one in a million leaves no traces to join among the requests that a machine can answer
+    /// in a minute.
     const RAREST: u32 = 1_000_000;
 
-    /// One in so many; `None`: none.
+    /// The sampling interval: one request in this number; `None` if no request is traced.
     pub fn one_in(self) -> Option<u32> {
         self.one_in.map(NonZeroU32::get)
     }

@@ -91,7 +91,7 @@ impl Default for Social {
 }
 
 impl Social {
-    /// Users at once that a server makes room for: all that there are, or as many as were asked for.
+    /// Simultaneous users that a server must accept: all of them, or `max_sessions` if fewer.
     pub fn most_sessions(&self) -> u32 {
         self.max_sessions.unwrap_or(u32::MAX).min(self.users.0)
     }
@@ -159,7 +159,7 @@ pub enum Site {
     Own,
     /// Elgg.
     Elgg,
-    /// That of a file.
+    /// A description in a file.
     File(PathBuf),
 }
 
@@ -192,7 +192,7 @@ impl FromStr for Site {
     }
 }
 
-/// When what belongs to a page is asked for.
+/// When a page's assets are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assets {
     /// Once in a session, with its first page.
@@ -202,13 +202,13 @@ pub enum Assets {
     Never,
 }
 
-/// What the cache of a site holds before a load.
+/// The content of a site's cache before a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SiteCache {
-    /// Nothing but what logins and the warm-up bring.
+    /// Only entries from logins and the warm-up.
     #[default]
     Flushed,
-    /// What the site keeps of each user.
+    /// The site's entries for each user.
     Primed,
 }
 

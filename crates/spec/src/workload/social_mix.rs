@@ -61,7 +61,7 @@ impl SocialOperation {
         self as usize
     }
 
-    /// Whether a page does it without being loaded anew.
+    /// Whether a page can do it without being reloaded.
     pub fn has_ajax(self) -> bool {
         self >= SocialOperation::WallPost
     }
@@ -90,7 +90,7 @@ pub struct OperationShare(f64);
 const TABLE: &str = "table-2";
 /// Source: ISPASS'16, Table II.
 const PERCENT: [f64; 9] = [0.5, 2.5, 2.5, 5.0, 20.0, 10.0, 17.0, 17.0, 25.5];
-/// Source: likewise. Units: seconds.
+/// Source: the same table. Units: seconds.
 const LIMITS: [u64; 9] = [3, 3, 3, 1, 1, 1, 1, 1, 1];
 /// A millionth of the whole leaves room for shares such as 33.3333.
 const ROUNDING: f64 = 1e-4;
@@ -106,8 +106,8 @@ impl SocialMix {
         100.0 / self.percent(SocialOperation::Login)
     }
 
-    /// The same mix with sessions of so many operations: one login and one logout in each, and the others in their
-    /// proportions, but for new users, of whom as many come with each session as before.
+    /// The same mix with sessions of `operations` operations: one login and one logout in each, and the others in their
+    /// proportions, except new users: each session creates as many as before.
     ///
     /// Errors: fewer than three operations.
     pub fn of_sessions(&self, operations: f64) -> Result<SocialMix, ParseError> {
@@ -130,7 +130,7 @@ impl SocialMix {
         Ok(SocialMix { percent })
     }
 
-    /// The largest share of operations that pages can do without being loaded anew. Units: per cent.
+    /// The largest share of operations that pages can do without being reloaded. Units: per cent.
     pub fn most_ajax(&self) -> f64 {
         SocialOperation::ALL.into_iter().filter(|o| o.has_ajax()).map(|o| self.percent(o)).sum()
     }
@@ -175,7 +175,7 @@ impl fmt::Display for SocialMix {
 impl FromStr for SocialMix {
     type Err = ParseError;
 
-    /// Reads `table-2`, or shares in per cent that add up to 100, where what is not named has none.
+    /// Reads `table-2`, or shares in per cent that add up to 100; other operations have none.
     fn from_str(text: &str) -> Result<SocialMix, ParseError> {
         let error = |problem: String| ParseError {
             what: "operation mix",
@@ -234,7 +234,7 @@ impl fmt::Display for SocialLimits {
 impl FromStr for SocialLimits {
     type Err = ParseError;
 
-    /// Reads `table-2`, or limits by operation, where what is not named has that of the table.
+    /// Reads `table-2`, or limits by operation; other operations have the table's limits.
     fn from_str(text: &str) -> Result<SocialLimits, ParseError> {
         let error = |problem: String| ParseError {
             what: "limits of operations",

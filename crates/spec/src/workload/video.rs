@@ -129,7 +129,7 @@ pub enum ClientMix {
     /// The bandwidth of ISPASS'16, Table I, and the best quality that takes at most 0.8 of it.
     #[default]
     Table1,
-    /// The same bandwidth, and qualities by the shares of CloudSuite's client, whatever the bandwidth.
+    /// The same bandwidth, and qualities by the shares of CloudSuite's client, independently of the bandwidth.
     CloudSuite,
 }
 
@@ -141,7 +141,7 @@ pub enum Bandwidth {
     /// Each reads no faster than its bandwidth, into a small receive buffer.
     #[default]
     Read,
-    /// The server's kernel paces what it sends to each, by its address.
+    /// The server's kernel paces the bytes to each client, by its address.
     Pace,
     /// Each has a link of its own, by its address: a queue in the server's device.
     Shape,
@@ -154,13 +154,13 @@ impl Bandwidth {
     }
 }
 
-/// What follows a chunk that is late or fails.
+/// The reaction to a chunk that is late or fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Late {
     /// It is waited for, and the session goes on.
     #[default]
     Keep,
-    /// It is given up, and the session with it.
+    /// The session ends with it.
     Kill,
 }
 
@@ -174,7 +174,7 @@ pub enum Abandon {
     Imc12,
 }
 
-/// When chunks are asked for.
+/// When chunks are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// At times that were fixed when the viewer came.
@@ -182,22 +182,21 @@ pub enum Pacing {
     Open,
     /// A chunk's length after the answer before: a closed loop within the session.
     Closed,
-    /// When the buffer has less than its goal: likewise.
+    /// When the buffer has less than its goal: a closed loop within the session, too.
     Player,
 }
 
 impl Video {
-    /// Sessions at once that a server makes room for where no limit is given. Source: the ports that Linux gives to connections of
-    /// one address to another, 32768 to 60999.
+    /// Default limit of the sessions that a server must accept at once. Source: the ports that Linux gives to
+    /// connections of one address to another, 32768 to 60999.
     pub const MOST_SESSIONS: u32 = 28_232;
-    /// A chunk that is late is waited for until so many time-outs have passed. Source: ours; it makes 60 s of the usual 10 s, after
-    /// which nginx gives up a client that takes nothing (`send_timeout`).
+    /// Time-outs after which a late chunk is abandoned. Source: ours; it makes 60 s of the usual 10 s, after which
+    /// nginx drops a client that takes nothing (`send_timeout`).
     pub const GIVE_UP: u64 = 6;
-    /// How long a chunk lasts, and its time-out where none is given, at real speed. Source: CloudSuite's request generator.
+    /// How long a chunk lasts, and the default of its time-out, at real speed. Source: CloudSuite's request generator.
     const CHUNK: Nanos = Nanos::from_secs(10);
 
-    /// The longest that a chunk may take: of what falls due at the last moment of a window it is known after so long what became
-    /// of it.
+    /// The longest that a chunk may take: this long after a window the result of its last chunk is known.
     pub fn longest_chunk(&self) -> Nanos {
         let timeout = self.chunk_timeout.unwrap_or(Nanos(Video::CHUNK.0 / u64::from(self.speed.max(1))));
         match self.late {
@@ -206,8 +205,8 @@ impl Video {
         }
     }
 
-    /// What a chunk takes at most of a client that takes the best quality that its bandwidth carries, and has no more. Source: 10 s of
-    /// video at up to 0.8 of it.
+    /// Longest transfer of a chunk to a client with the best quality that its bandwidth carries. Source: 10 s of video
+    /// at up to 0.8 of the bandwidth.
     const CHUNK_READ: Nanos = Nanos::from_secs(8);
 
     /// How long it takes at most, on a server that takes no time, until those chunks are there with which a video begins, at real
@@ -218,7 +217,7 @@ impl Video {
             let due = match self.pacing {
                 Pacing::Open => Nanos(Video::CHUNK.0 * u64::from((chunk + 1).saturating_sub(self.ahead))),
                 Pacing::Closed if chunk > self.ahead => before + Video::CHUNK,
-                // So few chunks are less than a player wants to have.
+                // The player's buffer goal is above this number of chunks.
                 Pacing::Closed | Pacing::Player => before,
             };
             before.max(due) + takes
@@ -229,7 +228,7 @@ impl Video {
     /// Table I has no end for its first class; 25 Mbps are ours, because more than 6.6 carry every quality anyway.
     pub const FASTEST: f64 = 25e6;
 
-    /// The same of the share of the bytes and at the speed that is asked for.
+    /// The same for the configured share of the bytes and speed.
     pub fn fastest(&self) -> f64 {
         let share = if self.playlist.is_some() { 1.0 } else { self.videos.bytes.as_f64() };
         Video::FASTEST * share * f64::from(self.speed)
@@ -237,13 +236,13 @@ impl Video {
 }
 
 impl Pacing {
-    /// Whether the times of chunks follow from answers, so that a slow server is asked later.
+    /// Whether the times of chunks follow from answers, so that a slow server gets requests later.
     pub fn is_closed(self) -> bool {
         self != Pacing::Open
     }
 }
 
-/// How videos are asked for.
+/// How videos are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// By ranges of files.

@@ -35,11 +35,11 @@ impl VideoSet {
     /// Bytes of a video of whole size in all of its rungs, on average. Source: 258.4 s at 6.125 MiB in 10 s are 158 MiB, the highest
     /// rung of one video in five among them; a test compares it with the sets themselves.
     pub const MEAN_BYTES: u64 = 158 << 20;
-    /// Bytes that a viewer asks for, of videos of whole size, on average. Source: 16 chunks of 3.26 MB each, which is the mix of
-    /// qualities of `--mix table-1`; likewise.
+    /// Bytes that a viewer requests, of videos of whole size, on average. Source: 16 chunks of 3.26 MB each, the mix of
+    /// qualities of `--mix table-1`; a test compares it, too.
     pub const VIEWER_BYTES: u64 = 16 * 3_260_000;
 
-    /// So many videos with a share of the bytes.
+    /// A set of `videos` videos with a share of the bytes.
     ///
     /// Errors: no video, or more than [`VideoSet::MAX`].
     pub fn new(videos: u64, bytes: ByteShare) -> Result<VideoSet, ParseError> {

@@ -91,12 +91,12 @@ impl Default for Web {
     }
 }
 
-/// What is checked of each answer, besides its status.
+/// Which part of each answer is checked, in addition to its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// Nothing.
     None,
-    /// That a body is as long as its file, where that is known.
+    /// That a body is as long as its file, if that length is known.
     #[default]
     Length,
     /// And that it has the same content.
@@ -116,7 +116,7 @@ impl std::fmt::Display for Verify {
 impl std::str::FromStr for Verify {
     type Err = ParseError;
 
-    /// Reads its names; in a file, where it may be a flag, `true` is `checksum` and `false` is `none`.
+    /// Reads its names; in a file, `true` stands for `checksum` and `false` for `none`.
     fn from_str(text: &str) -> Result<Verify, ParseError> {
         match text {
             "none" | "false" => Ok(Verify::None),
