@@ -20,7 +20,7 @@ function same(mixed $found, mixed $expect, string $what): void
     }
 }
 
-/** The status of the problem that a call ends with; 0 where it ends well. */
+/** The status of the problem that a call ends with; 0 on success. */
 function status(callable $call): int
 {
     try {

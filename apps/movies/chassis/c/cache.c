@@ -10,7 +10,7 @@
 #include "registry.h"
 #include "socket.h"
 
-/** The longest wait for a cache, which answers within 1 ms on a machine that works; then the store is asked. */
+/** Longest wait for a cache, which normally answers within 1 ms; then the store is queried. */
 #define LONGEST_NS (50 * NS_PER_MS)
 
 bool cache_open(struct cache *cache, const struct config *config, const char *domain, struct failure *failure) {
@@ -32,7 +32,7 @@ static uint32_t shard_of(const struct cache *cache, const char *key) {
   return jump_hash(fnv1a64(key, strlen(key)), cache->count);
 }
 
-/** What is asked of one shard. */
+/** A query to one shard. */
 struct question {
   struct pool *pool;
   struct connection *connection;

@@ -25,7 +25,7 @@ struct cache {
 bool cache_open(struct cache *cache, const struct config *config, const char *domain, struct failure *failure);
 void cache_close(struct cache *cache);
 
-/** Puts what is there in `values`, at the place of its key; the others stay NULL. Each shard is asked once, all at once. */
+/** Puts each value found in `values`, at the index of its key; the others stay NULL. Sends one request to each shard, all at once. */
 void cache_get(const struct request *request, struct cache *cache, char *const *keys, GByteArray **values, guint count);
 /** Keeps those that are not NULL for `seconds`. */
 void cache_set(const struct request *request, struct cache *cache, char *const *keys, GByteArray *const *values, guint count,

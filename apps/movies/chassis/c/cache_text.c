@@ -4,12 +4,12 @@
 
 #include "frame.h"
 
-/** The largest value that is read; a cache keeps 1 MiB unless it is told otherwise. Units: bytes. */
+/** Largest value accepted; the default limit of a cache is 1 MiB. Units: bytes. */
 #define LARGEST (16 << 20)
 /** A key has 250 bytes at most, and three numbers follow. Source: memcached's doc/protocol.txt. */
 #define LONGEST_LINE 320
 
-/** The next line, without its end; NULL where it is not there. */
+/** The next line, without its end; NULL if incomplete. */
 static const char *take_line(const char **at, const char *end, size_t *size) {
   const char *line = *at;
   const char *stop = line < end ? memmem(line, (size_t)(end - line), "\r\n", 2) : NULL;

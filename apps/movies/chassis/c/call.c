@@ -104,7 +104,7 @@ struct call {
   ThriftStruct *arguments, *result;
   int64_t until_ns;
   struct span span;
-  /** What the answer said of its queue, application and processor. */
+  /** Queue, application and processor time of the callee, from the answer. */
   bool has_times;
   int64_t times[3];
 };
@@ -169,7 +169,7 @@ static bool read_exception(struct slice message, struct failure *failure) {
   return fail_unavailable(failure, "%.*s", size, text.data);
 }
 
-/** What the declared exception of a result says; true where there is none. */
+/** Reads the declared exception of a result; true if there is none. */
 static bool check_refused(ThriftStruct *result, struct failure *failure) {
   mvRefused *refused = NULL;
   g_object_get(result, "refused", &refused, NULL);

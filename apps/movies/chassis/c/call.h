@@ -17,7 +17,7 @@ struct edge {
   bool is_idempotent;
   struct pool *pools;
   uint32_t pool_count;
-  /** Of its calls, where that is less than what is left of a request; 0: none. */
+  /** Limit of each call, if shorter than the request's remaining time; 0: none. */
   int limit_ms;
   _Atomic uint32_t turn;
   /** What retries may cost. Units: tenths of a retry. */
@@ -36,7 +36,7 @@ void edge_count(GHashTable *table, struct edge *edge);
 uint64_t hash_of_number(int64_t number);
 
 /**
- * Sends the structure of arguments and reads that of the result. `hash`: calls of the same hash go to the same instance; NULL:
+ * Sends the argument structure and reads the result structure. `hash`: calls of the same hash go to the same instance; NULL:
  * instances take turns. Uses the codec of the request.
  */
 bool call(const struct request *request, struct edge *edge, const uint64_t *hash, ThriftStruct *arguments, ThriftStruct *result,

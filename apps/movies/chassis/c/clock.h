@@ -17,7 +17,7 @@ static inline int64_t now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 static inline int64_t cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 static inline int64_t wall_ms(void) { return read_clock(CLOCK_REALTIME) / NS_PER_MS; }
 
-/** What is left until a moment, for ppoll; 0 where it has passed. */
+/** Time left until a moment, for ppoll; 0 if it has passed. */
 static inline struct timespec left_until(int64_t until_ns) {
   int64_t left = until_ns - now_ns();
   if (left < 0) left = 0;

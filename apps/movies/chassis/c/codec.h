@@ -21,7 +21,7 @@ void codec_free(struct codec *codec);
 
 /** The structure of a message that passed `message_check`, into `out`; false where a field that is required is not there. */
 bool codec_read(struct codec *codec, struct slice message, ThriftStruct *out);
-/** In place of what was written before. False where it has more than a frame may have. */
+/** Replaces the previous message. False if it exceeds the frame limit. */
 bool codec_write(struct codec *codec, const char *method, ThriftMessageType type, int32_t sequence, ThriftStruct *what);
 /** An application exception. */
 void codec_write_exception(struct codec *codec, const char *method, int32_t sequence, int type, const char *what);

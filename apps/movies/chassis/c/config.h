@@ -11,7 +11,7 @@ struct address {
   char *text;
 };
 
-/** What a service is told: the only argument of its program is a file of `key=value` lines. */
+/** Configuration of a service: the only argument of its program is a file of `key=value` lines. */
 struct config {
   char *service;
   uint16_t id, instance;
@@ -23,7 +23,7 @@ struct config {
   /** Where spans are written; empty: nowhere. */
   char *spans;
   char *secret;
-  /** Folder of data files; empty where none are needed. */
+  /** Folder of data files; empty if not needed. */
   char *data;
   /** Name to GPtrArray of struct address. */
   GHashTable *upstreams, *caches;

@@ -8,7 +8,7 @@
 struct counters {
   _Atomic int64_t requests, errors, refused, deadline, overloaded, degraded, retries, bad_frames, connections;
   _Atomic int64_t queue_ns, application_ns, cpu_ns;
-  /** Of caches: keys that were had, were not there, and questions that failed. */
+  /** Of caches: keys found, keys missing, and failed queries. */
   _Atomic int64_t cache_hits, cache_misses, cache_errors;
 };
 

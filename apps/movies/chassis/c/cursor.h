@@ -17,7 +17,7 @@ static inline struct cursor cursor_on(const char *data, size_t size) {
 
 static inline size_t cursor_left(const struct cursor *cursor) { return (size_t)(cursor->end - cursor->at); }
 
-/** The next `size` bytes; NULL where there are fewer. */
+/** The next `size` bytes; NULL if there are fewer. */
 static inline const unsigned char *cursor_take(struct cursor *cursor, size_t size) {
   if (cursor->failed || size > cursor_left(cursor)) {
     cursor->failed = true;

@@ -27,7 +27,7 @@ bool fail_overloaded(struct failure *failure, const char *format, ...) __attribu
 /** `what` begins `deadline: ` when it is answered. */
 bool fail_deadline(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Entries of a list that is asked for at most. Source: the contract of the application. */
+/** Maximum length of a requested list. Source: the contract of the application. */
 #define MOST_LISTED 100
 
 bool check_range(struct failure *failure, const char *name, long given, long least, long most);

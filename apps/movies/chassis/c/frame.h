@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Units: bytes, of what follows the length. */
+/** Units: bytes, without the length field. */
 #define FRAME_LIMIT (UINT32_C(16) << 20)
 
 /** Bytes that another owns. */
@@ -27,16 +27,16 @@ struct slice {
 struct frame {
   bool has_header;
   uint32_t sequence;
-  /** `00-TRACE-SPAN-FLAGS`; empty where there is none. */
+  /** `00-TRACE-SPAN-FLAGS`; empty if absent. */
   struct slice traceparent;
-  /** What is left. Units: ms, decimal. */
+  /** The request's remaining time. Units: ms, decimal. */
   struct slice deadline;
   /** `queue_ns,application_ns,cpu_ns` of an answer. */
   struct slice times;
   struct slice message;
 };
 
-/** Of what follows the length; false where it is no frame of this kind. */
+/** Parses a frame without its length field; false if malformed. */
 bool frame_parse(const char *body, size_t size, struct frame *frame);
 
 struct pair {
@@ -48,8 +48,8 @@ void frame_header(GByteArray *out, uint32_t sequence, const struct pair *pairs, 
 /** The same in a plain frame: the length. */
 void frame_length(GByteArray *out, size_t size);
 
-/** `queue_ns,application_ns,cpu_ns`, each of up to 18 digits, and nothing else. */
+/** `queue_ns,application_ns,cpu_ns`, each of up to 18 digits; rejects anything else. */
 bool parse_times(struct slice text, int64_t times[3]);
 
-/** Up to 9 digits and nothing else. */
+/** Up to 9 digits; rejects anything else. */
 bool parse_decimal(const char *text, size_t size, int64_t *value);

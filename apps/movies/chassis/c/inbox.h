@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** What was read of a connection, and not yet used up. All zeros: empty. */
+/** Bytes of a connection that were read and not yet consumed. All zeros: empty. */
 struct inbox {
   char *data;
   size_t begin, end, size;
@@ -12,9 +12,9 @@ struct inbox {
 enum inbox_got { INBOX_BYTES, INBOX_NOTHING, INBOX_CLOSED };
 enum inbox_next { INBOX_FRAME, INBOX_INCOMPLETE, INBOX_BAD };
 
-/** Reads what is there, without a wait. */
+/** Reads available bytes, without waiting. */
 enum inbox_got inbox_read(struct inbox *inbox, int descriptor);
-/** The first frame, without its length. It stays until it is consumed, and where it is until the next read. */
+/** The first frame, without its length. It stays until consumed; the next read may move it. */
 enum inbox_next inbox_peek(const struct inbox *inbox, const char **body, size_t *size);
 void inbox_consume(struct inbox *inbox, size_t size);
 void inbox_free(struct inbox *inbox);

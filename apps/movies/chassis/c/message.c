@@ -20,7 +20,7 @@ enum {
 
 /** Strict binary protocol, version 1. */
 #define VERSION 0x8001
-/** The same as in Thrift's other libraries; what the application sends has 4. */
+/** The same as in Thrift's other libraries; the application's messages have 4 levels. */
 #define DEEPEST 64
 
 static bool walk(struct cursor *cursor, unsigned type, int depth);

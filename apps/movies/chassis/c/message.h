@@ -17,12 +17,12 @@ struct message_head {
 };
 
 /**
- * Reads the head, and walks over the rest: true where it is one whole structure and nothing more. Generated code reads only
- * messages that passed: it allocates what a length says, and follows structures as deep as they go.
+ * Reads the head, and checks the rest: true if it is exactly one complete structure. Generated code reads only messages that
+ * passed, since it allocates as much as a length field claims, and follows structures to any depth.
  *
  * Cost: one pass, a stack of 64 levels.
  */
 bool message_check(const char *message, size_t size, struct message_head *head);
 
-/** What an application exception says, of a message that passed. Empty where it says nothing. */
+/** The text of an application exception, of a checked message. Empty if absent. */
 struct slice message_exception_text(const char *message, size_t size);

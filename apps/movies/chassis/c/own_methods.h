@@ -2,5 +2,5 @@
 
 #include "service.h"
 
-/** What every service answers besides its own methods; `self` is the service. The last has no name. */
+/** Methods that every service has in addition to its own; `self` is the service. The last has no name. */
 extern const struct method own_methods[];

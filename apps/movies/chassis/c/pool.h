@@ -36,7 +36,7 @@ void pool_close(struct pool *pool);
  * none.
  */
 struct connection *pool_take(struct pool *pool, int64_t until_ns, struct failure *failure);
-/** `keep`: nothing is outstanding on it. Otherwise it is closed. */
+/** `keep`: no request is outstanding on it. Otherwise it is closed. */
 void pool_give(struct pool *pool, struct connection *connection, bool keep);
 /** Closes it, and the idle ones, which are of the same age or older. */
 void pool_lose(struct pool *pool, struct connection *connection);

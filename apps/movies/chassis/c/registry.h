@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-/** Number of a service or store that services in C are or ask; 0 where there is none of this name. */
+/** Number of a service or store that is written in C or called from C; 0 if the name is unknown. */
 uint16_t registry_id(const char *name);
-/** Place of a method in the list of a service that is called; -1 where it has none of this name. */
+/** Index of a method of a called service; -1 if unknown. */
 int registry_method(const char *service, const char *method);

@@ -10,20 +10,20 @@
 /** Where a request carries no deadline. Source: the contract of the application. */
 #define DEFAULT_DEADLINE_NS (2000 * NS_PER_MS)
 
-/** What a service counts and records. */
+/** Counters and spans of a service. */
 struct records {
   struct counters counters;
   struct spans spans;
 };
 
-/** What the questions and calls that a request makes need to know of it. */
+/** The request's context for its store queries and calls. */
 struct request {
   struct records *records;
-  /** That of the thread which works on it; its message has been read, and its answer is not yet written. */
+  /** Codec of the thread that serves the request; free for calls between reading the message and writing the answer. */
   struct codec *codec;
   /** CLOCK_MONOTONIC. Units: ns. */
   int64_t deadline_ns;
-  /** Its span is that of the server. */
+  /** Its span is the server's. */
   struct trace trace;
 };
 

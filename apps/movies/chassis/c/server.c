@@ -191,7 +191,7 @@ static void write_span(struct exchange *exchange, size_t bytes_out) {
   spans_add(&request->records->spans, &span);
 }
 
-/** Sends what was written. Whether the connection can be used further; otherwise it is closed. */
+/** Sends the answer. True if the connection can be used further; otherwise it is closed. */
 static bool answer(struct server *server, struct exchange *exchange, int64_t longest_write_ns) {
   const struct work *work = exchange->work;
   struct codec *codec = exchange->request.codec;
@@ -394,7 +394,7 @@ bool server_open(struct server *server, struct service *service, const struct me
   return true;
 }
 
-/** Goes on with the connections that no worker has; whether none is left. */
+/** Serves or closes the connections that no worker has; true if all connections are closed. */
 static bool end_idle(struct server *server) {
   struct peer *idle[MOST_PEERS];
   int count = 0;
@@ -415,7 +415,7 @@ static bool end_idle(struct server *server) {
   return is_last;
 }
 
-/** Answers the requests that have been received. Does not return where they take longer than they may. */
+/** Answers the requests received so far. Ends the process if they take too long. */
 static void end(struct server *server) {
   server->is_draining = true;
   // Those that the kernel has accepted may have sent a request.

@@ -18,7 +18,7 @@ struct service {
   GPtrArray *edges;
 };
 
-/** One method of another service, which lasts as long as the service. NULL and a failure where it is not configured. */
+/** One method of another service, valid for the service's lifetime. NULL and a failure if not configured. */
 struct edge *service_edge(struct service *service, const char *callee, const char *method, struct failure *failure);
 /** Ends the service as SIGTERM does. */
 void service_drain(struct service *service);
@@ -34,7 +34,7 @@ struct method {
   handle_method *handle;
 };
 
-/** What makes a program of the chassis. */
+/** A program on the chassis: name, methods, start and end. */
 struct program {
   const char *name;
   /** In the order of the registry; the last has no name. */

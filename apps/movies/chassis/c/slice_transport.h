@@ -5,8 +5,8 @@
 #include "frame.h"
 
 /**
- * Bytes that generated code reads, where they lie. ThriftMemoryBuffer, which answers are written to, moves all that is left
- * to its front at each read, so that a message of n fields would cost n².
+ * A transport from which generated code reads bytes in place. ThriftMemoryBuffer, which answers are written to, moves the
+ * remaining bytes to its front at each read, so that a message of n fields would cost n².
  */
 typedef struct {
   ThriftTransport parent;

@@ -35,7 +35,7 @@ static bool lost(struct failure *failure, const struct address *address, int err
   return fail_lost(failure, "%s: %s", address->text, strerror(error));
 }
 
-/** A socket for an address, and the address as the kernel takes it; -1 where there is none. */
+/** A socket for an address, and the resolved address; -1 on failure. */
 static int make_socket(const struct address *address, int flags, struct addrinfo **found, struct failure *failure) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
   char port[8];

@@ -7,10 +7,10 @@
 #include "config.h"
 #include "failure.h"
 
-/** Waits until a descriptor has one of `events`; false where it has none at `until_ns`. */
+/** Waits until a descriptor has one of `events`; false if none has come by `until_ns`. */
 bool wait_for(int descriptor, short events, int64_t until_ns);
 
-/** -1 and a failure where there is no connection. */
+/** -1 and a failure if it cannot connect. */
 int socket_connect(const struct address *address, int64_t until_ns, struct failure *failure);
 int socket_listen(const struct address *address, struct failure *failure);
 void socket_no_delay(int descriptor);

@@ -72,7 +72,7 @@ struct spans {
   pthread_t flusher;
 };
 
-/** Makes no stamp earlier than the one before: what was not reached took no time. */
+/** Makes no stamp earlier than the one before: stages not reached take no time. */
 void fill_stamps(int64_t stamps[6]);
 
 bool spans_open(struct spans *spans, const struct config *config, struct failure *failure);

@@ -111,7 +111,7 @@ static bool check_result(PGconn *connection, const PGresult *result, struct fail
   return fail_unavailable(failure, "%.*s", (int)strcspn(why, "\n"), why);
 }
 
-/** What was asked for last, once it is there; to be cleared. */
+/** Waits for the result of the last query; the caller clears it. */
 static PGresult *await_result(PGconn *connection, int64_t until_ns, struct failure *failure) {
   PGresult *last = NULL;
   for (;;) {
@@ -141,7 +141,7 @@ static PGresult *await_result(PGconn *connection, int64_t until_ns, struct failu
   return NULL;
 }
 
-/** What is asked of one database. */
+/** A query to one database. */
 struct question {
   const struct store *store;
   bool is_many;
@@ -178,7 +178,7 @@ static PGresult *ask_session(struct session *session, const struct question *que
   return result;
 }
 
-/** Keeps the session where it can be used further. */
+/** Returns a usable session to the pool. */
 static PGresult *ask_and_keep(struct database *database, struct session *session, const struct question *question,
                               struct failure *failure) {
   PGresult *result = ask_session(session, question, failure);

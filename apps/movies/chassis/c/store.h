@@ -27,13 +27,13 @@ struct store {
   uint32_t count;
 };
 
-/** `table` and `column` are constants of the program, and never what came from elsewhere. */
+/** `table` and `column` are constants of the program, never outside input. */
 bool store_open(struct store *store, const struct config *config, const char *domain, const char *table, const char *column,
                 struct failure *failure);
 void store_close(struct store *store);
 
 /**
- * Puts what is there in `values`, at the place of its id, where there is none yet; of several ids a database is asked once.
+ * Puts each document found into `values`, at the index of its id, unless that is set; sends one query to each database.
  * Errors: unavailable, deadline.
  */
 bool store_get(const struct request *request, struct store *store, char *const *ids, GByteArray **values, guint count,

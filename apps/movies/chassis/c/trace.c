@@ -13,7 +13,7 @@ static int hex_value(char c) {
   return -1;
 }
 
-/** `size` bytes of two digits each; false where one is none. */
+/** `size` bytes of two hexadecimal digits each; false if malformed. */
 static bool parse_hex(const char *text, uint8_t *bytes, size_t size) {
   for (size_t at = 0; at < size; at++) {
     int high = hex_value(text[2 * at]), low = hex_value(text[2 * at + 1]);

@@ -13,7 +13,7 @@
 namespace chassis {
 namespace {
 
-/** The longest wait for a cache, which answers within 1 ms on a machine that works; then the store is asked. */
+/** Longest wait for a cache, which normally answers within 1 ms; then the store is queried. */
 constexpr int64_t kLongestNs = 50 * kNsPerMs;
 
 /** Source: memcached's doc/protocol.txt. */

@@ -8,7 +8,7 @@
 namespace chassis {
 namespace {
 
-/** The largest value that is read; a cache keeps 1 MiB unless it is told otherwise. Units: bytes. */
+/** Largest value accepted; the default limit of a cache is 1 MiB. Units: bytes. */
 constexpr int64_t kLargest = 16 << 20;
 /** A key has 250 bytes at most, and three numbers follow. Source: memcached's doc/protocol.txt. */
 constexpr size_t kLongestLine = 320;

@@ -6,7 +6,7 @@
 
 namespace chassis {
 
-/** What a cache answered to `get`, by key. */
+/** Values of a cache's answer to `get`, by key. */
 using Values = std::map<std::string, std::string>;
 
 enum class Answer { kWhole, kIncomplete, kBad };

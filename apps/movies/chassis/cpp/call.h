@@ -23,7 +23,7 @@ class Call {
     Edge& edge;
     /** Writes the message. */
     Codec send;
-    /** Reads the answer and puts it where it belongs, or throws what the callee did. */
+    /** Reads the answer into its destination, or throws the callee's exception. */
     Codec receive;
     /** Chooses the instance. */
     std::optional<uint64_t> hash;
@@ -36,7 +36,7 @@ class Call {
   void give_up();
 
   bool has_ended() const { return ended_; }
-  /** Null where it succeeded: `Refused`, `Unavailable`, `Overloaded` or `DeadlineSpent`. */
+  /** Null on success, else `Refused`, `Unavailable`, `Overloaded` or `DeadlineSpent`. */
   const std::exception_ptr& error() const { return error_; }
   int descriptor() const { return connection_->socket.descriptor(); }
   int64_t until_ns() const { return until_ns_; }

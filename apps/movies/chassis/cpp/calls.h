@@ -21,7 +21,7 @@ struct To {
  */
 class Calls {
  public:
-  /** Those of the request that this thread works on; given up at `until_ns`, if that is earlier than its deadline. */
+  /** Calls for the request that this thread works on; they end at `until_ns`, if that is before its deadline. */
   explicit Calls(Records& records, int64_t until_ns = INT64_MAX);
 
   /** `send` and `receive` take a `Client&` and call `send_x` and `recv_x`. */

@@ -7,7 +7,7 @@
 
 namespace chassis {
 
-/** Entries of a list that is asked for at most. Source of these: the contract of the application. */
+/** Maximum length of a requested list. Source of these: the contract of the application. */
 constexpr int32_t kMostListed = 100;
 /** Units: bytes. */
 constexpr size_t kLongestText = 8192;

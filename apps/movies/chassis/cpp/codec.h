@@ -17,7 +17,7 @@ constexpr int32_t kContainerLimit = 4096;
 /** The strict binary protocol on a buffer. */
 std::shared_ptr<Protocol> protocol_on(std::shared_ptr<Buffer> buffer);
 
-/** Reads bytes that stay where they are. */
+/** Reads bytes in place, without a copy. */
 std::shared_ptr<Protocol> protocol_reading(std::string_view message);
 
 /** What was written. */

@@ -16,7 +16,7 @@ struct Address {
   std::string text() const { return host + ":" + std::to_string(port); }
 };
 
-/** What a service is told: the only argument of its program is a file of `key=value` lines. */
+/** Configuration of a service: the only argument of its program is a file of `key=value` lines. */
 struct Config {
   std::string service;
   uint16_t id = 0;
@@ -29,7 +29,7 @@ struct Config {
   /** Where spans are written; empty: nowhere. */
   std::string spans;
   std::string secret;
-  /** Folder of data files; empty where none are needed. */
+  /** Folder of data files; empty if not needed. */
   std::string data;
   std::map<std::string, std::vector<Address>> upstreams;
   std::map<std::string, std::vector<Address>> caches;

@@ -16,7 +16,7 @@ int hex_value(char c) {
   return -1;
 }
 
-/** Of two digits for each byte; false where one is none. */
+/** Two hexadecimal digits for each byte; false if malformed. */
 bool parse_hex(std::string_view text, uint8_t* bytes) {
   for (size_t at = 0; at < text.size(); at += 2) {
     int high = hex_value(text[at]), low = hex_value(text[at + 1]);

@@ -19,21 +19,21 @@ struct Trace {
   uint64_t span = 0;
   bool is_sampled = false;
 
-  /** Of `00-TRACE-SPAN-FLAGS`; nothing where it is anything else. */
+  /** Parses `00-TRACE-SPAN-FLAGS`; nullopt if malformed. */
   static std::optional<Trace> parse(std::string_view traceparent);
   std::string text() const;
 };
 
-/** What the calls that a request makes need to know of it. */
+/** The request's context for its calls. */
 struct Context {
   /** CLOCK_MONOTONIC. Units: ns. */
   int64_t deadline_ns = 0;
-  /** Not there where the request came untraced; its span is that of the server. */
+  /** Absent for an untraced request; its span is the server's. */
   std::optional<Trace> trace;
 
   bool is_sampled() const { return trace && trace->is_sampled; }
 
-  /** That of the request which this thread works on; outside of one, a request of the default deadline. */
+  /** Context of the request that this thread works on; outside a request, one with the default deadline. */
   static Context current();
   static void set_current(const Context* context);
 };

@@ -13,7 +13,7 @@ struct Counters {
 
   Count requests{0}, errors{0}, refused{0}, deadline{0}, overloaded{0}, degraded{0}, retries{0}, bad_frames{0}, connections{0};
   Count queue_ns{0}, application_ns{0}, cpu_ns{0};
-  /** Of caches: keys that were had, were not there, and questions that failed. */
+  /** Of caches: keys found, keys missing, and failed queries. */
   Count cache_hits{0}, cache_misses{0}, cache_errors{0};
 
   void append_to(std::map<std::string, int64_t>& out) const {

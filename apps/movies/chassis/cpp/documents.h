@@ -12,7 +12,7 @@ namespace chassis {
 /** Nothing where the text is not an object of JSON. */
 std::optional<nlohmann::json> parse_document(const std::string& text);
 
-/** The same of what a store holds, where anything else is an error: `Unavailable`, which names the key. */
+/** The same for a stored document. Errors: `Unavailable`, which names the key, for anything else. */
 nlohmann::json parse_stored(const std::string& text, const std::string& key);
 
 /** A table whose documents are read through the cache of its domain. */
@@ -21,7 +21,7 @@ class Documents {
   Documents(Cache& cache, Store& store, std::string table, int seconds = kCacheSeconds)
       : cache_(cache), store_(store), table_(std::move(table)), seconds_(seconds) {}
 
-  /** Errors: those of the store. */
+  /** Errors: as the store's. */
   std::optional<nlohmann::json> read(const std::string& cache_key, const std::string& id);
 
  private:

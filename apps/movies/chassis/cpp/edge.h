@@ -17,13 +17,13 @@ namespace chassis {
 /** A service that this one calls: a pool of connections to each of its instances. */
 class Upstream {
  public:
-  /** `limit_ms`: of its calls, where that is less than what is left of a request. */
+  /** `limit_ms`: limit of each call, if shorter than the request's remaining time. */
   Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms);
 
   uint32_t take_turn() { return turn_++; }
   /** Calls of the same hash go to the same instance, others to that whose turn it is. */
   Pool& pick(std::optional<uint64_t> hash, uint32_t turn);
-  /** When a call that begins now is given up, at `until_ns` at the latest. */
+  /** Deadline of a call that begins now, at most `until_ns`. */
   int64_t limited(int64_t until_ns) const;
 
   const std::string name;

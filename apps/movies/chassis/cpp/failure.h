@@ -7,7 +7,7 @@
 
 namespace chassis {
 
-/** Nothing is left of the time. Its text begins `deadline: `. */
+/** The time is used up. The text begins with `deadline: `. */
 struct DeadlineSpent : std::runtime_error {
   explicit DeadlineSpent(const std::string& what) : std::runtime_error("deadline: " + what) {}
 };

@@ -9,7 +9,7 @@
 
 namespace chassis {
 
-/** Units: bytes, of what follows the length. */
+/** Units: bytes, without the length field. */
 constexpr uint32_t kFrameLimit = 16u << 20;
 
 /**
@@ -26,23 +26,23 @@ constexpr uint32_t kFrameLimit = 16u << 20;
 struct Frame {
   bool has_header = false;
   uint32_t sequence = 0;
-  /** `00-TRACE-SPAN-FLAGS`; empty where there is none. */
+  /** `00-TRACE-SPAN-FLAGS`; empty if absent. */
   std::string_view traceparent;
-  /** What is left. Units: ms, decimal. */
+  /** The request's remaining time. Units: ms, decimal. */
   std::string_view deadline;
   /** `queue_ns,application_ns,cpu_ns` of an answer. */
   std::string_view times;
   std::string_view message;
 
-  /** Of what follows the length; nothing where it is no frame of this kind. */
+  /** Parses a frame without its length field; nullopt if malformed. */
   static std::optional<Frame> parse(std::string_view body);
 };
 
-/** What an answer says that it took. Units: ns. */
+/** The callee's times, from its answer. Units: ns. */
 struct Times {
   int64_t queue = 0, application = 0, cpu = 0;
 
-  /** Of three numbers of up to 18 digits with commas between; nothing where it is anything else. */
+  /** Parses three numbers of up to 18 digits, separated by commas; nullopt if malformed. */
   static std::optional<Times> parse(std::string_view text);
 };
 

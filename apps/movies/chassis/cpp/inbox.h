@@ -11,7 +11,7 @@ class Inbox {
  public:
   enum class Got { kBytes, kNothing, kClosed };
 
-  /** Takes once what a socket has, without a wait. */
+  /** Reads a socket's available bytes once, without waiting. */
   Got read(int socket);
   std::string_view bytes() const { return {buffer_.data() + begin_, end_ - begin_}; }
   /** Forgets the first `size` bytes; views of them end here. */

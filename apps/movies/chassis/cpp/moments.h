@@ -9,11 +9,11 @@
 
 namespace chassis {
 
-/** What is noted of one request while the generated processor works on it. */
+/** Stamps and exception of one request, filled while the generated processor works on it. */
 struct Moments {
   /** a to f, as in the span of a server. */
   std::array<int64_t, 6> stamps{};
-  /** What a handler threw, besides what the interface declares. */
+  /** A handler's exception that the interface does not declare. */
   std::exception_ptr error;
 };
 

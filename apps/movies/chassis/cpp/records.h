@@ -6,7 +6,7 @@
 
 namespace chassis {
 
-/** What a service says of itself. */
+/** A service's counters and spans. */
 struct Records {
   explicit Records(const Config& config) : spans(config) {}
 

@@ -11,7 +11,7 @@ uint16_t registry_id(std::string_view name);
 /** The place of a method among those that the registry has for a service. Errors: `std::invalid_argument`. */
 uint16_t registry_method(std::string_view service, std::string_view method);
 
-/** As above; -1 where it is none of the service's: `ping`, or a name that no service has. */
+/** As above; -1 for the chassis' methods, such as `ping`, and unknown names. */
 int find_method(std::string_view service, std::string_view method);
 
 /** What may be asked twice with the effect of once, and so again when a connection breaks. */

@@ -26,7 +26,7 @@ constexpr int64_t kPingEachNs = 50 * kNsPerMs, kGiveUpNs = 20'000 * kNsPerMs;
 /** A ping is answered by the thread that reads, so within microseconds. */
 constexpr int64_t kPingNs = 1000 * kNsPerMs;
 
-/** Errors: `std::exception`, where it does not answer. */
+/** Errors: `std::exception` if it does not answer. */
 void ping(const Address& address) {
   const int64_t until = now_ns() + kPingNs;
   Socket socket = Socket::connect(address, until);

@@ -68,9 +68,9 @@ class Server {
   bool refuse_overloaded(const Request& request);
   void process(Exchange& exchange);
   bool answer(Exchange& exchange);
-  /** Answers the requests that have been received. Does not return where they take longer than they may. */
+  /** Answers the requests received so far. Ends the process if they take too long. */
   void end();
-  /** Goes on with the connections that no worker has; whether none is left. */
+  /** Serves or closes the connections that no worker has; true if all connections are closed. */
   bool end_idle();
 
   Service& service_;

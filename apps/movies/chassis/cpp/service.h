@@ -17,7 +17,7 @@
 
 namespace chassis {
 
-/** What a handler is made with: its configuration, and what it calls and stores. */
+/** The context of a handler: configuration, upstreams and stores. */
 class Service {
  public:
   explicit Service(Config config);
@@ -51,7 +51,7 @@ class Service {
   int drained_;
 };
 
-/** What each service answers besides its own methods; handlers derive from it. */
+/** Methods that every service has in addition to its own; handlers derive from it. */
 class Base : virtual public movies::ChassisIf {
  public:
   explicit Base(Service& service) : service_(service) {}
@@ -66,7 +66,7 @@ class Base : virtual public movies::ChassisIf {
 
 using Processor = apache::thrift::TProcessor;
 
-/** The whole of a program: reads the configuration, serves until it is told to end. Returns the exit status. */
+/** A whole program: reads the configuration, serves until a signal or `drain` ends it. Returns the exit status. */
 int run(int argc, char** argv, const std::string& name, const std::function<std::shared_ptr<Processor>(Service&)>& make);
 
 template <class ProcessorOf, class Handler>

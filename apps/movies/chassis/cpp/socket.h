@@ -8,7 +8,7 @@
 
 namespace chassis {
 
-/** A TCP connection. It never blocks longer than it is told, and sends small messages at once (TCP_NODELAY). */
+/** A TCP connection. It never blocks beyond its time limit, and sends small messages at once (TCP_NODELAY). */
 class Socket {
  public:
   Socket() = default;
@@ -38,7 +38,7 @@ class Socket {
 /** Waits until a descriptor has one of `events` of poll(2); false at `until_ns`. */
 bool wait_for(int descriptor, short events, int64_t until_ns);
 
-/** What is left until `until_ns`, for ppoll(2); not negative. */
+/** Time left until `until_ns`, for ppoll(2); not negative. */
 timespec left_until(int64_t until_ns);
 
 }  // namespace chassis

@@ -62,7 +62,7 @@ struct SpanFileHead {
 static_assert(sizeof(Span) == 128 && sizeof(SpanFileHead) == 128);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "spans are written as they lie in memory");
 
-/** Makes no stamp earlier than the one before: what was not reached took no time. */
+/** Makes no stamp earlier than the one before: stages not reached take no time. */
 void fill_stamps(std::array<int64_t, 6>& stamps);
 
 /**

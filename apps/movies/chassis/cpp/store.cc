@@ -63,7 +63,7 @@ struct Store::Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /** What was asked for last, once it is there. */
+  /** Waits for the result of the last query. */
   Result result() {
     Result last(nullptr, PQclear);
     for (;;) {

@@ -27,11 +27,11 @@ class Store {
  public:
   Store(Records& records, const std::string& domain, const std::vector<std::string>& uris);
 
-  /** `table` is a constant of the program, and never what came from elsewhere. */
+  /** `table` is a constant of the program, never outside input. */
   std::optional<std::string> get(const std::string& table, const std::string& id);
   /** Those that are there, by key. */
   std::map<std::string, std::string> get_many(const std::string& table, const std::vector<std::string>& ids);
-  /** False where the key is there already; then nothing is changed. */
+  /** False if the key exists; the document then stays unchanged. */
   bool insert(const std::string& table, const std::string& id, const std::string& doc);
 
  private:

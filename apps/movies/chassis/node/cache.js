@@ -7,7 +7,7 @@ import { Method, timed } from './storetimes.js';
 const LONGEST_MS = 50;
 /** The longest line of an answer has a key of at most 250 bytes and three numbers. Source: memcached's doc/protocol.txt. */
 const LONGEST_LINE = 512;
-/** memcached's own limit of a value, unless it is told another. */
+/** memcached's default limit of a value. */
 const LONGEST_VALUE = 1024 * 1024;
 
 /**
@@ -72,7 +72,7 @@ function firstLine(bytes) {
   return end < 0 ? undefined : bytes.toString('latin1', 0, end);
 }
 
-/** Exported for its test. Errors: what came is no answer to a get of this key. */
+/** Exported for its test. Errors: the bytes are not an answer to a get of this key. */
 export function takeValue(inbox, key) {
   const bytes = inbox.peek();
   const line = firstLine(bytes);

@@ -7,8 +7,8 @@ export function now() {
 export const NS_PER_MS = 1e6;
 
 /**
- * The processor time of requests. All of them share one thread, and their parts alternate, so each gets an equal share of
- * what the process used while it was under way: the shares of all add up to what was used.
+ * The processor time of requests. All of them share one thread, and their parts alternate, so the process' time is divided
+ * equally among the requests under way: the shares of all add up to the time used.
  */
 export class ProcessorTime {
   #underWay = 0;

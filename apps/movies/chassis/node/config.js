@@ -4,7 +4,7 @@ const NEEDED = ['service', 'id', 'instance', 'listen', 'threads', 'queue', 'span
 const FAMILIES = /^(?:upstream\.[a-z-]+|cache\.[a-z]+|store\.[a-z]+|call\.[a-z-]+\.deadline_ms)$/;
 const ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+):([0-9]{1,5})$/;
 
-/** What a service is told: the only argument of its program is a file of `key=value` lines. */
+/** Configuration of a service: the only argument of its program is a file of `key=value` lines. */
 export class Config {
   #file;
   #values;
@@ -77,7 +77,7 @@ export class Config {
     return this.#texts(`store.${domain}`);
   }
 
-  /** A call's own limit. Units: ms; undefined where there is none. */
+  /** Configured limit of a call. Units: ms; undefined if none. */
   limitOf(callee) {
     const key = `call.${callee}.deadline_ms`;
     return this.#values.has(key) ? this.#number(key, 1, 600_000) : undefined;

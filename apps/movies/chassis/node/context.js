@@ -4,12 +4,12 @@ import { NS_PER_MS, now } from './clock.js';
 /** Of a request that names none. Source: the contract of the application. Units: ms. */
 export const USUAL_DEADLINE_MS = 2000;
 
-/** What a request header `traceparent` says. W3C's version 00 only, in lower case. Source: Trace Context, 3.2.2. */
+/** Content of a request header `traceparent`. W3C's version 00 only, in lower case. Source: Trace Context, 3.2.2. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 const TIMES = /^[0-9]{1,18},[0-9]{1,18},[0-9]{1,18}$/;
 
-/** Undefined where it is none. */
+/** Undefined if malformed. */
 export function parseTrace(text) {
   const found = TRACEPARENT.exec(text);
   return found ? { id: found[1], span: found[2], sampled: (parseInt(found[3], 16) & 1) === 1 } : undefined;
@@ -34,7 +34,7 @@ export function newSpanId() {
   }
 }
 
-/** What a header `s` says of queue, application and processor: three numbers of up to 18 digits. Units: ns. Undefined where it is none. */
+/** Queue, application and processor time from a header `s`: three numbers of up to 18 digits. Units: ns. Undefined if malformed. */
 export function parseTimes(text) {
   return TIMES.test(text) ? text.split(',').map(Number) : undefined;
 }
@@ -56,7 +56,7 @@ export class Context {
     return this.trace?.sampled ?? false;
   }
 
-  /** The same with at most so much time. Units: ms. */
+  /** The same context with at most `ms` left. Units: ms. */
   within(ms) {
     return ms === undefined ? this : new Context(Math.min(this.deadline, now() + ms * NS_PER_MS), this.trace);
   }

@@ -2,7 +2,7 @@ import types from '#idl/movies_types.cjs';
 
 export const { Code, Refused } = types;
 
-/** Nothing is left of the request's time. */
+/** The request's time is used up. */
 export class DeadlineSpent extends Error {
   constructor(what) {
     super(`deadline: ${what}`);

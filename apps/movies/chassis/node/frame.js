@@ -18,7 +18,7 @@ export class BadFrame extends Error {
 }
 
 /**
- * A header frame, or a plain one, which has a message only: what a length counts.
+ * Parses a frame without its length: a header frame, or a plain one, which has only a message.
  *
  * Errors: `BadFrame`.
  */
@@ -81,7 +81,7 @@ class Cursor {
 }
 
 /**
- * What a message begins with; `body` is where what follows begins.
+ * The beginning of a message; `body` is the offset of the rest.
  *
  * Errors: `BadFrame`.
  */
@@ -97,7 +97,7 @@ export function parseHead(message) {
   };
 }
 
-/** What comes before a message of this size in a header frame. */
+/** Header that precedes a message of this size in a header frame. */
 export function headerBefore(sequence, size, pairs) {
   let length = 2;
   const entries = Object.entries(pairs);
@@ -123,7 +123,7 @@ export function headerBefore(sequence, size, pairs) {
   return out;
 }
 
-/** What comes before a message of this size in a plain frame. */
+/** Length that precedes a message of this size in a plain frame. */
 export function lengthBefore(size) {
   const out = Buffer.alloc(4);
   out.writeUInt32BE(size, 0);

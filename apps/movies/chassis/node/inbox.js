@@ -1,6 +1,6 @@
 import { BadFrame, FRAME_LIMIT } from './frame.js';
 
-/** What came on a connection and was not used yet. Chunks are joined once, when a whole answer is there. */
+/** Bytes of a connection that were not consumed yet. Chunks are joined once, when an answer is complete. */
 export class Inbox {
   #chunks = [];
   size = 0;
@@ -11,7 +11,7 @@ export class Inbox {
   }
 
   /**
-   * What the next length counts; undefined while it is not complete.
+   * The next frame without its length; undefined if incomplete.
    *
    * Errors: `BadFrame`.
    */

@@ -92,7 +92,7 @@ export class Pool {
   }
 
   /**
-   * Runs `work` with a connection, and keeps it where that ends well.
+   * Runs `work` with a connection, and keeps the connection on success.
    *
    * Errors: `DeadlineSpent`, `Unavailable`, `ConnectionLost`, what `work` throws.
    */

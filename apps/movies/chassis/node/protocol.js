@@ -69,7 +69,7 @@ export class Bytes {
     this.#size = 0;
   }
 
-  /** Room for so many bytes: the buffer and the place in it. */
+  /** Room for `size` bytes: the buffer and the offset in it. */
   reserve(size) {
     const at = this.#size;
     this.#size += size;
@@ -92,7 +92,7 @@ export class Writer extends TBinaryProtocol {
     super(bytes, true, true);
   }
 
-  /** Also where generated code begins anew, because what it had written could not be completed. */
+  /** Generated code also starts over with this after an incomplete message. */
   writeMessageBegin(name, type, sequence) {
     this.trans.clear();
     this.trans.begun = now();
@@ -146,7 +146,7 @@ export class Writer extends TBinaryProtocol {
   }
 }
 
-/** Replaces what was written by an application exception. */
+/** Replaces the message written so far by an application exception. */
 export function writeException(bytes, { name, sequence }, type, what) {
   const writer = new Writer(bytes);
   writer.writeMessageBegin(name, EXCEPTION, sequence);
@@ -158,7 +158,7 @@ export function writeException(bytes, { name, sequence }, type, what) {
   writer.writeFieldStop();
 }
 
-/** What the application exception in this message says. */
+/** The text of the application exception in this message. */
 export function readException(message) {
   const reader = new Reader(message);
   reader.readMessageBegin();

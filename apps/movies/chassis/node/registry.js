@@ -7,7 +7,7 @@ const ROWS = {
   'movies-db': { id: 33, methods: [] },
 };
 
-/** Methods that do the same however often they are asked. Source: the contract of the application. */
+/** Methods that are safe to repeat. Source: the contract of the application. */
 const IDEMPOTENT = new Set(['read', 'ping']);
 
 export function row(name) {

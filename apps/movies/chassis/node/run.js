@@ -16,7 +16,7 @@ const GIVE_UP = 20_000;
 const PING_TAKES = 1000;
 
 /**
- * Serves until the service is told to end. `wire(service)` returns a function that makes the handler of one request from
+ * Serves until a signal or `drain`. `wire(service)` returns a function that makes the handler of one request from
  * its context.
  */
 export async function run(name, Processor, wire) {

@@ -15,14 +15,14 @@ const MOST_PEERS = 512;
 const LONGEST_END_MS = 2000;
 /** How often is looked whether requests under way have ended. Units: ms. */
 const LOOK_MS = 2;
-/** A caller that reads no answer for so long has given up. */
+/** A caller that reads no answer for this long has given up. */
 const LONGEST_WRITE_MS = USUAL_DEADLINE_MS;
 /** Of Thrift: a structure; the field of `Refused` in a reply has number 1, a result 0. */
 const STRUCT = 12;
 
 /**
  * Answers requests: one for each connection at a time, `threads` in all, while `queue` more wait. A frame is complete when
- * the loop of events hands it over; what it waited in the kernel for the loop is no part of the stamps.
+ * the event loop hands it over; the stamps do not include its wait for the loop in the kernel.
  */
 export class Server {
   #service;
@@ -45,7 +45,7 @@ export class Server {
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
   }
 
-  /** Resolves to where it listens. */
+  /** Resolves to the address that it listens on. */
   listen() {
     const { host, port } = this.#service.config.listen;
     return new Promise((resolve, reject) => {

@@ -5,11 +5,11 @@ import { Spans } from './spans.js';
 import { Store } from './store.js';
 import { Upstream } from './upstream.js';
 
-/** What handlers are made with: the configuration, and what the service calls and stores by it. */
+/** The context of handlers: configuration, upstreams and stores. */
 export class Service {
   #upstreams = [];
   #closing = [];
-  /** Called when the service is asked to end. */
+  /** Called when the service begins to drain. */
   onDrain = () => {};
 
   counters = {

@@ -5,7 +5,7 @@ import { fillStamps, RECORD, spanHead, writeSpan } from './span.js';
 const BUFFERED = 64;
 const FLUSH_EACH_MS = 100;
 
-/** Gathers spans and appends them to a file in whole records. None is dropped. */
+/** Collects spans and appends them to a file in whole records. It never drops one. */
 export class Spans {
   #config;
   #log;

@@ -37,7 +37,7 @@ export class Store {
     });
   }
 
-  /** A document; undefined where there is none. Errors: `DeadlineSpent`, `Unavailable`. */
+  /** A document; undefined if there is none. Errors: `DeadlineSpent`, `Unavailable`. */
   async get(context, table, id) {
     const query = { name: `get_${table}`, text: `SELECT doc FROM ${table} WHERE id = $1`, values: [id] };
     const { rows } = await this.#ask(context, Method.GET, id, query);
@@ -95,7 +95,7 @@ async function askOnce(shard, context, query, times) {
   }
 }
 
-/** What is promised, or `DeadlineSpent`; then `onLate` gets what comes after all. */
+/** The promise's result, or `DeadlineSpent`; then `onLate` gets a late result. */
 function within(until, promise, onLate = () => {}) {
   return new Promise((resolve, reject) => {
     let isLate = false;
@@ -117,7 +117,7 @@ function within(until, promise, onLate = () => {}) {
   });
 }
 
-/** Whether the same question may get an answer on another connection: what the server itself says has another kind of code. */
+/** Whether the same query may succeed on another connection: errors of the server itself have another kind of code. */
 function isLost(error) {
   if (error instanceof DeadlineSpent) return false;
   const isOfServer = error instanceof pg.DatabaseError;

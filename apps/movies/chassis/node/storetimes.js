@@ -3,7 +3,7 @@ import { newSpanId } from './context.js';
 import { outcomeOf } from './failure.js';
 import { Kind } from './span.js';
 
-/** What is done in a store, as spans name it. Source: the contract of the application. */
+/** Store operations, as spans name them. Source: the contract of the application. */
 export const Method = { GET: 0, GET_MANY: 1, INSERT: 2, UPDATE: 3, DELETE: 4 };
 
 /** Times a question to a store or a cache, and writes its span. `ask` gets what notes times and bytes. */

@@ -73,7 +73,7 @@ export class Upstream {
     for (const replica of this.#replicas) replica.close();
   }
 
-  /** Asks a replica, the next one or that of the key. Errors: `Refused`, `DeadlineSpent`, `Unavailable`, `Overloaded`. */
+  /** Calls a replica: the next one, or the key's. Errors: `Refused`, `DeadlineSpent`, `Unavailable`, `Overloaded`. */
   async call(context, method, args, { key } = {}) {
     const edge = this.#edges.get(method);
     const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0, took: undefined };

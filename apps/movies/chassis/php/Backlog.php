@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Chassis;
 
-/** How many connections wait to be accepted, which the kernel shows beside each socket that listens. Source: proc_net_tcp.rst. */
+/** How many connections wait to be accepted, which the kernel shows for each listening socket. Source: proc_net_tcp.rst. */
 final class Backlog
 {
     private const LISTENS = '0A';

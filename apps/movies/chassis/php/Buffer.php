@@ -57,14 +57,14 @@ final class Buffer extends TTransport
         return strlen($this->bytes) - $this->at;
     }
 
-    /** Begins anew with this message, which stands in `$bytes` from `$at` on. */
+    /** Starts over with this message, which begins at `$at` in `$bytes`. */
     public function set(string $bytes, int $at): void
     {
         $this->bytes = $bytes;
         $this->at = $at;
     }
 
-    /** What has been written, which is then gone from here. */
+    /** Takes the written bytes out of the buffer. */
     public function take(): string
     {
         $taken = $this->bytes;

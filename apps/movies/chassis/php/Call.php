@@ -13,7 +13,7 @@ final class Call
     /** The longest wait for a connection. Units: ns. */
     private const CONNECT_NS = 1_000_000_000;
 
-    /** CLOCK_MONOTONIC, when it is given up. Units: ns. */
+    /** Deadline of the call, CLOCK_MONOTONIC. Units: ns. */
     public readonly int $end;
     private readonly string $edge;
     private readonly string $span;
@@ -28,7 +28,7 @@ final class Call
     private array $stamps;
     private int $sent = 0;
     private int $received = 0;
-    /** What the answer says that it took. */
+    /** The callee's times, from the answer. */
     private string $times = '';
     private ?Outcome $outcome = null;
     private mixed $result = null;
@@ -70,7 +70,7 @@ final class Call
     }
 
     /**
-     * What the service answered, for which it waits.
+     * Waits for the service's answer.
      *
      * Errors: `Refused`, `Failure`.
      */
@@ -185,7 +185,7 @@ final class Call
         }
     }
 
-    /** The connection is of no more use: once more, where that is harmless and not too often. */
+    /** The connection is lost: repeats the call if that is safe and not too often. */
     private function lost(Closed $why): void
     {
         $this->connection?->close();

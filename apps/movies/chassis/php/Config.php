@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Chassis;
 
-/** What a service is told: the only argument of its program is a file of `key=value` lines. */
+/** Configuration of a service: the only argument of its program is a file of `key=value` lines. */
 final class Config
 {
     private const NEEDED = ['service', 'id', 'instance', 'listen', 'threads', 'queue', 'spans', 'secret', 'data'];
@@ -112,7 +112,7 @@ final class Config
         return in_array($name, array_map(trim(...), explode(',', $this->values['optional'] ?? '')), true);
     }
 
-    /** The limit of calls of this service; null where it is what is left of the request. Units: ms. */
+    /** The limit of calls of this service; null for the request's remaining time. Units: ms. */
     public function limitOf(string $name): ?int
     {
         $key = "call.$name.deadline_ms";

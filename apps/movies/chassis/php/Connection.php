@@ -9,7 +9,7 @@ final class Connection
 {
     /** Of one process to one instance. */
     private const MOST = 8;
-    /** What is read at once where the size of the frame is not known yet. Units: bytes. */
+    /** Size of a read before the frame's size is known. Units: bytes. */
     private const CHUNK = 65536;
 
     /** @var array<string, true> the persistent ones that are in use */
@@ -28,9 +28,9 @@ final class Connection
     }
 
     /**
-     * One that outlives the request of this process: made where there is none that lives.
+     * A connection that outlives this process's request: reuses a live one or makes one.
      *
-     * Errors: `Closed`, where it could not be made within the time.
+     * Errors: `Closed` if it could not connect in time.
      */
     public static function persistent(string $address, int $ns): self
     {
@@ -87,9 +87,9 @@ final class Connection
     }
 
     /**
-     * The next frame without its length; null: it has not come whole.
+     * The next frame without its length; null if incomplete.
      *
-     * Errors: `Closed`; `BadFrame`, where it is longer than frames are.
+     * Errors: `Closed`; `BadFrame` if it exceeds the frame limit.
      */
     public function receive(): ?string
     {

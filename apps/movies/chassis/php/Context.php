@@ -33,13 +33,13 @@ final class Context
         $this->span = $this->isSampled ? self::newSpan() : $this->parent;
     }
 
-    /** What is left. Units: ns. */
+    /** The remaining time. Units: ns. */
     public function left(): int
     {
         return $this->end - hrtime(true);
     }
 
-    /** Errors: nothing is left of its time. */
+    /** Errors: its time is used up. */
     public function check(string $what): void
     {
         if ($this->left() <= 0) {

@@ -14,7 +14,7 @@ final class Failure extends \RuntimeException
         parent::__construct($message, 0, $previous);
     }
 
-    /** Nothing is left of the request's time. */
+    /** The request's time is used up. */
     public static function deadline(string $what): self
     {
         return new self(Outcome::Deadline, "deadline: $what", null);

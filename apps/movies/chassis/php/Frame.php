@@ -14,7 +14,7 @@ namespace Movies\Chassis;
  */
 final class Frame
 {
-    /** Units: bytes, of what follows the length. */
+    /** Units: bytes, without the length field. */
     public const LIMIT = 16 << 20;
     private const MAGIC = 0x0fff;
     private const FIXED = 10;

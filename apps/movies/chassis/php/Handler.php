@@ -6,7 +6,7 @@ namespace Movies\Chassis;
 
 use Movies\Idl\Refused;
 
-/** What a service's generated processor calls: the methods of every service, and those of its own by name, with stamps. */
+/** Target of a service's generated processor: the methods of every service, and its own by name, with stamps. */
 final class Handler
 {
     /** CLOCK_MONOTONIC, when the arguments were decoded and when the method returned. Units: ns. */

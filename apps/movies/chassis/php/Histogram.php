@@ -23,9 +23,9 @@ final class Histogram
     }
 
     /**
-     * What one call adds to the counters of its edge.
+     * Increments of the edge's counters for one call.
      *
-     * @param string $times the header `s` of its answer: `queue,application,cpu` of the callee; nothing is counted of any other text
+     * @param string $times the header `s` of its answer: `queue,application,cpu` of the callee; any other text counts as absent
      * @return array<string, int>
      */
     public static function ofCall(string $edge, int $wall, string $times): array

@@ -8,13 +8,13 @@ use Thrift\Exception\TProtocolException;
 use Thrift\Protocol\TBinaryProtocol;
 use Thrift\Type\TType;
 
-/** Thrift's strict binary protocol, with a bound on what is nested and a sequence id that the caller chooses. */
+/** Thrift's strict binary protocol, with a limit of nesting and a sequence id that the caller chooses. */
 final class Protocol extends TBinaryProtocol
 {
     /** The interface nests 4 deep. Without a bound, a frame of 16 MiB nests 5 million deep, which takes all memory. */
     private const DEPTH = 64;
 
-    /** What messages are written with instead of Thrift's 0; null: what the writer says. */
+    /** Sequence id of written messages, instead of Thrift's 0; null: the writer's. */
     public ?int $sequence = null;
     private int $depth = 0;
 
@@ -62,7 +62,7 @@ final class Protocol extends TBinaryProtocol
         }
     }
 
-    /** Errors: there cannot be so many, as each takes a byte at least. */
+    /** Errors: more than the bytes left, as each element takes at least one. */
     private function counted(int $size): int
     {
         if ($size < 0 || $size > $this->buffer->left()) {

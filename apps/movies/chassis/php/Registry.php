@@ -35,7 +35,7 @@ final class Registry
         return self::STORES[$name];
     }
 
-    /** The place of a method; -1 where it is none of the service's. */
+    /** The index of a method; -1 if the service does not have it. */
     public static function method(string $service, string $method): int
     {
         $place = array_search($method, self::SERVICES[$service][2], true);

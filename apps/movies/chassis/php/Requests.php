@@ -7,7 +7,7 @@ namespace Movies\Chassis;
 use Thrift\Exception\TApplicationException;
 use Thrift\Type\TMessageType;
 
-/** From the frame of a request to that of its answer, with what is counted and traced of it. */
+/** From the frame of a request to the frame of its answer, with counters and spans. */
 final class Requests
 {
     /** These are no work of the service's own, and not traced. */
@@ -42,7 +42,7 @@ final class Requests
     }
 
     /**
-     * Errors: `BadFrame` and Thrift's, where it is no request that can be answered.
+     * Errors: `BadFrame` and Thrift's exceptions for a request that cannot be answered.
      *
      * @param int $arrived CLOCK_MONOTONIC in ns
      */
@@ -106,7 +106,7 @@ final class Requests
         ]);
     }
 
-    /** Reads what is asked for, and leaves the message to be read from its begin; gives its sequence id. */
+    /** Reads the method, and rewinds the message; returns its sequence id. */
     private function head(Frame $frame): int
     {
         $this->out->take();
@@ -119,7 +119,7 @@ final class Requests
         return $sequence;
     }
 
-    /** Answers, or says what is answered in place. */
+    /** Writes the answer, or returns the exception to send instead. */
     private function process(): ?TApplicationException
     {
         $this->outcome = Outcome::Failed;

@@ -18,7 +18,7 @@ final class Server
     private const DRAIN_NS = 2_000_000_000;
     /** How often workers and waiting connections are looked after. Units: µs. */
     private const TICK_US = 50_000;
-    /** A connection that is refused has this long to say what it wants, so that it can be told. Units: µs. */
+    /** How long the server waits for the request of a connection that it will refuse. Units: µs. */
     private const REFUSE_US = 100_000;
     /** Connections that the kernel holds beyond the queue until they are refused. */
     private const SPARE = 128;
@@ -29,8 +29,8 @@ final class Server
     private readonly SlotCounts $counts;
 
     /**
-     * @param callable(SlotCounts): array{Requests, Spans} $make what a worker works with, made in its process
-     * @param list<string> $edges what is counted besides what every service counts
+     * @param callable(SlotCounts): array{Requests, Spans} $make makes a worker's objects, in its process
+     * @param list<string> $edges counters in addition to those that every service has
      */
     public function __construct(private readonly Config $config, private readonly mixed $make, array $edges)
     {
@@ -43,7 +43,7 @@ final class Server
         $this->counts->own($config->threads);
     }
 
-    /** Serves until it is told to end; gives the exit code. */
+    /** Serves until a signal or `drain`; returns the exit code. */
     public function run(): int
     {
         $listener = $this->listen();

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Movies\Chassis;
 
 /**
- * Counters of requests under php-fpm, where nothing of a process outlives its request but APCu's memory, which all
- * workers of one php-fpm share. What a request counts is added at its end.
+ * Counters of requests under php-fpm. Only APCu's memory outlives a request of a process; all workers of one php-fpm share
+ * it. A request adds its counts at its end.
  */
 final class SharedCounts implements Counts
 {

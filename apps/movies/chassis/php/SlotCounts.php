@@ -55,7 +55,7 @@ final class SlotCounts implements Counts
         $this->write();
     }
 
-    /** Whether a worker has no connection. The last row is that of the process which has none. */
+    /** Whether a worker has no connection. The last row belongs to the parent process, which never has one. */
     public function hasFree(): bool
     {
         for ($slot = 0; $slot < $this->slots - 1; $slot++) {

@@ -71,7 +71,7 @@ final class Spans
         return strlen($this->waiting) >= self::MOST || ($this->areWaiting() && hrtime(true) - $this->since >= self::WAIT_NS);
     }
 
-    /** Makes the file where there is none, and appends what waits. */
+    /** Creates the file if missing, and appends the collected spans. */
     public function flush(): void
     {
         if ($this->config->spans === '') {

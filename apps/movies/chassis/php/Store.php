@@ -82,7 +82,7 @@ final class Store
     }
 
     /**
-     * The document, which no other transaction changes until this one ends; null where there is none.
+     * Locks the document until this transaction ends; null if there is none.
      *
      * @return array<string, mixed>|null
      */
@@ -98,7 +98,7 @@ final class Store
     }
 
     /**
-     * Whether it was added: not where one with its id is there.
+     * Whether it was added: false if its id exists.
      *
      * @param array<string, mixed> $doc
      */

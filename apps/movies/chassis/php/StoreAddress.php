@@ -10,8 +10,8 @@ final class StoreAddress
     private const URI = '#^postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?(\[[^\]]*\]|[^:/?]*)(?::([0-9]*))?(?:/([^?]*))?(?:\?(.*))?$#D';
 
     /**
-     * A machine that is gone says nothing: libpq, which waits without an end, is told by the kernel where it answers neither what was sent
-     * nor a question each second. Meanings: libpq's, of which an address may say other values. Units: s, and ms of the last.
+     * Detects a machine that is gone: libpq waits without limit, so the kernel must report missing acknowledgements of data and of
+     * keep-alives each second. Meanings: libpq's; an address may set other values. Units: s, and ms of the last.
      */
     private const LOST = ['keepalives' => '1', 'keepalives_idle' => '1', 'keepalives_interval' => '1', 'keepalives_count' => '2',
         'tcp_user_timeout' => '2000'];

@@ -10,7 +10,7 @@ use Movies\Idl\Refused;
 /** Proof of a login: `USER.EXPIRY.HMAC`, which any service that has the secret checks by itself. */
 final class Token
 {
-    /** Errors: `Refused`, where it is none or has expired. */
+    /** Errors: `Refused` if it is invalid or has expired. */
     public static function user(string $token, string $secret, int $now): int
     {
         if (preg_match('/^([1-9][0-9]{0,18})\.([1-9][0-9]{0,18})\.([0-9a-f]{64})$/D', $token, $found) !== 1

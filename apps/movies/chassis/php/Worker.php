@@ -7,9 +7,9 @@ namespace Movies\Chassis;
 use Thrift\Exception\TException;
 
 /**
- * A process that serves one request after the other, those of a connection in order. It has one connection as long as there
- * are workers without; one whose connections are silent takes more of them, so that callers that are gone without a word, or
- * keep connections that they do not use, cannot take all workers.
+ * A process that serves one request after the other, in order on each connection. While other workers are free it has one
+ * connection; after that a worker with silent connections takes more, so that callers that vanished, or hold unused
+ * connections, cannot occupy all workers.
  */
 final class Worker
 {
@@ -19,7 +19,7 @@ final class Worker
     private const SILENT_NS = 100_000_000;
     /** For a worker without a connection to take one that waits. Units: µs. */
     private const LEFT_TO_OTHERS_US = 1000;
-    /** What the caller of an answer may take to read it: as in the other chassis. */
+    /** How long a caller may take to read an answer: as in the other chassis. */
     private const LONGEST_WRITE_NS = 2_000_000_000;
 
     private bool $isDraining = false;

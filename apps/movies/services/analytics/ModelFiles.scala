@@ -29,7 +29,7 @@ final class ModelFiles(folder: Path) {
     out.array
   }
 
-  /** The same advertisements, each with what the data maker gives them: a direction of length 1, from the mean film to those of its genre. */
+  /** The same advertisements, each with the vector that the data maker gives it: a direction of length 1, from the mean film to those of its genre. */
   private def ads(file: Path, version: Int, learned: Learned, genres: Map[Int, String]): Array[Byte] = {
     val middle = mean(learned.movies.toSeq, learned.rank)
     val ofGenre = genres.toSeq.groupMap(_._2)(_._1)

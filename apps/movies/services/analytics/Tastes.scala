@@ -7,19 +7,19 @@ import scala.util.Using
 
 import movies.chassis.{Config, ConfigError, StoreAddress}
 
-/** What a user thinks of a film. Units: stars. */
+/** A user's rating of a film. Units: stars. */
 final case class Taste(user: Int, movie: Int, stars: Float)
 
 object Tastes {
 
   /** A film that was paid for and not judged: better than the middle of 10. */
   private val RentedStars = 7f
-  /** Rows that are in memory at a time, beside what they are made to. */
+  /** Rows fetched into memory at a time. */
   private val Fetched = 1000
-  /** A hundred times what the data set takes. */
+  /** A hundred times the duration with the data set. */
   private val Limit = Duration.ofMinutes(10)
 
-  /** From reviews, and rentals where there is no review. Errors: `ConfigError`, `SQLException`. */
+  /** From reviews, and from rentals without a review. Errors: `ConfigError`, `SQLException`. */
   def read(config: Config): Seq[Taste] = {
     val reviews = rows(config, "reviews", "SELECT id, (doc->>'user')::int, (doc->>'movie')::int, (doc->>'stars')::real FROM reviews") {
       row => Taste(row.getInt(2), row.getInt(3), row.getFloat(4))

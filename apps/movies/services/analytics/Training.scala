@@ -4,7 +4,7 @@ import org.apache.spark.ml.recommendation.ALS
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import scala.util.Using
 
-/** Rows of `rank` numbers; user 1 has row 0. Zeros where nothing is known. */
+/** Rows of `rank` numbers; user 1 has row 0. Zeros if unknown. */
 final case class Learned(rank: Int, users: Array[Array[Float]], movies: Array[Array[Float]])
 
 /** Alternating least squares, the same for the same input. */

@@ -24,7 +24,7 @@ public final class CastInfoHandler extends Handler implements CastInfo.Iface {
         persons = new Documents(store, cache, "persons", id -> "person:" + id);
     }
 
-    /** In the order that was asked for; those that do not exist are left out. */
+    /** In the requested order; missing ones are left out. */
     @Override
     public List<Person> read(List<Long> asked) throws Refused, Failure {
         Checks.listed("persons", asked.size());

@@ -12,7 +12,7 @@ namespace {
 /** How many similar films a page shows: one row of it. */
 constexpr int32_t kSimilar = 10;
 
-/** Parts get this share of what is left, so that a page without a slow one is still in time. */
+/** Parts get this share of the remaining time, so that a page without a slow part is still in time. */
 constexpr int64_t kShareNumerator = 9, kShareDenominator = 10;
 
 int64_t end_of_parts() {

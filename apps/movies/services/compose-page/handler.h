@@ -15,7 +15,7 @@
 
 namespace movies {
 
-/** Gathers what the page of a film shows. */
+/** Gathers the content of a film's page. */
 class ComposePageHandler : public ComposePageIf, public chassis::Base {
  public:
   explicit ComposePageHandler(chassis::Service& service);

@@ -20,7 +20,7 @@ constexpr int64_t kForgetNs = 3 * kLongestLifeNs;
 /** Of one shard: 64 of these with texts of 8 KiB are 512 MiB. */
 constexpr size_t kMostSets = 1024;
 
-/** A number that is none of the kinds is not a value of their type, and must not be read as one. */
+/** Reads the kind as a number: an unknown kind is not a valid value of the enum. */
 int32_t kind_as_it_came(const Part& part) {
   int32_t kind;
   static_assert(sizeof kind == sizeof part.kind);

@@ -9,7 +9,7 @@
 namespace movies {
 namespace {
 
-/** Of glibc, and so the same on all machines, whatever language they speak. */
+/** glibc's locale for Unicode, independent of the machine's language. */
 locale_t unicode() {
   static locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (!locale) throw std::runtime_error("the locale C.UTF-8 of glibc is missing");
@@ -18,7 +18,7 @@ locale_t unicode() {
 
 constexpr uint32_t kBad = UINT32_MAX;
 
-/** The next code point; `kBad` where there is none. Source: RFC 3629, 4. */
+/** The next code point; `kBad` if malformed. Source: RFC 3629, 4. */
 uint32_t decode(const std::string& text, size_t& at) {
   auto first = static_cast<uint8_t>(text[at++]);
   if (first < 0x80) return first;

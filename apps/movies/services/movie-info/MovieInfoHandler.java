@@ -18,7 +18,7 @@ import movies.idl.Info;
 import movies.idl.MovieInfo;
 import movies.idl.Refused;
 
-/** What is known of films. */
+/** Facts about films. */
 public final class MovieInfoHandler extends Handler implements MovieInfo.Iface {
     private final Documents movies;
 

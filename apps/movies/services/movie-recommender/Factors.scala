@@ -6,7 +6,7 @@ import java.nio.file.{Path, StandardOpenOption}
 import java.nio.{ByteBuffer, ByteOrder, FloatBuffer}
 import scala.util.Using
 
-/** What is known of users and films: `rank` numbers each, made by analytics or the data set. Rows begin at 1. */
+/** Factors of users and films: `rank` numbers each, made by analytics or the data set. Rows begin at 1. */
 final class Factors private (val rank: Int, val users: Int, val movies: Int, values: FloatBuffer) {
   import Factors.Score
 
@@ -20,7 +20,7 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
     }
   }
 
-  /** The numbers of the user, else those of the film; none where neither is known. One without reviews and rentals has zeros. */
+  /** The user's factors, else the film's; empty if neither is known. A user without reviews and rentals has zeros. */
   def row(user: Long, movie: Long): Array[Float] = {
     val rows = Seq(Option.when(user >= 1 && user <= users)((user.toInt - 1) * rank), Option.when(movie >= 1 && movie <= movies)(at(movie.toInt)))
     rows.flatten.find(length(_) > 0).fold(Array.empty[Float])(copy)
@@ -62,7 +62,7 @@ object Factors {
   /** Source of the format: the contract of the application. */
   private val Magic = "ALS1"
   private val Head = 16
-  /** Twice what the registry allows, 1 000 000 users and 1000 films, has of rank 16; users who sign up come beside. Units: bytes. */
+  /** Twice the size at the registry's limits (1 000 000 users and 1000 films, rank 16), to leave room for users who sign up. Units: bytes. */
   private val LargestFile = 128L * 1024 * 1024
   private val MostRank = 1024
 

@@ -37,7 +37,7 @@ static void name(struct photos *found, int64_t movie, guint count) {
   }
 }
 
-/** From the cache, and what it lacks from the store, which then fills the cache: one question each. */
+/** From the cache, and missing ones from the store, which then fill the cache: one query each. */
 static bool fetch(struct albums *albums, const struct request *request, struct photos *found, struct failure *failure) {
   cache_get(request, &albums->cache, found->keys, found->data, found->count);
   bool was_there[MOST_LISTED];

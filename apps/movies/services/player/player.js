@@ -18,8 +18,8 @@ export class Player {
   #stats = { startUpMs: null, stalls: 0, stalledMs: 0, height: 0 };
 
   /**
-   * `changed(stats)` gets `{startUpMs, stalls, stalledMs, height}`, `failed(words)` why it does not go on, and `refused(seconds)` where it was
-   * when the address was refused: `play` with another goes on from there.
+   * `changed(stats)` gets `{startUpMs, stalls, stalledMs, height}`, `failed(words)` the reason why playback ended, and `refused(seconds)` the
+   * position at which the server refused the address: `play` with a new address continues from there.
    */
   constructor(video, { changed, failed, refused }) {
     this.#video = video;
@@ -37,7 +37,7 @@ export class Player {
     return { ...this.#stats };
   }
 
-  /** Plays the stream whose master playlist is at `url`, from its begin or so many seconds on. */
+  /** Plays the stream whose master playlist is at `url`, from its begin or from `from` seconds. */
   play(url, from = 0) {
     const { Hls } = window;
     this.#asked = performance.now();

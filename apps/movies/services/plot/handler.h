@@ -8,7 +8,7 @@
 
 namespace movies {
 
-/** What a film is about. */
+/** The plot of a film. */
 class PlotHandler : public PlotIf, public chassis::Base {
  public:
   explicit PlotHandler(chassis::Service& service);

@@ -3,7 +3,7 @@
 namespace movies {
 namespace {
 
-/** A new review deletes the key; what was read just before and is cached after that ends with this. Units: s. */
+/** Expiry. A new review deletes the key; a value read before and cached after that lasts this long. Units: s. */
 constexpr int kSeconds = 5;
 
 }  // namespace

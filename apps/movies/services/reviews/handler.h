@@ -10,7 +10,7 @@
 
 namespace movies {
 
-/** A page of the reviews of a film: the list's ids, and then what they name. */
+/** A page of the reviews of a film: reads the list's ids, then the reviews. */
 class ReviewsHandler : public ReviewsIf, public chassis::Base {
  public:
   explicit ReviewsHandler(chassis::Service& service);

@@ -5,7 +5,7 @@
 namespace movies {
 namespace {
 
-/** Xapian keeps as many candidates as the end of what is asked for; films are thousands at most. */
+/** Xapian keeps as many candidates as the end of the requested range; there are at most thousands of films. */
 constexpr int32_t kLastStart = 100'000;
 
 }  // namespace

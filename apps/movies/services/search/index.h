@@ -19,9 +19,9 @@ namespace movies {
 size_t make_index(const std::string& catalogue, const std::string& folder);
 
 /**
- * Films by their words. A document's number is that of its film, so that the order of documents is that of rank.
+ * Films by their words. A document's number is its film's, so that documents are ordered by rank.
  *
- * Errors: `chassis::Unavailable`, where there is no index or it cannot be read.
+ * Errors: `chassis::Unavailable` if the index is missing or unreadable.
  */
 class Index {
  public:

@@ -5,9 +5,9 @@ import { clean } from './clean.js';
 
 const { Part, PartKind } = types;
 
-/** Of what is kept. Source: the contract of the application. Units: bytes. */
+/** Limit of a stored text. Source: the contract of the application. Units: bytes. */
 const MOST = 8 * 1024;
-/** What the HTTP interface takes at most; so much is cleaned in well below a millisecond. Units: bytes. */
+/** Limit of the HTTP interface; cleaning that much takes well below a millisecond. Units: bytes. */
 const MOST_GIVEN = 64 * 1024;
 
 export class Handler extends Base {

@@ -7,9 +7,9 @@
 #define IDS_INSTANCES 1024
 
 /**
- * Numbers that never repeat: `ms since 2020-01-01 << 22 | instance << 12 | counter`. Each is above the one before, however the
- * wall clock is set meanwhile: where it stands still or goes back, or 4096 numbers were made in a millisecond, they go on from
- * the last one.
+ * Numbers that never repeat: `ms since 2020-01-01 << 22 | instance << 12 | counter`. Each is above the one before,
+ * for any change of the wall clock: if it stops or goes back, or after 4096 numbers in a millisecond, they continue from the last
+ * one.
  */
 struct ids {
   uint64_t instance;

@@ -2,7 +2,7 @@ import types from '#idl/movies_types.cjs';
 
 const { Rendition, Video } = types;
 
-/** Undefined where it is no JSON. */
+/** Undefined if it is not JSON. */
 export function parse(bytes) {
   try {
     return JSON.parse(bytes.toString());
@@ -11,7 +11,7 @@ export function parse(bytes) {
   }
 }
 
-/** The video of a film's document; undefined where it has none. */
+/** The video of a film's document; undefined if malformed. */
 export function asVideo(doc) {
   const { movie, clip, seconds, cents, renditions } = doc ?? {};
   if (typeof clip !== 'string' || ![movie, seconds, cents].every(Number.isSafeInteger) || !Array.isArray(renditions)) return undefined;

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** What the site's script asks for: the same as by forms, and what is new, in JSON. */
+/** Requests of the site's script, answered in JSON: the same as by forms, and polling for news. */
 final class Ajax
 {
     public static function wall(Site $site): Reply

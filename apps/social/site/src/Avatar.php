@@ -5,14 +5,14 @@ declare(strict_types=1);
 namespace Social;
 
 /**
- * Pictures of users. What was sent is never shown: it is decoded, cut to a square and encoded anew, so that nothing but a
- * picture is left of it.
+ * Pictures of users. An uploaded file is never shown itself: it is decoded, cut to a square and encoded again, which removes
+ * any other content.
  */
 final class Avatar
 {
     /** Bytes of a file that is taken. */
     public const MOST = 1 << 20;
-    /** Pixels of a side of what is shown. */
+    /** Side of a shown picture. Units: pixels. */
     private const SIDE = 256;
     /** Pixels of a picture that is decoded, at 4 bytes each: a file of some KB can claim to be larger than the memory. */
     private const PIXELS = 12_000_000;
@@ -22,7 +22,7 @@ final class Avatar
     /**
      * A JPEG of the middle of a picture.
      *
-     * Errors: it is no JPEG, PNG, WebP or GIF, or too large.
+     * Errors: it is not a JPEG, PNG, WebP or GIF, or too large.
      */
     public static function encoded(string $file): string
     {

@@ -16,7 +16,7 @@ use Memcached;
  */
 final class Cache
 {
-    /** The mark in place of what has changed. */
+    /** Value that marks a changed entry. */
     private const CHANGED = '-';
     /** Seconds for which it stays: longer than any reader takes, whose read of the database ends after 5 s. */
     private const CHANGED_FOR = 10;
@@ -28,7 +28,7 @@ final class Cache
     private const WAIT_MS = 1000;
 
     public readonly Timing $timing;
-    /** Set by the first failure: the rest of the request goes without, and waits for it no further. */
+    /** Set by the first failure: the rest of the request does not use the cache. */
     private bool $failed = false;
     private ?Memcached $client = null;
 
@@ -56,7 +56,7 @@ final class Cache
     }
 
     /**
-     * What it has of these keys.
+     * The cached values of these keys.
      *
      * @param list<string> $keys
      * @return array<string, string>
@@ -70,7 +70,7 @@ final class Cache
         return array_filter($found, static fn ($value): bool => is_string($value) && $value !== self::CHANGED);
     }
 
-    /** Puts what was read where nothing is. */
+    /** Stores a value read from the database, unless the key exists. */
     public function add(string $key, string $value, int $seconds): void
     {
         $this->ask(static fn (Memcached $client) => $client->add($key, $value, $seconds));
@@ -86,7 +86,7 @@ final class Cache
         $this->ask(static fn (Memcached $client) => $client->delete($key));
     }
 
-    /** Says that what is under this key has changed; for some seconds it is then read from the database. */
+    /** Marks the key as changed; for some seconds it is then read from the database. */
     public function changed(string $key): void
     {
         if (!$this->set($key, self::CHANGED, self::CHANGED_FOR) && $this->isThere()) {

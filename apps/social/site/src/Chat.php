@@ -28,7 +28,7 @@ final class Chat
     /**
      * Sends a message to a friend; returns its number.
      *
-     * Errors: the other is no friend.
+     * Errors: the other is not a friend.
      */
     public function send(int $from, int $to, string $body): int
     {
@@ -51,7 +51,7 @@ final class Chat
     /**
      * The newest messages between two friends, oldest first.
      *
-     * Errors: the other is no friend.
+     * Errors: the other is not a friend.
      *
      * @return list<Post>
      */
@@ -89,7 +89,7 @@ final class Chat
     }
 
     /**
-     * What a user was sent since the message `since`, oldest first.
+     * A user's messages received after the message `since`, oldest first.
      *
      * @return list<Post>
      */

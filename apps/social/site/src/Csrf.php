@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** The token that a form carries, by which it is told from a form of another site. */
+/** The token that distinguishes a form of this site from a form of another site. */
 final class Csrf
 {
     /** @param string $secret that of this installation */

@@ -83,7 +83,7 @@ final class Db
     }
 
     /**
-     * Runs `$work` as a whole or not at all; it is run again where it collided with another.
+     * Runs `$work` in a transaction; runs it again after a collision with another transaction.
      *
      * @template T
      * @param callable(): T $work
@@ -112,7 +112,7 @@ final class Db
         return implode(',', array_fill(0, $count, '?'));
     }
 
-    /** The number of MariaDB's error; 0 where it is none of the database's. */
+    /** The number of MariaDB's error; 0 for any other error. */
     public static function code(\Throwable $error): int
     {
         return $error instanceof PDOException ? (int) ($error->errorInfo[1] ?? 0) : 0;

@@ -5,9 +5,9 @@ declare(strict_types=1);
 namespace Social;
 
 /**
- * What the friends of a user write, gathered when it is asked for. Keys of the cache: `last:ID` (see `Wall`), by which it is
- * known without the database whether a friend has written; `p:ID`, the newest posts of an author, which hold good while the
- * first of them is as new as `last:ID` says.
+ * Posts of a user's friends, gathered on request. Keys of the cache: `last:ID` (see `Wall`), which tells without the database
+ * whether a friend has written; `p:ID`, the newest posts of an author, valid while the first of them is as new as `last:ID`
+ * says.
  */
 final class Feed
 {
@@ -18,8 +18,8 @@ final class Feed
     /** Seconds that the posts of an author stay in the cache. */
     private const KEEP = 3600;
     /**
-     * Milliseconds after which no post of a smaller number can still appear: the database is given 5 s to answer, or its
-     * author is told that it failed.
+     * Milliseconds after which no post of a smaller number can still appear: after 5 s without an answer of the database the
+     * author gets an error.
      */
     private const SETTLED = 10_000;
 

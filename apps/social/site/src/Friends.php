@@ -36,7 +36,7 @@ final class Friends
         return in_array($other, $this->of($user), true);
     }
 
-    /** What a user is to another: `friends`, `requested`, `asked` (by the other), or null. */
+    /** Relation of a user to another: `friends`, `requested`, `asked` (by the other), or null. */
     public function state(int $user, int $other): ?string
     {
         return $this->db->value('SELECT state FROM friendship WHERE a = ? AND b = ?', [$user, $other]);

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** What is answered by a page, or by the way to one. All of it works in a browser without scripts. */
+/** Requests that are answered by a page or a redirect. All of them work in a browser without scripts. */
 final class Pages
 {
-    /** Friends beside the home page. */
+    /** Friends shown on the home page. */
     private const FRIENDS = 12;
-    /** Requests for friendship beside the home page. */
+    /** Requests for friendship shown on the home page. */
     private const ASKING = 5;
     /** Posts of a wall, requests and finds of a page. */
     private const MOST = 20;
@@ -198,8 +198,8 @@ final class Pages
     }
 
     /**
-     * Has the cache hold what it would if this user had looked at the home page, so that a load can begin with a full one. It
-     * tells nothing but that there is such a user, which a wall does, too.
+     * Fills the cache as a visit of this user to the home page would, so that a load can begin with a full one. It reveals only
+     * that the user exists, as a wall does, too.
      */
     public static function prime(Site $site, string $name): Reply
     {

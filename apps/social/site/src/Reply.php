@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** What the browser is answered. */
+/** An answer to the browser. */
 final class Reply
 {
-    /** What each answer says, so that a browser runs nothing that is not the site's own. */
+    /** Headers of each answer, so that a browser runs only the site's own scripts. */
     private const SAFETY = [
         'Content-Security-Policy' =>
             "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** What the browser asks for. Only strings in valid UTF-8 are handed out; anything else counts as not given. */
+/** A request of a browser. It returns only strings in valid UTF-8; anything else counts as absent. */
 final class Request
 {
     /**
@@ -63,7 +63,7 @@ final class Request
         return self::text($this->server["HTTP_$name"] ?? null);
     }
 
-    /** The number of the newest thing that the browser has; 0 where it has none. */
+    /** The number of the newest entry that the browser has; 0 if none. */
     public function since(): int
     {
         $given = $this->query('since');
@@ -92,9 +92,9 @@ final class Request
     }
 
     /**
-     * The content of a file that was sent; null where none was chosen.
+     * The content of an uploaded file; null if none was chosen.
      *
-     * Errors: it did not come, or has more than `$most` bytes.
+     * Errors: the upload failed, or has more than `$most` bytes.
      */
     public function file(string $name, int $most): ?string
     {

@@ -16,7 +16,7 @@ final class Session
     private const LOGIN = 12 * 3600;
     /** Seconds for which a visitor may look at a form before it is sent. */
     private const VISIT = 3600;
-    /** One in so many new sessions clears away those that have expired, where the database holds them. */
+    /** One in this number of new sessions deletes expired ones, if the database holds sessions. */
     private const CLEAR = 200;
 
     private ?string $sid = null;
@@ -60,7 +60,7 @@ final class Session
         return $this->sid;
     }
 
-    /** The id of the visitor's session, which is begun where there is none: a form takes a token. */
+    /** The id of the visitor's session, begun if there is none: a form needs a token. */
     public function visit(): string
     {
         if ($this->sid === null) {
@@ -88,7 +88,7 @@ final class Session
         $this->cookie = '';
     }
 
-    /** Tells the browser its id, where that has changed. */
+    /** Sends the browser its session id, if changed. */
     public function answer(Reply $reply): Reply
     {
         if ($this->cookie === null) {
@@ -121,7 +121,7 @@ final class Session
         $this->user = $user;
     }
 
-    /** The user of a session; null where there is no such session. */
+    /** The user of a session; null if there is no such session. */
     private function read(string $sid): ?int
     {
         if ($this->cache->isThere()) {

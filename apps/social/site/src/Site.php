@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** The parts of the site for one request: from what is asked for to an answer, whatever goes wrong. */
+/** The parts of the site for one request: from request to answer, including errors. */
 final class Site
 {
     public readonly Db $db;
@@ -110,7 +110,7 @@ final class Site
         return $answer($this, ...$parts);
     }
 
-    /** Waits while the site stands still, where an installation is told to. */
+    /** Waits during a planted stall, if the installation is configured for it. */
     private function standStill(): void
     {
         ['ms' => $length, 'every_ms' => $every] = $this->config['stall'];

@@ -10,7 +10,7 @@ final class Timing
     public int $calls = 0;
     private int $spent = 0;
 
-    /** Runs `$call` and counts it, also where it fails. */
+    /** Runs `$call` and counts it, even if it fails. */
     public function of(callable $call): mixed
     {
         $begun = hrtime(true);
@@ -28,8 +28,8 @@ final class Timing
     }
 
     /**
-     * The header `Server-Timing` of an answer: how long the request waited for a process, PHP without what it waited for, and what
-     * that was.
+     * The header `Server-Timing` of an answer: the request's wait for a process, PHP's own time, and the time and number of calls of
+     * database and cache.
      */
     public static function header(self $db, self $cache): string
     {
@@ -46,7 +46,7 @@ final class Timing
             $cache->calls,
         );
     }
-    /** How long it waited, from when the web server handed it on by its clock, which is cut off to whole milliseconds; empty where that is not known. */
+    /** How long it waited since the web server handed it on, by that server's clock in whole milliseconds; empty if unknown. */
     public static function queue(string $handedOn, float $begun): string
     {
         if (preg_match('/^[0-9]{1,12}\.[0-9]{3}$/D', $handedOn) !== 1) {

@@ -35,7 +35,7 @@ final class User
         return new self(...json_decode($packed, true, 4, JSON_THROW_ON_ERROR));
     }
 
-    /** What stands in place of a picture. */
+    /** Placeholder for a picture. */
     public function initials(): string
     {
         $words = preg_split('/\s+/u', $this->display, -1, PREG_SPLIT_NO_EMPTY) ?: [$this->name];

@@ -66,7 +66,7 @@ final class Users
     }
 
     /**
-     * Errors: there is no user of this name.
+     * Errors: the name is unknown.
      */
     public function named(string $name): User
     {

@@ -9,7 +9,7 @@ require_once 'Twig/autoload.php';
 use Twig\Environment;
 use Twig\Loader\FilesystemLoader;
 
-/** Pages, by Twig's templates. What a template puts out is escaped. */
+/** Pages, by Twig's templates. Templates escape their output. */
 final class View
 {
     private readonly Environment $twig;

@@ -24,7 +24,7 @@ final class Wall
     /**
      * Writes on a wall, one's own or a friend's; returns the number of the post.
      *
-     * Errors: it is the wall of another who is no friend.
+     * Errors: the wall belongs to a user who is not a friend.
      */
     public function post(int $author, int $wall, string $body): int
     {

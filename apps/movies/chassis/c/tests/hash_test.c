@@ -5,7 +5,7 @@
 #include "call.h"
 #include "cases.h"
 
-/** The text between the quotes after `name` on a line; NULL where it is another line. */
+/** The text between the quotes after `name` on a line; NULL for any other line. */
 static char *text_of(const char *line, const char *name) {
   const char *at = strstr(line, name);
   if (!at) return NULL;

@@ -57,7 +57,7 @@ static void refuses_every_other_length(void **state) {
   g_byte_array_unref(message);
 }
 
-/** Whatever passes the check, generated code reads without a fault. */
+/** Generated code reads any message that passes the check. */
 static void reads_what_passed_however_it_came_about(void **state) {
   (void)state;
   uint64_t source = 2;

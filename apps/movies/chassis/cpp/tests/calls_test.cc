@@ -21,7 +21,7 @@ struct Caller {
     return config;
   }
 
-  /** What was answered, or the text of the error. */
+  /** The answer, or the text of the error. */
   std::string read(int64_t movie, std::optional<uint64_t> hash = std::nullopt) {
     std::string plot;
     try {

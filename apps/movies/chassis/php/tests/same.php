@@ -24,7 +24,7 @@ function same(mixed $found, mixed $expect, string $what): void
 }
 
 /**
- * The class of what a call throws; empty where it ends well.
+ * The class of the call's exception; empty on success.
  *
  * @param callable(): mixed $call
  */

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Php;
 
-/** What is answered: a value that is sent as JSON, and headers. */
+/** An answer: a value that is sent as JSON, and headers. */
 final class Answer
 {
     /** No browser runs or shows an answer as a page. */

@@ -7,7 +7,7 @@ namespace Movies\Php;
 use Movies\Chassis\{Call, Caller, Counts, Failure};
 use Movies\Idl\{Code, Page, Refused};
 
-/** What is done for each kind of request. */
+/** Operations of the HTTP interface. */
 final class Api
 {
     /** Sources of the limits: the contract of the services. Units of those of texts: bytes. */
@@ -144,9 +144,9 @@ final class Api
     }
 
     /**
-     * What a service answers without which the answer is smaller, where it is one of those.
+     * The answer of a service, if it is optional.
      *
-     * @param list<string> $missing gets its name where it fails
+     * @param list<string> $missing gets its name on failure
      * @return list<object>
      */
     private function optional(string $name, Call $call, array &$missing): array
@@ -164,9 +164,9 @@ final class Api
     }
 
     /**
-     * What all of them answer.
+     * The answers of all calls.
      *
-     * Errors: that of one which refused, or else of one which failed: a refusal says more.
+     * Errors: a refusal if there is one, else a failure: a refusal says more.
      *
      * @param list<Call> $calls
      * @return list<mixed>

@@ -5,14 +5,14 @@ declare(strict_types=1);
 namespace Movies\Php;
 
 /**
- * When a request came to PHP: as the web server handed it on. PHP itself sees it only once a process takes it, and nothing of its
- * wait for one, in which its time runs.
+ * Arrival of a request: the moment at which the web server handed it on. PHP sees a request only once a process takes it, and
+ * cannot measure the wait for a process, which counts towards the deadline.
  */
 final class Arrival
 {
     /** The web server's clock is cut off to this, all of which is left out, so that nothing counts as a wait that was none. Units: ns. */
     private const CUT_NS = 1_000_000;
-    /** Nobody waits so long for an answer: the clock of the web server, which may be on another machine, is wrong then. Units: ns. */
+    /** Longer waits are clock errors: the web server may be on another machine. Units: ns. */
     private const MOST_NS = 60_000_000_000;
 
     /**

@@ -7,7 +7,7 @@ namespace Movies\Php;
 use Movies\Chassis\{Caller, Config, Context, Log, Outcome, Registry, Requests, SharedCounts, Spans};
 use Movies\Idl\Code;
 
-/** From a request of HTTP to its answer, whatever goes wrong, with what is counted and traced of it. */
+/** From a request of HTTP to its answer, including errors, with counters and spans. */
 final class Front
 {
     private readonly Context $context;
@@ -59,7 +59,7 @@ final class Front
     }
 
     /**
-     * When it was clear what is asked for, and what is answered.
+     * The time at which the route was known, and the answer.
      *
      * @param list<array{string, string, string, string|null}> $routes
      * @return array{int, Answer}

@@ -9,7 +9,7 @@ use Movies\Chassis\Outcome;
 use Movies\Idl\Code;
 use Movies\Idl\Refused;
 
-/** Why a request is not answered as it was asked: a status of HTTP, its name, and a sentence. */
+/** Error of a request: a status of HTTP, its name, and a sentence. */
 final class Problem extends \RuntimeException
 {
     /** @param array<string, string> $headers further headers of the answer */

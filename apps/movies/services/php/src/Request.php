@@ -8,7 +8,7 @@ use Movies\Chassis\Token;
 use Movies\Idl\Code;
 use Movies\Idl\Refused;
 
-/** What is asked for. All that it hands out is of its type and within its limits. */
+/** A request's parameters. Every returned value has its type and is within its limits. */
 final class Request
 {
     public const COOKIE = 'token';

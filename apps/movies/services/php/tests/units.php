@@ -15,7 +15,7 @@ foreach (['Problem', 'Request', 'Answer', 'Arrival'] as $class) {
     require dirname(__DIR__) . "/src/$class.php";
 }
 
-/** The status that a call ends with; 0 where it ends well. */
+/** The status that a call ends with; 0 on success. */
 function status(callable $call): int
 {
     try {

@@ -45,7 +45,7 @@ function head({ info, plot, thumbnail, rating, video }) {
     video ? action(video) : el('p', { className: 'facts' }, 'This film cannot be watched right now.')));
 }
 
-/** Rent, or watch what is rented. */
+/** The button: rent the film, or watch a rented one. */
 function action(video) {
   const who = viewer();
   if (!who) return el('p', {}, el('a', { className: 'button', href: loginPath() }, `Log in to rent for ${dollars(video.cents)}`));

@@ -78,7 +78,7 @@ function forget() {
   showViewer();
 }
 
-/** Where one logs in and comes back to this page. */
+/** Path of the login page, which leads back to this page. */
 export function loginPath() {
   return `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
 }

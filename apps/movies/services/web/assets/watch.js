@@ -25,7 +25,7 @@ function loggedOut() {
   offer('Please log in to watch.', loginPath(), 'Log in');
 }
 
-/** What a rental that cannot be watched now means for the viewer. */
+/** Tells the viewer why a rental cannot be watched. */
 function failed(problem, back) {
   if (problem.code === 'UNAUTHORIZED') return loggedOut();
   return offer(problem.message, back, 'To the film');

@@ -7,7 +7,7 @@ const { SCREENSHOTS } = process.env;
 
 const watches = (page) => page.waitForFunction(() => document.querySelector("#stats")?.textContent.startsWith("Started after"));
 
-/** A site that is started again signs otherwise, so that a ticket is refused. What was paid for still plays, for nothing. Returns its ticket. */
+/** Simulates a restarted site, which has another signing key and so refuses a ticket. A paid film still plays, free of charge. Returns its ticket. */
 async function signOtherwise(page) {
   const spoil = (ticket) => {
     const place = Object.keys(localStorage).find((name) => name.startsWith("ticket:"));

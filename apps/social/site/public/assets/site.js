@@ -11,7 +11,7 @@
   const token = document.querySelector('meta[name="csrf"]')?.content;
   const me = main?.dataset.user;
 
-  /** Asks the site; the answer as an object. Throws what the site says is wrong. */
+  /** Sends a request to the site; returns the answer as an object. Throws the site's error. */
   async function ask(path, fields) {
     const options = fields
       ? { method: 'POST', headers: { 'X-CSRF': token }, body: new URLSearchParams(fields) }
@@ -99,7 +99,7 @@
     messages.scrollTop = messages.scrollHeight;
   }
 
-  /** Counts messages beside the word Chat. */
+  /** Shows the number of new messages next to the word Chat. */
   function countNews(count) {
     const link = document.getElementById('to-chat');
     if (!link || count === 0) return;

@@ -11,15 +11,15 @@ import movies.idl.Ads;
 import movies.idl.Chassis;
 import movies.idl.Refused;
 
-/** Picks advertisements: those of the film's genre first, among them what suits the user. */
+/** Picks advertisements: first those in the film's genre, among them the best match for the user. */
 public final class AdsHandler extends Handler implements Ads.Iface {
     /**
-     * What the genre of the film weighs; factors of users and weights of advertisements are about 1 long, so that their product is below it
-     * and orders those of one genre.
+     * Weight of the film's genre. Factors of users and weights of advertisements are about 1 long, so their product is below it and
+     * only orders advertisements within a genre.
      */
     private static final double GENRE = 2;
 
-    /** What is known of a user, or else of a film; nothing where neither is known. */
+    /** Factors of a user, or else of a film; none if neither is known. */
     public interface Tastes {
         float[] of(long user, long movie);
     }

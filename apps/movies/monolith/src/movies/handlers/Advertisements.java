@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import movies.idl.Ad;
 
-/** What is known of advertisements: a file of the data set. */
+/** The advertisements: a file of the data set. */
 public record Advertisements(List<Row> rows, int rank) {
     /** An advertisement, the genre of films that it is for, and what kind of users it is for. */
     record Row(Ad ad, String genre, float[] weights) {}
@@ -58,7 +58,7 @@ public record Advertisements(List<Row> rows, int rank) {
         return new Advertisements(List.copyOf(rows), rows.isEmpty() ? 0 : rows.get(0).weights.length);
     }
 
-    /** By film, from the catalogue: lines of film, title, year, genre, director, plot with tabs between; none where there is no such file. */
+    /** By film, from the catalogue: lines of film, title, year, genre, director, plot separated by tabs; empty if there is no such file. */
     public static Map<Long, String> genres(Path catalogue) throws IOException {
         Map<Long, String> genres = new HashMap<>();
         if (!Files.exists(catalogue)) {

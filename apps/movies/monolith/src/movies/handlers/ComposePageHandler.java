@@ -30,7 +30,7 @@ import org.apache.thrift.TException;
 public final class ComposePageHandler extends Handler implements ComposePage.Iface {
     /** How many similar films a page shows: one row of it. */
     private static final int SIMILAR = 10;
-    /** Parts get this share of what is left, so that a page without a slow one is still in time. */
+    /** Parts get this share of the remaining time, so that a page without a slow part is still in time. */
     private static final int SHARE_NUMERATOR = 9;
     private static final int SHARE_DENOMINATOR = 10;
 
@@ -100,7 +100,7 @@ public final class ComposePageHandler extends Handler implements ComposePage.Ifa
             return later;
         }
 
-        /** What was answered; without it `otherwise`. */
+        /** The answer, or `otherwise` if it failed; the part is then missing. */
         <T> T or(Later<T> later, T otherwise) {
             try {
                 return later.get();

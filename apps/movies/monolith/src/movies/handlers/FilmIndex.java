@@ -41,7 +41,7 @@ public final class FilmIndex implements Closeable {
     private final List<Hit> films = new ArrayList<>();
     private final Map<Long, Hit> byMovie = new HashMap<>();
 
-    /** Errors: there is no index, or it cannot be read. */
+    /** Errors: the index is missing or unreadable. */
     public FilmIndex(Directory directory) throws IOException {
         reader = DirectoryReader.open(directory);
         searcher = new IndexSearcher(reader);

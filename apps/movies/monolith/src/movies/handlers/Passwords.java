@@ -11,7 +11,7 @@ import movies.chassis.ConfigError;
 final class Passwords {
     /** What bcrypt looks at. Units: bytes. */
     static final int LONGEST = 72;
-    /** Where the configuration has no `hash_cost`: that of the service in Go, bcrypt's own default there, about 50 ms of a processor. */
+    /** Default of `hash_cost`, as in the Go service: the default of its bcrypt, about 50 ms of a processor. */
     private static final int USUAL_COST = 10;
     private static final int LEAST_COST = 4;
     private static final int MOST_COST = 31;
@@ -21,7 +21,7 @@ final class Passwords {
     private final BCrypt.Hasher hasher = BCrypt.with(VERSION, new SecureRandom(), LongPasswordStrategies.none());
     private final BCrypt.Verifyer verifyer = BCrypt.verifyer(VERSION, LongPasswordStrategies.none());
     private final int cost;
-    /** Of no password; of the configured cost, which is that of the data set and of the hashes that are made here. */
+    /** Hash of no password, at the configured cost, which the data set and new hashes share. */
     final byte[] dummy;
 
     Passwords(Config config) throws ConfigError {

@@ -21,7 +21,7 @@ final class Pictures {
         this.cache = cache;
     }
 
-    /** Those that are there, by id: from the cache, and what it lacks from the store, which then fills the cache. */
+    /** The existing ones, by id: from the cache, and missing ones from the store, which then fill the cache. */
     Map<String, byte[]> read(List<Name> names) throws Failure {
         Map<String, byte[]> found = new HashMap<>();
         Map<String, byte[]> cached = cache.getMany(names.stream().map(Name::key).toList());

@@ -12,7 +12,7 @@ import movies.idl.RatingService;
 
 /** Mean and number of the stars of films. */
 public final class RatingHandler extends Handler implements RatingService.Iface {
-    /** A new review deletes the key; what was read just before and is cached after that ends with this. Units: s. */
+    /** Expiry. A new review deletes the key; a value read before and cached after that lasts this long. Units: s. */
     private static final int KEPT_S = 5;
 
     private final Documents ratings;

@@ -13,7 +13,7 @@ import movies.idl.Search;
 
 /** Finds films by the words of their titles, genres, directors and plots. */
 public final class SearchHandler extends Handler implements Search.Iface {
-    /** That of the service in C++. */
+    /** As in the C++ service. */
     private static final int LAST_START = 100_000;
 
     private final FilmIndex films;

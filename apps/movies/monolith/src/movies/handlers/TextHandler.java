@@ -16,7 +16,7 @@ import org.apache.thrift.TException;
 
 /** Cleans the texts of reviews. */
 public final class TextHandler extends Handler implements Text.Iface {
-    /** What the HTTP interface takes at most; so much is cleaned in well below a millisecond. Units: bytes. */
+    /** Limit of the HTTP interface; cleaning that much takes well below a millisecond. Units: bytes. */
     private static final int MOST_GIVEN = 64 * 1024;
     /** White space. Source: ECMAScript 2024, 12.2 and 12.3, as the service in JavaScript has it. */
     private static final String WHITE = "\\t\\n\\x0b\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff";

@@ -31,7 +31,7 @@ public final class Tokens {
         return named + "." + HexFormat.of().formatHex(hmac(named));
     }
 
-    /** Whose it is. Errors: `Refused`, where it is none or has expired. */
+    /** The token's user. Errors: `Refused` if it is invalid or has expired. */
     public long user(String token) throws Refused {
         return user(token, Instant.now().getEpochSecond());
     }

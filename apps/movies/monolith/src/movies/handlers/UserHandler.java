@@ -95,7 +95,7 @@ public final class UserHandler extends Handler implements User.Iface {
         return new Token(tokens.make(user, expiresS), user, expiresS);
     }
 
-    /** 0 where there is no such name. */
+    /** 0 if the name is unknown. */
     private long userOf(String id) throws Failure {
         JsonObject owner = Documents.parse(String.valueOf(store.get("names", id)));
         return owner == null ? 0 : Documents.number(owner, "user");

@@ -51,7 +51,7 @@ public final class VideosHandler extends Handler implements Videos.Iface {
         return video;
     }
 
-    /** Null where it is none. */
+    /** Null if malformed. */
     private static Video video(String text) {
         JsonObject document = Documents.parse(text);
         if (document == null
@@ -76,7 +76,7 @@ public final class VideosHandler extends Handler implements Videos.Iface {
         }
     }
 
-    /** Errors: `IllegalStateException` where it is missing, `NumberFormatException` where it is another value. */
+    /** Errors: `IllegalStateException` if it is missing, `NumberFormatException` if it is not a whole number. */
     private static BigDecimal whole(JsonObject document, String name) {
         if (document.get(name) instanceof JsonPrimitive value && value.isNumber()) {
             return value.getAsBigDecimal();

@@ -38,7 +38,7 @@ final class Words extends Analyzer {
         return new TokenStreamComponents(words, new RemoveDuplicatesTokenFilter(new SnowballFilter(both, new EnglishStemmer())));
     }
 
-    /** Films that have any of the words, more so where they are in the title. */
+    /** Films with any of the words; words in the title weigh more. */
     static Query query(String text) {
         BooleanQuery.Builder any = new BooleanQuery.Builder();
         BooleanQuery.Builder titles = new BooleanQuery.Builder();

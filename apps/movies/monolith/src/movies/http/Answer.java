@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What is answered: a value that is sent as JSON, and headers. */
+/** An answer: a value that is sent as JSON, and headers. */
 record Answer(int status, JsonElement value, Map<String, String> headers) {
     /** No browser runs or shows an answer as a page. */
     private static final Map<String, String> SAFETY = Map.of(

@@ -26,7 +26,7 @@ import movies.idl.UniqueId;
 import movies.idl.User;
 import org.apache.thrift.TException;
 
-/** What is done for each kind of request of the HTTP interface, whether the services are in this process or behind connections. */
+/** Operations of the HTTP interface, with services in this process or behind connections. */
 public final class Api {
     /** Sources of the limits: the contract of the services. Units of those of texts: bytes. */
     private static final int LIST = 100;
@@ -60,7 +60,7 @@ public final class Api {
     private final Tokens tokens;
     private final long adsLimitMs;
 
-    /** `adsLimitMs`: how long a page waits for its advertisements; 0: as long as there is time. */
+    /** `adsLimitMs`: how long a page waits for its advertisements; 0: until the request's deadline. */
     public Api(Service service, Services services, Tokens tokens, long adsLimitMs) {
         this.service = service;
         this.services = services;
@@ -172,7 +172,7 @@ public final class Api {
         return asked.fieldText("password", SHORTEST_PASSWORD, PASSWORD);
     }
 
-    /** What a service answers without which the answer is smaller; `missing` gets its name where it fails. */
+    /** The answer of an optional service; on failure `missing` gets its name. */
     private <T> List<T> optional(String name, Later<List<T>> later, List<String> missing) {
         try {
             return later.get();
@@ -183,7 +183,7 @@ public final class Api {
         }
     }
 
-    /** Errors: that of one which refused, or else of one which failed: a refusal says more. */
+    /** Errors: a refusal if there is one, else a failure: a refusal says more. */
     private static void awaitAll(List<Later<?>> all) throws TException {
         TException refused = null;
         TException failed = null;

@@ -16,7 +16,7 @@ import movies.handlers.Tokens;
 import movies.idl.Code;
 import movies.idl.Refused;
 
-/** What is asked for. All that it hands out is of its type and within its limits. */
+/** A request's parameters. Every returned value has its type and is within its limits. */
 final class Asked {
     static final String COOKIE = "token";
     /** Source: the HTTP interface. Units: bytes. */
@@ -88,7 +88,7 @@ final class Asked {
         return fieldText(name, least, most, Code.BAD_REQUEST);
     }
 
-    /** A text of the body. Units of its limits: bytes. `tooLong`: what is answered where it has more. */
+    /** A text of the body. Units of its limits: bytes. `tooLong`: the error for a longer text. */
     String fieldText(String name, int least, int most, Code tooLong) throws Problem {
         if (field(name) instanceof JsonPrimitive value && value.isString()) {
             return limited(name, value.getAsString(), least, most, tooLong);

@@ -39,7 +39,7 @@ public final class HttpServer implements Run.Listener {
     private static final int BACKLOG = 511;
     /** Longer than the web server in front keeps a connection that is not used. Source of that: NGINX's default of 60 s. Units: ms. */
     private static final long IDLE_MS = 120_000;
-    /** That of the web server in front: 4 lines of 8 KiB. Units: bytes. */
+    /** As in the web server in front: 4 lines of 8 KiB. Units: bytes. */
     private static final int LONGEST_HEAD = 32 * 1024;
     /** Source: the contract of the application. Units: s. */
     private static final long LONGEST_END_S = 2;

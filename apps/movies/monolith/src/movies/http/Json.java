@@ -28,7 +28,7 @@ import org.apache.thrift.meta_data.FieldMetaData;
 final class Json {
     private static final Gson GSON = new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
 
-    /** Those of a structure, in the order of their numbers. */
+    /** Fields of a structure, in the order of their numbers. */
     private static final ClassValue<List<TFieldIdEnum>> FIELDS = new ClassValue<>() {
         @Override
         @SuppressWarnings({"unchecked", "rawtypes"})
@@ -82,7 +82,7 @@ final class Json {
         return object;
     }
 
-    /** The object that a body holds. Errors: `Problem`, where it is none. */
+    /** The object that a body holds. Errors: `Problem` for any other body. */
     static JsonObject parse(byte[] body) throws Problem {
         try {
             String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString();

@@ -6,7 +6,7 @@ import movies.idl.Code;
 import movies.idl.Refused;
 import org.apache.thrift.TException;
 
-/** Why a request is not answered as it was asked: a status of HTTP, its name, a sentence, and further headers of the answer. */
+/** Error of a request: a status of HTTP, its name, a sentence, and further headers of the answer. */
 final class Problem extends TException {
     private static final long serialVersionUID = 1;
     private static final Map<String, String> LATER = Map.of("Retry-After", "1");
@@ -60,7 +60,7 @@ final class Problem extends TException {
         return unavailable("OVERLOADED", "overloaded: " + limit + " requests wait already", null);
     }
 
-    /** What is counted of it: `Refused`, or what went wrong. */
+    /** The outcome for the counters: `Refused`, or the exception. */
     Throwable outcome() {
         return cause != null ? cause : new Refused(Code.BAD_REQUEST, getMessage());
     }

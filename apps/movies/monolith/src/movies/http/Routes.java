@@ -39,7 +39,7 @@ final class Routes {
         all.add(new Route(method, Pattern.compile(path), name, answering));
     }
 
-    /** Errors: there is nothing at the address, or it is asked in another way. */
+    /** Errors: unknown path, or another method. */
     Found find(String method, String path) throws Problem {
         List<String> allowed = new ArrayList<>();
         for (Route route : all) {

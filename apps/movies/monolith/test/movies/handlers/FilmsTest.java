@@ -18,7 +18,7 @@ import org.apache.thrift.TException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Handlers over what is known of films. */
+/** Tests of the handlers of films. */
 final class FilmsTest {
     private static final String CATALOGUE = """
             1\tThe Godfather\t1972\tDrama\tFrancis Ford Coppola\tA family runs its affairs in New York.

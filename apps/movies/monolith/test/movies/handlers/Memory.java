@@ -12,7 +12,7 @@ final class Memory implements Store, Cache {
     final Map<String, String> rows = new HashMap<>();
     final Map<String, byte[]> bytes = new HashMap<>();
     final Map<String, byte[]> cached = new HashMap<>();
-    /** Keys that the store was asked for. */
+    /** Keys requested from the store. */
     final List<String> asked = new ArrayList<>();
 
     @Override

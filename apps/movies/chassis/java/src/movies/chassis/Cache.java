@@ -5,7 +5,7 @@ import java.util.Map;
 
 /** The cache of a domain. That it fails is counted, and is a miss. */
 public interface Cache {
-    /** How long what is never changed stays. Source: the contract of the application. Units: s. */
+    /** Expiry of items that never change. Source: the contract of the application. Units: s. */
     int LONG_S = 3600;
 
     /** The values of those keys that are there. */

@@ -20,7 +20,7 @@ final class Call {
 
         private Call call;
 
-        /** Takes the call that was begun, where it is to be finished later. */
+        /** Records `call` if it is to be finished later; returns whether it did. */
         static boolean takes(Call call) {
             Begun current = CURRENT.get();
             if (current == null || current.call != null) {
@@ -67,7 +67,7 @@ final class Call {
     private boolean isDone;
     private Object value;
     private Exception why;
-    /** What the answer said that it took; null where it did not. */
+    /** The callee's times, from the answer; null if absent. */
     private Times times;
 
     Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key) {

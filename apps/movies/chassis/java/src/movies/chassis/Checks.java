@@ -6,7 +6,7 @@ import movies.idl.Refused;
 
 /** What methods refuse. */
 public final class Checks {
-    /** Entries of a list that is asked for at most. Source: the contract of the application. */
+    /** Maximum length of a requested list. Source: the contract of the application. */
     public static final int MOST_LISTED = 100;
 
     /** Of a review. Units of this and the next: bytes. Source: the contract of the application. */

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 
-/** What a service is told: the only argument of its program is a file of key=value lines. */
+/** Configuration of a service: the only argument of its program is a file of key=value lines. */
 public final class Config {
     private static final List<String> NEEDED =
             List.of("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data");
@@ -126,7 +126,7 @@ public final class Config {
         return values.get("spans");
     }
 
-    /** Errors: `ConfigError` where it is empty. */
+    /** Errors: `ConfigError` if it is empty. */
     public String neededSecret() throws ConfigError {
         if (secret().isEmpty()) {
             throw new ConfigError(file + ": `secret` takes 64 hex digits, which " + service() + " needs");
@@ -138,7 +138,7 @@ public final class Config {
         return values.get("secret");
     }
 
-    /** The folder of the data files. Errors: `ConfigError` where it is empty. */
+    /** The folder of the data files. Errors: `ConfigError` if it is empty. */
     public Path neededData() throws ConfigError {
         if (values.get("data").isEmpty()) {
             throw new ConfigError(file + ": `data` takes the folder of the data files, which " + service() + " needs");
@@ -146,7 +146,7 @@ public final class Config {
         return Path.of(values.get("data"));
     }
 
-    /** A call's own limit. Units: ms; 0 where there is none. */
+    /** Configured limit of a call. Units: ms; 0 if none. */
     int limitOf(String callee) throws ConfigError {
         String key = "call." + callee + ".deadline_ms";
         return values.containsKey(key) ? number(key, 1, LONGEST_DEADLINE_MS) : 0;
@@ -172,7 +172,7 @@ public final class Config {
         return addresses;
     }
 
-    /** Errors: `ConfigError` where it is missing or empty. */
+    /** Errors: `ConfigError` if it is missing or empty. */
     public List<String> texts(String key) throws ConfigError {
         List<String> texts = split(value(key));
         if (texts.isEmpty()) {
@@ -189,7 +189,7 @@ public final class Config {
         return value;
     }
 
-    /** A key of the service's own; `usual` where it is not there. */
+    /** A key that this service defines; `usual` if absent. */
     public int number(String key, int usual, int least, int most) throws ConfigError {
         return values.containsKey(key) ? number(key, least, most) : usual;
     }

@@ -1,6 +1,6 @@
 package movies.chassis;
 
-/** What is wrong with the configuration: file, key, what was given, what it takes. */
+/** An error in the configuration: file, key, given value, accepted values. */
 public final class ConfigError extends Exception {
     private static final long serialVersionUID = 1;
 

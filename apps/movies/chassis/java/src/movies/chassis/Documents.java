@@ -32,12 +32,12 @@ public final class Documents {
         this.expiryS = expiryS;
     }
 
-    /** The document; null where there is none. */
+    /** The document; null if there is none. */
     public JsonObject get(String id) throws Failure {
         return getMany(List.of(id)).get(id);
     }
 
-    /** Those that are there, by id. What the cache has and is no document is a miss. */
+    /** The existing documents, by id. An invalid cached value counts as a miss. */
     public Map<String, JsonObject> getMany(List<String> ids) throws Failure {
         Map<String, JsonObject> found = new HashMap<>();
         Map<String, byte[]> cached = cache.getMany(ids.stream().distinct().map(keyOf).toList());
@@ -65,7 +65,7 @@ public final class Documents {
         return found;
     }
 
-    /** Null where it is not a JSON object. */
+    /** Null if it is not a JSON object. */
     public static JsonObject parse(String text) {
         try {
             return JsonParser.parseString(text) instanceof JsonObject object ? object : null;
@@ -74,12 +74,12 @@ public final class Documents {
         }
     }
 
-    /** The text of a field; empty where there is none. */
+    /** The text of a field; empty if absent. */
     public static String text(JsonObject document, String name) {
         return document.has(name) && !document.get(name).isJsonNull() ? document.get(name).getAsString() : "";
     }
 
-    /** The number of a field; 0 where there is none. */
+    /** The number of a field; 0 if absent. */
     public static long number(JsonObject document, String name) {
         return document.has(name) && !document.get(name).isJsonNull() ? document.get(name).getAsLong() : 0;
     }

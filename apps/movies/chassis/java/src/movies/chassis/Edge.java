@@ -34,13 +34,13 @@ final class Edge {
         this.turn = turn;
     }
 
-    /** `key`: what decides which of the replicas is asked; null: each in its turn. */
+    /** `key`: its hash selects the replica; null: replicas take turns. */
     Pool<Connection> pick(String key) {
         int at = key != null ? Jump.shard(key, replicas.size()) : Math.floorMod(turn.getAndIncrement(), replicas.size());
         return replicas.get(at);
     }
 
-    /** `times`: what the answer said; null where it did not. */
+    /** `times`: from the answer; null if absent. */
     void count(Outcome outcome, long took, Times times) {
         calls.increment();
         ns.add(took);

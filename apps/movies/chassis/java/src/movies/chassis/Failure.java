@@ -11,7 +11,7 @@ public abstract sealed class Failure extends TApplicationException permits Failu
         super(INTERNAL_ERROR, what);
     }
 
-    /** Nothing is left of the request's time. */
+    /** The request's time is used up. */
     public static final class DeadlineSpent extends Failure {
         private static final long serialVersionUID = 1;
 
@@ -38,7 +38,7 @@ public abstract sealed class Failure extends TApplicationException permits Failu
         }
     }
 
-    /** What a callee's application exception stands for. */
+    /** The failure that a callee's application exception stands for. */
     static Failure answeredBy(String callee, String what) {
         String said = callee + ": " + what;
         if (what != null && what.startsWith("deadline: ")) {

@@ -3,7 +3,7 @@ package movies.chassis;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** What a message begins with; `body` is the place in the frame's bytes where what follows begins. */
+/** The beginning of a message; `body` is the offset of the rest in the frame's bytes. */
 record Head(byte type, String name, int sequence, int body) {
     /** Of the strict binary protocol, version 1, without the type. */
     private static final int VERSION = 0x80010000;

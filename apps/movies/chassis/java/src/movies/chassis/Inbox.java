@@ -18,7 +18,7 @@ final class Inbox {
         return size;
     }
 
-    /** Reads once, at most so much; -1 at the end. */
+    /** Reads once, at most the buffer's size; -1 at the end. */
     int fill(ReadableByteChannel channel, ByteBuffer buffer) throws IOException, BadFrame {
         int read = channel.read(buffer.clear());
         if (read > 0) {
@@ -37,7 +37,7 @@ final class Inbox {
         return Math.max(needed, Math.min(most, needed < STEP ? 2 * needed : most));
     }
 
-    /** The length that the next frame says; -1 where it has not come. */
+    /** The length of the next frame; -1 if not received yet. */
     private int frameSize() throws BadFrame {
         if (size < 4) {
             return -1;
@@ -49,7 +49,7 @@ final class Inbox {
         return frame;
     }
 
-    /** The next frame without its length; null where it is not there yet. */
+    /** The next frame without its length; null if incomplete. */
     byte[] takeFrame() throws BadFrame {
         int frame = frameSize();
         if (frame < 0 || size < 4 + frame) {

@@ -11,7 +11,7 @@ import org.apache.thrift.TException;
 
 /** The statements of a transaction, and those that read no documents. */
 record JdbcRows(Connection connection) implements Store.Rows {
-    /** Also what the steps refused, as then the connection is of use still. */
+    /** Returns refusals of the steps, too, since the connection stays usable. */
     static <T> Later.Done<T> together(Connection connection, Store.Steps<T> steps) throws SQLException {
         connection.setAutoCommit(false);
         boolean isKept = false;

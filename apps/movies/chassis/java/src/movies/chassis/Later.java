@@ -8,7 +8,7 @@ import org.apache.thrift.TException;
  * <p>Close it: a question that was sent is waited for even if its answer is not wanted any more, or the connection were lost.
  */
 public interface Later<T> extends AutoCloseable {
-    /** Waits for the answer, of which there is one however often it is asked for. */
+    /** Waits for the answer; repeated calls return the same one. */
     T get() throws TException;
 
     @Override
@@ -19,7 +19,7 @@ public interface Later<T> extends AutoCloseable {
         T ask(I service) throws TException;
     }
 
-    /** Asks one method of a service. One in this process is asked by another thread where the request has some, or else at once. */
+    /** Calls one method of a service. A service in this process runs in another thread if the request has some, otherwise at once. */
     static <I, T> Later<T> ask(I service, Question<I, T> question) {
         return ask(service, Long.MAX_VALUE, question);
     }
@@ -40,7 +40,7 @@ public interface Later<T> extends AutoCloseable {
         }
     }
 
-    /** What is known already. */
+    /** A result that is already known. */
     record Done<T>(T value, TException failure) implements Later<T> {
         @Override
         public T get() throws TException {

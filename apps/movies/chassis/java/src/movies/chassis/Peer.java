@@ -138,7 +138,7 @@ final class Peer {
         }
     }
 
-    /** Begins the request that has been received, where none is under way; closes it where there is none. */
+    /** Begins a request that has been received, unless one is under way; closes the connection if there is none. */
     synchronized void end(ByteBuffer buffer) {
         if (isBusy || !channel.isOpen()) {
             return;

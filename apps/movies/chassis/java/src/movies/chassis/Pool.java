@@ -38,7 +38,7 @@ final class Pool<T extends Closeable> implements Closeable {
         return address;
     }
 
-    /** Waits for a connection. Give it back with `keep` or `lose`. Errors: `IOException` where none can be made. */
+    /** Waits for a connection. Give it back with `keep` or `lose`. Errors: `IOException` if it cannot connect. */
     T take(long deadline) throws IOException, Failure {
         awaitPlace(deadline);
         boolean taken = false;

@@ -47,11 +47,11 @@ final class Registry {
             Map.entry("reviews-db", new Row(36, List.of())),
             Map.entry("users-db", new Row(37, List.of())));
 
-    /** Methods that do the same however often they are asked. Source: the contract of the application. */
+    /** Methods that are safe to repeat. Source: the contract of the application. */
     private static final Set<String> IDEMPOTENT = Set.of(
             "read", "readMany", "page", "like", "find", "titles", "pick", "check", "charge", "apply", "append", "store", "compose", "ping");
 
-    /** Services of which the instance that is asked follows from the first argument. Source: the same. */
+    /** Services whose instance depends on the first argument. Source: the same. */
     private static final Set<String> SHARDED = Set.of("compose-review");
 
     private Registry() {}

@@ -35,13 +35,13 @@ public final class Request {
         return end < deadline ? new Request(end, trace, parts, partsNs) : this;
     }
 
-    /** When this share of what is left of this thread's request is spent. Units: ns of CLOCK_MONOTONIC. */
+    /** The moment when this share of the remaining time of this thread's request is spent. Units: ns of CLOCK_MONOTONIC. */
     public static long after(int numerator, int denominator) {
         long now = Clock.now();
         return now + (current().deadline - now) / denominator * numerator;
     }
 
-    /** When so much more time is spent. Units: ms, and ns of CLOCK_MONOTONIC; without a limit (0) never. */
+    /** The moment `limit` from now. Units: ms, and ns of CLOCK_MONOTONIC; without a limit (0) never. */
     public static long afterMs(long limit) {
         return limit > 0 ? Clock.now() + limit * Clock.NS_PER_MS : Long.MAX_VALUE;
     }
@@ -56,7 +56,7 @@ public final class Request {
         return trace != null && trace.sampled();
     }
 
-    /** What is left. Units: ns. */
+    /** The remaining time. Units: ns. */
     static long left(long deadline) {
         return deadline - Clock.now();
     }

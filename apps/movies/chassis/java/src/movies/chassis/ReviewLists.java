@@ -52,7 +52,7 @@ public final class ReviewLists {
                 .replace("TABLE", table).replace("BUCKET", Integer.toString(BUCKET));
     }
 
-    /** Lists a review once, however often it is asked. */
+    /** Lists a review once, even if repeated. */
     public void append(long owner, long review) throws Failure {
         String id = Long.toString(owner);
         store.update(id, append, id, Long.toString(review), id, review);
@@ -116,7 +116,7 @@ public final class ReviewLists {
         return cachePrefix + ":" + owner + ":" + bucket;
     }
 
-    /** Null where it is no bucket. */
+    /** Null if it is not a valid bucket. */
     private static JsonArray reviews(String text) {
         JsonObject bucket = Documents.parse(text);
         return bucket != null && bucket.get("reviews") instanceof JsonArray reviews ? reviews : null;

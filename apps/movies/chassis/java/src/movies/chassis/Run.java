@@ -11,7 +11,7 @@ import org.apache.thrift.protocol.TMessage;
 import org.apache.thrift.protocol.TMessageType;
 import org.apache.thrift.protocol.TProtocol;
 
-/** Starts a service, serves until it is told to end, and ends the process. */
+/** Starts a service, serves until a signal or `drain`, and ends the process. */
 public final class Run {
     /** Source of these: the contract of the application. */
     private static final long PING_EACH_MS = 50;
@@ -19,7 +19,7 @@ public final class Run {
     /** A ping is answered however busy the service is, so within microseconds. */
     private static final long PING_TAKES_NS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Makes the handler of a service, which has what it needs from it. */
+    /** Makes the handler of a service from the service's context. */
     public interface Wiring<H> {
         H wire(Service service) throws ConfigError, IOException;
     }
@@ -29,7 +29,7 @@ public final class Run {
         TBaseProcessor<?> process(H handler);
     }
 
-    /** What takes the requests of a service. */
+    /** The server that accepts the requests of a service. */
     public interface Listener {
         void start() throws IOException;
 
@@ -37,7 +37,7 @@ public final class Run {
         void end();
     }
 
-    /** Makes what takes the requests of a service, which has what it needs from it. */
+    /** Makes the listener of a service from the service's context. */
     public interface Opening {
         Listener open(Service service) throws ConfigError, IOException;
     }
@@ -52,7 +52,7 @@ public final class Run {
         });
     }
 
-    /** The same of one that is asked in another way than by frames. */
+    /** The same for a service with another protocol than frames. */
     public static void main(String name, String[] arguments, Opening opening) {
         Log log = new Log(name, 0);
         try {

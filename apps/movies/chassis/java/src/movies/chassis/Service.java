@@ -10,7 +10,7 @@ import movies.idl.Chassis;
 import org.apache.thrift.TServiceClient;
 import org.apache.thrift.TServiceClientFactory;
 
-/** What handlers are made with: the configuration, and what the service calls and stores by it. It answers the methods of every service. */
+/** The context of handlers: configuration, upstreams and stores. It answers the methods of every service. */
 public final class Service implements Chassis.Iface {
     private final Config config;
     private final Log log;
@@ -48,17 +48,17 @@ public final class Service implements Chassis.Iface {
         return new Memcached(this, domain);
     }
 
-    /** A call's own limit. Units: ms; 0 where there is none. */
+    /** Configured limit of a call. Units: ms; 0 if none. */
     public long limitOf(String callee) throws ConfigError {
         return config.limitOf(callee);
     }
 
-    /** So many parts of an answer are missing that it can do without. */
+    /** Counts `parts` optional parts that an answer lacks. */
     public void degraded(int parts) {
         counts.degraded.add(parts);
     }
 
-    /** It is ready no sooner than so long after now. Returns when. Units: ns, of CLOCK_MONOTONIC. */
+    /** Delays `ready` until at least `ns` from now. Returns that moment. Units: ns, of CLOCK_MONOTONIC. */
     public long settle(long ns) {
         settledAt = Clock.now() + ns;
         return settledAt;
@@ -74,7 +74,7 @@ public final class Service implements Chassis.Iface {
         isReady = true;
     }
 
-    /** Loads what requests need, so that the first does not wait for it: what is not compiled yet takes 25 times as long as it does later. */
+    /** Loads the classes that requests need, so that the first does not wait for them: code not compiled yet takes 25 times as long. */
     void warm() {
         stores.forEach(JdbcStore::warm);
         upstreams.forEach(Upstream::warm);

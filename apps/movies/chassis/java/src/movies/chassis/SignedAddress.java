@@ -18,7 +18,7 @@ public final class SignedAddress {
         of(0, 0, "");
     }
 
-    /** Path of the master playlist; what it names below the same prefix is signed by it. */
+    /** Path of the master playlist; its signature covers all files below the same prefix. */
     public String of(long user, long expiresS, String clip) {
         String named = expiresS + "/" + user + "/" + clip;
         byte[] text = (named + " " + secret).getBytes(StandardCharsets.UTF_8);

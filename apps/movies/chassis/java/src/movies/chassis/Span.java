@@ -15,7 +15,7 @@ final class Span {
     static final int SIZE = 128;
     static final int RETRIED = 1;
 
-    /** What is done in a store; the place of a value is its number. */
+    /** Store operations; the index of a value is its number. */
     enum StoreMethod {
         GET,
         GET_MANY,

@@ -8,7 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** Gathers spans and appends them to a file in whole records. None is dropped. */
+/** Collects spans and appends them to a file in whole records. It never drops one. */
 final class Spans implements AutoCloseable {
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
     /** A write of 8 KiB, as the other chassis have it. */

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.thrift.TException;
 
-/** The database of a domain: documents by key, as JSON. All that it is asked may be asked twice. Errors of all: `Failure`. */
+/** The database of a domain: documents by key, as JSON. Every operation must be safe to repeat. Errors of all: `Failure`. */
 public interface Store {
     /** The documents of those keys that are there. */
     Map<String, String> getMany(String table, List<String> ids) throws Failure;
@@ -14,8 +14,8 @@ public interface Store {
     boolean insert(String table, String id, String doc) throws Failure;
 
     /**
-     * Changes what one statement says, which is a transaction, where the shard of the key is. It must do nothing when it is asked
-     * again. Returns how many rows were changed.
+     * Runs one statement, as a transaction, on the shard of the key. The statement must have no further effect when repeated.
+     * Returns how many rows were changed.
      */
     int update(String key, String statement, Object... values) throws Failure;
 
@@ -27,7 +27,7 @@ public interface Store {
 
     void delete(String table, String id) throws Failure;
 
-    /** Several statements in one transaction, where the shard of the key is; what it throws leaves all as it was. */
+    /** Several statements in one transaction on the shard of the key; an exception rolls it back. */
     <T> T together(String key, Steps<T> steps) throws TException;
 
     /** The steps of a transaction. */
@@ -35,12 +35,12 @@ public interface Store {
         T run(Rows rows) throws TException, SQLException;
     }
 
-    /** What a transaction does with documents. */
+    /** Operations of a transaction on documents. */
     interface Rows {
-        /** The document, which nothing else changes before the end of the transaction; null where there is none. */
+        /** Locks the document until the end of the transaction; null if there is none. */
         String lock(String table, String id) throws SQLException;
 
-        /** The document; null where there is none. */
+        /** The document; null if there is none. */
         String get(String table, String id) throws SQLException;
 
         void insert(String table, String id, String doc) throws SQLException;
@@ -49,7 +49,7 @@ public interface Store {
         void merge(String table, String id, String doc) throws SQLException;
     }
 
-    /** The document; null where there is none. */
+    /** The document; null if there is none. */
     default String get(String table, String id) throws Failure {
         return getMany(table, List.of(id)).get(id);
     }

@@ -7,7 +7,7 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 
-/** A connection as PostgreSQL's driver wants it. What it reads and writes must come before a deadline. */
+/** A socket for PostgreSQL's driver. Each read and write has a deadline. */
 final class StoreSocket extends Socket {
     private final Wire wire;
     /** Units: ns of CLOCK_MONOTONIC. */

@@ -15,7 +15,7 @@ final class StoreSpan {
         span.stamps[0] = Clock.now();
     }
 
-    /** The connection is had, from now on it counts. */
+    /** Starts the measurement: the pool has provided the connection. */
     void begin(Wire wire) {
         span.stamps[1] = Clock.now();
         bytesInBefore = wire.bytesIn();

@@ -1,10 +1,10 @@
 package movies.chassis;
 
-/** What the header `s` of an answer says that it took in the queue, the application and the processor. Units: ns. */
+/** Time in the queue, the application and the processor, from the header `s` of an answer. Units: ns. */
 record Times(long queue, long application, long processor) {
     private static final int MOST_DIGITS = 18;
 
-    /** Null where it is not three numbers of up to 18 digits with commas between. */
+    /** Null unless it is three numbers of up to 18 digits, separated by commas. */
     static Times parse(String text) {
         if (text == null) {
             return null;

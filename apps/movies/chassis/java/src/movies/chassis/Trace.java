@@ -2,9 +2,9 @@ package movies.chassis;
 
 import java.util.concurrent.ThreadLocalRandom;
 
-/** What a request header `traceparent` says. */
+/** Content of a request header `traceparent`. */
 record Trace(long high, long low, long span, boolean sampled) {
-    /** W3C's version 00 only, in lower case; null where it is not that. Source: Trace Context, 3.2.2. */
+    /** W3C's version 00 only, in lower case; null for anything else. Source: Trace Context, 3.2.2. */
     static Trace parse(String text) {
         if (text == null || text.length() != 55 || !text.startsWith("00-") || text.charAt(35) != '-' || text.charAt(52) != '-') {
             return null;

@@ -127,7 +127,7 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
         }
     }
 
-    /** What stands for a value that is not there yet. */
+    /** Placeholder for a value that is not known yet. */
     private static Object nothing(Class<?> type) {
         if (type == long.class) {
             return 0L;

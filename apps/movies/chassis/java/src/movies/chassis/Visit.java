@@ -4,7 +4,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.thrift.TException;
 
-/** A request that comes in another way than by a frame, such as HTTP: its deadline, its span, and what is counted of it. */
+/** A request that comes in another way than by a frame, such as HTTP: its deadline, its span and its counters. */
 public final class Visit {
     /** A part of the program that works on a request. */
     public interface Work<T> {
@@ -39,7 +39,7 @@ public final class Visit {
         trace = given;
     }
 
-    /** Works on it, once it is known what is asked for. `parts`: what works on parts of it at once, or null. */
+    /** Runs `work` once the method is known. `parts`: runs parts of the work in parallel, or null. */
     public <T> T during(Executor parts, Work<T> work) throws TException {
         long deadline = span.stamps[0] + Request.USUAL_DEADLINE_MS * Clock.NS_PER_MS;
         span.stamps[2] = Clock.now();
@@ -53,7 +53,7 @@ public final class Visit {
         }
     }
 
-    /** The answer is encoded, and is sent next. `why`: why it is not what was asked for, or null. Returns how long that took. Units: ns. */
+    /** Records that the answer is encoded, and is sent next. `why`: the reason of a failed request, or null. Returns how long it took. Units: ns. */
     public long answered(Throwable why, long bytesIn, long bytesOut) {
         span.stamps[4] = Clock.now();
         span.fill();

@@ -148,7 +148,7 @@ final class Wire implements Closeable {
         return frame;
     }
 
-    /** A line that ends with CR LF, without these. Errors: `IOException` where it is longer. */
+    /** A line that ends with CR LF, without these. Errors: `IOException` if it is longer. */
     String readLine(int longest, long deadline) throws IOException {
         StringBuilder line = new StringBuilder();
         for (;;) {
