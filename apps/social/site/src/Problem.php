@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Social;
 
-/** Why a request is not answered as it was asked: a status of HTTP and a sentence for its sender. */
+/** Error of a request: a status of HTTP and a sentence for its sender. */
 final class Problem extends \RuntimeException
 {
     /** @param array<string, string> $headers further headers of the answer */

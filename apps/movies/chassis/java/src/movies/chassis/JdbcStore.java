@@ -32,7 +32,7 @@ final class JdbcStore implements Store {
         }
     }
 
-    /** Connects and runs a query without a table, so that the first request need not load the driver. A missing database is not an error here. */
+    /** Runs a query without a table, so that the first request need not load the driver. A missing database is not an error here. */
     void warm() {
         for (Pool<Session> shard : shards) {
             try {

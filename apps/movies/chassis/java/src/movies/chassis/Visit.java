@@ -53,7 +53,7 @@ public final class Visit {
         }
     }
 
-    /** Records that the answer is encoded, and is sent next. `why`: the reason of a failed request, or null. Returns how long it took. Units: ns. */
+    /** Records that the answer is encoded, and is sent next. `why`: the reason of a failure, or null. Returns the time taken. Units: ns. */
     public long answered(Throwable why, long bytesIn, long bytesOut) {
         span.stamps[4] = Clock.now();
         span.fill();
