@@ -12,7 +12,7 @@ use crate::ci::tools::{as_by_hand, find, install_packages, run};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// Where the compiler is unpacked.
+/// Folder of the unpacked compiler.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/aarch64");
 /// Apart from `target/debug`, or each build by another compiler would throw the other's away.
 const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/aarch64");
@@ -20,14 +20,13 @@ const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/aarch64");
 const COMPILER: [&str; 4] = ["rustc-web", "libstd-rust-web-1.96", "libstd-rust-web-dev", "libllvm22"];
 /// The standard library for the other.
 const LIBRARY: &str = "libstd-rust-web-dev";
-/// The C compiler of the other, which links, and compiles what some libraries have in C; Debian's
-/// gcc-aarch64-linux-gnu.
+/// The cross C compiler, which links, and compiles the C code of some libraries; Debian's gcc-aarch64-linux-gnu.
 const LINKER: &str = "aarch64-linux-gnu-gcc";
-/// What runs the other's programs: Debian's qemu-user, or qemu-user-static.
+/// Emulators of aarch64: Debian's qemu-user, or qemu-user-static.
 const EMULATORS: [&str; 2] = ["qemu-aarch64", "qemu-aarch64-static"];
-/// The other's C library, where Debian's libc6-arm64-cross puts it.
+/// The C library of aarch64, at the path of Debian's libc6-arm64-cross.
 const LIBC: &str = "/usr/aarch64-linux-gnu";
-/// What compiles without a C compiler for aarch64: everything but what speaks TLS, whose `ring` has C and assembly.
+/// Crates that compile without a C compiler for aarch64: all that do not use TLS, whose `ring` has C and assembly.
 const WITHOUT_C: [&str; 17] = [
     "units",
     "dist",
@@ -69,9 +68,9 @@ const CORE: [&str; 17] = [
     "knobs",
     "results",
 ];
-/// Tests that fail under QEMU's user mode and not on a machine. It passes no request of ethtool on; a program that is
-/// not there seems to start, as its `vfork` is a `fork`; `/proc` tells of a process of the emulator; `IP_BIND_ADDRESS_NO_PORT` is
-/// not known to QEMU 7.2, which keeps records of tens of GB of addresses for 64 TiB.
+/// Tests that fail under QEMU's user mode and not on a machine. It does not pass on requests of ethtool; a missing
+/// program seems to start, as its `vfork` is a `fork`; `/proc` describes the emulator's process; QEMU 7.2 does not know
+/// `IP_BIND_ADDRESS_NO_PORT`, and keeps records of tens of GB of addresses for 64 TiB.
 const NOT_EMULATED: [&str; 6] = [
     "ethtool::ask::tests::the_loopback_device_answers",
     "software::version::tests::asks_a_program",
@@ -83,7 +82,7 @@ const NOT_EMULATED: [&str; 6] = [
 
 /// A compiler that knows the target.
 struct Compiler {
-    /// `None`: rustup's, which cargo finds itself.
+    /// `None` for rustup's, which cargo finds itself.
     unpacked: Option<PathBuf>,
 }
 
@@ -165,7 +164,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// Whether the tests can be compiled and run; what lacks, otherwise.
+/// Whether the tests can be compiled and run; otherwise the missing tool.
 pub(crate) fn can_test() -> Result<(), String> {
     let absent = [
         (compiler().is_none(), format!("the target {TARGET} of rustc")),
@@ -261,7 +260,7 @@ fn fetch(tools: &Path) {
         fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755))
     });
     if written.is_ok() {
-        // Packed once more they would take 120 MB for nothing.
+        // The packages would take another 120 MB, unused.
         let _ = fs::remove_dir_all(&lists);
     }
 }

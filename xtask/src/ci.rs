@@ -19,7 +19,7 @@ use tally::Tally;
 /// Which checks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Those of every change.
+    /// Checks of every change.
     Fast,
     /// Every check, including slow ones that rarely break.
     Slow,
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     /// Whether to fetch missing tools.
     install: bool,
     tier: Tier,
-    /// The seed of the order of the tests; `None` leaves them the harness's.
+    /// The seed of the order of the tests; `None` for the harness's order.
     shuffle: Option<u64>,
 }
 
@@ -153,7 +153,7 @@ impl Ended {
     }
 }
 
-/// What became of the steps so far.
+/// Results of the steps so far.
 #[derive(Default)]
 struct Sum {
     tally: Tally,
@@ -197,7 +197,7 @@ impl Sum {
         Ok(())
     }
 
-    /// Says how a step ended, and counts one that failed as a failed test at least.
+    /// Prints how a step ended, and counts a failed step as one failed test at least.
     fn add(&mut self, ended: Ended) {
         let Ended { name, outcome, took, mut tally, said: _ } = ended;
         self.times.push((name, took));

@@ -35,7 +35,7 @@ use crate::repository::Repository;
 
 /// Extension of a packed result. Source: `results::pack::EXTENSION`.
 const PACKED: &str = ".taillight.tgz";
-/// The most that a packed result takes, of which a tree may hold some tens. Units: bytes.
+/// The largest packed result, of which a tree may hold some tens. Units: bytes.
 const LARGEST: u64 = 200_000;
 const REMEDY: &str = "run cargo xtask docs, and measure again to change a figure";
 
@@ -46,7 +46,7 @@ struct Made {
     findings: Vec<Finding>,
 }
 
-/// Where regions take their tables from.
+/// Source of the tables of regions.
 trait Source {
     /// The tables in the file at `path`, from the root.
     fn tables(&mut self, path: &str) -> Result<Tables, String>;
@@ -74,7 +74,7 @@ pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     Ok(left)
 }
 
-/// Regions that differ from what their results give, and results that are too large for a tree.
+/// Regions that differ from their results, and results that are too large for a tree.
 pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
     let mut source = Tree::new(repository);
     let documents = repository.ending(".md");
@@ -201,10 +201,10 @@ fn content(
     tables.lines(&region.tables, older)
 }
 
-/// The first line of a region that is not as it should be, from 1 in the document.
+/// The first line of a region that differs from the expected one, from 1 in the document.
 ///
-/// Whether a result is older than what it measures is left out: each commit may change that, and the times of commits
-/// change when they are rebased. `cargo xtask docs` writes it.
+/// The line about an outdated result is not compared: each commit may change it, and commits get new times when they
+/// are rebased. `cargo xtask docs` writes it.
 fn difference(region: &Region, old: &[&str], new: &[String]) -> Option<(usize, String)> {
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
     let (old, new) = (without_age(old), without_age(&new));

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A place where the tree breaks one of its rules, and what to do about it.
+/// A violation of a rule of the tree, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// The file, relative to the root.

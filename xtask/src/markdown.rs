@@ -5,7 +5,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// A piece of prose without its code spans.
 pub(crate) fn without_code(line: &str) -> String {
-    // Quoted text may use any word; a lone backtick quotes nothing.
+    // Quoted text may use any word; an unpaired backtick does not quote.
     let parts: Vec<&str> = line.split('`').collect();
     let lone = parts.len().is_multiple_of(2);
     let outside = parts.iter().enumerate().filter(|(i, _)| i % 2 == 0 || (lone && *i == parts.len() - 1));

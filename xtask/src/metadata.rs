@@ -14,9 +14,9 @@ pub(crate) struct Package {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// `dev`, `build`; none for a normal one.
+    /// `dev`, `build`; `None` for a normal dependency.
     pub(crate) kind: Option<String>,
-    /// The registry; none for a package of this workspace.
+    /// The registry; `None` for a package of this workspace.
     pub(crate) source: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::ci::tools::{BPF_FEATURES, as_by_hand, bpf, find, install_packages, ru
 use console::Checks;
 use guest::{GUESTS, Guest};
 
-/// Where kernel and busybox are unpacked, and the guests' files are gathered.
+/// Folder of the unpacked kernel and busybox, and of the guests' files.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/qemu");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const EMULATOR: &str = "qemu-system-x86_64";

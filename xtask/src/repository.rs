@@ -3,11 +3,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files of this repository: those that git knows and those that it would take up.
+/// The files of this repository: tracked ones, and untracked ones that git does not ignore.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
     root: PathBuf,
-    /// By path relative to the root; the text is empty where a file is none.
+    /// By path relative to the root; the text of a file that is not text is empty.
     files: BTreeMap<String, String>,
 }
 

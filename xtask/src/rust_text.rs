@@ -1,7 +1,7 @@
-//! A Rust source taken apart into code, comments and string literals, line by line.
+//! Splits a Rust source into code, comments and string literals, line by line.
 //!
-//! A check that looks for a word must know which of the three it stands in: `Instant` in a comment reads no
-//! clock, and a banned word in a help text is read by more people than one in a comment.
+//! A check that looks for a word must know where it is: `Instant` in a comment reads no clock, and more people
+//! read a banned word in a help text than one in a comment.
 
 /// The code, comments and string contents of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -38,7 +38,7 @@ const ALL: [Check; 13] = [
     |repository, _| crate::docs::findings(repository),
 ];
 
-/// What all checks find, ordered by place.
+/// The findings of all checks, ordered by place.
 pub(crate) fn findings(repository: &Repository, packages: &[Package]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check(repository, packages)).collect();
     findings.sort();

@@ -62,8 +62,8 @@ struct Load {
     name: [u8; 16],
 }
 
-/// How often a program is given to the kernel, which gives up with EAGAIN where a signal, or work of io_uring, is pending for the thread.
-/// Source: `signal_pending` in `kernel/bpf/verifier.c`; libbpf tries five times.
+/// How often loading a program is tried: the kernel fails with EAGAIN if a signal, or work of io_uring, is pending for
+/// the thread. Source: `signal_pending` in `kernel/bpf/verifier.c`; libbpf tries five times.
 const ATTEMPTS: u32 = 20;
 
 /// Gives a program of a kind to the kernel, under a name of letters, digits and `_`. The license decides which of the kernel's

@@ -86,9 +86,9 @@ const EXIT: u8 = 0x90;
 #[derive(Debug, Default)]
 pub struct Program {
     instructions: Vec<Instruction>,
-    /// Where each label was placed.
+    /// Position of each label.
     labels: Vec<Option<usize>>,
-    /// Instructions that jump, and where to.
+    /// Instructions that jump, and their targets.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -171,7 +171,7 @@ impl Program {
         Label(self.labels.len() - 1)
     }
 
-    /// Here is where jumps to `label` lead.
+    /// Sets the target of jumps to `label` to this position.
     pub fn place(&mut self, label: Label) {
         self.labels[label.0] = Some(self.instructions.len());
     }
@@ -186,7 +186,7 @@ impl Program {
         self.push_jump(JUMP | op as u8, left, R0, number, to);
     }
 
-    /// The same of two registers.
+    /// The same for two registers.
     pub fn jump_if_registers(&mut self, op: Op, left: Register, right: Register, to: Label) {
         self.push_jump(JUMP | op as u8 | OF_REGISTER, left, right, 0, to);
     }

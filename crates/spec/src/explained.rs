@@ -1,4 +1,4 @@
-//! Where each value of a specification comes from.
+//! The origin of each value of a specification.
 
 use serde_json::Value;
 

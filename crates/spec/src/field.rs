@@ -21,7 +21,7 @@ pub struct Field {
     pub option: Option<String>,
     /// What it means.
     pub meaning: String,
-    /// Where its default comes from, or why it has none; see [`is_source`](crate::is_source).
+    /// The source of its default, or the reason why it has none; see [`is_source`](crate::is_source).
     pub source: String,
     /// Its default, as in a file; `None` if it is absent unless given.
     pub default: Option<Value>,
@@ -48,7 +48,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Adds the fields at and below `node`, which stands at `path` and has this default.
+    /// Adds the fields at and below `node`, which is at `path` and has this default.
     fn below(&mut self, path: &str, workload: Option<&str>, node: &'a Value, default: &Value) {
         let whole = self.referred(node);
         if let Some(kinds) = whole["oneOf"].as_array() {

@@ -11,7 +11,7 @@ use crate::text::as_text;
 /// [`Form::Bridged`] differs from a container by the container alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {
-    /// Nothing: a process like any other, reached over loopback.
+    /// A plain process, reached over loopback.
     #[default]
     Bare,
     /// A process behind the bridge and veth that a container has.

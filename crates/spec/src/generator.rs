@@ -163,7 +163,7 @@ impl Generator {
         self.pace.unwrap_or(Pace::Spin)
     }
 
-    /// What becomes of arrivals that were due while they had no processor.
+    /// How arrivals are treated that were due in an absence.
     pub fn when_absent(&self) -> WhenAbsent {
         self.when_absent.unwrap_or(match self.pace() {
             Pace::Spin => WhenAbsent::Withhold,
@@ -297,7 +297,7 @@ pub enum Pace {
 
 words!(Io, "io", "write auto, epoll or uring", "auto" => Io::Auto, "epoll" => Io::Epoll, "uring" => Io::Uring);
 words!(Binding, "binding", "write random or idle", "random" => Binding::Random, "idle" => Binding::Idle);
-/// What becomes of arrivals that were due while the generator's thread had no processor.
+/// How arrivals are treated that were due in an absence of the generator's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenAbsent {
     /// They are counted and not sent.

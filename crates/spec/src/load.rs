@@ -18,7 +18,8 @@ pub enum Load {
     Share {
         /// 0 to 1.
         share: f64,
-        /// The series of that maximum, maybe with a place behind ` @ `; `None` for the cell's own.
+        /// The series of that maximum, optionally with a place after ` @ `; `None` for the cell's
+        /// own.
         of: Option<String>,
     },
     /// A rate.

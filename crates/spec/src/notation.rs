@@ -1,16 +1,16 @@
-//! How a distribution is written, and what there is to know of it: one text for parser, help and catalogue.
+//! The notation of distributions and their documentation: one text for parser, help and catalogue.
 
-/// How one kind of a distribution, a process or a data set is written.
+/// The notation of one kind of a distribution, a process or a data set.
 ///
-/// It is declared with the type that it belongs to; each type tells the notation of every value, so that no notation
-/// is missing in the catalogue, and a test parses every example.
+/// It is declared with its type; each type returns the notation of every value, so that the catalogue is complete,
+/// and a test parses every example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notation {
     /// Syntax, with placeholders in capitals.
     pub syntax: &'static str,
     /// Meaning, with its parameters and their units.
     pub meaning: &'static str,
-    /// What can be typed as it stands.
+    /// A valid text.
     pub example: &'static str,
     /// Source of the law.
     pub source: &'static str,
@@ -19,7 +19,7 @@ pub struct Notation {
 }
 
 impl Notation {
-    /// The word before the colon, by which it is called.
+    /// The name: the word before the colon.
     pub fn name(&self) -> &'static str {
         self.syntax.split([':', '[']).next().unwrap_or(self.syntax)
     }

@@ -136,7 +136,7 @@ impl Popularity {
 }
 
 impl fmt::Display for Popularity {
-    /// What reads back as the same popularity.
+    /// A text that reads back as the same popularity.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&match self {
             Popularity::Uniform => "uniform".into(),

@@ -20,7 +20,7 @@ pub struct Preset {
     pub summary: &'static str,
     /// The options that it sets, in the syntax of the command line.
     pub parameters: &'static [Parameter],
-    /// What to know before its figures are compared with the published ones; may be empty.
+    /// A caution for comparisons of its figures with the published ones; may be empty.
     pub note: &'static str,
     /// The reason why a cache cannot serve it, if so.
     pub refused: Option<&'static str>,
@@ -33,7 +33,7 @@ pub struct Parameter {
     pub option: &'static str,
     /// Its value, as it is typed.
     pub value: &'static str,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: &'static str,
 }
 
@@ -53,7 +53,7 @@ const IISWC_ITEMS: &str = "IISWC'17 §III-B";
 const ANCS: &str = "ANCS'19 §IV-B";
 const MUTILATE: &str = "mutilate's default; the paper names none";
 
-/// The options of a workload of YCSB, of which only mix and popularity differ.
+/// The options of a YCSB workload; the presets differ only in mix and popularity.
 macro_rules! ycsb {
     ($mix:literal, $words:literal, $popularity:literal, $why:expr) => {
         &[

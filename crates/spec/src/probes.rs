@@ -13,7 +13,7 @@ pub enum Probe {
     Cpu,
     /// How the server's threads come to run.
     RunQueue,
-    /// What TCP knows of the server's connections.
+    /// TCP's state of the server's connections.
     Sockets,
     /// The server's own counters.
     Server,
@@ -58,7 +58,7 @@ impl Probe {
 pub struct ProbeSet(Vec<Probe>);
 
 impl ProbeSet {
-    /// Those, the most expensive first.
+    /// The probes, the most expensive first.
     pub fn probes(&self) -> &[Probe] {
         &self.0
     }
@@ -68,7 +68,7 @@ impl ProbeSet {
         self.0.contains(&probe)
     }
 
-    /// Those that look in slots, the most expensive first.
+    /// The probes that run in slots, the most expensive first.
     pub fn in_slots(&self) -> Vec<Probe> {
         self.0.iter().copied().filter(|probe| *probe != Probe::Client).collect()
     }

@@ -19,11 +19,11 @@ use shape::Shape;
 
 /// A distribution of sizes, in whole bytes, clipped to a least and a most.
 ///
-/// Clipped means that what is drawn beyond a bound takes the bound's size; [`Size::clipped_share`] says how much that
-/// is. Continuous laws are rounded to the nearest byte.
+/// A size drawn beyond a bound is clipped to the bound; [`Size::clipped_share`] tells how often. Continuous laws are
+/// rounded to the nearest byte.
 ///
 /// Bounds: 0 to [`Size::MAX`]; a law without an upper end of its own is clipped at [`Size::VALUE_MAX`], `etc-key` at
-/// [`Size::KEY_MAX`], `web` at [`Size::WEB_MAX`], unless `[LEAST..MOST]` behind it says otherwise.
+/// [`Size::KEY_MAX`], `web` at [`Size::WEB_MAX`], unless `[LEAST..MOST]` after it says otherwise.
 /// Cost: fixed 1 ns, uniform 2 ns, others 10 to 60 ns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Size {
@@ -41,13 +41,13 @@ impl Size {
     /// The longest key that memcached's protocol allows.
     pub const KEY_MAX: Bytes = Bytes(250);
 
-    /// Where values without an end of their own are clipped: 10⁶ B. Memcached refuses items over 1 MiB by default, key
-    /// and header included, so that a value of 1 MiB itself could never be stored.
+    /// The bound of values without an end of their own: 10⁶ B. Memcached refuses items over 1 MiB by default, key and
+    /// header included, so that a value of 1 MiB itself could never be stored.
     pub const VALUE_MAX: Bytes = Bytes(1_000_000);
 
-    /// Where the files of a web site are clipped: 16 MiB, 1 of 16 107 of them. The tail of the sizes has no end that is
-    /// known (the 32 GB that are given for its 99th percentile are 1400 times what the other two shares allow), and a
-    /// few huge files would make up most of the bytes and of the transfer times.
+    /// The bound of the files of a web site: 16 MiB, which clips 1 of 16 107 of them. The tail of the sizes has no
+    /// known end (the 32 GB given for its 99th percentile are 1400 times the value that the other two shares allow),
+    /// and a few huge files would make up most of the bytes and of the transfer times.
     pub const WEB_MAX: Bytes = Bytes(16 << 20);
 
     /// Always the same size. Errors: over [`Size::MAX`].

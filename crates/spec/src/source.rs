@@ -1,6 +1,6 @@
-//! Where a value comes from, in words: each field of a specification bears its source as `x-source` in its schema.
+//! The source of a value, in words: each field of a specification has its source as `x-source` in its schema.
 //!
-//! A source is a publication with the place in it, a standard or a program whose default is taken, or *ours, because …*.
+//! A source is a publication with the place in it, a standard or a program whose default is used, or *ours, because …*.
 
 /// How a source begins that is this project's own choice.
 const OURS: &str = "ours, because ";
@@ -27,18 +27,18 @@ const KNOWN: [&str; 18] = [
     "docs/decisions/",
 ];
 
-/// The shortest reason that says something.
+/// The shortest reason accepted.
 const REASON: usize = 20;
 
-/// Of what encrypts connections.
+/// Source of the options of encryption.
 pub(crate) const PLAIN: &str =
     "ours, because nothing is encrypted unless it is asked for, and no paper encrypts";
-/// Of what agents are shown.
+/// Source of the options of the agents' credentials.
 pub(crate) const CREDENTIALS: &str =
     "ours, because agents on loopback ask for none, and what others ask for is known to their operator alone";
 
-/// Whether `text` names where a value comes from: a publication, a program or a standard that is known here, or *ours,
-/// because …* with a reason.
+/// Whether `text` names a source: a publication, a program or a standard that is known here, or *ours, because …* with
+/// a reason.
 pub fn is_source(text: &str) -> bool {
     match text.strip_prefix(OURS) {
         Some(reason) => reason.chars().count() >= REASON,

@@ -126,7 +126,7 @@ impl Default for Target {
     }
 }
 
-/// Where a server runs.
+/// The processors of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cpus {
     /// One for each thread, apart from the generator's; fewer if the machine has too few.
@@ -194,13 +194,13 @@ pub enum Reset {
 
 words!(Reset, "time of a reset", "write trial or never", "trial" => Reset::Trial, "never" => Reset::Never);
 
-/// Where the files of a web server are made.
+/// The place of a web server's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FilesPlace {
     /// In memory (tmpfs), so that no disk is measured.
     #[default]
     Memory,
-    /// In the folder for temporary files, or for those that last where the first is in memory.
+    /// In the folder for temporary files, or for persistent ones if that is in memory.
     Disk,
     /// In a folder of its own below this one.
     Below(PathBuf),

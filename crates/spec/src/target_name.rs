@@ -10,8 +10,8 @@ use crate::Url;
 /// A target to measure, as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetName {
-    /// An application that is started for the run, by its name, such as `sphinx`, or by the path of a folder that describes
-    /// it. Whether there is one is found out where applications are known.
+    /// An application that is started for the run, by its name, such as `sphinx`, or by the path of a folder that
+    /// describes it. Its existence is checked by the code that knows the applications.
     App(String),
     /// One that already runs, at `HOST:PORT`, a URL or `unix:PATH`, or several of a cluster with commas between. They are
     /// neither started nor stopped, and never flushed.
@@ -78,7 +78,7 @@ fn check(one: &str) -> Result<(), ParseError> {
 /// Before the path of a Unix socket.
 pub const UNIX: &str = "unix:";
 
-/// That a target cannot be reached, and what may be named instead.
+/// The error for an unreachable target, with the names that are possible.
 pub fn target_error(given: &str, problem: String) -> ParseError {
     ParseError { what: "target", given: given.into(), problem, hint: HINT }
 }

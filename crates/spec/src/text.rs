@@ -8,8 +8,8 @@ use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
 use units::{Bytes, Condition, CpuList, Nanos, Qos, Rate};
 
-/// Implements serde and schemars for types by their `Display` and `FromStr`. An example behind a type says that a plain
-/// number has lost its unit there.
+/// Implements serde and schemars for types by their `Display` and `FromStr`. An example after a type means that a plain
+/// number lacks its unit.
 macro_rules! as_text {
     ($($type:ty $(, needs_unit = $example:literal)?;)+) => {$(
         impl serde::Serialize for $type {
@@ -130,7 +130,7 @@ pub(crate) trait Exact: FromStr<Err: fmt::Display> {
     /// A value with its unit; `None` if no unit is needed.
     const EXAMPLE: Option<&'static str>;
 
-    /// What reads back as the same.
+    /// A text that reads back as the same value.
     fn exact(&self) -> String;
 }
 

@@ -30,8 +30,8 @@ pub struct Time {
     pub search: Nanos,
 }
 
-/// The load of sessions before the window, at real speed. Source: the time-out of a chunk, which is how long one that was due
-/// before the window may be under way; from then on as many end as fall due.
+/// The load of sessions before the window, at real speed. Source: the time-out of a chunk, the longest that an earlier
+/// chunk may be under way; from then on as many end as fall due.
 const WARMUP_OF_SESSIONS: Nanos = Nanos::from_secs(10);
 /// The window of sessions, at real speed. Source: six chunks of each viewer, so that one who stalls is seen to.
 const WINDOW_OF_SESSIONS: Nanos = Nanos::from_secs(60);
@@ -60,8 +60,8 @@ impl Time {
 /// beforehand and are in steady state, so that only queues must settle. The largest limit of Table II is 3 s: earlier
 /// steps have ended or missed it by then, twice over.
 const WARMUP_OF_USERS: u64 = 3;
-/// The window of users, in think times: 30 s of the usual 2 s. Source: 15 operations of each user; at 10 operations a second
-/// 300 of them, of which a share of 95 % is known to 2.5 points.
+/// The window of users, in think times: 30 s of the usual 2 s. Source: 15 operations of each user; at 10 operations a
+/// second 300 of them, whose share of 95 % is known to 2.5 points.
 const WINDOW_OF_USERS: u64 = 15;
 /// The least of both. Source: a load whose users do not think still has a window of the usual length.
 const LEAST_OF_USERS: Time =
@@ -81,10 +81,10 @@ impl Time {
 /// The load of visitors before the window, in addition to the time that films are watched. Source: by then viewers end at the
 /// rate at which they begin; the 2 s are twenty times a limit of 100 ms, so earlier steps have ended or missed it.
 const WARMUP_OF_VISITORS: Nanos = Nanos::from_secs(2);
-/// The window of visitors. Source: at 50 queries a second 60 reviews, of whose p99 little is known, and 1200 pages, of which more
-/// is; longer ones cost a search too much.
+/// The window of visitors. Source: at 50 queries a second 60 reviews, too few for a good p99, and 1200 pages, enough
+/// for one; longer windows make a search too expensive.
 const WINDOW_OF_VISITORS: Nanos = Nanos::from_secs(30);
-/// The same of a trial that searches. Source: a third.
+/// The window of a trial that searches. Source: a third.
 const SEARCH_OF_VISITORS: Nanos = Nanos::from_secs(10);
 
 impl Time {

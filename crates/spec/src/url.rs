@@ -6,7 +6,7 @@ use units::ParseError;
 use crate::text::as_text;
 use crate::workload::check_target;
 
-/// Where requests go: `http://HOST[:PORT][/PATH]`, or `https`.
+/// The address of requests: `http://HOST[:PORT][/PATH]`, or `https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Whether the connection is encrypted.

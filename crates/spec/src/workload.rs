@@ -86,8 +86,8 @@ impl Workload {
         }
     }
 
-    /// Whether its arrivals are sessions: each owns a connection and sends one step after the other, and is judged by what its
-    /// user feels.
+    /// Whether its arrivals are sessions: each owns a connection and sends one step after the other, and is judged by
+    /// its user's experience.
     pub fn has_sessions(&self) -> bool {
         match self {
             Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,
@@ -95,7 +95,7 @@ impl Workload {
         }
     }
 
-    /// Whether its servers are those of HTTP, named by URLs.
+    /// Whether its servers speak HTTP and are named by URLs.
     pub fn is_http(&self) -> bool {
         match self {
             Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,

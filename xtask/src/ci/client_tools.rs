@@ -1,5 +1,5 @@
-//! What tests need and no package of Debian has: clients of caches of npm, of PyPI and of Go, the player of the page of `apps/video`,
-//! and what drives a browser.
+//! Tools for tests that Debian does not package: cache clients of npm, PyPI and Go, the player of the page of
+//! `apps/video`, and the driver of a browser.
 
 use std::fs;
 use std::path::Path;

@@ -24,7 +24,7 @@ require (
 )
 ";
 
-/// Whether what checks the chart is in `tools` or installed.
+/// Whether Helm and kubeconform are in `tools` or installed.
 pub(super) fn chart(tools: &Path) -> bool {
     GO.iter().all(|(name, _)| tools.join("bin").join(name).is_file() || find(name).is_some())
 }

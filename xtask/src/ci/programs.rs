@@ -74,8 +74,8 @@ struct Profile {
 }
 
 impl Program {
-    /// The program that a line of `cargo test --no-run --message-format=json` names, with what runs it and its arguments;
-    /// `None` where the line names none.
+    /// The test program named by a line of `cargo test --no-run --message-format=json`, with its runner and arguments;
+    /// `None` if the line names none.
     pub(super) fn read(line: &str, runner: &[String], arguments: &[String]) -> Option<Program> {
         let message: Message = serde_json::from_str(line).ok()?;
         if message.reason != "compiler-artifact" || !message.profile?.test {
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn two_run_at_a_time() {
-        // Each waits for a word of the other, which comes only where both run.
+        // Each waits for a message of the other, which comes only if both run at once.
         let folder = tempfile::tempdir().unwrap();
         assert!(
             Command::new("mkfifo").args(["a", "b"]).current_dir(folder.path()).status().unwrap().success()

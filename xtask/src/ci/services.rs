@@ -2,12 +2,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What Debian's packages ask before they start a service. Source: `invoke-rc.d(8)`, `deb-systemd-invoke(1p)`.
+/// The program that Debian's packages ask before they start a service. Source: `invoke-rc.d(8)`,
+/// `deb-systemd-invoke(1p)`.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// While it lives, packages that are installed start no service: the tests start servers of their own.
+/// Guard: while it lives, installed packages start no services, since the tests start servers of their own.
 ///
-/// Where the administrator has a policy already, that one holds.
+/// An existing policy of the administrator is kept.
 pub(super) struct NoServices {
     file: Option<PathBuf>,
 }

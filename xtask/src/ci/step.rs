@@ -405,7 +405,7 @@ mod tests {
             );
         }
         assert!(build.contains(&format!("--workspace --features {BPF_FEATURES} --locked")), "{build}");
-        // Those of proto-memcache are read by users of its API.
+        // The examples of proto-memcache are for users of its API.
         assert!(examples.contains(" --doc -p proto-memcache --locked"), "{examples}");
         assert!(TestBuild::new(false, None).shown().ends_with("cargo test --workspace --locked --no-run"));
         assert!(Path::new(COMPILER.1).is_file());

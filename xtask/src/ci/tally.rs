@@ -1,4 +1,4 @@
-/// What became of the tests, counted from the lines that they print.
+/// Test results, counted from the lines that tests print.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) passed: u64,
@@ -20,7 +20,7 @@ enum Part {
     /// Progress, results and failures.
     #[default]
     Shown,
-    /// What passing tests printed; `said` once the test at hand has said that it was skipped.
+    /// The output of passing tests; `said` once the current test has printed that it was skipped.
     Successes { said: bool },
 }
 
@@ -30,10 +30,10 @@ impl Tally {
         Tally { passed, failed, ..Tally::default() }
     }
 
-    /// Takes one line of `cargo test -- --show-output`; true where a reader should see it.
+    /// Takes one line of `cargo test -- --show-output`; true if the line should be shown.
     ///
-    /// A test that lacks something prints `skipped: REASON` and returns. The harness counts it as passed and
-    /// shows its output among the successes; here it counts as skipped, once.
+    /// A test that lacks a tool prints `skipped: REASON` and returns. The harness counts it as passed and shows its
+    /// output among the successes; here it counts as skipped, once.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let test = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"));
         if let Some(result) = line.strip_prefix("test result: ") {
@@ -80,7 +80,7 @@ impl Tally {
         self.ignored += count(" ignored");
     }
 
-    /// Adds what another has counted.
+    /// Adds another tally.
     pub(super) fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;

@@ -40,8 +40,8 @@ const PACKAGES: [(&str, &str, &str); 25] = [
     ("ruby", "ruby", "the test of a client in Ruby"),
 ];
 
-/// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
-/// programs in `PATH`, so whether they are there is told by the package's own list of files. With them what PHP needs for
+/// Cache clients that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not programs
+/// in `PATH`, so the package's list of files tells whether they are installed. The list includes PHP's extensions for
 /// the social network.
 const CLIENTS: [&str; 14] = [
     "libmemcached-dev",
@@ -111,16 +111,16 @@ const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/t
 /// Components of the toolchain: how each answers, and its name.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// Where `cargo install` puts what only the checks need; `target/` belongs to cargo alone.
+/// Where `cargo install` puts tools that only the checks need; `target/` belongs to cargo alone.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 
 /// The tools found or fetched.
 pub(super) struct Tools {
     /// cargo-deny, or why it is not there.
     pub(super) deny: Result<PathBuf, String>,
-    /// What compiles and loads programs in the kernel, or why it is not there.
+    /// Whether eBPF programs can be compiled and loaded, or why not.
     pub(super) bpf: Result<(), String>,
-    /// What compiles and runs the unit tests for aarch64, or why it is not there.
+    /// Whether the unit tests for aarch64 can be compiled and run, or why not.
     pub(super) aarch64: Result<(), String>,
     /// The packages of npm that could not be installed, and why.
     pub(super) clients: Result<(), String>,
@@ -205,7 +205,7 @@ fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
     packages.iter().copied().filter(|package| !is_there(package)).collect()
 }
 
-/// Whether those programs can be compiled here; what lacks, otherwise.
+/// Whether eBPF programs can be compiled here; otherwise the missing tool.
 pub(crate) fn bpf() -> Result<(), String> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(TOOLS).into(), PathBuf::from);
     if target.display().to_string().contains(char::is_whitespace) {
@@ -280,8 +280,9 @@ pub(crate) fn run(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A command as if it were typed by hand, without what `cargo xtask` was told of this package: build scripts that look at
-/// it, such as ring's, would run again after a `cargo` of the user's, and all that depends on them be compiled again.
+/// A command as if typed by hand, without the variables that `cargo xtask` sets for this package: build scripts that
+/// read them, such as ring's, would run again after a `cargo` of the user's, and all their dependents would be compiled
+/// again.
 pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// What measures: a change of it may move any figure.
+/// The generator's sources: a change of them may move any figure.
 const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crates/workloads/src"];
 /// Sources of the targets that have no application with crates of its own in `apps`.
 const SERVERS: [(&str, &[&str]); 3] = [
@@ -162,7 +162,7 @@ mod tests {
         };
         check(Some(&one), Some(&["a"]));
         check(Some(&two), Some(&[]));
-        // Its time decides where the commit is not in the history, as after a rebase.
+        // Its time decides if the commit is not in the history, as after a rebase.
         check(Some("0123456"), Some(&["a"]));
         check(None, Some(&["a"]));
         std::fs::write(folder.join("a"), "3").unwrap();

@@ -44,7 +44,7 @@ impl Tables {
             return Err(format!("there is no result {name}"));
         }
         let text = if name.ends_with(PACKED) {
-            // What Debian and every other system has; a library would be one more to compile.
+            // Every system has tar; a library would have to be compiled.
             let tar = Command::new("tar").arg("-xzOf").arg(path).arg("tables.json").output();
             let tar = tar.map_err(|error| format!("cannot run tar for {name}: {error}"))?;
             if !tar.status.success() {
@@ -115,7 +115,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// Text whose characters mean nothing to Markdown, on one line.
+/// Text on one line, without characters that Markdown interprets.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

@@ -43,7 +43,7 @@ fn made(text: &str, changed: Option<&[&str]>) -> Made {
     document("studies/x/README.md", text, &mut Fixture { changed })
 }
 
-/// Where something was found, and what.
+/// Line and problem of each finding.
 fn found(made: &Made) -> Vec<(usize, &str)> {
     made.findings.iter().map(|finding| (finding.line.unwrap(), finding.problem.as_str())).collect()
 }

@@ -7,9 +7,9 @@ const STUDY_RESULT: &str = "result.taillight.tgz";
 /// Folder of the results that no study makes.
 const RESULTS: &str = "docs/reference/results/";
 
-/// What measures a result of `RESULTS`, and the option that names the file to write.
+/// The command that measures a result of `RESULTS`, and the option that names the file to write.
 ///
-/// Each has its bounds on a machine of two processors in its document.
+/// Each document states its bounds on a machine of two processors.
 const COMMANDS: [(&str, &str, &str); 13] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),

@@ -49,7 +49,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Whether there were some and none failed.
+    /// Whether there were checks and all passed.
     pub(super) fn are_well(&self) -> bool {
         self.failed == 0 && self.passed > 0
     }

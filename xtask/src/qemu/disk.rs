@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use super::guest::Guest;
 use crate::ci::tools::{find, run};
 
-/// The kernel's own name changes with each of its updates; this one depends on the newest.
+/// A package that depends on the newest kernel, whose own name changes with each update.
 const KERNEL: &str = "linux-image-amd64";
 /// The card's driver, which needs no other. Source: `modules.dep` of Debian's Linux 6.1.
 const DRIVER: &str = "kernel/drivers/net/ethernet/intel/e1000e/e1000e.ko";

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// A QEMU machine and its checks.
 pub(super) struct Guest {
-    /// What `cargo xtask qemu NAME` calls it.
+    /// Name for `cargo xtask qemu NAME`.
     pub(super) name: &'static str,
     /// Purpose, for the list of guests.
     pub(super) about: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Guest {
     pub(super) patience: Duration,
 }
 
-/// All of them, those that take the least time first.
+/// All guests, the quickest first.
 pub(super) static GUESTS: [Guest; 3] = [
     Guest {
         name: "knobs",

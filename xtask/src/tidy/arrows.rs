@@ -24,7 +24,7 @@ pub(super) const PURE: &[&str] = &[
 enum Rule {
     /// No crate of `from` may reach any crate of `to`.
     Never { from: &'static [&'static str], to: &'static [&'static str], why: &'static str },
-    /// Each of `from` may reach, of this workspace, only `to`.
+    /// Each crate of `from` may reach, of this workspace, only `to`.
     Only { from: &'static [&'static str], to: &'static [&'static str], why: &'static str },
 }
 

@@ -1,4 +1,4 @@
-//! Every library has one line that says why it is here, and every line has its library.
+//! Every library has one line with the reason for it, and every line has its library.
 
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     findings
 }
 
-/// What git leaves where it cannot merge by itself.
+/// Conflict markers of git.
 const CONFLICT: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
 const FINISH: &str = "finish it, or open an issue and remove it";

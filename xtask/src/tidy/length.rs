@@ -8,7 +8,7 @@ use crate::repository::Repository;
 /// takes 551. Most files have about 150.
 const LIMIT: usize = 600;
 
-/// Where the unit tests at the end of a file begin.
+/// Beginning of the unit tests at the end of a file.
 const TESTS: &str = "\n#[cfg(test)]\nmod tests {";
 
 /// Files that may be longer, each with its reason.
@@ -26,7 +26,7 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     repository.ending(".rs").filter_map(long).collect()
 }
 
-/// Whether the file holds tests only: their cases may be as many as they are.
+/// Whether the file holds tests only: these may be of any length.
 fn is_test(file: &str) -> bool {
     file.ends_with("/tests.rs") || file.contains("/tests/") || file.starts_with("tests/")
 }

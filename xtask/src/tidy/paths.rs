@@ -1,11 +1,12 @@
-//! Documents point only at what exists: paths in backticks and relative links.
+//! Documents refer only to existing paths: in backticks and in relative links.
 
 use crate::finding::Finding;
 use crate::markdown::{code_spans, resolve, unfenced, without_code};
 use crate::metadata::Package;
 use crate::repository::Repository;
 
-/// Folders of this repository; what starts with one of them and a slash is a path in it.
+/// Folders of this repository; a code span that starts with one of them and a slash is a path in
+/// it.
 const FOLDERS: [&str; 8] = ["crates", "deploy", "docs", "xtask", "fuzz", "studies", ".ci", ".cargo"];
 
 /// The history may name removed files.

@@ -9,7 +9,7 @@ use crate::metadata::Package;
 use crate::repository::Repository;
 use crate::rust_text;
 
-/// Where the list of types lies that clippy refuses in pure crates.
+/// The list of types that clippy refuses in pure crates.
 const CLIPPY: &str = "crates/clippy-pure.toml";
 
 /// Names that the code of a pure crate does without.

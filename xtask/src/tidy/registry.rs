@@ -1,5 +1,5 @@
-//! The registry of an application that is made from source, `apps/NAME/app.toml`, is what its folders and its interface
-//! definition say, and no service uses another's code.
+//! The registry of an application that is made from source, `apps/NAME/app.toml`, agrees with its folders and its
+//! interface definition, and no service uses another's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ fn folders(
         .filter_map(|(path, _)| path.strip_prefix(&services)?.split_once('/'))
         .map(|(name, _)| name)
         .collect();
-    // Before the first is written there is nothing to compare.
+    // Without services there is nothing to compare.
     if all.is_empty() {
         return Vec::new();
     }
@@ -77,7 +77,7 @@ fn folders(
     }
     for folder in all {
         let is_part = parts.iter().any(|part| part.name() == folder);
-        // Some hold what services of a kind have in common, which the description names.
+        // Some folders hold code that services of a kind share; the description names these.
         if !is_part && !text.contains(&format!("services/{folder}/")) {
             let problem = format!("{services}{folder} is no service of the registry");
             findings.push(Finding::file(file, problem, "describe it there, or remove the folder"));
@@ -156,7 +156,7 @@ fn names_folder(line: &str, name: &str) -> bool {
     })
 }
 
-/// Whether the code of a part lies in the application: it says so, or its kind or the kind of that does.
+/// Whether the code of a part is in the application: the part, its kind or its kind's kind says so.
 fn is_written(part: &Section<'_>, sections: &[Section<'_>]) -> bool {
     let mut one = part;
     for _ in 0..=sections.len() {

@@ -1,4 +1,4 @@
-//! Workloads do not know each other: what two of them need is not part of either.
+//! Workloads do not know each other: code that two of them need belongs to neither.
 
 use crate::finding::Finding;
 use crate::metadata::Package;

@@ -1,7 +1,7 @@
 //! One word for one thing, in documents, comments and help texts.
 //!
-//! The table of words that are not used, with the ones to write instead, is part of the glossary; it is read from
-//! there. What stands in backticks is a quotation and may use any word.
+//! The glossary holds the table of banned words and their replacements, which is read from there. Code spans are
+//! quotations and may use any word.
 
 use crate::finding::Finding;
 use crate::markdown::{code_spans, prose, rows, without_code};

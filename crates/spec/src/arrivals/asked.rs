@@ -10,7 +10,7 @@ use crate::text::as_text;
 use super::{Process, Profile};
 use crate::syntax::Syntax;
 
-/// The requested arrivals: a process, maybe under a profile, as in `poisson+ramp:0.1x..1x/60s`; or a
+/// The requested arrivals: a process, optionally under a profile, as in `poisson+ramp:0.1x..1x/60s`; or a
 /// trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrivalSpec {
@@ -18,7 +18,7 @@ pub enum ArrivalSpec {
     Drawn {
         /// The process.
         process: Process,
-        /// What multiplies its rate over time.
+        /// Factors of its rate over time.
         profile: Option<Profile>,
     },
     /// Replayed from a file, at its own rate.

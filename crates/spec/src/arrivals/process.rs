@@ -1,4 +1,4 @@
-//! The processes by which requests arrive, as a person writes them.
+//! The processes by which requests arrive, and their notation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ const HINT: &str = "write poisson, constant, pareto:K such as pareto:0.15, etc, 
 
 impl Process {
     /// The largest shape of Pareto gaps: at 0.9 the mean of a million gaps is still off by a tenth now and then, and
-    /// at 1 there is none.
+    /// at 1 the mean does not exist.
     pub const MAX_SHAPE: f64 = 0.9;
 
     /// Every form, in the order of [`Process::notation`]; `etc` is a name for one of the fourth.
@@ -110,7 +110,7 @@ impl Process {
 }
 
 impl fmt::Display for Process {
-    /// What reads back as the same process.
+    /// A text that reads back as the same process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Process::Poisson => f.pad("poisson"),

@@ -112,7 +112,7 @@ impl Profile {
         before + self.pieces[at].spent(t)
     }
 
-    /// When the process has spent `own` ns of its own time, or none if it never does.
+    /// The time at which the process has spent `own` ns of its own time, or `None` if it never does.
     ///
     /// Bounds: `own` never less than at the call before with the same cursor.
     #[inline]
@@ -170,7 +170,7 @@ impl Piece {
 }
 
 impl fmt::Display for Profile {
-    /// What reads back as the same profile.
+    /// A text that reads back as the same profile.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = match self.kind {
             Kind::Ramp => {

@@ -227,7 +227,7 @@ fn limited(syntax: &Syntax<'_>, bytes: u64) -> Result<u64, ParseError> {
 }
 
 impl fmt::Display for Size {
-    /// What reads back as the same distribution.
+    /// A text that reads back as the same distribution.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = match &self.shape {
             Shape::Uniform(min, max) if min == max => format!("fixed:{min}"),

@@ -25,7 +25,7 @@ pub(crate) struct Listed {
 }
 
 impl Shape {
-    /// A list from sizes in ascending order and their weights, of which one is over 0.
+    /// A list from sizes in ascending order and their weights, at least one of them over 0.
     pub(crate) fn list(entries: &[(u64, f64)]) -> Shape {
         let total: f64 = entries.iter().map(|(_, weight)| weight).sum();
         let mut sum = 0.0;

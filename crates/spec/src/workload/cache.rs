@@ -136,8 +136,8 @@ pub enum OnMiss {
     /// Nothing.
     #[default]
     Nothing,
-    /// The missing items are stored at once, as an application does that read them from its database; an operation of
-    /// its own, `set on miss`. Where servers are replicas, only that which lacked them gets them.
+    /// The missing items are stored at once, as by an application that reads them from its database; an operation of
+    /// its own, `set on miss`. With replicas, only the server that lacked an item gets it.
     Set,
 }
 
@@ -153,7 +153,7 @@ pub enum Placement {
     Ketama,
     /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
     Modulo,
-    /// The threads of one Sphinx, at their own ports, as its `stats partitions` tells them.
+    /// The threads of one Sphinx, at their own ports, as listed by its `stats partitions`.
     Partitions,
 }
 

@@ -21,7 +21,7 @@ impl Expiry {
         Expiry(Size::fixed(Bytes(0)).expect("0 is within bounds"))
     }
 
-    /// Whether nothing ever expires.
+    /// Whether items never expire.
     pub fn is_never(&self) -> bool {
         self.0.max().0 == 0
     }

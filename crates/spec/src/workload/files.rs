@@ -19,7 +19,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// The most files: 4 194 304, which is what 4096 folders of 1024 hold.
+    /// The most files: 4 194 304, in 4096 folders of 1024.
     pub const MAX: u64 = 1 << 22;
 
     /// A set of `number` files with sizes of a distribution.
@@ -69,7 +69,7 @@ impl FromStr for Files {
 }
 
 impl fmt::Display for Files {
-    /// What reads back as the same.
+    /// A text that reads back as the same set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = (self.sizes.min().0, self.sizes.max().0);
         let sizes = match least {

@@ -20,11 +20,11 @@ pub enum Operation {
     Add,
     /// Stores over an existing item. Success: stored, or it is absent (`not_stored`).
     Replace,
-    /// Puts 8 B behind an item. Success: stored, or it is absent (`not_stored`).
+    /// Appends 8 B to an item. Success: stored, or it is absent (`not_stored`).
     ///
-    /// The items are `Kind::Grown` ones of their own, which no operation reads. Each thread counts
-    /// what it put to each; the 65th time it sets the item again (`append_resets`) instead, which is in time and bytes
-    /// nearly the same, so that no item grows by more than 64 × 8 B for each thread.
+    /// The items are `Kind::Grown` ones of their own, which no operation reads. Each thread counts its appends to each
+    /// item; instead of the 65th it sets the item again (`append_resets`), which costs nearly the same time and bytes,
+    /// so that no item grows by more than 64 × 8 B for each thread.
     Append,
     /// As `append`, before the item's value.
     Prepend,

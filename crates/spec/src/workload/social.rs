@@ -102,7 +102,7 @@ impl Social {
 pub struct Users(pub u32);
 
 impl Users {
-    /// The fewest, so that each has a friend and others who are none.
+    /// The minimum, so that each has friends and strangers.
     pub const LEAST: u32 = 10;
     /// The most, as a user's number has seven digits.
     pub const MOST: u32 = 1_000_000;

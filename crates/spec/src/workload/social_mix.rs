@@ -1,4 +1,4 @@
-//! What users of a social network do: the operations, their shares and their limits.
+//! Operations of a social network's users, their shares and their limits.
 
 use std::fmt;
 use std::str::FromStr;

@@ -209,8 +209,8 @@ impl Video {
     /// at up to 0.8 of the bandwidth.
     const CHUNK_READ: Nanos = Nanos::from_secs(8);
 
-    /// How long it takes at most, on a server that takes no time, until those chunks are there with which a video begins, at real
-    /// speed. Of hopeless sessions it takes longer.
+    /// The longest time, on a server that answers at once, until the first chunks have arrived with which a video
+    /// begins, at real speed. Hopeless sessions take longer.
     pub fn first_chunks(&self) -> Nanos {
         let takes = if self.bandwidth.is_limited() { Video::CHUNK_READ } else { Nanos::ZERO };
         (0..self.resume_with).fold(Nanos::ZERO, |before, chunk| {

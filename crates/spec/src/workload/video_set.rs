@@ -8,10 +8,10 @@ use crate::text::as_text;
 const HINT: &str = "write a number of videos and the share of their bytes that is made, such as 8000x1, 1000x1/8 or \
      1000x1/160";
 
-/// A set of videos: how many, and how large they are.
+/// A set of videos: number and size.
 ///
-/// A set is made smaller by its bytes and not by its videos, since a cache of a fifth of the bytes answers for less where
-/// there are fewer videos. Bounds: 1 to [`VideoSet::MAX`] videos.
+/// A smaller set has smaller videos, not fewer, since with fewer videos a cache of a fifth of the bytes answers for
+/// less. Bounds: 1 to [`VideoSet::MAX`] videos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VideoSet {
     /// How many videos.
@@ -47,9 +47,9 @@ impl VideoSet {
         set.check().map(|()| set)
     }
 
-    /// Whether its number of videos is within bounds, which nothing holds to when the field is set.
+    /// Checks that the number of videos is within bounds, since the field can be set directly.
     ///
-    /// Errors: it is not.
+    /// Errors: it is out of bounds.
     pub fn check(&self) -> Result<(), ParseError> {
         if (1..=VideoSet::MAX).contains(&self.videos) {
             Ok(())
@@ -75,7 +75,7 @@ impl ByteShare {
 
     /// `part` of `whole`, in lowest terms.
     ///
-    /// Errors: a sentence that says which bound it does not keep.
+    /// Errors: a sentence with the violated bound.
     pub fn new(part: u32, whole: u32) -> Result<ByteShare, String> {
         if part == 0 || whole == 0 || part > whole || whole > ByteShare::MOST {
             let most = ByteShare::MOST;
@@ -139,7 +139,7 @@ impl fmt::Display for ByteShare {
 }
 
 impl fmt::Display for VideoSet {
-    /// What reads back as the same, always with its share.
+    /// A text that reads back as the same set, always with its share.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}x{}", self.videos, self.bytes))
     }
