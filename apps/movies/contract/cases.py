@@ -10,7 +10,7 @@ from subject import ContractError
 from together import together
 from values import differences, json_or, make, short
 
-# What `after` may take to come true. Units: s.
+# Longest wait until `after` holds. Units: s.
 AFTER = 2.0
 
 

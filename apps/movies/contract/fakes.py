@@ -64,16 +64,16 @@ class Fakes:
         self._idl, self._registry = idl, registry
         self._lock = threading.Lock()
         self.rules, self.env, self.calls = [], None, []
-        # By service: what happens in place of its rules.
+        # By service: faults that replace its rules.
         self.faults = {}
         # By service: how much longer an answer takes. Units: s.
         self.delays = {}
         # The header `s` of answers; None: they have none.
         self.times = TIMES
-        # Those that do not answer ping.
+        # Services that do not answer ping.
         self.silent = set()
         self._release = threading.Event()
-        # Set where calls may be answered.
+        # Set while calls may be answered.
         self.gate = threading.Event()
         self.gate.set()
         self._fakes = {}
@@ -166,7 +166,7 @@ class Fakes:
                 connection.sendall(wire.encode(wire.Frame(answer, headers, frame.sequence)))
         except (OSError, wire.Closed):
             pass
-        except Exception as error:  # what the service sent is at fault: a case that looks at the calls says so
+        except Exception as error:  # the service's message is at fault: a case that checks the calls reports it
             with self._lock:
                 self.calls.append(Called(fake.service, fake.replica, "?", {}, {}, time.monotonic_ns(), answered=f"bad request: {error!r}"))
         finally:

@@ -229,7 +229,7 @@ def _(s):
             s.fakes.faults[service] = ("hang", True)
         answers = together(number, lambda _: ask(s, process, s.probe))
         wrong = [line for answer in answers for line in expect(s, {"status": 504, "json": {"error": {"code": "DEADLINE"}}}, answer)]
-        # Those that came a little later than the first have a little time left.
+        # Requests that came a little after the first have a little time left.
         asked = sum(bool(s.fakes.seen({answer.trace.hex()})) for answer in answers)
         return wrong if asked <= number // 2 else [*wrong, f"with one process, others were asked for {asked} of {number} requests at once that are never answered"]
     finally:

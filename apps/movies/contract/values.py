@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import vectors
 
-# What tokens may be off from a day, and other times from now. Units: s.
+# Tolerance of tokens' times from a day, and of other times from now. Units: s.
 MINUTE = 60
 _hashes = {}
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "contract")
 
 import run  # noqa: E402
 
-# Those that test.sh asks as they are.
+# Services that test.sh tests unchanged.
 IN_JAVA = {"movie-info", "cast-info", "rent-movie", "movie-review", "user-review", "movie-recommender"}
 
 

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// Tests of what needs no database and no cache: php units.php. Each line of output is a failure; the last one counts.
+// Tests without database and cache: php units.php. Each line of output is a failure; the last one counts.
 
 namespace Social;
 
@@ -139,7 +139,7 @@ same(Timing::queue('1736.123', 1736.125), 'queue;dur=1.500, ', 'a wait, of which
 same(Timing::queue('1736.123', 1736.1232), 'queue;dur=0.000, ', 'none');
 same([Timing::queue('', 1.0), Timing::queue('soon', 1.0), Timing::queue("1.000\n", 1.0)], ['', '', ''], 'not known');
 
-// The counters of PHP's processes, asked of one who answers as PHP does; `ss` is where `$path` says.
+// The counters of PHP's processes, from a stand-in that answers as PHP does; `$path` leads to `ss`.
 $counters = static function (string $path): array {
     $file = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8)) . '.sock';
     $server = stream_socket_server("unix://$file");
@@ -169,7 +169,7 @@ same($counters($tools), $expect, 'counters with those who wait');
 unlink("$tools/ss");
 rmdir($tools);
 
-// What templates put out is escaped.
+// Templates escape their output.
 $folder = sys_get_temp_dir() . '/social-units-' . bin2hex(random_bytes(8));
 $view = new View($folder);
 $page = $view->render('error', ['status' => 404, 'message' => '<script>x</script>"\'&', 'me' => null, 'token' => null]);

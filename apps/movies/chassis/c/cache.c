@@ -75,7 +75,7 @@ static void send_question(const struct request *request, struct question *questi
   span->bytes_out += question->text->len;
 }
 
-/** Where values of an answer go. */
+/** Destination of an answer's values. */
 struct wanted {
   char *const *keys;
   GByteArray **values;

@@ -27,6 +27,6 @@ void cache_close(struct cache *cache);
 
 /** Puts each value found in `values`, at the index of its key; the others stay NULL. Sends one request to each shard, all at once. */
 void cache_get(const struct request *request, struct cache *cache, char *const *keys, GByteArray **values, guint count);
-/** Keeps those that are not NULL for `seconds`. */
+/** Stores the values that are not NULL for `seconds`. */
 void cache_set(const struct request *request, struct cache *cache, char *const *keys, GByteArray *const *values, guint count,
                int seconds);

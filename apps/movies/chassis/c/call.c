@@ -66,7 +66,7 @@ void edge_close(struct edge *edge) {
   g_free(edge->method);
 }
 
-/** Those buckets that are not empty. */
+/** Adds the buckets that are not empty. */
 static void put_histogram(GHashTable *table, const struct edge *edge, const char *what, struct histogram *histogram) {
   for (int bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
     const int64_t count = histogram->counts[bucket];

@@ -20,14 +20,14 @@ struct edge {
   /** Limit of each call, if shorter than the request's remaining time; 0: none. */
   int limit_ms;
   _Atomic uint32_t turn;
-  /** What retries may cost. Units: tenths of a retry. */
+  /** Retry budget. Units: tenths of a retry. */
   _Atomic int budget;
   _Atomic int64_t calls, errors, ns;
-  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  /** Of all calls: time seen here, and the callee's times from its answers. */
   struct histogram wall, queue, application, cpu;
 };
 
-/** False where the configuration or the registry lacks the callee or method. */
+/** False if the configuration or the registry lacks the callee or method. */
 bool edge_open(struct edge *edge, const struct config *config, const char *callee, const char *method, struct failure *failure);
 void edge_close(struct edge *edge);
 void edge_count(GHashTable *table, struct edge *edge);

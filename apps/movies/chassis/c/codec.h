@@ -12,14 +12,14 @@ struct codec {
   ThriftProtocol *in_protocol, *out_protocol;
   /** What was written. */
   GByteArray *written;
-  /** Room for what precedes it on the wire. */
+  /** Room for the header that precedes it on the wire. */
   GByteArray *head;
 };
 
 struct codec *codec_new(void);
 void codec_free(struct codec *codec);
 
-/** The structure of a message that passed `message_check`, into `out`; false where a field that is required is not there. */
+/** The structure of a message that passed `message_check`, into `out`; false if a required field is missing. */
 bool codec_read(struct codec *codec, struct slice message, ThriftStruct *out);
 /** Replaces the previous message. False if it exceeds the frame limit. */
 bool codec_write(struct codec *codec, const char *method, ThriftMessageType type, int32_t sequence, ThriftStruct *what);

@@ -93,7 +93,7 @@ static bool parse_secret(const struct value *value, char **secret) {
   return true;
 }
 
-/** NAME of a key such as `upstream.NAME`, to free; NULL where the key is of another family. */
+/** NAME of a key such as `upstream.NAME`, to free; NULL if the key is of another family. */
 static char *name_in(const char *key, const char *family, const char *end) {
   if (!g_str_has_prefix(key, family) || !g_str_has_suffix(key, end)) return NULL;
   size_t begin = strlen(family), size = strlen(key);
@@ -104,7 +104,7 @@ static char *name_in(const char *key, const char *family, const char *end) {
   return NULL;
 }
 
-/** Whether the key is one of those that name a service or a domain. */
+/** Whether the key's family names a service or a domain. */
 static bool is_named(const char *key) {
   const char *families[][2] = {{"upstream.", ""}, {"cache.", ""}, {"store.", ""}, {"call.", ".deadline_ms"}};
   for (size_t at = 0; at < G_N_ELEMENTS(families); at++) {

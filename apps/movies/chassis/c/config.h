@@ -20,7 +20,7 @@ struct config {
   int threads;
   /** Requests that wait for a thread at most. */
   int queue;
-  /** Where spans are written; empty: nowhere. */
+  /** File for spans; empty: no spans are written. */
   char *spans;
   char *secret;
   /** Folder of data files; empty if not needed. */
@@ -35,7 +35,7 @@ struct config {
   GHashTable *optional;
 };
 
-/** NULL and an `error` to free, which names the file and the key, where something is wrong. */
+/** On failure NULL and an `error` to free, which names the file and the key. */
 struct config *config_read(const char *path, char **error);
 struct config *config_parse(const char *text, const char *name, char **error);
 void config_free(struct config *config);

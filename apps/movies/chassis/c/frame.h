@@ -43,7 +43,7 @@ struct pair {
   const char *key, *value;
 };
 
-/** Puts what precedes a message of `size` bytes in a header frame, with the length, in place of what `out` holds. */
+/** Replaces `out` by the length and header that precede a message of `size` bytes in a header frame. */
 void frame_header(GByteArray *out, uint32_t sequence, const struct pair *pairs, size_t count, size_t size);
 /** The same in a plain frame: the length. */
 void frame_length(GByteArray *out, size_t size);

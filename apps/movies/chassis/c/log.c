@@ -17,7 +17,7 @@ static int64_t second;
 static int in_second;
 static int64_t left_out;
 
-/** Bytes that are no UTF-8 may come from anywhere, and are replaced. */
+/** Replaces invalid UTF-8, which may come from outside. */
 static void append_quoted(GString *line, const char *text) {
   char *valid = g_utf8_make_valid(text, -1);
   g_string_append_c(line, '"');

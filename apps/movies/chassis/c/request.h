@@ -7,7 +7,7 @@
 #include "spans.h"
 #include "trace.h"
 
-/** Where a request carries no deadline. Source: the contract of the application. */
+/** Deadline of a request that names none. Source: the contract of the application. */
 #define DEFAULT_DEADLINE_NS (2000 * NS_PER_MS)
 
 /** Counters and spans of a service. */
@@ -29,5 +29,5 @@ struct request {
 
 /** A span of a store or a cache that begins now. */
 struct span store_span_begin(const struct request *request, uint16_t peer, enum store_method method);
-/** Adds it, where the request is sampled. */
+/** Adds the span if the request is sampled. */
 void store_span_end(const struct request *request, struct span *span);

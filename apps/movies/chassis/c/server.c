@@ -143,7 +143,7 @@ static void answer_failure(struct exchange *exchange, const struct failure *fail
   }
 }
 
-/** False where the arguments cannot be read. */
+/** False if the arguments cannot be read. */
 static bool process(struct server *server, struct exchange *exchange) {
   const struct work *work = exchange->work;
   struct codec *codec = exchange->request.codec;
@@ -418,7 +418,7 @@ static bool end_idle(struct server *server) {
 /** Answers the requests received so far. Ends the process if they take too long. */
 static void end(struct server *server) {
   server->is_draining = true;
-  // Those that the kernel has accepted may have sent a request.
+  // Connections in the kernel's backlog may have sent a request.
   accept_all(server);
   close(server->listener);
   const int64_t until = now_ns() + LONGEST_END_NS;

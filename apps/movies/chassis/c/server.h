@@ -35,7 +35,7 @@ struct server {
 
   pthread_mutex_t queue_mutex;
   pthread_cond_t waiting;
-  /** A ring of as many as may wait. */
+  /** A ring with room for all that may wait. */
   struct work *queue;
   int first, count, at_work;
   bool is_closed;

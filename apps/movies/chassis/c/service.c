@@ -28,7 +28,7 @@ static void free_edge(gpointer edge) {
 
 void service_drain(struct service *service) {
   uint64_t one = 1;
-  // It fails only where the counter is full, which then is readable as well.
+  // It fails only if the counter is full, and then the descriptor is readable as well.
   ssize_t written = write(service->drained, &one, sizeof one);
   (void)written;
 }

@@ -59,7 +59,7 @@ struct span_buffer {
   struct span_buffer *next;
 };
 
-/** Where spans go: each thread has a buffer, which is appended to the file when it is full, and every 100 ms. */
+/** Spans of all threads: each has a buffer, which is appended to the file when it is full, and every 100 ms. */
 struct spans {
   uint16_t service, instance;
   /** -1: none are written. */

@@ -76,7 +76,7 @@ void store_close(struct store *store) {
   g_free(store->get_many);
 }
 
-/** The first line, which says what; the others may hold values. */
+/** The first line names the error; the others may hold values. */
 static bool lost(const char *text, struct failure *failure) {
   return fail_lost(failure, "%.*s", (int)strcspn(text, "\n"), text);
 }

@@ -14,7 +14,7 @@ struct trace {
 /** Bytes of `00-TRACE-SPAN-FLAGS`. Source: W3C Trace Context, 3.2.2. */
 #define TRACE_TEXT_SIZE 55
 
-/** `is_there` is false where the text is anything else. */
+/** `is_there` is false for any other text. */
 struct trace trace_parse(const char *text, size_t size);
 void trace_write(const struct trace *trace, char text[TRACE_TEXT_SIZE + 1]);
 

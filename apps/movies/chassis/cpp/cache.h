@@ -25,7 +25,7 @@ class Cache {
   Cache(Records& records, const std::string& domain, const std::vector<Address>& shards);
 
   std::optional<std::string> get(const std::string& key);
-  /** Those that are there. */
+  /** The values found. */
   Values get_many(const std::vector<std::string>& keys);
   void set(const std::string& key, const std::string& value, int seconds = kCacheSeconds);
   void set_many(const Values& values, int seconds = kCacheSeconds);

@@ -121,7 +121,7 @@ void Call::guarded(Work work) {
   } catch (const DeadlineSpent&) {
     end(Outcome::kDeadline, std::current_exception());
   } catch (const std::exception& other) {
-    // What cannot be decoded, or no free connection.
+    // The answer cannot be decoded, or no connection is free.
     end(Outcome::kFailed, std::make_exception_ptr(Unavailable(request_.edge.upstream.name + ": " + other.what())));
   }
 }

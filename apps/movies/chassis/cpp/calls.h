@@ -17,7 +17,7 @@ struct To {
 
 /**
  * Calls of one request, at once and in one thread: `start` sends, `finish` receives answers as they come until all calls
- * have ended. What `receive` writes to must outlive it.
+ * have ended. The destinations of `receive` must outlive it.
  */
 class Calls {
  public:

@@ -11,7 +11,7 @@ namespace chassis {
 constexpr int32_t kMostListed = 100;
 /** Units: bytes. */
 constexpr size_t kLongestText = 8192;
-/** Of titles and queries, of which the longest in the data set has 83. Units: bytes. */
+/** Limit of titles and queries; the longest in the data set has 83. Units: bytes. */
 constexpr size_t kLongestLine = 256;
 
 /** Errors of these: `Refused`. */

@@ -71,7 +71,7 @@ struct Value {
   }
 };
 
-/** NAME of a key such as `upstream.NAME`; empty where the key is of another family. */
+/** NAME of a key such as `upstream.NAME`; empty if the key is of another family. */
 std::string name_in(const std::string& key, const std::string& family, const std::string& end = "") {
   if (key.size() <= family.size() + end.size() || key.compare(0, family.size(), family) != 0) return "";
   if (key.compare(key.size() - end.size(), end.size(), end) != 0) return "";
@@ -79,7 +79,7 @@ std::string name_in(const std::string& key, const std::string& family, const std
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos ? name : "";
 }
 
-/** Whether the key is one of those that name a service or a domain. */
+/** Whether the key's family names a service or a domain. */
 bool is_named(const std::string& key) {
   return !name_in(key, "upstream.").empty() || !name_in(key, "cache.").empty() || !name_in(key, "store.").empty() ||
          !name_in(key, "call.", ".deadline_ms").empty();

@@ -26,7 +26,7 @@ struct Config {
   int threads = 0;
   /** Requests that wait for a thread at most. */
   int queue = 0;
-  /** Where spans are written; empty: nowhere. */
+  /** File for spans; empty: no spans are written. */
   std::string spans;
   std::string secret;
   /** Folder of data files; empty if not needed. */

@@ -10,7 +10,7 @@
 
 namespace chassis {
 
-/** Where a request carries no deadline. Source: the contract of the application. */
+/** Deadline of a request that names none. Source: the contract of the application. */
 constexpr int64_t kDefaultDeadlineNs = 2000 * kNsPerMs;
 
 /** Trace and caller of a request. */

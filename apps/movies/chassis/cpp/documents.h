@@ -9,7 +9,7 @@
 
 namespace chassis {
 
-/** Nothing where the text is not an object of JSON. */
+/** nullopt if the text is not a JSON object. */
 std::optional<nlohmann::json> parse_document(const std::string& text);
 
 /** The same for a stored document. Errors: `Unavailable`, which names the key, for anything else. */

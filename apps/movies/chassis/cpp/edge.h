@@ -47,7 +47,7 @@ struct Edge {
   const bool idempotent;
   Budget budget;
   std::atomic<int64_t> calls{0}, errors{0}, ns{0};
-  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  /** Of all calls: time seen here, and the callee's times from its answers. */
   Histogram wall, queue, application, cpu;
 };
 

@@ -51,7 +51,7 @@ struct MessageHead {
   std::string_view name;
   int32_t sequence = 0;
 
-  /** Nothing where the message is not a call. */
+  /** nullopt if the message is not a call. */
   static std::optional<MessageHead> parse_call(std::string_view message);
 };
 
@@ -60,10 +60,10 @@ bool is_refusal(std::string_view reply);
 
 using Pairs = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/** What precedes a message of `size` bytes in a header frame, with the length. */
+/** Length and header that precede a message of `size` bytes in a header frame. */
 std::string header_before(uint32_t sequence, Pairs pairs, size_t size);
 
-/** What precedes a message of `size` bytes in a plain frame: the length. */
+/** The length that precedes a message of `size` bytes in a plain frame. */
 std::string length_before(size_t size);
 
 }  // namespace chassis

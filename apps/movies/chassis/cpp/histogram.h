@@ -26,7 +26,7 @@ class Histogram {
 
   void add(int64_t ns) { counts_[bucket(static_cast<uint64_t>(ns))].fetch_add(1, std::memory_order_relaxed); }
 
-  /** Those buckets that are not empty, as NAME.BUCKET. */
+  /** Adds the buckets that are not empty, as NAME.BUCKET. */
   void append_to(std::map<std::string, int64_t>& out, const std::string& name) const {
     for (size_t at = 0; at < kBuckets; at++) {
       if (int64_t count = counts_[at]) out[name + "." + std::to_string(at)] = count;

@@ -25,7 +25,7 @@ inline int32_t jump_hash(uint64_t key, int32_t shards) {
   return static_cast<int32_t>(shard);
 }
 
-/** Chooses the replica of what belongs to a number: of its decimal text. */
+/** The hash that chooses the replica for a number: of its decimal text. */
 inline uint64_t hash_of(int64_t number) { return fnv1a64(std::to_string(number)); }
 
 inline size_t shard_of(std::string_view key, size_t shards) {

@@ -23,7 +23,7 @@ void write_line(const char* level, const std::string& message, const nlohmann::j
   nlohmann::ordered_json line = {
       {"ts", wall_ms()}, {"level", level}, {"service", service_name}, {"instance", service_instance}, {"msg", message}};
   for (const auto& [key, value] : more.items()) line[key] = value;
-  // Bytes that are no UTF-8 may come from anywhere, and must not end the program.
+  // Invalid UTF-8 may come from outside, and must not end the program.
   std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   // A failed write cannot be reported anywhere else.
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());

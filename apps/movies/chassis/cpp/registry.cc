@@ -14,7 +14,7 @@ struct Row {
   std::vector<std::string_view> methods;
 };
 
-/** Those that C++ services are or call, and the stores. */
+/** The services in C++, their callees, and the stores. */
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {"compose-page", 4, {"compose"}},

@@ -122,7 +122,7 @@ void Server::run() {
         continue;
       }
       Peer& peer = *static_cast<Peer*>(what);
-      // Never so; the load is what orders the last worker's writes before the reads here (the kernel does, unknown to compilers).
+      // Never true; the load orders the last worker's writes before the reads here (the kernel does so too, but compilers do not know).
       if (peer.is_at_work) continue;
       if (peer.inbox.read(peer.socket.descriptor()) == Inbox::Got::kClosed) {
         close(peer);
@@ -358,7 +358,7 @@ bool Server::end_idle() {
 
 void Server::end() {
   is_draining_ = true;
-  // Those that the kernel has accepted may have sent a request.
+  // Connections in the kernel's backlog may have sent a request.
   accept_all();
   listener_ = Socket();
   const auto until = std::chrono::steady_clock::now() + kLongestEnd;

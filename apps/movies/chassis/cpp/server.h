@@ -29,7 +29,7 @@ namespace chassis {
  */
 class Server {
  public:
-  /** Listens. Errors: `std::runtime_error`, where the address is taken. */
+  /** Listens. Errors: `std::runtime_error` if the address is in use. */
   Server(Service& service, std::shared_ptr<Processor> processor);
   ~Server();
 

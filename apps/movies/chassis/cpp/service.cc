@@ -47,7 +47,7 @@ Store& Service::store(const std::string& domain) {
 
 void Service::drain() {
   uint64_t one = 1;
-  // It fails only where the counter is full, which then is readable as well.
+  // It fails only if the counter is full, and then the descriptor is readable as well.
   [[maybe_unused]] ssize_t written = write(drained_, &one, sizeof one);
 }
 

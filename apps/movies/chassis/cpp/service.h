@@ -23,7 +23,7 @@ class Service {
   explicit Service(Config config);
   ~Service();
 
-  /** Errors of these: `std::invalid_argument`, where the configuration does not have it. */
+  /** Errors of these: `std::invalid_argument` if it is not configured. */
   Edge& edge(const std::string& callee, const std::string& method);
   Cache& cache(const std::string& domain);
   Store& store(const std::string& domain);

@@ -22,11 +22,11 @@ class Socket {
 
   /** Errors: `ConnectionLost`; `DeadlineSpent` at `until_ns` of CLOCK_MONOTONIC. */
   static Socket connect(const Address& address, int64_t until_ns);
-  /** Errors: `std::runtime_error`, where the address cannot be had. */
+  /** Errors: `std::runtime_error` if the address is unavailable. */
   static Socket listen(const Address& address);
 
   int descriptor() const { return descriptor_; }
-  /** Errors: as those of `connect`. */
+  /** Errors: as of `connect`. */
   void send(std::string_view head, std::string_view rest, int64_t until_ns);
   /** Whether there is something to read, the end included. */
   bool is_readable() const;

@@ -29,7 +29,7 @@ class Store {
 
   /** `table` is a constant of the program, never outside input. */
   std::optional<std::string> get(const std::string& table, const std::string& id);
-  /** Those that are there, by key. */
+  /** The documents found, by key. */
   std::map<std::string, std::string> get_many(const std::string& table, const std::vector<std::string>& ids);
   /** False if the key exists; the document then stays unchanged. */
   bool insert(const std::string& table, const std::string& id, const std::string& doc);

@@ -19,7 +19,7 @@ type Cache struct {
 	shards  []*pool
 }
 
-// Cache is that of this domain in the configuration.
+// Cache returns the domain's cache, as configured.
 func (s *Service) Cache(domain string) (*Cache, error) {
 	addresses, err := s.Config.addresses("cache." + domain)
 	if err != nil {

@@ -22,7 +22,7 @@ type Config struct {
 	Threads  int
 	Queue    int
 	Spans    string
-	// Secret is the key of tokens; empty where the service needs none.
+	// Secret is the key of tokens; empty if the service needs none.
 	Secret   string
 	Optional map[string]bool
 }

@@ -27,7 +27,7 @@ func bucketOf(ns int64) int {
 
 func (h *histogram) add(ns int64) { h[bucketOf(ns)].Add(1) }
 
-// appendTo names those buckets that are not empty.
+// appendTo adds the buckets that are not empty, by name.
 func (h *histogram) appendTo(all map[string]int64, name string) {
 	for bucket := range h {
 		if count := h[bucket].Load(); count > 0 {

@@ -82,7 +82,7 @@ func (p *protocol) ReadMapBegin(ctx context.Context) (thrift.TType, thrift.TType
 	return key, value, size, p.checked(err, size, key, value)
 }
 
-// checked refuses more elements than there are bytes, and those that take none: a few bytes must not make long loops.
+// checked refuses more elements than bytes, and elements that take no bytes: a few bytes must not cause long loops.
 func (p *protocol) checked(err error, size int, types ...thrift.TType) error {
 	if err != nil {
 		return err

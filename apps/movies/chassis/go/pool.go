@@ -106,7 +106,7 @@ func (p *pool) keep(c *connection) {
 	<-p.places
 }
 
-// lose closes it. Where the other end closed it, so it did the idle ones.
+// lose closes the connection. If the other end closed it, the idle ones are dead too.
 func (p *pool) lose(c *connection, others bool) {
 	c.Close()
 	if others {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// row is what spans name of a service or a store.
+// row holds the numbers by which spans name a service or a store.
 type row struct {
 	id      uint16
 	methods []string
 }
 
-// Those that services in Go are or call, and their stores. Source: the registry of the application.
+// The services in Go, their callees, and their stores. Source: the registry of the application.
 var registry = map[string]row{
 	"compose-review": {23, []string{"put"}},
 	"update-movie":   {27, []string{"apply"}},

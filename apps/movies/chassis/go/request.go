@@ -9,9 +9,9 @@ import (
 // usualDeadline applies to a request that names none. Source: the contract of the application.
 const usualDeadline = 2000 * time.Millisecond
 
-// Request is what calls and stores need to know of the request that they are made for.
+// Request is the context of a request for its calls and stores.
 type Request struct {
-	// Trace has as its span the one of this server; only where HasTrace.
+	// Trace has this server's span; valid if HasTrace.
 	Trace    Trace
 	HasTrace bool
 }

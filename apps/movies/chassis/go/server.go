@@ -50,7 +50,7 @@ type peer struct{ net.Conn }
 // closeRead leaves the bytes already received readable, followed by the end of the stream.
 func (p *peer) closeRead() {
 	if one, is := p.Conn.(interface{ CloseRead() error }); is {
-		_ = one.CloseRead() // Closed already, where it fails.
+		_ = one.CloseRead() // An error means that it is closed already.
 	}
 }
 
@@ -190,7 +190,7 @@ func (x *exchange) parse(body []byte) (err error) {
 	return nil
 }
 
-// run is false where the connection must be closed.
+// run returns false if the connection must be closed.
 func (x *exchange) run() bool {
 	if x.method < 0 {
 		// The chassis' own methods take no time, and are answered however busy the service is.
@@ -213,7 +213,7 @@ func (x *exchange) run() bool {
 	return sound && x.answer(result, cpu)
 }
 
-// enter waits for a place to work; false where too many wait.
+// enter waits for a place to work; false if too many wait.
 func (s *server) enter() bool {
 	select {
 	case s.places <- struct{}{}:

@@ -22,7 +22,7 @@ func newService(c *Config, log *Log) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Its check of connections is a goroutine for each request, and asks what memory cannot answer.
+	// Thrift's check of connections costs a goroutine for each request, and does not work for messages in memory.
 	thrift.ServerConnectivityCheckInterval = 0
 	return &Service{Config: c, Log: log, spans: spans, drained: make(chan struct{}, 1)}, nil
 }

@@ -27,7 +27,7 @@ type spans struct {
 	buffer []byte
 }
 
-// openSpans writes none where the configuration names no file.
+// openSpans writes no spans if the configuration names no file.
 func openSpans(c *Config, log *Log) (*spans, error) {
 	s := &spans{service: c.ID, instance: c.Instance, log: log}
 	if c.Spans == "" {

@@ -22,7 +22,7 @@ type Store struct {
 	shards  []*pgxpool.Pool
 }
 
-// Store is that of this domain in the configuration. It connects when it is needed.
+// Store returns the domain's store, as configured. It connects when first used.
 func (s *Service) Store(domain string) (*Store, error) {
 	addresses, err := s.Config.texts("store." + domain)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Store) Get(ctx context.Context, table, id string, doc any) (found bool,
 	return found, err
 }
 
-// Insert is false where the key is taken.
+// Insert returns false if the key exists.
 func (s *Store) Insert(ctx context.Context, table, id string, doc any) (bool, error) {
 	rows, err := s.exec(ctx, methodInsert, id, "INSERT INTO "+table+" (id, doc) VALUES ($1, $2) ON CONFLICT DO NOTHING", id, doc)
 	return rows > 0, err
@@ -158,7 +158,7 @@ func isLost(err error) bool {
 	return err != nil && !isTimeout(err) && !errors.Is(err, context.Canceled)
 }
 
-// failure sorts what went wrong into the errors that a service answers with.
+// failure maps an error to one that a service answers with.
 func (s *Store) failure(err error) error {
 	if err == nil {
 		return nil

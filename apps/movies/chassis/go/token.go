@@ -21,7 +21,7 @@ var tokenForm = regexp.MustCompile(`^([1-9][0-9]{0,18})\.([1-9][0-9]{0,18})\.([0
 // Tokens makes and reads proofs of a login: USER.EXPIRY.HMAC, which any service that has the secret checks by itself.
 type Tokens struct{ secret []byte }
 
-// NewTokens fails where the configuration has no secret.
+// NewTokens fails if the configuration has no secret.
 func NewTokens(c *Config) (*Tokens, error) {
 	secret, err := hex.DecodeString(c.Secret)
 	if err != nil || len(secret) == 0 {

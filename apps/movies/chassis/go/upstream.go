@@ -34,7 +34,7 @@ type edge struct {
 	method            string
 	calls, errors, ns atomic.Int64
 	budget            *budget
-	// Of all calls: how long they took here, and what their answers said of the callee's.
+	// Of all calls: time seen here, and the callee's times from its answers.
 	wall, queue, application, cpu histogram
 }
 

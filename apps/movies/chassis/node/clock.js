@@ -15,7 +15,7 @@ export class ProcessorTime {
   #share = 0;
   #last = 0;
 
-  /** Returns what `end` takes. */
+  /** Returns the argument of `end`. */
   begin() {
     this.#advance();
     this.#underWay++;

@@ -44,7 +44,7 @@ export function parseDecimal(text) {
   return /^[0-9]{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** What calls and stores need to know of the request that they are made for. */
+/** Context of a request for its calls and stores. */
 export class Context {
   /** `trace` has as its span the one of this server. Units of the deadline: ns of CLOCK_MONOTONIC. */
   constructor(deadline, trace) {

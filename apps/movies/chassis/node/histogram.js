@@ -20,7 +20,7 @@ export class Histogram {
     this.#counts[bucketOf(ns)]++;
   }
 
-  /** Names those buckets that are not empty. */
+  /** Adds the buckets that are not empty, by name. */
   appendTo(all, name) {
     for (let bucket = 0; bucket < BUCKETS; bucket++) if (this.#counts[bucket] > 0) all[`${name}.${bucket}`] = this.#counts[bucket];
   }

@@ -30,10 +30,10 @@ class Connection {
   }
 
   /**
-   * Sends the parts of a question and resolves to its answer, which `take` finds in the inbox (undefined: not yet).
+   * Sends the parts of a request and resolves to its answer, which `take` finds in the inbox (undefined: not yet).
    * `times` gets when it was sent and when the answer began.
    *
-   * Errors: `ConnectionLost`, `DeadlineSpent`, what `take` throws. Then it is closed.
+   * Errors: `ConnectionLost`, `DeadlineSpent`, or an error of `take`. The connection is then closed.
    */
   exchange(parts, take, until, times) {
     return new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ export class Pool {
   /**
    * Runs `work` with a connection, and keeps the connection on success.
    *
-   * Errors: `DeadlineSpent`, `Unavailable`, `ConnectionLost`, what `work` throws.
+   * Errors: `DeadlineSpent`, `Unavailable`, `ConnectionLost`, or an error of `work`.
    */
   async use(until, work) {
     await this.#place(until);
@@ -107,7 +107,7 @@ export class Pool {
       return result;
     } catch (error) {
       connection?.close();
-      // Where the other end closed it, so it did the idle ones.
+      // If the other end closed it, the idle ones are dead too.
       if (error instanceof ConnectionLost) this.close();
       throw error;
     } finally {
@@ -115,7 +115,7 @@ export class Pool {
     }
   }
 
-  /** Those that are not in use. */
+  /** Closes the idle connections. */
   close() {
     for (const one of this.#idle.splice(0)) one.close();
   }

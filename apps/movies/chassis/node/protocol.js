@@ -53,7 +53,7 @@ export class Reader extends TBinaryProtocol {
   }
 }
 
-/** Bytes that a `Writer` makes: what generated code takes as its output. */
+/** Bytes that a `Writer` makes: the output transport of generated code. */
 export class Bytes {
   #buffer = Buffer.allocUnsafe(512);
   #size = 0;

@@ -1,4 +1,4 @@
-/** Those that services in JavaScript are or call, and their stores. Source: the registry of the application. */
+/** The services in JavaScript, their callees, and their stores. Source: the registry of the application. */
 const ROWS = {
   videos: { id: 12, methods: ['read'] },
   text: { id: 21, methods: ['upload'] },

@@ -36,7 +36,7 @@ export class Server {
   #waiting = [];
   #draining = false;
 
-  /** `makeHandler(context)` makes what answers one request. */
+  /** `makeHandler(context)` makes the handler of one request. */
   constructor(service, Processor, makeHandler) {
     this.#service = service;
     this.#Processor = Processor;
@@ -73,7 +73,7 @@ export class Server {
     if (this.#busy > 0) this.#service.log.error('requests were left at the end', { requests: this.#busy });
   }
 
-  /** Callers see the end at once, and ask another instance; a frame that has begun may come to its end. */
+  /** Callers see the end at once, and turn to another instance; a partial frame may be completed. */
   #leave(peer) {
     if (peer.inbox.size === 0) peer.socket.destroySoon();
   }
@@ -166,7 +166,7 @@ export class Server {
     }
   }
 
-  /** Finds out how it went from what generated code wrote, and says it as the contract wants. */
+  /** Finds the outcome in the bytes that generated code wrote, and reports it as the contract requires. */
   #judge(exchange) {
     const { message } = exchange.bytes;
     const { type, body } = parseHead(message);

@@ -67,7 +67,7 @@ export class Service {
   }
 }
 
-/** What every service answers; handlers extend it. There is one for each request, with its context. */
+/** Methods that every service has; handlers extend it. Each request has its own, with its context. */
 export class Base {
   constructor(service, context) {
     this.service = service;

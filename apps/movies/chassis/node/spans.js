@@ -15,7 +15,7 @@ export class Spans {
   #size = 0;
   count = 0;
 
-  /** Writes none where the configuration names no file. */
+  /** Writes no spans if the configuration names no file. */
   constructor(config, log) {
     this.#config = config;
     this.#log = log;

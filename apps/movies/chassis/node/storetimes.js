@@ -6,7 +6,7 @@ import { Kind } from './span.js';
 /** Store operations, as spans name them. Source: the contract of the application. */
 export const Method = { GET: 0, GET_MANY: 1, INSERT: 2, UPDATE: 3, DELETE: 4 };
 
-/** Times a question to a store or a cache, and writes its span. `ask` gets what notes times and bytes. */
+/** Times a request to a store or a cache, and writes its span. `ask` gets the object that records times and bytes. */
 export async function timed(service, context, peer, method, ask) {
   const called = now();
   const times = { sent: 0, answered: 0, in: 0, out: 0, flags: 0 };

@@ -18,13 +18,13 @@ class Edge {
   calls = 0;
   errors = 0;
   ns = 0;
-  /** Of all calls: how long they took here, and what their answers said of the callee's. */
+  /** Of all calls: time seen here, and the callee's times from its answers. */
   wall = new Histogram();
   queue = new Histogram();
   application = new Histogram();
   cpu = new Histogram();
 
-  /** `took`: queue, application and processor time, where the answer said it. Units: ns. */
+  /** `took`: queue, application and processor time, if the answer has them. Units: ns. */
   count(wall, took) {
     this.calls++;
     this.ns += wall;
@@ -91,14 +91,14 @@ export class Upstream {
     }
   }
 
-  /** The question: what generated code sends, and how it takes the answer. */
+  /** The request: generated code's message, and its reader of the answer. */
   #ask(context, method, args, span) {
     const bytes = new Bytes();
     const client = new this.#Client(bytes, Writer);
     const sequence = (this.#sequence = (this.#sequence + 1) % 0x7fffffff);
     client._seqid = sequence - 1; // It counts before it sends.
     const answered = client[method](...args);
-    // It may never be given an answer; then what went wrong is known already.
+    // It may stay without an answer; the error is then known already.
     answered.catch(() => {});
     return { context, client, sequence, answered, span, message: bytes.message };
   }

@@ -57,7 +57,7 @@ final class Connection
     }
 
     /**
-     * Sends what can be sent now; the rest goes with `flush`.
+     * Sends as much as possible now; `flush` sends the rest.
      *
      * Errors: `Closed`.
      */

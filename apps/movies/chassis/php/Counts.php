@@ -4,11 +4,11 @@ declare(strict_types=1);
 
 namespace Movies\Chassis;
 
-/** What all processes of a service counted since its start. */
+/** Counters of all processes of a service since its start. */
 interface Counts
 {
     /**
-     * What every service counts. Those of edges are `edge.CALLEE.METHOD.calls`, `.errors` and `.ns`, and of calls of services
+     * Counters that every service has. Counters of edges are `edge.CALLEE.METHOD.calls`, `.errors` and `.ns`, and of calls of services
      * `.wall.BUCKET`, `.queue.BUCKET`, `.application.BUCKET` and `.cpu.BUCKET`.
      */
     public const NAMES = ['requests', 'errors', 'refused', 'deadline', 'overloaded', 'degraded', 'retries', 'bad_frames',

@@ -26,7 +26,7 @@ final class Failure extends \RuntimeException
         return new self(Outcome::Failed, "unavailable: $name: $why", $previous);
     }
 
-    /** What another service said of itself, or of one that it called. */
+    /** A failure that another service reported, of itself or of a callee. */
     public static function told(string $name, string $message): self
     {
         return match (true) {

@@ -95,7 +95,7 @@ final class Frame
         return pack('NnnNn', $length, self::MAGIC, 0, $sequence, strlen($header) >> 2) . $header . $message;
     }
 
-    /** A message with its length, for those who speak no header frames. */
+    /** A message with its length, for callers without header frames. */
     public static function plain(string $message): string
     {
         return pack('N', strlen($message)) . $message;

@@ -14,7 +14,7 @@ final class Jump
         return self::hash(unpack('J', hash('fnv1a64', $key, true))[1], $shards);
     }
 
-    /** @param int $key 64 bits, the highest of which PHP takes for a sign */
+    /** @param int $key 64 bits; PHP takes the highest for a sign */
     public static function hash(int $key, int $shards): int
     {
         $shard = -1;
@@ -27,7 +27,7 @@ final class Jump
         return $shard;
     }
 
-    /** `key * MULTIPLIER + 1` of 64 bits, in halves: PHP turns what overflows into a float. */
+    /** `key * MULTIPLIER + 1` of 64 bits, in halves: on overflow PHP would turn it into a float. */
     private static function step(int $key): int
     {
         [$low, $high] = [$key & 0xffffffff, ($key >> 32) & 0xffffffff];

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Chassis;
 
-/** Numbers of services and places of methods as the registry (`app.toml`) has them: what spans are written with. */
+/** Numbers of services and places of methods from the registry (`app.toml`), as spans hold them. */
 final class Registry
 {
     /** By name: the number, the service of the interface, its methods. */
@@ -22,7 +22,7 @@ final class Registry
         'ads' => [30, 'Ads', ['pick']],
     ];
     private const STORES = ['movies-db' => 33, 'reviews-db' => 36, 'users-db' => 37];
-    /** What may be asked twice with the effect of once, and so again when a connection breaks. */
+    /** Methods that are safe to repeat, and so are repeated when a connection breaks. */
     private const IDEMPOTENT = ['compose', 'find', 'titles', 'pick', 'check', 'charge', 'ping'];
 
     public static function id(string $service): int

@@ -10,7 +10,7 @@ use Thrift\Type\TMessageType;
 /** From the frame of a request to the frame of its answer, with counters and spans. */
 final class Requests
 {
-    /** These are no work of the service's own, and not traced. */
+    /** The chassis' own methods, which are not traced. */
     private const CHASSIS = ['ping', 'counters', 'drain'];
 
     private readonly Buffer $in;

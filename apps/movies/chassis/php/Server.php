@@ -73,7 +73,7 @@ final class Server
             }
         }
         fclose($listener);
-        // Idle workers read the end of it; those at work look at the signal before they take another request.
+        // Idle workers read its end; busy ones check the signal before they take another request.
         fclose($kept);
         $this->drain();
         return 0;
@@ -91,7 +91,7 @@ final class Server
         if ($listener === false) {
             throw new \RuntimeException("cannot listen on {$this->config->listen}: $why");
         }
-        // Several workers may be woken by one connection; those that come too late must not wait for the next.
+        // One connection may wake several workers; late ones must not wait for the next.
         stream_set_blocking($listener, false);
         return $listener;
     }
@@ -120,7 +120,7 @@ final class Server
     }
 
     /**
-     * Refuses as many of the waiting connections as are beyond the queue.
+     * Refuses waiting connections in excess of the queue.
      *
      * @param resource $listener
      */

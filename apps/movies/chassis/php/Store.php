@@ -68,7 +68,7 @@ final class Store
                 $outcome = Outcome::Deadline;
                 throw Failure::deadline("$this->name did not answer in time");
             }
-            // What libpq says has several lines, of which the first says what happened.
+            // libpq's message has several lines; the first names the error.
             throw Failure::unavailable($this->name, strtok($error->getMessage(), "\n"), $error);
         } catch (Failure $failure) {
             $outcome = $failure->outcome;
@@ -188,7 +188,7 @@ final class Store
     /** Whether the connection broke, as it does when the database was started again. */
     private function isLost(PDOException $error): bool
     {
-        // HY000 is PDO's where libpq has no state to tell: the connection is gone.
+        // PDO reports HY000 if libpq has no SQLSTATE: the connection is gone.
         return !isset($this->connections[$this->shard]) && preg_match('/^(?:08|57P|HY000)/', self::state($error)) === 1;
     }
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Chassis;
 
-/** Where a database is, from a URI as libpq takes it: PDO takes words in its place. */
+/** Address of a database, from a URI of libpq: PDO takes words instead. */
 final class StoreAddress
 {
     private const URI = '#^postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?(\[[^\]]*\]|[^:/?]*)(?::([0-9]*))?(?:/([^?]*))?(?:\?(.*))?$#D';

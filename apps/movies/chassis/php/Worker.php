@@ -63,7 +63,7 @@ final class Worker
     }
 
     /**
-     * What can be read, for which it waits.
+     * Waits until streams are readable, and returns them.
      *
      * @return list<resource>
      */

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 NEEDED = ("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data")
-# What services in other languages have a use for: it is taken, and means nothing here.
+# Keys for services in other languages: accepted, and ignored here.
 OTHERS = re.compile(r"optional|upstream\.[a-z-]+|cache\.[a-z]+|store\.[a-z]+|call\.[a-z-]+\.deadline_ms")
 ADDRESS = re.compile(r"([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 

@@ -87,6 +87,6 @@ class Requests:
         except Refused as refused:
             result.refused = refused
             return result, outcomes.REFUSED
-        except Exception as error:  # whatever it is, the connection and the others are served on
+        except Exception as error:  # after any error this connection and the others are still served
             self._log.error("a request failed", method=method.name, error=repr(error))
             return f"internal: {type(error).__name__}", outcomes.FAILED

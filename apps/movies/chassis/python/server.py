@@ -19,7 +19,7 @@ REST_OF_FRAME = 10.0
 REFUSAL = 0.1
 # Connections that wait to be refused; beyond, they are closed without an answer.
 REFUSALS = 256
-# Room for a frame is made as it comes, so that those who only claim large ones take no memory. Units: bytes.
+# Memory for a frame grows as it arrives, so that merely announcing a large one takes none. Units: bytes.
 STEP = 64 * 2**10
 
 
@@ -67,13 +67,13 @@ class Server:
         # gives it back.
         self._wanted, self._want = socket.socketpair()
         self._wanted.setblocking(False)
-        # Connections that were given back, and what tells the thread that watches them.
+        # Connections that were given back, and the signal to the thread that watches them.
         self._silent = queue.SimpleQueue()
         self._told, self._tell = socket.socketpair()
         self._lock = threading.Lock()
         # Connections that are served or wait.
         self._taken = 0
-        # Those whose thread waits for their next request.
+        # Connections whose thread waits for the next request.
         self._idle = set()
         self._draining = False
         family = socket.AF_INET6 if ":" in config.host else socket.AF_INET

@@ -16,7 +16,7 @@ MUCH = NS // 2
 # A machine that is busy plants delays of its own, in any part, but not always in the same: each part may be right in another try.
 TRIES = 20
 CONNECTIONS = 8
-# What anything that is waited for may take at most. Units: s.
+# Longest wait for any event. Units: s.
 PATIENCE = 5.0
 
 
@@ -204,7 +204,7 @@ def _taken(s, process) -> tuple:
 
     def let_go():
         children.until(held, PATIENCE, 0.001)
-        # For those beyond to come to the pool, and to wait there.
+        # Time for the excess calls to reach the pool and wait there.
         time.sleep(4 * DELAY)
         s.fakes.gate.set()
 

@@ -8,7 +8,7 @@ import wire
 from common.probe import case, good, method_of, probe
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
-# What anything that is waited for may take at most. Units: s.
+# Longest wait for any event. Units: s.
 PATIENCE = 5.0
 
 

@@ -96,7 +96,7 @@ def _(s):
         if grew["retries"] != most - 1:
             wrong.append(f"{service}.{method}: `retries` grew by {grew['retries']}, expected {most - 1}")
         wrong += recovers(s)
-        # What retries cost is given back by calls.
+        # Calls refill the retry budget.
         for _ in range(12):
             probe(s)
     return wrong

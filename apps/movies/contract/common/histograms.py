@@ -9,9 +9,9 @@ from common.probe import case, good, method_of, probe, Skip
 
 KEY = re.compile(r"(edge\..+)\.(wall|queue|application|cpu)\.(\d+)")
 KINDS = ("queue", "application", "cpu")
-# What answers say of themselves: bounds of buckets, and the largest numbers.
+# Times in answers: bounds of buckets, and the largest numbers.
 PLANTED = ("0,7,8", "15,16,17", "31,32,1000", "5000000,2147483647,4294967296", "1099511627775,1099511627776,999999999999999999")
-# What says nothing, so that only the call itself is counted.
+# Invalid times, so that only the call itself is counted.
 NOTHING = (None, "", "1,2", "1,2,3,4", "-1,2,3", "1,2,x", "1,2,1000000000000000000")
 
 

@@ -8,7 +8,7 @@ import wire
 from common.probe import case, flush, good, prepared, probe, Skip
 from service import port_is_free
 
-# What anything that is waited for may take at most. Units: s.
+# Longest wait for any event. Units: s.
 PATIENCE = 5.0
 
 

@@ -8,7 +8,7 @@ from cases import steps_of
 from common.probe import any_arguments, arguments_of, case, flush, good, is_good, prepared, probe
 from together import together
 
-# What anything that is waited for may take at most. Units: s.
+# Longest wait for any event. Units: s.
 PATIENCE = 5.0
 
 
@@ -37,7 +37,7 @@ def _(s):
 
 @case("answers others while connections are silent")
 def _(s):
-    # As those are that a caller left without a word, or keeps for later: they may not take all that there is to serve with.
+    # Like connections of vanished callers, or idle ones: they must not occupy all threads.
     process, silent = s.start(threads=2), []
     try:
         for place in range(6):

@@ -11,7 +11,7 @@ import wire
 from cases import steps_of
 from common.probe import case, flush, good, method_of, prepared, probe, Skip
 
-# What anything that is waited for may take at most. Units: s.
+# Longest wait for any event. Units: s.
 PATIENCE = 5.0
 # For a service to notice that a connection broke. Units: s.
 NOTICED = 0.1

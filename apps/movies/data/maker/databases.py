@@ -35,7 +35,7 @@ def movies(plan: Plan, folder: Path, progress: Progress) -> list[Path]:
 def info(plan: Plan, movie: int) -> dict:
     """The document of a film."""
     film, credit = plan.films[movie - 1], plan.credits[movie - 1]
-    # The same clips in turn, so that each is of as many films.
+    # The clips take turns, so that each belongs to the same number of films.
     clip = (movie - 1) % plan.wanted.clips + 1
     return {
         "movie": movie,

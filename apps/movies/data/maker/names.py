@@ -31,7 +31,7 @@ def distinct(draw: random.Random, count: int) -> list[str]:
     while len(names) < count:
         name = f"{draw.choice(FIRST)} {draw.choice(LAST)}"
         if name in seen:
-            # Where names run out, a middle initial makes more.
+            # If names run out, a middle initial makes more.
             name = f"{name.split()[0]} {chr(65 + draw.randrange(26))}. {name.split()[1]}"
         if name not in seen:
             seen.add(name)

@@ -80,7 +80,7 @@ def exact(felt: np.ndarray, total: int) -> np.ndarray:
     while (missing := total - int(stars.sum())) != 0:
         step = 1 if missing > 0 else -1
         free = np.flatnonzero((stars + step >= 1) & (stars + step <= 10))
-        # Those for whom one star more, or fewer, is the least untrue.
+        # Reviews whose rating changes least by one star more, or fewer.
         order = free[np.argsort(-step * (felt[free] - stars[free]), kind="stable")]
         stars[order[: abs(missing)]] += step
     return stars

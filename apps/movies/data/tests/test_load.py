@@ -139,7 +139,7 @@ class Loaded(unittest.TestCase):
         self.sql("users", "users", "-c", little)
         self.bench("users", PAY, 200)
         left = int(self.sql("users", "users", "-c", "SELECT doc ->> 'balance_cents' FROM users WHERE id = '1'"))
-        # 1600 charges of 250 cents are four times what there was.
+        # 1600 charges of 250 cents are four times the initial balance.
         self.assertTrue(0 <= left < 500, left)
         ended = self.psql(
             "users", "users", "-c", "UPDATE users SET doc = jsonb_set(doc, '{balance_cents}', '-1') WHERE id = '2'"

@@ -11,7 +11,7 @@ from movies_idl.ttypes import Ad
 
 # More than the data set may have, so that a broken file does not take the memory. Units: bytes.
 LARGEST_FILE = 2**30
-# What films and users may have; the analytics make 8 to 64.
+# Maximum rank of films and users; the analytics make 8 to 64.
 MOST_RANK = 1024
 FACTORS = struct.Struct("<4sIII")
 # Rows that are looked at at once, as that takes a byte for each number.

@@ -7,7 +7,7 @@ import java.nio.{ByteBuffer, ByteOrder}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-/** The files `NNNNNNNN.factors` and `NNNNNNNN.ads` of a folder, of which the newest are used. */
+/** The files `NNNNNNNN.factors` and `NNNNNNNN.ads` of a folder; the newest are used. */
 final class ModelFiles(folder: Path) {
   private val newest = names(".factors").concat(names(".ads")).map(_.takeWhile(_.isDigit).toInt).maxOption.getOrElse(0)
 

@@ -25,7 +25,7 @@ class Parts {
  public:
   explicit Parts(chassis::Records& records) : records_(records), calls_(records, end_of_parts()) {}
 
-  /** `place` stays as it is where the call fails. */
+  /** `place` stays unchanged if the call fails. */
   template <class Client, class Value, class Send>
   const chassis::Call& ask(const chassis::To<Client>& to, Send send, void (Client::*receive)(Value&), Value& place) {
     auto into = [receive, &place](Client& client) {

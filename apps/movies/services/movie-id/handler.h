@@ -10,7 +10,7 @@
 
 namespace movies {
 
-/** Finds the film that a title names, and puts its number where the parts of a review are gathered. */
+/** Finds the film of a title, and sends its number to compose-review. */
 class MovieIdHandler : public MovieIdServiceIf, public chassis::Base {
  public:
   explicit MovieIdHandler(chassis::Service& service);

@@ -10,7 +10,7 @@ import scala.util.Using
 final class Factors private (val rank: Int, val users: Int, val movies: Int, values: FloatBuffer) {
   import Factors.Score
 
-  /** Films that the user would like best, without `without`; those that are like it where the user is not known. */
+  /** The best films for the user, except `without`; films similar to it if the user is unknown. */
   def best(user: Long, without: Int, n: Int): Seq[Int] = {
     val row = if (user >= 1 && user <= users) (user.toInt - 1) * rank else -1
     if (row >= 0 && length(row) > 0) top(n, without, movie => dot(row, at(movie)))
@@ -30,7 +30,7 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
 
   /** The `n` highest scores, the highest first, and of equal ones the lower number. */
   private def top(n: Int, without: Int, scoreOf: Int => Double): Seq[Int] = {
-    // The worst of those that are kept is the first to go.
+    // The worst of the kept films is the first to go.
     val kept = new java.util.PriorityQueue[Score](n + 1, (a: Score, b: Score) => b.compareTo(a))
     for (movie <- 1 to movies if movie != without) {
       kept.add(Score(scoreOf(movie), movie))

@@ -7,7 +7,7 @@ import scala.util.Using
 
 import movies.chassis.Log
 
-/** Files of which the newest by name counts; read again when a newer one appears. One that cannot be read is left out, and the one before stays. */
+/** The newest file by name, read again when a newer one appears. An unreadable file is skipped, and the previous one stays. */
 final class Newest[T](folder: Path, ending: String, read: Path => T, nothing: T, log: Log) {
   @volatile private var current = nothing
   private var name = ""

@@ -23,7 +23,7 @@ struct photos {
   char *keys[MOST_LISTED], *ids[MOST_LISTED];
   /** NULL: there is none. */
   GByteArray *data[MOST_LISTED];
-  /** Those that the cache has not. */
+  /** Photos that the cache lacks. */
   GByteArray *fresh[MOST_LISTED];
 };
 

@@ -79,7 +79,7 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
         return new Ticket(url, rental.expiresS, rental.cents, charge.getBalance_cents(), charge.isRepeated());
     }
 
-    /** What `rentals` has after it: another request with the same key may have been first. */
+    /** The row in `rentals` afterwards: another request with the same key may have been first. */
     private Rental insert(String id, Rental rental) throws TException {
         JsonObject document = new JsonObject();
         document.addProperty("movie", rental.movie);

@@ -7,7 +7,7 @@
 
 namespace movies {
 
-/** Checks the stars of a review, and puts them where its parts are gathered. */
+/** Checks the stars of a review, and sends them to compose-review. */
 class ReviewRatingHandler : public ReviewRatingIf, public chassis::Base {
  public:
   explicit ReviewRatingHandler(chassis::Service& service);

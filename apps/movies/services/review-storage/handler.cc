@@ -16,7 +16,7 @@ constexpr const char* kTable = "reviews";
 
 std::string cache_key(const std::string& id) { return "review:" + id; }
 
-/** Errors: `Refused`, where the text is not UTF-8, or has a 0 byte, which jsonb does not keep. */
+/** Errors: `Refused` if the text is not UTF-8, or has a 0 byte, which jsonb cannot store. */
 std::string to_document(const Review& review) {
   json document = {{"review", review.review}, {"movie", review.movie}, {"user", review.user},
                    {"text", review.text},     {"stars", review.stars}, {"time_ms", review.time_ms}};
@@ -49,7 +49,7 @@ void ReviewStorageHandler::store(const Review& review) {
   chassis::check_size("text", review.text, chassis::kLongestText);
   const std::string id = std::to_string(review.review);
   if (store_.insert(kTable, id, to_document(review))) return;
-  // It is there: harmless where this is the same request once more.
+  // It exists: harmless if this request is a repetition.
   auto there = store_.get(kTable, id);
   if (there && to_review(chassis::parse_stored(*there, id)) == review) return;
   chassis::refuse(Code::CONFLICT, "review " + id + " exists with another content");

@@ -38,7 +38,7 @@ Xapian::Query parse(const std::string& text) {
   return Xapian::Query(Xapian::Query::OP_AND_MAYBE, words, Xapian::Query(Xapian::Query::OP_SCALE_WEIGHT, title, kTitleWeight));
 }
 
-/** What Xapian throws is not a `std::exception`. */
+/** Xapian's exceptions are not `std::exception`s. */
 template <class Ask>
 auto guarded(Ask ask) {
   try {

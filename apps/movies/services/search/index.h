@@ -29,7 +29,7 @@ class Index {
 
   /** Best matches first, by BM25 with more weight on titles; without words all films by rank. */
   Hits find(const std::string& query, uint32_t start, uint32_t n);
-  /** Those that exist, in the order of `movies`. */
+  /** The existing films, in the order of `movies`. */
   std::vector<Hit> titles(const std::vector<MovieId>& movies);
 
  private:

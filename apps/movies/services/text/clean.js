@@ -1,4 +1,4 @@
-/** Control characters but white space, and those that turn the direction of writing: a text must not change the page around it. */
+/** Control characters except white space, and characters that change the writing direction: a text must not change the page around it. */
 const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}/gu;
 
 /** A text as it is kept: without control characters, white space as single spaces and not at the ends, composed (NFC). */

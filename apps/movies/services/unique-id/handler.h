@@ -2,5 +2,5 @@
 
 #include "service.h"
 
-/** Makes the number of a review, and puts it where the parts of the review are gathered. */
+/** Makes the number of a review, and sends it to compose-review. */
 extern const struct program unique_id;

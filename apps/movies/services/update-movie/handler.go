@@ -37,7 +37,7 @@ func (h *handler) Apply(ctx context.Context, movie idl.MovieId, review idl.Revie
 		return chassis.Refuse(idl.Code_BAD_REQUEST, "%d stars: a review has 1 to %d", stars, mostStars)
 	}
 	film := strconv.FormatInt(int64(movie), 10)
-	// Both rows are where the film's rating is, or they could not be in one transaction.
+	// Both rows are on the shard of the film's rating, since they share a transaction.
 	if _, err := h.store.Update(ctx, film, count, fmt.Sprintf("%d:%d", movie, review), film, int64(stars)); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ namespace Movies\UserAuth;
 use Movies\Chassis\{Store, Token};
 use Movies\Idl\{Charge, Code, Refused};
 
-/** The methods of the service: who a token belongs to, and what its user pays. */
+/** The methods of the service: a token's user, and the user's payments. */
 final class Accounts
 {
     /** A key is part of an id in the database. Units: bytes. */

@@ -14,13 +14,13 @@ import (
 // Limits are from the contract of the application. Units: bytes.
 const (
 	leastPassword = 8
-	mostPassword  = 72 // What bcrypt looks at.
+	mostPassword  = 72 // Bytes that bcrypt uses.
 )
 
 // startBalance pays for some 250 rentals. Users of the data set begin with a thousand times as much, which no load spends. Units: cents.
 const startBalance = 100_000
 
-// name is what may be one: ASCII, so that two names never look the same, and lower case decides whether one is taken.
+// name matches valid names: ASCII, so that two names never look the same; lower case decides whether one is taken.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,31}$`)
 
 type handler struct {

@@ -6,7 +6,7 @@ import (
 	chassis "movies/chassis/go"
 )
 
-// usualCost, where the configuration says none, is bcrypt's own default: about 50 ms of a processor.
+// usualCost is the default, bcrypt's own: about 50 ms of a processor.
 const usualCost = bcrypt.DefaultCost
 
 // passwords hashes them, and takes as long for users that do not exist.

@@ -3,7 +3,7 @@
 declare(strict_types=1);
 
 // Prints the counters of PHP's process manager as JSON: `php status.php SOCKET`, where SOCKET is `unix:PATH` or `HOST:PORT`.
-// It asks as a web server does, in FastCGI (fastcgi-archives.github.io/FastCGI_Specification.html).
+// It sends FastCGI requests, as a web server does (fastcgi-archives.github.io/FastCGI_Specification.html).
 
 const BEGIN = 1, PARAMS = 4, INPUT = 5, OUTPUT = 6;
 

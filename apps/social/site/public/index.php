@@ -8,7 +8,7 @@ namespace Social;
 
 require dirname(__DIR__) . '/src/load.php';
 
-// Method, path, what answers it, and for whom: a user who is logged in, any visitor, or a machine, which has no session.
+// Method, path, operation, and for whom: a user who is logged in, any visitor, or a machine, which has no session.
 const ROUTES = [
     ['GET', '/', [Pages::class, 'home'], 'user'],
     ['GET', '/login', [Pages::class, 'loginForm'], 'visitor'],

@@ -7,7 +7,7 @@ namespace Social;
 /** The token that distinguishes a form of this site from a form of another site. */
 final class Csrf
 {
-    /** @param string $secret that of this installation */
+    /** @param string $secret this installation's */
     public function __construct(private readonly string $secret)
     {
         if (strlen($secret) < 32) {

@@ -16,7 +16,7 @@ final class Db
 {
     /** The transaction was chosen to end so that others go on (1213), or waited too long for a row (1205). */
     private const AGAIN = [1213, 1205];
-    /** How often a transaction is tried: those that collide once rarely do so again. */
+    /** How often a transaction is tried: a second collision is rare. */
     private const TRIES = 3;
 
     public readonly Timing $timing;

@@ -11,7 +11,7 @@ namespace Social;
  */
 final class Feed
 {
-    /** Posts of a page. No more authors than that have one among them: those who wrote last. */
+    /** Posts of a page. At most this many authors have one among them: the latest. */
     private const PAGE = 20;
     /** Posts of one answer to a poll; the next poll brings the rest. */
     private const POLL = 50;
@@ -73,7 +73,7 @@ final class Feed
     }
 
     /**
-     * What friends have written since the post `since`, oldest first.
+     * Posts of friends after the post `since`, oldest first.
      *
      * @return list<Post>
      */

@@ -7,7 +7,7 @@ namespace Social;
 /** Friendships, and requests for them. Key of the cache: `fr:ID`, the friends of a user in order. */
 final class Friends
 {
-    /** Seconds that a list of friends stays in the cache: as long as the old one may be there where the mark could not be set. */
+    /** Seconds that a list of friends stays in the cache: an old list lasts at most this long if the mark could not be set. */
     private const KEEP = 600;
 
     public function __construct(private readonly Db $db, private readonly Cache $cache)
@@ -43,7 +43,7 @@ final class Friends
     }
 
     /**
-     * Those who have asked a user, the newest first.
+     * Users who have requested a friendship, the newest first.
      *
      * @return list<int>
      */
@@ -54,7 +54,7 @@ final class Friends
     }
 
     /**
-     * Asks for a friendship, or makes one where the other has asked before; returns `requested` or `friends`. To repeat it
+     * Requests a friendship, or confirms the other's request; returns `requested` or `friends`. To repeat it
      * changes nothing.
      *
      * Errors: with oneself.

@@ -234,7 +234,7 @@ final class Pages
     }
 
     /**
-     * Those whom posts name.
+     * Users named by posts.
      *
      * @param list<Post> $posts
      * @return list<int>

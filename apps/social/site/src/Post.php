@@ -23,7 +23,7 @@ final class Post
         return new self((int) $row['id'], (int) $row['author'], (int) $row['wall'], $row['body'], (int) $row['at']);
     }
 
-    /** @return array{int, int, int, string, int} what `new Post(...)` takes */
+    /** @return array{int, int, int, string, int} arguments of `new Post(...)` */
     public function fields(): array
     {
         return [$this->id, $this->author, $this->wall, $this->body, $this->at];

@@ -54,7 +54,7 @@ final class Session
         return $this->user;
     }
 
-    /** Its id; null where the request has no session. */
+    /** Its id; null if the request has no session. */
     public function id(): ?string
     {
         return $this->sid;

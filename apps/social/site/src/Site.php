@@ -37,7 +37,7 @@ final class Site
     /**
      * The answer to the request.
      *
-     * @param list<array{string, string, callable, string}> $routes method, path, what answers it, and for whom
+     * @param list<array{string, string, callable, string}> $routes method, path, operation, and for whom
      */
     public function answer(array $routes): Reply
     {
@@ -139,7 +139,7 @@ final class Site
     private function log(?\Throwable $error): void
     {
         if ($error !== null) {
-            // The path without its query, and no fields: what people write does not belong into a log.
+            // The path without its query, and no fields: users' texts do not belong in a log.
             $place = basename($error->getFile()) . ':' . $error->getLine();
             error_log("{$this->request->method} {$this->request->path}: $place: {$error->getMessage()}");
         }

@@ -7,7 +7,7 @@ namespace Social;
 /** A user as others see it. */
 final class User
 {
-    /** How many colours there are for those without a picture. */
+    /** Number of colours of placeholders for pictures. */
     private const COLOURS = 12;
 
     public function __construct(

@@ -10,7 +10,7 @@ namespace Social;
  */
 final class Users
 {
-    /** Seconds that a user stays in the cache: as long as the old one may be there where the mark could not be set. */
+    /** Seconds that a user stays in the cache: an old entry lasts at most this long if the mark could not be set. */
     private const KEEP = 600;
     /** Seconds that the number of a name does, which never changes. */
     private const KEEP_NAME = 3600;
@@ -36,7 +36,7 @@ final class Users
     }
 
     /**
-     * Users by their numbers; those that are not there are left out.
+     * Users by their numbers; missing ones are left out.
      *
      * @param list<int> $ids
      * @return array<int, User>

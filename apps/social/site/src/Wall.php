@@ -32,7 +32,7 @@ final class Wall
             throw Problem::forbidden('Only friends write on this wall.');
         }
         $id = $this->db->transaction(function () use ($author, $wall, $body): int {
-            // Who reads the feed waits here for those who write, so that a post never appears behind a later one.
+            // Readers of the feed wait here for writers, so that a post never appears behind a later one.
             $this->db->value('SELECT id FROM users WHERE id = ? FOR UPDATE', [$author]);
             return $this->db->run('INSERT INTO posts (author, wall, body) VALUES (?, ?, ?)', [$author, $wall, $body]);
         });

@@ -4,7 +4,7 @@
 
 #include "cases.h"
 
-/** A frame that all chassis are tested with: what its file says of it, and its bytes. */
+/** A frame for the tests of all chassis: the description in its file, and its bytes. */
 struct golden {
   char *name;
   bool is_accepted, is_sound_frame;

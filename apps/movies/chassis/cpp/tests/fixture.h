@@ -87,7 +87,7 @@ struct RawClient {
 
   void send(const std::string& bytes) { socket.send(bytes, "", now_ns() + kHang); }
 
-  /** The body of the next frame; empty where the connection ended. */
+  /** The body of the next frame; empty if the connection ended. */
   std::string receive() {
     std::string_view body;
     while (inbox.peek_frame(body) == Inbox::Next::kIncomplete) {
@@ -99,7 +99,7 @@ struct RawClient {
     return copy;
   }
 
-  /** What `read` answered, or the text of the exception. */
+  /** The answer of `read`, or the text of the exception. */
   static std::string plot_in(const std::string& body) {
     auto frame = Frame::parse(body);
     if (!frame) return "no frame";

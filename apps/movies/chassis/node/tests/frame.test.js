@@ -23,7 +23,7 @@ function inboxOf(...chunks) {
   return inbox;
 }
 
-/** Undefined where more bytes would be waited for. */
+/** Undefined if the frame is incomplete. */
 function read(bytes) {
   const body = inboxOf(bytes).takeFrame();
   if (!body) return undefined;

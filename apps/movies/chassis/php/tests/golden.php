@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// Reads what all chassis must read alike: php OUT/php/chassis/php/tests/golden.php SOURCE/contract
+// Reads the frames that all chassis must read alike: php OUT/php/chassis/php/tests/golden.php SOURCE/contract
 
 namespace Movies\Tests;
 

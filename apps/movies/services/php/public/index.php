@@ -15,7 +15,7 @@ foreach (['Problem', 'Request', 'Answer', 'Arrival', 'Api', 'Front'] as $class) 
     require dirname(__DIR__) . "/src/$class.php";
 }
 
-// Method, path, what answers it, and its name in the registry; those without a name are neither counted nor traced.
+// Method, path, operation, and its name in the registry; routes without a name are neither counted nor traced.
 const ROUTES = [
     ['GET', '/api/movie/{number}', 'page', 'page'],
     ['GET', '/api/search', 'search', 'search'],

@@ -10,7 +10,7 @@ use Movies\Idl\{Code, Page, Refused};
 /** Operations of the HTTP interface. */
 final class Api
 {
-    /** Sources of the limits: the contract of the services. Units of those of texts: bytes. */
+    /** Sources of the limits: the contract of the services. Units of text limits: bytes. */
     private const LIST = 100;
     private const NAME = 32;
     private const PASSWORD = [8, 72];

@@ -10,15 +10,15 @@ namespace Movies\Php;
  */
 final class Arrival
 {
-    /** The web server's clock is cut off to this, all of which is left out, so that nothing counts as a wait that was none. Units: ns. */
+    /** Resolution of the web server's clock, subtracted in full so that no wait is overestimated. Units: ns. */
     private const CUT_NS = 1_000_000;
     /** Longer waits are clock errors: the web server may be on another machine. Units: ns. */
     private const MOST_NS = 60_000_000_000;
 
     /**
-     * How long it had waited for a process when that began. Units: ns.
+     * How long the request waited for a process. Units: ns.
      *
-     * @param string $handedOn by the web server's clock, in s since 1970 with three places; where it is none, it did not wait
+     * @param string $handedOn by the web server's clock, in s since 1970 with three places; any other text counts as no wait
      * @param float $begun by the wall clock here, in s since 1970
      */
     public static function waited(string $handedOn, float $begun): int

@@ -34,7 +34,7 @@ final class Front
         $this->arrived = $begun - max(0, $taken, Arrival::waited((string) ($_SERVER['HANDED_ON'] ?? ''), $wall));
     }
 
-    /** @param list<array{string, string, string, string|null}> $routes method, path, what answers it, its name */
+    /** @param list<array{string, string, string, string|null}> $routes method, path, operation, its name */
     public function run(array $routes): void
     {
         $cpu = Requests::cpu();
@@ -69,7 +69,7 @@ final class Front
         $decoded = hrtime(true);
         try {
             [$method, $this->name, $arguments] = $this->find($routes);
-            // Those without a name are no work that is traced, and tell of the service also where others wait for too long.
+            // Routes without a name are not traced, and answer even when others have waited for too long.
             if ($this->name === null) {
                 $this->context->begin('', null, $this->begun);
             } else {

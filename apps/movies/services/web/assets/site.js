@@ -21,7 +21,7 @@ export class Problem extends Error {
   }
 }
 
-/** Asks the services; with `fields` something is changed. Throws a `Problem` in words. */
+/** Sends a request to the services; with `fields` a change. Throws a `Problem` in words. */
 export async function ask(path, fields, signal) {
   const options = fields
     ? { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Requested-With': 'movies' }, body: JSON.stringify(fields) }
@@ -45,7 +45,7 @@ function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-/** An element with properties and children, where a string is text. */
+/** An element with properties and children; a string becomes text. */
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   Object.assign(element, properties);
@@ -150,7 +150,7 @@ export function isRented(user, movie) {
   return ticketOf(user, movie) !== null || isValid(kept(rentalPlace(user, movie))?.expires_s);
 }
 
-/** Where browsers can, one page of the site at a time: two of the same film must not pay twice. */
+/** If the browser supports locks, one page of the site at a time: two pages of a film must not pay twice. */
 function alone(name, work) {
   return navigator.locks ? navigator.locks.request(name, work) : work();
 }

@@ -1,4 +1,4 @@
-// What a person does on the site, in the form of the scenarios of crates/taillight/tests/browser, for any data set of more than 24
+// A user's visit to the site, in the form of the scenarios of crates/taillight/tests/browser, for any data set of more than 24
 // films: browses, searches, makes an account, writes a review, rents, watches, logs out and in, finds the review. WORDS: how many
 // seconds of the film are watched (20); how many times as fast as usual (4). SCREENSHOTS: a folder for pictures of the pages.
 import assert from "node:assert/strict";

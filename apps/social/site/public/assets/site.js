@@ -150,7 +150,7 @@
         sent(await ask(path, fields), fields, form);
         if (wrong) wrong.hidden = true;
       } catch (error) {
-        // What could not be sent is given back, unless there is something new already.
+        // Restores an unsent text, unless the user has typed a new one.
         if (text && text.value === '') text.value = fields.body;
         if (wrong) {
           wrong.textContent = error.message;

@@ -18,7 +18,7 @@ import movies.idl.Ad;
 
 /** The advertisements: a file of the data set. */
 public record Advertisements(List<Row> rows, int rank) {
-    /** An advertisement, the genre of films that it is for, and what kind of users it is for. */
+    /** An advertisement, its genre of films, and the weights of its users. */
     record Row(Ad ad, String genre, float[] weights) {}
 
     public static final Advertisements NONE = new Advertisements(List.of(), 0);

@@ -26,7 +26,7 @@ import movies.idl.Video;
 import movies.idl.Videos;
 import org.apache.thrift.TException;
 
-/** Asks for all parts of the page of a film at once. */
+/** Requests all parts of a film's page at once. */
 public final class ComposePageHandler extends Handler implements ComposePage.Iface {
     /** How many similar films a page shows: one row of it. */
     private static final int SIMILAR = 10;
@@ -86,7 +86,7 @@ public final class ComposePageHandler extends Handler implements ComposePage.Ifa
         return page;
     }
 
-    /** The questions for the parts of one page, each of which may fail. */
+    /** The calls for the parts of one page, each of which may fail. */
     private static final class Asked {
         private final long end = Request.after(SHARE_NUMERATOR, SHARE_DENOMINATOR);
         private final List<Later<?>> all = new ArrayList<>();

@@ -25,7 +25,7 @@ import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.search.similarities.Similarity;
 import org.apache.lucene.store.Directory;
 
-/** Films by their words, in the order of their numbers, so that the order of documents is that of rank. It may be used by many threads. */
+/** Films by their words, in the order of their numbers, so that documents are ordered by rank. It may be used by many threads. */
 public final class FilmIndex implements Closeable {
     /** Frequency of words counts less than Lucene has it, and length of documents, too. Source: Xapian's defaults, BM25Weight. */
     private static final float K1 = 1;
@@ -128,7 +128,7 @@ public final class FilmIndex implements Closeable {
         return new Hits(hits, searcher.count(words));
     }
 
-    /** Those that exist, in the order of `movies`. */
+    /** The existing films, in the order of `movies`. */
     List<Hit> titles(List<Long> movies) {
         return movies.stream().map(byMovie::get).filter(film -> film != null).toList();
     }

@@ -62,7 +62,7 @@ final class Parts {
         final Deque<Age> ages = new ArrayDeque<>();
     }
 
-    /** What became of a part: whole, with the review to store; stored before; or neither yet. */
+    /** State of a review after a part: whole, with the review to store; stored before; or neither yet. */
     record Now(Optional<Review> whole, boolean isStored) {}
 
     private final Shard[] shards = new Shard[SHARDS];

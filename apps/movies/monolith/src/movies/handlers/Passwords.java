@@ -9,7 +9,7 @@ import movies.chassis.ConfigError;
 
 /** Hashes passwords, and takes as long for users that do not exist. */
 final class Passwords {
-    /** What bcrypt looks at. Units: bytes. */
+    /** Bytes of a password that bcrypt uses. */
     static final int LONGEST = 72;
     /** Default of `hash_cost`, as in the Go service: the default of its bcrypt, about 50 ms of a processor. */
     private static final int USUAL_COST = 10;

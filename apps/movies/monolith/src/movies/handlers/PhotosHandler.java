@@ -22,7 +22,7 @@ public final class PhotosHandler extends Handler implements Photos.Iface {
         pictures = new Pictures(store, cache);
     }
 
-    /** Those that exist of the first `n`. */
+    /** The existing ones of the first `n`. */
     @Override
     public List<ByteBuffer> read(long movie, int n) throws Refused, Failure {
         Checks.range("n", n, 0, Checks.MOST_LISTED);

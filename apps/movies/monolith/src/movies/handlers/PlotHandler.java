@@ -11,7 +11,7 @@ import movies.idl.Code;
 import movies.idl.Plot;
 import movies.idl.Refused;
 
-/** What films are about. */
+/** Plots of films. */
 public final class PlotHandler extends Handler implements Plot.Iface {
     private final Documents plots;
 

@@ -43,7 +43,7 @@ public final class ReviewStorageHandler extends Handler implements ReviewStorage
         if (store.insert(TABLE, id, document(review).toString())) {
             return;
         }
-        // It is there: harmless where this is the same request once more.
+        // It exists: harmless if this request is a repetition.
         JsonObject there = Documents.parse(String.valueOf(store.get(TABLE, id)));
         if (there == null || !review(there).equals(review)) {
             throw new Refused(Code.CONFLICT, "review " + id + " exists with another content");

@@ -21,7 +21,7 @@ public final class TextHandler extends Handler implements Text.Iface {
     /** White space. Source: ECMAScript 2024, 12.2 and 12.3, as the service in JavaScript has it. */
     private static final String WHITE = "\\t\\n\\x0b\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff";
     private static final Pattern BLANKS = Pattern.compile("[" + WHITE + "]+");
-    /** Control characters but white space, and those that turn the direction of writing: a text must not change the page around it. */
+    /** Control characters except white space, and characters that change the writing direction: a text must not change the page around it. */
     private static final Pattern CONTROLS =
             Pattern.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]|(?![" + WHITE + "])\\p{Cc}");
 

@@ -38,7 +38,7 @@ public final class UpdateMovieHandler extends Handler implements UpdateMovie.Ifa
         Checks.number("review", review);
         Checks.stars(stars);
         String film = Long.toString(movie);
-        // Both rows are where the film's rating is, or they could not be in one transaction.
+        // Both rows are on the shard of the film's rating, since they share a transaction.
         store.update(film, COUNT, movie + ":" + review, film, (long) stars, (long) stars);
         // Also for a review that was counted before: then this may have been left undone.
         cache.delete("rating:" + film);

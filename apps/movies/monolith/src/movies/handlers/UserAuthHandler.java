@@ -13,7 +13,7 @@ import movies.idl.Refused;
 import movies.idl.UserAuth;
 import org.apache.thrift.TException;
 
-/** Who a token belongs to, and what its user pays. */
+/** A token's user, and the user's payments. */
 public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     /** A key is part of an id in the database. Units: bytes. */
     private static final int LONGEST_KEY = 64;

@@ -28,7 +28,7 @@ import org.apache.thrift.TException;
 
 /** Operations of the HTTP interface, with services in this process or behind connections. */
 public final class Api {
-    /** Sources of the limits: the contract of the services. Units of those of texts: bytes. */
+    /** Sources of the limits: the contract of the services. Units of text limits: bytes. */
     private static final int LIST = 100;
     private static final int NAME = 32;
     private static final int SHORTEST_PASSWORD = 8;

@@ -46,7 +46,7 @@ public final class HttpServer implements Run.Listener {
 
     private final Service service;
     private final Routes routes;
-    /** Work on parts of a request at once; null where the services are behind connections. */
+    /** Runs parts of a request in parallel; null if the services are behind connections. */
     private final Executor parts;
     private final ThreadPoolExecutor workers;
     private final Server server;

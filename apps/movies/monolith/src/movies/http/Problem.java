@@ -14,7 +14,7 @@ final class Problem extends TException {
     final int status;
     final String name;
     final transient Map<String, String> headers;
-    /** What went wrong; null where the request is at fault. */
+    /** The cause; null if the request is at fault. */
     final transient Throwable cause;
 
     Problem(int status, String name, String what) {

@@ -7,14 +7,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.thrift.TException;
 
-/** Which address is answered by what. */
+/** The routes: which operation answers which address. */
 final class Routes {
-    /** What answers a request; `number` is the one of the address. */
+    /** Answers a request; `number` is the number in the address. */
     interface Answering {
         Answer answer(Asked asked, long number) throws TException;
     }
 
-    /** Method, pattern of the path, its name in the registry, what answers it. Those without a name are neither counted nor traced. */
+    /** Method, pattern of the path, its name in the registry, its operation. Routes without a name are neither counted nor traced. */
     record Route(String method, Pattern path, String name, Answering answering) {}
 
     /** A route, and the number of the address. */

@@ -16,7 +16,7 @@ import movies.idl.Text;
 import movies.idl.UniqueId;
 import movies.idl.User;
 
-/** What `php` is among the services: it answers the HTTP interface, and asks the others. */
+/** The counterpart of `php`: it answers the HTTP interface, and calls the services. */
 public final class Front {
     private Front() {}
 

@@ -45,7 +45,7 @@ import movies.userreview.UserReviewHandler;
 
 /** All services in one process: the same classes, which ask each other directly. */
 public final class Monolith {
-    /** Eight parts of a page are worked on at once, of which half wait for a cache or a database. */
+    /** Eight parts of a page run in parallel, half of which wait for a cache or a database. */
     private static final int PARTS_A_WORKER = 4;
 
     private final Service service;
@@ -63,7 +63,7 @@ public final class Monolith {
         });
     }
 
-    /** Where all of them are busy, who asks works on it. So nothing waits for a thread, and what waits for a part is never alone. */
+    /** If all threads are busy, the asking thread runs the part, so that no part waits for a thread. */
     private static Executor parts(int threads) {
         return new ThreadPoolExecutor(
                 0, threads, 1, TimeUnit.MINUTES, new SynchronousQueue<>(), new ThreadPoolExecutor.CallerRunsPolicy());

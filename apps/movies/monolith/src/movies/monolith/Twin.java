@@ -57,7 +57,7 @@ import movies.idl.UserReview;
 import movies.idl.Videos;
 import org.apache.lucene.store.FSDirectory;
 
-/** One class of the monolith as a service of its own: what another language has among the services, in Java. */
+/** One class of the monolith as a service of its own: a Java version of a service in another language. */
 public final class Twin {
     private static final Map<String, Consumer<String[]>> ALL = new TreeMap<>();
 

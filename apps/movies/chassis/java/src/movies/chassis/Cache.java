@@ -8,7 +8,7 @@ public interface Cache {
     /** Expiry of items that never change. Source: the contract of the application. Units: s. */
     int LONG_S = 3600;
 
-    /** The values of those keys that are there. */
+    /** The values found, by key. */
     Map<String, byte[]> getMany(List<String> keys);
 
     void set(String key, byte[] value, int expiryS);

@@ -114,7 +114,7 @@ final class Call {
         return value;
     }
 
-    /** Takes its answer, and keeps what `finish` returns or throws. */
+    /** Reads its answer, and keeps the result or exception for `finish`. */
     void take() {
         UnderWay.current().remove(this);
         isDone = true;
@@ -241,7 +241,7 @@ final class Call {
         }
     }
 
-    /** What generated code threw, as the caller of a service sees it. */
+    /** The exception of generated code, as the caller of a service sees it. */
     static TException known(String callee, Throwable error) {
         if (error instanceof TApplicationException said) {
             return Failure.answeredBy(callee, said.getMessage());

@@ -12,7 +12,7 @@ public final class Checks {
     /** Of a review. Units of this and the next: bytes. Source: the contract of the application. */
     public static final int LONGEST_TEXT = 8192;
 
-    /** Of titles and queries, of which the longest in the data set has 83. */
+    /** Limit of titles and queries; the longest in the data set has 83. */
     public static final int LONGEST_LINE = 256;
 
     private static final int MOST_STARS = 10;

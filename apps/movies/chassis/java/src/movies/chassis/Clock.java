@@ -12,7 +12,7 @@ public final class Clock {
 
     private Clock() {}
 
-    /** CLOCK_MONOTONIC, which is what `System.nanoTime` reads on Linux. */
+    /** CLOCK_MONOTONIC, which `System.nanoTime` reads on Linux. */
     public static long now() {
         return System.nanoTime();
     }

@@ -19,7 +19,7 @@ public final class Config {
             List.of("service", "id", "instance", "listen", "threads", "queue", "spans", "secret", "data");
     private static final Pattern FAMILIES =
             Pattern.compile("upstream\\.[a-z-]+|cache\\.[a-z]+|store\\.[a-z]+|call\\.[a-z-]+\\.deadline_ms");
-    /** Those of single services, which need not be there: of user. */
+    /** Optional keys of single services: of user. */
     private static final Set<String> OWN = Set.of("hash_cost");
     private static final Pattern SECRET = Pattern.compile("([0-9a-f]{64})?");
     private static final int MOST_NUMBER = 0xffff;

@@ -17,7 +17,7 @@ final class Edge {
     private final LongAdder calls = new LongAdder();
     private final LongAdder errors = new LongAdder();
     private final LongAdder ns = new LongAdder();
-    /** Of all calls: how long they took here, and what their answers said of the callee's. */
+    /** Of all calls: time seen here, and the callee's times from its answers. */
     private final Histogram wall = new Histogram();
     private final Histogram queue = new Histogram();
     private final Histogram application = new Histogram();

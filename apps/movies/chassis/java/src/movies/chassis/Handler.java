@@ -4,7 +4,7 @@ import java.util.Map;
 import movies.idl.Chassis;
 import org.apache.thrift.TException;
 
-/** What handlers extend: the methods of every service are answered by the process that they are in. */
+/** Base class of handlers: the process answers the methods that every service has. */
 public abstract class Handler implements Chassis.Iface {
     private final Chassis.Iface process;
 

@@ -25,7 +25,7 @@ final class Histogram {
         counts.getAndIncrement(bucket(ns));
     }
 
-    /** Names those buckets that are not empty. */
+    /** Adds the buckets that are not empty, by name. */
     void appendTo(Map<String, Long> all, String name) {
         for (int at = 0; at < BUCKETS; at++) {
             long count = counts.get(at);

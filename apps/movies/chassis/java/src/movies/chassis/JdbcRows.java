@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.thrift.TException;
 
-/** The statements of a transaction, and those that read no documents. */
+/** The statements of a transaction, and other statements. */
 record JdbcRows(Connection connection) implements Store.Rows {
     /** Returns refusals of the steps, too, since the connection stays usable. */
     static <T> Later.Done<T> together(Connection connection, Store.Steps<T> steps) throws SQLException {

@@ -127,7 +127,7 @@ final class JdbcStore implements Store {
         T run(Connection connection) throws SQLException;
     }
 
-    /** Buckets `ID#k` are where their owner is. */
+    /** Buckets `ID#k` are on their owner's shard. */
     private int shardOf(String id) {
         int owner = id.indexOf('#');
         return Jump.shard(owner < 0 ? id : id.substring(0, owner), shards.size());
@@ -179,7 +179,7 @@ final class JdbcStore implements Store {
             if (isSound || why != null && !isBroken(why)) {
                 pool.keep(session);
             } else {
-                // Where the time was spent, the other connections may be good still.
+                // If only the time was up, the other connections may still be good.
                 pool.lose(session, Request.left(deadline) > 0);
             }
         }

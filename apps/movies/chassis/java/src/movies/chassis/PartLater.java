@@ -19,7 +19,7 @@ final class PartLater<T> implements Later<T> {
     static <T> PartLater<T> begin(Request request, Request.Work<T> work) {
         Thread asker = Thread.currentThread();
         FutureTask<T> task = new FutureTask<>(() -> {
-            // Who asked works on it where all others are busy, and counts its own time.
+            // If all others are busy, the asking thread runs it, and counts its own time.
             if (Thread.currentThread() == asker) {
                 return request.during(work);
             }

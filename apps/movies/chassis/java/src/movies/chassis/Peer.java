@@ -17,7 +17,7 @@ final class Peer {
     private boolean isBusy;
     private boolean isAdvancing;
     private boolean hasEnded;
-    /** What could not be written at once, and what to do when it was. */
+    /** The unwritten rest, and the action after writing it. */
     private ByteBuffer rest;
     private Runnable written;
 
@@ -54,7 +54,7 @@ final class Peer {
         }
     }
 
-    /** Begins the next request, if it is there, and those after it that are answered at once. */
+    /** Begins the next request, if complete, and later ones that are answered at once. */
     private void advance() throws BadFrame {
         if (isAdvancing) {
             return;
@@ -72,7 +72,7 @@ final class Peer {
         if (!isBusy && hasEnded && inbox.size() > 0) {
             server.countBadFrame();
         }
-        // Callers see the end at once, and ask another instance; a frame that has begun may come to its end.
+        // Callers see the end at once, and turn to another instance; a partial frame may be completed.
         if (!isBusy && (hasEnded || server.isDraining() && inbox.size() == 0)) {
             close();
         }

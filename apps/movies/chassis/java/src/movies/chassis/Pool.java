@@ -89,7 +89,7 @@ final class Pool<T extends Closeable> implements Closeable {
         places.release();
     }
 
-    /** Where the other end closed it, so it did the idle ones. */
+    /** If the other end closed it, the idle ones are dead too. */
     void lose(T one, boolean others) {
         closeQuietly(one);
         if (others) {

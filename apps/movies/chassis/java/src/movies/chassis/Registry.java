@@ -6,10 +6,10 @@ import java.util.Set;
 
 /** The services, and their stores. Source: the registry of the application. */
 final class Registry {
-    /** What spans name of a service or store; the number of a method is its place. */
+    /** Numbers by which spans name a service or store; the number of a method is its index. */
     record Row(int id, List<String> methods) {}
 
-    /** What answers the HTTP interface, alone or with all the others in its process. */
+    /** The HTTP front, alone or with all services in its process. */
     private static final Row HTTP = new Row(3, List.of("page", "review", "rent", "search", "titles", "login", "sign-up"));
 
     private static final Map<String, Row> ROWS = Map.ofEntries(

@@ -4,7 +4,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.thrift.TException;
 
-/** What calls and stores need to know of the request that this thread works on. Units of the deadline: ns of CLOCK_MONOTONIC. */
+/** Context of the request that this thread works on, for its calls and stores. Units of the deadline: ns of CLOCK_MONOTONIC. */
 public final class Request {
     /** Of a request that names none. Source: the contract of the application. */
     static final long USUAL_DEADLINE_MS = 2000;
@@ -12,9 +12,9 @@ public final class Request {
     private static final ThreadLocal<Request> CURRENT = new ThreadLocal<>();
 
     final long deadline;
-    /** Has as its span the one of this server; null where the request is not traced. */
+    /** Has this server's span; null if the request is not traced. */
     final Trace trace;
-    /** What works on parts of it at once, where the services that it asks are in this process; null: this thread does, one by one. */
+    /** Runs parts of it in parallel if its services are in this process; null: this thread runs them one by one. */
     final Executor parts;
     /** Processor time that others have worked on parts of it. Units: ns. */
     final LongAdder partsNs;
@@ -46,7 +46,7 @@ public final class Request {
         return limit > 0 ? Clock.now() + limit * Clock.NS_PER_MS : Long.MAX_VALUE;
     }
 
-    /** An untraced one with the usual deadline where this thread works on none. */
+    /** The request of this thread, or an untraced one with the usual deadline. */
     static Request current() {
         Request current = CURRENT.get();
         return current != null ? current : new Request(Clock.now() + USUAL_DEADLINE_MS * Clock.NS_PER_MS, null);

@@ -24,7 +24,7 @@ public final class Run {
         H wire(Service service) throws ConfigError, IOException;
     }
 
-    /** Makes what generated code calls a handler with, such as `Videos.Processor::new`. */
+    /** Makes the generated processor of a handler, such as `Videos.Processor::new`. */
     public interface Processing<H> {
         TBaseProcessor<?> process(H handler);
     }
@@ -33,7 +33,7 @@ public final class Run {
     public interface Listener {
         void start() throws IOException;
 
-        /** Takes no more, and waits for those under way. */
+        /** Accepts no more requests, and waits for those under way. */
         void end();
     }
 
@@ -75,7 +75,7 @@ public final class Run {
     }
 
     private static void serve(Config config, Log log, Opening opening) throws ConfigError, IOException, InterruptedException {
-        // `exit` calls what SIGTERM does, and waits for it; so it needs a thread of its own.
+        // `exit` runs the same hooks as SIGTERM, and waits for them; so it needs a thread of its own.
         Service service = new Service(config, log, () -> new Thread(() -> System.exit(0), "drain").start());
         Listener listener = opening.open(service);
         listener.start();

@@ -40,7 +40,7 @@ final class Server implements Run.Listener {
     private final ServerSocketChannel listener;
     private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
     private final BlockingQueue<Exchange> queue = new LinkedBlockingQueue<>();
-    /** Those that work or wait. */
+    /** Requests at work or waiting. */
     private final Set<Exchange> begun = ConcurrentHashMap.newKeySet();
     private final AtomicInteger places;
     private volatile boolean isDraining;

@@ -5,7 +5,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Base64;
 
-/** Addresses of a clip that are valid for one user and some time: what NGINX's `secure_link_md5` computes. */
+/** Addresses of a clip that are valid for one user and some time: the same hash as NGINX's `secure_link_md5`. */
 public final class SignedAddress {
     /** Source: the contract of the application. Units: s. */
     public static final long LIFE_S = 4 * 60 * 60;

@@ -22,7 +22,7 @@ final class Spans implements AutoCloseable {
     private final ByteBuffer buffer = ByteBuffer.allocate(BUFFERED).order(ByteOrder.LITTLE_ENDIAN);
     private long count;
 
-    /** Writes none where the configuration names no file. */
+    /** Writes no spans if the configuration names no file. */
     Spans(Config config, Log log) throws IOException {
         this.service = config.id();
         this.instance = config.instance();

@@ -7,10 +7,10 @@ import org.apache.thrift.TException;
 
 /** The database of a domain: documents by key, as JSON. Every operation must be safe to repeat. Errors of all: `Failure`. */
 public interface Store {
-    /** The documents of those keys that are there. */
+    /** The documents found, by key. */
     Map<String, String> getMany(String table, List<String> ids) throws Failure;
 
-    /** False where the key is taken. */
+    /** False if the key exists. */
     boolean insert(String table, String id, String doc) throws Failure;
 
     /**
@@ -19,7 +19,7 @@ public interface Store {
      */
     int update(String key, String statement, Object... values) throws Failure;
 
-    /** The bytes of those keys that are there, of a table that holds bytes. */
+    /** The values found, by key, of a table that holds bytes. */
     Map<String, byte[]> getBytes(String table, List<String> ids) throws Failure;
 
     /** The next number of a sequence. */
@@ -45,7 +45,7 @@ public interface Store {
 
         void insert(String table, String id, String doc) throws SQLException;
 
-        /** Replaces those fields of a document that `doc` has. */
+        /** Replaces the fields of a document that `doc` has. */
         void merge(String table, String id, String doc) throws SQLException;
     }
 

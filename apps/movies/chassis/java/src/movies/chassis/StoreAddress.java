@@ -15,7 +15,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 
-/** Where a database is, as a URI of libpq says it: a host, or the folder of a Unix socket, which JDBC's URLs do not have. */
+/** Address of a database, from a URI of libpq: a host, or the folder of a Unix socket, which JDBC's URLs do not have. */
 public record StoreAddress(String host, int port, String database, String user, String password) {
     private static final int USUAL_PORT = 5432;
 

@@ -46,7 +46,7 @@ final class StoreSocket extends Socket {
                 try {
                     return wire.read(to, from, size, deadline);
                 } catch (SocketTimeoutException late) {
-                    // The driver would ask again, as for a time-out that it had set.
+                    // The driver would retry, as after a time-out of its own.
                     throw new IOException(late.getMessage(), late);
                 }
             }
@@ -73,7 +73,7 @@ final class StoreSocket extends Socket {
         wire.close();
     }
 
-    // The deadline is what counts, and the options were set when it was connected.
+    // The deadline decides, and the options were set on connecting.
 
     @Override
     public void setSoTimeout(int ms) {

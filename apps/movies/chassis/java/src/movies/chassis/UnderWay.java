@@ -58,7 +58,7 @@ final class UnderWay {
         }
     }
 
-    /** Takes the answers of others until that to this call has come, or its time is spent. `wire`: that of this call. */
+    /** Reads answers of other calls until this call's answer has come, or its time is up. `wire`: this call's connection. */
     void await(Call wanted, Wire wire) {
         if (keys.isEmpty() || keys.size() == 1 && keys.containsKey(wanted)) {
             return;

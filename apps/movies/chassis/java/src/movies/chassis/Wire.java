@@ -18,7 +18,7 @@ import java.util.Arrays;
 /**
  * A connection to a callee or a store: bytes out and in until a deadline, and the moments of it. For one thread at a time.
  *
- * <p>Errors of all: `SocketTimeoutException` at the deadline, `EOFException` where the other end closed it.
+ * <p>Errors of all: `SocketTimeoutException` at the deadline, `EOFException` if the other end closed it.
  */
 final class Wire implements Closeable {
     /** Native memory that is kept for each thread is as large as the largest part that is written or read. */
