@@ -60,8 +60,8 @@ def end(process: subprocess.Popen, number=signal.SIGTERM, wait=5.0) -> None:
     _tell(f"-{process.pid}")
 
 
-# Reads the groups of processes that begin (+) and end (-). When its standard input ends, as it does with the runner, it kills those
-# that are left, and removes the folder.
+# Reads the groups of processes that begin (+) and end (-). When its standard input ends, as it does with the runner, it
+# kills the remaining ones, and removes the folder.
 JANITOR = """
 while read -r line; do
     group=${line#?}

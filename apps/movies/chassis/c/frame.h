@@ -22,7 +22,7 @@ struct slice {
  *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } ·
  * zeros · message
  *
- * It is of one's own as Thrift's library for C has no THeader. What it holds points into the bytes that were parsed.
+ * Own code, since Thrift's library for C has no THeader. The slices point into the parsed bytes.
  */
 struct frame {
   bool has_header;

@@ -31,9 +31,9 @@ void pool_init(struct pool *pool, const struct address *address);
 void pool_close(struct pool *pool);
 
 /**
- * A connection that belongs to the caller until `pool_give`. It waits for one until `until_ns`, but at most 1 s. Who holds
- * several takes them in the order of their addresses, so that no two wait for each other. NULL and a failure where there is
- * none.
+ * A connection that belongs to the caller until `pool_give`. It waits for one until `until_ns`, but at most 1 s. A caller
+ * that holds several takes them in the order of their addresses, so that no two callers wait for each other. NULL and a
+ * failure if there is none.
  */
 struct connection *pool_take(struct pool *pool, int64_t until_ns, struct failure *failure);
 /** `keep`: no request is outstanding on it. Otherwise it is closed. */

@@ -13,9 +13,9 @@ struct work;
 /**
  * Serves the methods of one service: a thread accepts connections and reads their frames, and `threads` workers answer them.
  *
- * A thread for each connection would take one for each of the up to 8 that every caller keeps, and the callers of a service
- * have more of them than it has threads. So a connection costs none while it is idle, and what waits is requests, whose number
- * is limited and whose wait is the queue of a span.
+ * A thread for each connection would be too many: every caller keeps up to 8 connections, so a service has more of them
+ * than threads. An idle connection therefore costs no thread. Requests wait, not connections: their number is limited, and
+ * their wait is the queue time of a span.
  *
  * A connection belongs to the reader while it is armed in the epoll set (EPOLLONESHOT), and to a worker between a whole request
  * and its answer; so its bytes need no lock, and its requests are answered in order.

@@ -17,7 +17,7 @@ struct database {
 };
 
 /**
- * One column of a table by key, in one database or, by the jump hash of the key, in several. A thread asks one question at a
+ * One column of a table by key, in one database or, by the jump hash of the key, in several. A thread sends one query at a
  * time, so there are at most as many sessions as threads.
  */
 struct store {

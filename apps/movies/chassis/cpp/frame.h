@@ -20,8 +20,8 @@ constexpr uint32_t kFrameLimit = 16u << 20;
  *     header: varint protocol 0 · varint transforms 0 · { varint 1 · varint pairs · pairs of { varint length · bytes } } · zeros
  * · message
  *
- * It is of one's own as the stock THeaderTransport is compact by default and hides the moments that spans are made of.
- * What it holds points into the bytes that were parsed.
+ * Own code, since the stock THeaderTransport is compact by default and hides the moments that spans are made of. The
+ * views point into the parsed bytes.
  */
 struct Frame {
   bool has_header = false;

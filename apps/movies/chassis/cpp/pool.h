@@ -55,8 +55,8 @@ class Pool {
   };
 
   /**
-   * Waits for one until `until_ns` of CLOCK_MONOTONIC, but at most 1 s. Who holds several connections takes them in the order
-   * of the registry, so that no two wait for each other.
+   * Waits for a connection until `until_ns` of CLOCK_MONOTONIC, but at most 1 s. A caller that holds several takes them in
+   * the order of the registry, so that no two callers wait for each other.
    *
    * Errors: `ConnectionLost`, `DeadlineSpent`, `Unavailable` where all stay in use.
    */

@@ -19,7 +19,7 @@ namespace chassis {
 
 /**
  * The documents of a domain, by table and key: PostgreSQL with columns `id text, doc jsonb`, in one database or, by the jump
- * hash of the key, in several. A thread asks one question at a time, so there are at most as many connections as threads.
+ * hash of the key, in several. A thread sends one query at a time, so there are at most as many connections as threads.
  *
  * Errors of all questions: `Unavailable`, `DeadlineSpent`.
  */

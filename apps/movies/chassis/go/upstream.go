@@ -14,8 +14,8 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// Upstream is a service that is called. It is what generated clients take to make their calls with; those remember their
-// last answer, so that each call needs a client of its own.
+// Upstream is a service that is called. Generated clients send their calls through it; a client remembers its last
+// answer, so each call needs a client of its own.
 type Upstream struct {
 	service *Service
 	name    string

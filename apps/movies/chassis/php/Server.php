@@ -9,8 +9,8 @@ use Thrift\Exception\TException;
 use Thrift\Type\TMessageType;
 
 /**
- * Listens, and keeps as many workers as the service has threads, each a process that works on one request at a time. Further
- * connections wait in the kernel; this process serves none, and refuses those that are too many.
+ * Listens, and keeps one worker for each of the service's threads, a process that serves one request at a time. Further
+ * connections wait in the kernel; this process serves none, and refuses those beyond the queue.
  */
 final class Server
 {

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Movies\Chassis;
 
 /**
- * Records of 128 bytes of what sampled requests did, kept until `flush` appends them to the file whole. The workers of a
- * service share the file; a lock keeps the record that begins it in front.
+ * Records of 128 bytes of sampled requests, kept until `flush` appends them to the file whole. The workers of a service
+ * share the file; a lock ensures that the file's first record comes first.
  */
 final class Spans
 {

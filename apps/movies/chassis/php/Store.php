@@ -38,8 +38,8 @@ final class Store
     }
 
     /**
-     * Runs `$work` on the shard of `$key`, as a whole or not at all. It is run once more where the connection broke, so it
-     * must be harmless to repeat. What it throws ends the transaction without effect.
+     * Runs `$work` on the shard of `$key`, in a transaction. It runs once more if the connection broke, so it must be safe
+     * to repeat. An exception rolls the transaction back.
      *
      * Errors: `Failure`.
      *

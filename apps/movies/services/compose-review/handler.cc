@@ -8,9 +8,9 @@ namespace movies {
 namespace {
 
 /**
- * Parts that were put to a process which ended are lost, while those who put them were answered. As a request lives no longer
- * than this, none of its other parts is taken by the next process; else it would gather them for a set that never gets whole,
- * and all five would have been answered without an error and without a review.
+ * A process that ends loses its parts, although their senders had a successful answer. A request lives no longer than this,
+ * so the next process accepts none of its remaining parts; otherwise it would gather them for a set that never completes,
+ * and all five senders would have a successful answer without a review.
  */
 constexpr int64_t kSettleNs = chassis::kDefaultDeadlineNs;
 
@@ -49,8 +49,8 @@ bool ComposeReviewHandler::put(RequestId request, const Part& part) {
 }
 
 /**
- * The review before its place in the lists: whenever this or another process is killed in between, a list names only reviews
- * that exist. What can be left behind is a review that a list does not name; its author was answered with an error.
+ * Stores the review before its place in the lists: if this or another process is killed in between, a list still names only
+ * existing reviews. At worst a review remains that no list names; its author got an error.
  */
 void ComposeReviewHandler::store(const Review& review) {
   chassis::call(

@@ -75,8 +75,8 @@ object Factors {
   }
 
   /**
-   * The file is mapped, and not read into the heap, which has less room than the largest: its pages are the kernel's, which takes them back
-   * where memory is short. It may be removed, and is never changed.
+   * The file is mapped rather than read into the heap, which may be smaller than the largest file; the kernel can reclaim
+   * its pages. The file may be removed, and is never changed in place.
    *
    * Errors: `IOException`.
    */

@@ -1,5 +1,6 @@
-// Plays HLS in a video element and measures what its viewer feels: the start-up delay, from `play` to the first moving
-// picture, and each stall after it. hls.js does it where media source extensions are, the browser itself elsewhere.
+// Plays HLS in a video element and measures its viewer's experience: the start-up delay, from `play` to the first
+// moving picture, and each stall after it. hls.js plays if the browser has media source extensions, the browser itself
+// otherwise.
 
 const HLS = 'application/vnd.apple.mpegurl';
 // How often playback restarts after a network or decoder error.

@@ -24,8 +24,8 @@ import org.apache.thrift.TException;
 /**
  * Rents films, once for each key of a user.
  *
- * <p>What happens when it ends between two steps: before the charge, nothing was done. After it, the same key is charged again, which
- * takes nothing. After the rental was inserted, it is what is answered, with its expiry and its price.
+ * <p>A crash between two steps: before the charge, nothing was done. After it, the same key is charged again, which takes
+ * nothing. After the rental was inserted, the answer is that rental, with its expiry and its price.
  */
 public final class RentMovieHandler extends Handler implements RentMovie.Iface {
     /** A key is part of an id in the database; user-auth has the same limit. Units: bytes. */

@@ -7,12 +7,12 @@ namespace Social;
 use Memcached;
 
 /**
- * Objects in a cache that speaks memcached's protocol: memcached or Sphinx. It may be absent or fail at any time; what it
- * holds can then be read from the database, so a failure is logged and counts as a miss.
+ * Objects in a cache that speaks memcached's protocol: memcached or Sphinx. It may be absent or fail at any time; the
+ * database holds all of its content, so a failure is logged and counts as a miss.
  *
- * Three ways of writing keep it true while others write, too. What never changes is filled by `add`. What changes is
- * replaced by a mark that keeps a reader, who read the old before the change, from adding it behind the change. The number
- * of the newest post or message of a user is only ever raised.
+ * Three ways of writing keep it correct despite concurrent writers. Values that never change are filled by `add`. A
+ * changed value is replaced by a mark, so that a reader of the old value cannot add it after the change. The number of the
+ * newest post or message of a user is only ever raised.
  */
 final class Cache
 {

@@ -57,8 +57,8 @@ final class Feed
     }
 
     /**
-     * From where a page that shows these posts asks for further ones. A post of a smaller number than one that is shown may
-     * still be on its way into the database; so the page asks again for the latest, and shows each once.
+     * The number after which a page with these posts polls for further ones. A post with a smaller number than a shown one
+     * may still be on its way into the database; so the page polls for the latest again, and shows each once.
      *
      * @param list<Post> $shown newest first
      */

@@ -54,8 +54,8 @@ final class Friends
     }
 
     /**
-     * Requests a friendship, or confirms the other's request; returns `requested` or `friends`. To repeat it
-     * changes nothing.
+     * Requests a friendship, or confirms the other's request; returns `requested` or `friends`. Repeating it changes
+     * nothing.
      *
      * Errors: with oneself.
      */

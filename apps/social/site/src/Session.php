@@ -5,9 +5,9 @@ declare(strict_types=1);
 namespace Social;
 
 /**
- * Who sends a request, by its cookie `sid`: 128 random bits that this site chose. An id that it did not give out is never
- * taken over, and each login gets a new one. Sessions are kept under the id's SHA-256, so that what is read out of the cache
- * or the database opens none. They are written at login and logout only, and read without a lock.
+ * The sender of a request, by its cookie `sid`: 128 random bits that this site chose. An id from elsewhere is never
+ * accepted, and each login gets a new one. Sessions are stored under the id's SHA-256, so that a leak of the cache or the
+ * database does not open any. They are written at login and logout only, and read without a lock.
  */
 final class Session
 {

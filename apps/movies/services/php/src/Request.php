@@ -96,10 +96,10 @@ final class Request
     }
 
     /**
-     * The token that came as `Authorization: Bearer TOKEN`, or else in the cookie.
+     * The token from `Authorization: Bearer TOKEN`, or else from the cookie.
      *
-     * Errors: it came in the cookie, of which the browser says nothing, with a request that changes things and that does
-     * not prove to be from this site.
+     * Errors: it came in the cookie, which a browser also sends for other sites, with a request that changes data and
+     * does not prove that it is from this site.
      */
     public function token(): string
     {

@@ -19,9 +19,10 @@ import org.apache.thrift.TException;
 /** Gathers the five parts of a review, and stores it with the last. */
 public final class ComposeReviewHandler extends Handler implements ComposeReview.Iface {
     /**
-     * Parts that were put to a process which ended are lost, while those who put them were answered. As a request lives no longer than
-     * this, none of its other parts is taken by the next process; else it would gather them for a set that never gets whole, and all
-     * five would have been answered without an error and without a review. Who puts parts in the same process ends with it.
+     * A process that ends loses its parts, although their senders had a successful answer. A request lives no longer than
+     * this, so the next process accepts none of its remaining parts; otherwise it would gather them for a set that never
+     * completes, and all five senders would have a successful answer without a review. A caller in the same process ends
+     * with it.
      */
     public static final long SETTLE_NS = TimeUnit.MILLISECONDS.toNanos(Parts.LONGEST_LIFE_MS);
 
@@ -66,8 +67,8 @@ public final class ComposeReviewHandler extends Handler implements ComposeReview
     }
 
     /**
-     * The review before its place in the lists: whenever this or another process is killed in between, a list names only reviews that
-     * exist. What can be left behind is a review that a list does not name; its author was answered with an error.
+     * Stores the review before its place in the lists: if this or another process is killed in between, a list still names
+     * only existing reviews. At worst a review remains that no list names; its author got an error.
      */
     private void store(Review review) throws TException {
         storage.store(review);

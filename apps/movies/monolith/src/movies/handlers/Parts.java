@@ -21,9 +21,9 @@ import movies.idl.Review;
 /**
  * The parts of reviews while they are gathered, by request, in memory.
  *
- * <p>Who brings the last part gets the review, stores it, and tells so by `finish`. A part that comes once more waits for that, or tries
- * it again where it failed; so an answer can be relied on. A set that has expired is remembered for a while, so that a part which comes
- * too late is refused, and does not begin a set that never gets whole.
+ * <p>The sender of the last part gets the review, stores it, and reports by `finish`. A repeated part waits for that, or
+ * retries it after a failure, so that a successful answer is reliable. An expired set is remembered for a while, so that a
+ * late part is refused and does not begin a set that never completes.
  */
 final class Parts {
     /** A set lives as long as a request does, which is this at most. Source: the contract of the application. */

@@ -116,10 +116,10 @@ final class Asked {
     }
 
     /**
-     * The token that came as `Authorization: Bearer TOKEN`, or else in the cookie; empty where there is none.
+     * The token from `Authorization: Bearer TOKEN`, or else from the cookie; empty if absent.
      *
-     * <p>Errors: it came in the cookie, of which the browser says nothing, with a request that changes things and that does not prove to be
-     * from this site.
+     * <p>Errors: it came in the cookie, which a browser also sends for other sites, with a request that changes data and
+     * does not prove that it is from this site.
      */
     String token() throws Problem {
         String bearer = bearer();

@@ -6,8 +6,8 @@ import java.net.Socket;
 import javax.net.SocketFactory;
 
 /**
- * What PostgreSQL's driver gets its connections from: they know the deadline of the request, and the driver has neither Unix
- * sockets nor the moments of a span.
+ * Factory of the sockets of PostgreSQL's driver: they know the deadline of the request, support Unix sockets and record the
+ * moments of a span, all of which the driver lacks.
  */
 public final class StoreSockets extends SocketFactory {
     private static final ThreadLocal<Long> DEADLINE = new ThreadLocal<>();
