@@ -186,8 +186,7 @@ def _(s):
 def _late(s, seconds: float):
     """The answer to a probe that the web server handed on so long ago, and the queue in its span. Units: s, ns."""
     answer = ask(s, s.main, s.probe, clock(ago=seconds))
-    # So this was the time of sending, except for the fraction that a clock of whole milliseconds
-    # omits.
+    # So this was the time of sending, except for the fraction that a clock of whole milliseconds omits.
     answer.sent -= int((seconds + 0.01) * 1e9)
     s.keep_traces([(answer, method_of(s.probe["request"]))])
 

@@ -162,7 +162,7 @@ class Subject:
             if process:
                 process.close()
 
-    # Restores the state before a case.
+    # The state before a case.
 
     def reset(self, case: dict) -> None:
         self.env = self._env()

@@ -176,8 +176,7 @@ Store::Result Store::ask(Database& database, const Statement& statement) {
       try {
         return ask_once(database, std::move(session), statement, context.deadline_ns, span);
       } catch (const ConnectionLost&) {
-        // The database was restarted since, so all idle connections are dead too. Every statement is safe to
-        // repeat.
+        // The database was restarted since, so all idle connections are dead too. Every statement is safe to repeat.
         std::lock_guard lock(database.mutex);
         database.idle.clear();
         span.retried();

@@ -13,8 +13,7 @@ from common.probe import any_arguments, case, method_of
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 # How long a connection may stay open after garbage. Units: s.
 CLOSED_WITHIN = 3.0
-# Connections that announce frames of 16 MiB, and the memory that they may take together. Units of
-# the latter: bytes.
+# Connections that announce frames of 16 MiB, and the memory that they may take together. Units of the latter: bytes.
 CLAIMS = 16
 CLAIMED = 32 * 2**20
 

@@ -175,8 +175,7 @@ def _(s):
         for connection in connections:
             connection.call("ping", [])
         with process.stopped():
-            # The service may learn of its end before it reads, and must not close a connection with
-            # unread requests.
+            # The service may learn of its end before it reads, and must not close a connection with unread requests.
             process.process.send_signal(signal.SIGTERM)
             sent = [connection.send(*one) for connection, one in zip(connections, asked)]
         for place, (connection, one) in enumerate(zip(connections, sent)):

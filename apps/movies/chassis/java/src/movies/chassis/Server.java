@@ -201,8 +201,7 @@ final class Server implements Run.Listener {
         } catch (IOException error) {
             service.log().error("the listening socket cannot be closed", "error", error.getMessage());
         }
-        // Requests already received are answered; then callers see the end at once, and turn to another
-        // instance.
+        // Requests already received are answered; then callers see the end at once, and turn to another instance.
         ByteBuffer buffer = ByteBuffer.allocateDirect(Wire.PART);
         long until = Clock.now() + LONGEST_END_NS;
         try {
