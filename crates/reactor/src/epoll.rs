@@ -443,6 +443,7 @@ impl Reactor for Epoll {
         let wait = self.before_wait(wait);
         self.wait(wait)?;
         let ready = self.events.len();
+        self.receive_stamps.polled(ready);
         if ready == 0 && self.failed.is_empty() {
             return Ok(0);
         }

@@ -218,13 +218,14 @@ impl Epoll {
             return;
         }
         let (mut room, mut stamp) = (0, None);
+        let stamped = entry.stamped && (self.stamps.is_some() || self.receive_stamps.are_wanted());
         let buffer = &mut buffer[..self.receive];
         let taken = match handler.room(conn) {
             place @ [_, ..] => {
                 room = place.len();
                 receive_into(fd, place, buffer)
             }
-            _ if entry.stamped => receive_stamps::receive(fd, buffer).map(|(n, at)| {
+            _ if stamped => receive_stamps::receive(fd, buffer).map(|(n, at)| {
                 stamp = at;
                 n
             }),
