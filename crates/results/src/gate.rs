@@ -29,7 +29,7 @@ pub struct Gate {
 enum Figure {
     /// A percentile of the response time, over 0 and below 100.
     Percentile(f64),
-    /// The median over windows of 100 ms (see the glossary) of each window's p99.
+    /// The median over windows (see the glossary) of each window's p99.
     WindowedP99,
     /// The longest response time.
     Max,

@@ -87,6 +87,6 @@ pub(crate) enum Condition {
 pub(crate) enum QosBasis {
     /// The percentile over all requests of the window.
     Raw,
-    /// The median over 100 ms windows of each window's percentile.
+    /// The median over windows of each window's percentile.
     Windowed,
 }

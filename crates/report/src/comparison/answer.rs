@@ -113,10 +113,10 @@ fn tail(
     };
     let (times, range) = (number::ratio(ratio.value), bounds(ratio.low, ratio.high)?);
     let says = judgement(comparison, figure, point);
-    let check = point.undisturbed.and_then(|rest| {
+    let check = point.undisturbed.map(|rest| {
         let range = bounds(rest.low, rest.high).filter(|_| rest.n > 1);
         let range = range.map_or(String::new(), |range| format!(" ({range})"));
-        Some(format!("; {} it is {}{range}", without(point), number::ratio(rest.value)))
+        format!("; {} it is {}{range}", without(point), number::ratio(rest.value))
     });
     let check = check.unwrap_or_default();
     Some(format!("At {load} the {} of {b} is {times} ({range}) that of {a}: {says}{check}", metric.words()))

@@ -252,8 +252,7 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     check("errors<1%", true, false, "met");
     check("rate>=99.99k", false, false, "missed");
     // If arrivals were withheld, too few requests are the host's fault.
-    let mut few = Trial::default();
-    few.verdict = Verdict::Valid;
+    let mut few = Trial { verdict: Verdict::Valid, ..Trial::default() };
     let p99 = |trial: &Trial| "p99<1ms".parse::<Gate>().unwrap().evaluate(trial).undecided;
     assert!(!p99(&few));
     few.generator.withheld = Some(crate::Withheld { arrivals: 9, ..crate::Withheld::default() });
