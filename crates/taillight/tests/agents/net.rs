@@ -14,14 +14,14 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// A switch with hosts `0..hosts`; `None`, and says why, where that is not allowed here.
+    /// A switch with hosts `0..hosts`. `None`, with the reason printed, if this environment does not permit it.
     pub(crate) fn new(hosts: usize) -> Option<Net> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let name = format!("tl{pid}x{count}");
         // The first four are of clients with a link of their own (`--bandwidth shape`).
         let subnet = 4 + (pid * 8 + count) % 248;
-        // Made first, so that whatever was set up is removed when a step fails.
+        // Made first, so that a failing step removes everything set up before it.
         let mut net = Net { bridge: name.clone(), subnet, hosts: Vec::new() };
         let made = net.set_up(&name, hosts);
         match made {
@@ -62,7 +62,8 @@ impl Net {
         ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
     }
 
-    /// Likewise, with the mounts of this machine: `ip` gives a command a `/sys` without control groups, which podman needs.
+    /// Runs a command on the host with the mounts of this machine: `ip` gives a command a `/sys` without control groups, which podman
+    /// needs.
     pub(crate) fn within(&self, host: usize) -> Vec<String> {
         vec!["nsenter".into(), format!("--net=/run/netns/{}", self.hosts[host])]
     }

@@ -26,7 +26,7 @@ pub(crate) fn serve(before: &[String], words: &[&str], ready: &str) -> (Process,
     (process, address)
 }
 
-/// An agent on an address, and where it listens.
+/// Starts an agent on `host`; returns it and the address it listens on.
 pub(crate) fn agent(before: &[String], host: &str, name: &str) -> (Process, String) {
     agent_with(before, host, name, &[])
 }
@@ -39,7 +39,7 @@ pub(crate) fn agent_with(before: &[String], host: &str, name: &str, options: &[&
     serve(before, &words, &format!("taillight agent {name} ready on "))
 }
 
-/// A cache on an address, and where it listens.
+/// Starts a cache on `host`; returns it and the address it listens on.
 pub(crate) fn sphinx(before: &[String], host: &str) -> (Process, String) {
     let words = ["serve", "sphinx", "--listen", host, "--port", "0", "--threads", "1"];
     serve(before, &words, "sphinxd ready on ")

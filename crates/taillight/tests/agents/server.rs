@@ -1,4 +1,4 @@
-//! The role of a server: an agent on another machine runs what is measured.
+//! The server role: an agent on another machine runs the server under test.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -61,7 +61,7 @@ impl Lab {
         results::ResultFolder::open(&self.folder.path().join(name)).unwrap().load().unwrap()
     }
 
-    /// The processes on the agent's machine beside the agent itself.
+    /// The processes on the agent's machine, except the agent itself.
     fn servers(&self) -> BTreeSet<u32> {
         let mut processes = self.net.processes(SERVER);
         processes.remove(&self.agent.pid());
@@ -127,7 +127,7 @@ fn probes_look_on_the_servers_machine_and_its_processor_time_is_known() {
     let probes = trial.probes.as_ref().expect("they were asked for");
     let lacks = |probe: &str| probes.missing.iter().find(|missing| missing.probe == probe);
     assert!(probes.slots >= 3 && probes.asked.len() == 8, "{probes:?}");
-    // What needs no privilege is there: threads of the server, its connections, what it counts itself.
+    // The probes that need no privilege are present: the server's threads, its connections, its own counters.
     let scheduling = probes.scheduling.as_ref().expect("it takes nothing");
     assert!(scheduling.threads.iter().any(|thread| thread.running_share > 0.0), "{scheduling:?}");
     assert!(probes.sockets.is_some() || lacks("sockets").is_some(), "{:?}", probes.missing);
@@ -314,7 +314,7 @@ fn pages_are_served_from_files_that_are_made_there() {
     assert_eq!((trial.arrivals.errors, trial.counters["verify_failures"]), (0, 0.0), "{:?}", trial.errors);
     assert!(trial.arrivals.completed > 0 && trial.counters["success_ratio"] == 1.0);
     assert_eq!(lab.servers(), BTreeSet::new());
-    // A folder of this machine is none of that one.
+    // A folder of this machine does not exist on the agent's machine.
     let set = lab.folder.path().join("set").display().to_string();
     start(&[], &["fileset", "make", &set, "--files", "10x1KiB"]).wait_success(LONG).unwrap();
     let error = load(&format!("--file-set {set}"), "folder").wait_success(LONG).unwrap_err().to_string();
@@ -330,7 +330,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// `None`, and says why, where that is unavailable.
+    /// `None`, with the reason printed, if a program or the network is unavailable.
     fn new() -> Option<Pair> {
         let lab = Lab::new()?;
         match ["varnishd", "nginx"].into_iter().find(|program| launch::find_program(program).is_none()) {
@@ -372,7 +372,7 @@ fn each_service_has_its_machine() {
         assert_eq!(target.address, target.services[1].addresses[0]);
         assert!(target.version.contains("varnish") && target.version.contains("nginx"), "{}", target.version);
         assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{name}: {:?}", trial.errors);
-        // What each used is known, wherever it ran.
+        // The resources used by each service are recorded, on whichever machine it ran.
         assert_eq!(trial.services.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), names);
         for used in &trial.services {
             assert!(used.cpu_s.is_some() && used.resident_bytes.is_some_and(|bytes| bytes > 0), "{used:?}");
@@ -395,7 +395,7 @@ fn each_service_has_its_machine() {
     let front = format!("--server-set varnish.agent={agent} --server-set nginx.listen={here}");
     check("front", &front, false, true);
     check("both", &format!("--server-set agent={agent}"), true, true);
-    // Nothing listens beyond loopback unless that is asked for.
+    // No service listens beyond loopback unless the user requests it.
     let error = pair.load("closed", &format!("--window 500ms --server-set varnish.agent={agent}"));
     let error = { error }.wait_success(LONG).unwrap_err().to_string();
     assert!(error.contains("--server-set nginx.listen=IP"), "{error}");
@@ -414,7 +414,7 @@ fn a_service_that_dies_on_another_machine_is_named_and_ends_the_trial() {
         assert!(load.is_running(), "{:?}", load.wait_success(LONG));
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // The first is the one that started the others; shells that clean up run beside them.
+    // The first process started the others; shells that clean up run next to them.
     let is_nginx = |pid: &u32| {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "nginx")
     };
@@ -507,7 +507,7 @@ fn a_study_has_its_servers_and_their_settings_on_another_machine() {
         "{:?}",
         record.limits
     );
-    // What an agent does not do is left out, with its words.
+    // A setting that the agent refuses is skipped, with the agent's reason.
     let [skipped] = &record.skipped[..] else { panic!("{:?}", record.skipped) };
     assert_eq!(skipped.what, "behind a bridge");
     assert!(skipped.reason.contains("own machine only"), "{}", skipped.reason);

@@ -19,7 +19,7 @@ struct Lab {
     server: String,
     generators: String,
     folder: tempfile::TempDir,
-    // Where the machines keep what they have changed.
+    // The folders in which the machines record the settings they have changed.
     states: tempfile::TempDir,
     net: Net,
 }
@@ -138,7 +138,7 @@ fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
     }
     let spec = trial.spec.as_ref().expect("it is recorded");
     assert_eq!(spec.client_knobs[0].as_str(), "congestion-control=reno");
-    // What an agent does not do ends the run with its words.
+    // A setting that the agent refuses ends the run with the agent's reason.
     let words = words.replace("--name knobs", "--name refused");
     let words = words.replace("--client-knob congestion-control=reno", "--client-knob cpu.quota=50%");
     let error = lab.start(&words).wait_success(LONG).unwrap_err().to_string();
@@ -158,7 +158,7 @@ fn what_is_resolved_and_run_through_agents_is_what_was_typed() {
         .output()
         .unwrap();
     assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stderr));
-    // Beside the results, so that the only folder is the run's.
+    // Stored next to the results, so that the only folder is the run's.
     let file = lab.states.path().join("t.json");
     std::fs::write(&file, &program.stdout).unwrap();
     lab.start(&format!("run {}", file.display())).wait_success(2 * LONG).unwrap();
@@ -169,7 +169,7 @@ fn what_is_resolved_and_run_through_agents_is_what_was_typed() {
         let result = results::ResultFolder::open(folder).unwrap().load().unwrap();
         let trial = &result.trials[0];
         assert_eq!(trial.agents.len(), 2);
-        // Seeds and processors are chosen anew; where the server ran is in the target's record.
+        // Seeds and processors are chosen again; the server's machine is in the target's record.
         let mut spec = spec::Spec { seed: 1, ..trial.spec.clone().unwrap() };
         (spec.generator.cpus, spec.target.agent) = (None, None);
         assert!(result.targets[0].agent.as_deref().is_some_and(|agent| agent.starts_with("s (")));

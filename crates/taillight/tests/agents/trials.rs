@@ -14,7 +14,7 @@ use crate::program::{
 const SERVER: usize = 0;
 const A: usize = 1;
 const B: usize = 2;
-/// What an hour is to a clock.
+/// One hour, for shifting a clock.
 const HOUR_S: i64 = 3_600;
 
 /// A server and two agents, each on a machine of its own; the coordinator is here.
@@ -52,7 +52,7 @@ impl Lab {
         trial(self.folder.path())
     }
 
-    /// The processes on an agent's machine beside the agent itself.
+    /// The processes on an agent's machine, except the agent itself.
     fn generators(&self, host: usize) -> BTreeSet<u32> {
         let mut processes = self.net.processes(host);
         processes.remove(&self.agents[host - A].pid());
@@ -102,7 +102,7 @@ fn two_machines_offer_exactly_the_load_of_one() {
     start(&[], &alone).wait_success(LONG).unwrap();
     let alone: Trial = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(shared.arrivals.intended, alone.arrivals.intended);
-    // Nothing is lost in the merging.
+    // Merging loses no sample.
     let arrivals: Vec<u64> = shared.agents.iter().map(|agent| agent.arrivals).collect();
     assert_eq!(arrivals.iter().sum::<u64>(), shared.arrivals.intended);
     let times: u64 = shared.agents.iter().map(|agent| agent.response_time.count).sum();
@@ -195,7 +195,7 @@ fn not_run(workload: &str, target: &str, agents: &[&str], words: &str) -> String
 #[test]
 fn more_live_users_than_there_are_make_a_trial_of_agents_invalid() {
     let [(_a, at_a), (_b, at_b)] = ["a", "b"].map(|name| agent(&[], "127.0.0.1", name));
-    // Nothing is asked of it.
+    // The target receives no request.
     let target = "http://127.0.0.1:9";
     let detail = not_run("social", target, &[&at_a, &at_b], "--rate 30 --users 1k --window 1s --warmup 0s");
     let says = "30 sessions a second: 2340 on average";
@@ -272,7 +272,7 @@ fn an_agent_that_is_killed_makes_the_trial_invalid() {
     let (reason, detail) = fault(&trial);
     assert_eq!(reason, Reason::AgentLost);
     assert!(detail.starts_with(&format!("b ({}) was lost", lab.addresses[1])), "{detail}");
-    // What the other measured is there, and its generator is not.
+    // The other agent's measurements are kept; its generator has stopped.
     assert!(trial.agents[0].arrivals > 0 && trial.agents[1].arrivals == 0, "{:?}", trial.agents);
     assert_eq!(trial.arrivals.intended, trial.agents[0].arrivals);
     assert_eq!(lab.generators(A), BTreeSet::new());
@@ -320,7 +320,7 @@ fn ctrl_c_at_the_coordinator_stops_all() {
     for host in [A, B] {
         lab.generators(host).iter().for_each(|&pid| await_end(pid));
     }
-    // An agent ends well when it is asked to, and a server that is not asked to goes on.
+    // An agent exits cleanly on a stop signal, and a server that received no signal keeps running.
     let agent = lab.agents.pop().unwrap();
     let ended = agent.stop(LONG).unwrap();
     assert!(ended.status.success() && !ended.killed, "{ended:?}");
@@ -330,7 +330,7 @@ fn ctrl_c_at_the_coordinator_stops_all() {
 
 #[test]
 fn the_laboratory_hands_agents_on() {
-    // Agents of this machine, so that it needs no namespaces: what is kept names them.
+    // The agents run on this machine, so that the test needs no namespaces: the saved record names them.
     let (_server, target) = sphinx(&[], "127.0.0.1");
     let agents: Vec<(Process, String)> = ["a", "b"].map(|name| agent(&[], "127.0.0.1", name)).into();
     let addresses = [agents[0].1.as_str(), agents[1].1.as_str()].join(",");

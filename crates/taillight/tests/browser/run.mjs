@@ -52,7 +52,7 @@ try {
   const note = (line) => { if (said.console.length < LINES) said.console.push(line); };
   page.on("console", (message) => note(message.text()));
   page.on("pageerror", (error) => note(`uncaught: ${error.message}`));
-  // An application has all that it shows: what another host is asked for is refused, and told to the test.
+  // An application serves everything it shows: a request to another host is blocked and reported to the test.
   const home = new URL(url).host;
   await context.route((target) => /^(http|ws)s?:$/.test(target.protocol) && target.host !== home, (route) => {
     said.elsewhere.push(route.request().url());

@@ -1,7 +1,7 @@
 //! Scenarios in a real browser, for the tests of any crate: `#[path = "../../../taillight/tests/browser/run.rs"] mod browser;`
 //!
-//! `Browser::find()` says what is missing, and `scenario("video", &url, &[])` runs `video.mjs` of this folder to its end and
-//! gives what it returned. `cargo xtask tools` installs what drives the browser.
+//! `Browser::find()` reports what is missing. `scenario("video", &url, &[])` runs `video.mjs` of this folder to its end and returns its
+//! result. `cargo xtask tools` installs the browser driver.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Errors: what is missing and how it comes here, for a line `skipped: REASON`.
+    /// Errors: the missing program and how to install it, for a line `skipped: REASON`.
     pub(crate) fn find() -> Result<Browser, String> {
         let program = |name: &str, package: &str| {
             find_program(name).ok_or_else(|| format!("there is no {name} here (apt-get install {package})"))
@@ -35,9 +35,9 @@ impl Browser {
         Ok(Browser { node, chromium })
     }
 
-    /// Runs a scenario on the page at `url`, and gives what it returned.
+    /// Runs a scenario on the page at `url` and returns its result.
     ///
-    /// Panics where it fails, and where the page asked another host for anything.
+    /// Panics if the scenario fails or the page sends a request to another host.
     #[track_caller]
     pub(crate) fn scenario(&self, name: &str, url: &str, words: &[&str]) -> Value {
         let spec = Spec::new("browser", &self.node)

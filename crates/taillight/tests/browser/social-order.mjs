@@ -1,5 +1,5 @@
-// Asks the site of apps/social for what is new while several write at once: nothing may appear behind what was answered
-// before. WORDS: how many friends write; how often each does; a user.
+// Polls the site of apps/social for news while several users write at once: no item may appear behind one that was already returned.
+// WORDS: number of friends who write; writes of each friend; a user.
 import assert from "node:assert/strict";
 import { Person } from "./social-person.mjs";
 
@@ -31,7 +31,7 @@ export default async ({ url, words: [friends, times, user] }) => {
       const answer = JSON.parse(body);
       seen[what].push(...answer[list].map(({ id }) => id));
       since[what] = answer.last;
-      // One answer without news that was asked for when all had been written.
+      // One empty answer to a poll that was sent after the last write.
       if (done && answer[list].length === 0) return;
       done = writing === 0;
     }

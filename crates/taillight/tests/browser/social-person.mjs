@@ -1,4 +1,4 @@
-// A user of the site of apps/social who needs no browser: what one is answered, with cookies kept by hand.
+// A user of the site of apps/social without a browser: sends requests and keeps cookies itself.
 import assert from "node:assert/strict";
 
 export class Person {

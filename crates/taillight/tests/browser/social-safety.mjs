@@ -36,7 +36,7 @@ export default async ({ page, url, words: [user, other], context }) => {
   for (const value of [planted, visitor.value, logged.value.toUpperCase() + "0", logged.value.slice(1)]) {
     assert.equal(await as(value), 303, value);
   }
-  // Not one of the ids beside it.
+  // A neighbouring session id must not be valid.
   for (let at = 0; at < 32; at++) {
     const digit = ((parseInt(logged.value[at], 16) + 1) % 16).toString(16);
     assert.equal(await as(logged.value.slice(0, at) + digit + logged.value.slice(at + 1)), 303);
@@ -84,7 +84,7 @@ export default async ({ page, url, words: [user, other], context }) => {
   await foreign.close();
   did.push("foreign form");
 
-  // Who asks for what is not there or not theirs.
+  // Requests for pages that do not exist or belong to another user.
   const check = async (person, path, status, form, headers) => {
     const answer = await person.ask(path, form, headers);
     assert.equal(answer.status, status, `${path}: ${answer.body.slice(0, 200)}`);
@@ -108,7 +108,7 @@ export default async ({ page, url, words: [user, other], context }) => {
   assert.equal(back.location, "/", "it leads nowhere else");
   did.push("errors");
 
-  // The same words for a wrong password and for a name that is no user's.
+  // The same message for a wrong password and for an unknown user name.
   const refused = async (name) => {
     const visitor = new Person(url);
     await visitor.ask("/login");
@@ -119,7 +119,7 @@ export default async ({ page, url, words: [user, other], context }) => {
   assert.equal(await refused(user), await refused("no_such_user"));
   did.push("login");
 
-  // What each answer forbids the browser.
+  // Each answer carries the headers that restrict the browser.
   for (const path of ["/", "/nowhere", "/ajax/feed?since=0", "/assets/site.js"]) {
     const { headers } = await one.ask(path);
     assert.match(headers.get("content-security-policy"), /^default-src 'self'/, path);
@@ -132,7 +132,7 @@ export default async ({ page, url, words: [user, other], context }) => {
   assert.match((await one.ask("/assets/site.css")).headers.get("cache-control"), /max-age=\d+/);
   did.push("headers");
 
-  // A picture is encoded anew; what is none is refused.
+  // The site encodes an uploaded picture again, and refuses a file that is not a picture.
   const upload = async (name, bytes) => {
     await page.goto(`${url}/settings`);
     await page.setInputFiles("[name=avatar]", { name, mimeType: "image/png", buffer: bytes });

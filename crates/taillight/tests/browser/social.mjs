@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Person } from "./social-person.mjs";
 
 const PASSWORD = "taillight";
-// What people write must stay text, whatever it looks like.
+// Text that looks like markup must be shown as text.
 const HARM = `<script>window.pwned = 1</script><img src=x onerror="window.pwned = 2"> & "quotes" {{ 7 * 7 }}`;
 
 export default async ({ page, url, words: [mode, user, fresh], context }) => {
@@ -105,7 +105,7 @@ export default async ({ page, url, words: [mode, user, fresh], context }) => {
   did.push("live-feed", "receive-chat");
 
   if (script) {
-    // What comes while a page is open, without its being loaded again.
+    // News that arrive while a page is open, without a reload.
     const friend = await Person.login(url, user, PASSWORD);
     const looks = () => page.evaluate(() => window.dispatchEvent(new Event("focus")));
     await friend.ajax("chat", { to: fresh, body: `${HOSTILE} now` });
@@ -123,7 +123,7 @@ export default async ({ page, url, words: [mode, user, fresh], context }) => {
     });
     assert.equal(await page.locator("article", { hasText: `${HOSTILE} later` }).count(), 1, "each post once");
     did.push("live-feed", "receive-chat");
-    // What is refused is told, and what was written stays.
+    // A refused post shows an error, and the typed text stays.
     await page.evaluate(() => { document.querySelector("main textarea").removeAttribute("maxlength"); });
     await page.fill("main textarea", "x".repeat(2001));
     await page.click("main .compose button");

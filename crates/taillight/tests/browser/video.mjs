@@ -1,7 +1,7 @@
 // Opens the page of apps/video and lets it play. WORDS: how many seconds of the video are to be seen.
 export default async ({ page, url, words: [seconds = "3"] }) => {
   await page.goto(url);
-  // It has begun, and goes on: the time that is shown advances by so much, and pictures are decoded.
+  // Playback has begun and continues: the displayed time advances, and frames are decoded.
   const state = () => page.evaluate(() => {
     const video = document.getElementById("video");
     const text = (id) => document.getElementById(id).textContent;

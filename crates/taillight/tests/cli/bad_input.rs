@@ -63,7 +63,7 @@ fn targets_that_are_not_there() {
     check("no-such-host.invalid:11211", 1, &["no-such-host.invalid", "not known"]);
 }
 
-/// Whether it is typed or read from a file: what one trial as JSON would leave out is refused before anything starts.
+/// Options that one trial as JSON cannot report are refused before the start, on the command line and from a file.
 #[test]
 fn one_trial_as_json_leaves_nothing_out_in_silence() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ fn one_trial_as_json_leaves_nothing_out_in_silence() {
 
 #[test]
 fn a_server_elsewhere_is_not_filled_unasked() {
-    // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, and nothing is sent.
+    // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, and the program sends no packet.
     let mut command = taillight(&["load", "cache", "--json", "--rate", "1k", "--target", "192.0.2.1:11211"]);
     refuses(&mut command, 1, &["not on this machine", "--yes", "--fill never", "nothing is flushed"]);
 }

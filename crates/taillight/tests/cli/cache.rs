@@ -10,7 +10,7 @@ use units::Bytes;
 
 use crate::run::{Served, closes, finish, refuses, taillight, text};
 
-/// Starts memcached with further arguments; `None`, and says so, where there is none.
+/// Starts memcached with further arguments. `None`, with the reason printed, if memcached is not installed.
 fn memcached(extra: &[&str]) -> Option<(Process, String)> {
     let Ok(memcached) = launch::memcached::find() else {
         println!("skipped: memcached is not installed (apt-get install memcached)");
@@ -200,7 +200,7 @@ fn each_request_comes_to_the_thread_that_owns_its_key() {
     assert!(usual > 0.3, "{usual}: every second key is the other thread's");
     let told = passed_on(&["--placement", "partitions", "--mix", "get:80,set:20", "--verify"]);
     assert!(told < 0.01, "{told}");
-    // Without the privilege the owner is asked.
+    // Without the privilege for steering, the receiving thread passes the request to the owner.
     let steered = passed_on(&["--udp", "--mix", "get:90,mget(1):10"]);
     assert!(!launch::User::is_root() || steered < 0.01, "{steered}");
     let mut refused = taillight(&["load", "cache", "--target", "sphinx", "--rate", "1k"]);

@@ -1,4 +1,4 @@
-//! What the words of the program mean, and where its numbers come from.
+//! The words of the program and the sources of its numbers.
 
 use std::fs;
 

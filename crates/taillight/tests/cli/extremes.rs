@@ -1,4 +1,4 @@
-//! Loads at the limits of what is allowed, and servers that come and go: true figures and a clear verdict.
+//! Loads at the limits of the permitted range, and servers that come and go: true figures and a clear verdict.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -59,7 +59,7 @@ fn values_of_a_megabyte_and_keys_of_250_bytes() {
     assert!(received > 20_000_000, "some 70 values of 1 MB: {received}");
 }
 
-/// What a server does with each request that it reads, after the first connection, which only looks.
+/// A server that calls `answer` for each request that it reads. The first connection only checks that the server is there.
 fn server(answer: impl Fn(&mut TcpStream, u64) -> bool + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Sets of files through the command line: made, checked, removed, and what is left where that is cut short.
+//! Sets of files through the command line: make, check, remove, and the files that remain after an interruption.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -92,7 +92,7 @@ fn what_it_did_not_make_is_neither_overwritten_nor_removed() {
     refuses(&mut fileset("make", &foreign.path().join("precious")), 1, &["precious"]);
     refuses(fileset("make", &folder).args(["--files", "many"]), 1, &["'many'", "100000x4KiB"]);
 
-    // Foreign files beside and in the set stay.
+    // Foreign files next to the set and inside it stay.
     fs::write(folder.join("beside"), "x").unwrap();
     fs::write(folder.join("000/inside"), "x").unwrap();
     refuses(&mut fileset("remove", &folder), 1, &["files that are not of the set", "000"]);
@@ -178,9 +178,9 @@ fn making(folder: &Path, files: &str) -> std::process::Child {
 fn an_interrupted_set_is_known_as_such() {
     let outer = TempDir::new().unwrap();
     let folder = outer.path().join("set");
-    // So many files take a second or more on any machine, and less than half a gigabyte.
+    // This number of files takes a second or more on any machine, and less than half a gigabyte.
     let child = making(&folder, "100000x1");
-    // Where it has ended already, as for want of room on the disk, what it said tells.
+    // If it has ended already, for example because the disk is full, its output gives the reason.
     let _ = kill_process(Pid::from_child(&child), Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
@@ -197,7 +197,7 @@ fn an_interrupted_set_is_known_as_such() {
 fn a_killed_make_is_repeated() {
     let outer = TempDir::new().unwrap();
     let folder = outer.path().join("set");
-    // One that was whole before the signal came, as on a machine that stood still meanwhile, shows nothing.
+    // A set that was complete before the signal arrived, for example because the machine stalled, does not test anything.
     let is_cut = (0..10).any(|_| {
         let mut child = making(&folder, "30000x100");
         child.kill().unwrap();

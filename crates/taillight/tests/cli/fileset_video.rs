@@ -99,8 +99,8 @@ fn a_disk_that_fills_up_meanwhile_ends_it_with_what_to_do() {
     }
     let mounted = Mounted::new("size=3m");
     let folder = mounted.0.path().join("set");
-    // 1/512 of 20 videos: 5 MB. What a set that is resumed has is told by the lengths of its files, and here lies a hole, which
-    // takes nothing: as if something else took the room meanwhile.
+    // 1/512 of 20 videos: 5 MB. A resumed set is measured by the lengths of its files. The file here is sparse and takes no disk space,
+    // as if another program had used up the space.
     let videos = ["--video", "20x1/512"];
     let (_outer, whole) = made(videos[1]);
     fs::create_dir_all(folder.join("v000000")).unwrap();
@@ -124,7 +124,7 @@ fn an_interrupted_set_goes_on_where_it_was() {
     let (_outer, folder) = made("4x1/1024");
     let file = |name: &str| folder.join(name);
     fs::rename(file(MARKER), file(PARTIAL)).unwrap();
-    // Not there; cut off; cut off before it had its name; and one of which nothing is there.
+    // A missing file; a truncated file; a file truncated before its rename; and a video without any file.
     fs::remove_file(file("v000001/240p.bin")).unwrap();
     OpenOptions::new().write(true).open(file("v000001/360p.bin")).unwrap().set_len(100).unwrap();
     fs::rename(file("v000002/480p.bin"), file("v000002/480p.bin.part")).unwrap();
@@ -136,7 +136,7 @@ fn an_interrupted_set_goes_on_where_it_was() {
     says(fileset("make", &folder).args(["--video", "4x1/1024"]), &["made 4x1/1024 videos"]);
     says(&mut fileset("check", &folder), &["whole and as it was made"]);
     assert_eq!(written(&whole), before, "what was whole is not written again");
-    // What is left of one that goes on no more is removed as a whole.
+    // An unfinished set is removed as a whole.
     fs::rename(file(MARKER), file(PARTIAL)).unwrap();
     fs::rename(file("v000002/480p.bin"), file("v000002/480p.bin.part")).unwrap();
     says(&mut fileset("remove", &folder), &["removed 4x1/1024 videos"]);
@@ -233,7 +233,7 @@ fn a_sample_sees_the_first_range_of_each_file() {
     }
 }
 
-/// What a program prints, where it is installed and ends well.
+/// The output of a program; `None` if it is not installed.
 fn printed(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     assert!(output.status.success(), "{program} {words:?}: {}", text(&output));
@@ -249,7 +249,7 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         println!("skipped: needs ffmpeg (apt-get install ffmpeg)");
         return;
     }
-    // By a path from where it runs: ffmpeg runs elsewhere.
+    // A path relative to the current folder: ffmpeg runs in another one.
     let mut make = fileset("make", Path::new("set"));
     let make = make.args(["--video", "2x1/8", "--real"]).current_dir(outer.path());
     says(make, &["made 2x1/8 real videos"]);
@@ -287,7 +287,7 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         assert!(playlist.contains(&format!("{lines}.m4s")) && playlist.contains("#EXT-X-ENDLIST"));
     }
     says(&mut fileset("check", &folder), &["2x1/8 real videos", "whole"]);
-    // A part of them is drawn by their files: with next to nothing all are of the right size, and none is read.
+    // The sample selects files: with a tiny share, all sizes are checked and no content is read.
     let sample = ["--sample", "0.0000001"];
     let large = folder.join("v000001/480p.mp4");
     let open = OpenOptions::new().read(true).write(true).open(&large).unwrap();

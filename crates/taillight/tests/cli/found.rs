@@ -12,7 +12,7 @@ use crate::run::{Served, finish, taillight, text};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A memcached on a free port; `None` where there is none, which is said.
+/// A memcached on a free port. `None`, with the reason printed, if memcached is not installed.
 fn memcached() -> Option<(Memcached, Process, String)> {
     let Ok(memcached) = launch::memcached::find() else {
         println!("skipped: memcached is not installed (apt-get install memcached)");

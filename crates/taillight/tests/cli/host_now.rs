@@ -1,11 +1,11 @@
-//! `taillight host --now`, on the machine as it is and beside busy loops.
+//! `taillight host --now`, on the machine as it is and next to busy loops.
 
 use launch::{Process, Spec};
 use serde_json::Value;
 
 use crate::run::{finish, taillight, text};
 
-/// What it says, as JSON; it can tell something, or says that it cannot.
+/// The JSON output: a prediction, or the reason why there is no prediction.
 fn now() -> Value {
     let output = finish(&mut taillight(&["host", "--now", "--json"]));
     let now: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
@@ -41,7 +41,7 @@ fn a_machine_says_what_it_can_tell_now() {
 
 #[test]
 fn busy_loops_are_named() {
-    // The name that the kernel keeps of a program is that of its file.
+    // The kernel names a process after its file.
     let folder = tempfile::tempdir().unwrap();
     let hog = folder.path().join("tl-busy-loop");
     std::fs::copy("/bin/sh", &hog).unwrap();

@@ -137,7 +137,7 @@ fn turncoat(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
     })
 }
 
-/// Runs a load to an invalid verdict and returns what was printed.
+/// Runs a load to an invalid verdict and checks the output.
 #[track_caller]
 fn invalid(address: &str, says: &[&str]) {
     let output = finish(&mut load(address));

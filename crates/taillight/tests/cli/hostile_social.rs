@@ -7,7 +7,7 @@ use results::Trial;
 use crate::run::{closes, finish, taillight, text};
 use crate::users::{Planted, accounted, misses_its_target, served_with};
 
-/// Has `plant` say what is planted for each request whose first line has `part`, by its number among these from 0.
+/// Makes `plant` return the fault to plant for each request whose first line contains `part`; these requests are numbered from 0.
 fn each(
     part: &'static str,
     plant: impl Fn(u64) -> Option<Planted> + Send + Sync + 'static,
@@ -25,7 +25,7 @@ fn trial(plant: impl Fn(&str) -> Option<Planted> + Send + Sync + 'static) -> Tri
     accounted(&finish(&mut command))
 }
 
-/// Checks that what is planted is counted as errors of this kind alone, and that the target is missed.
+/// Checks that planted faults are counted as errors of this kind alone, and that the target is missed.
 #[track_caller]
 fn misses(kind: &str, plant: impl Fn(&str) -> Option<Planted> + Send + Sync + 'static) -> Trial {
     let trial = trial(plant);

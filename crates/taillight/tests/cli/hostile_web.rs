@@ -123,7 +123,7 @@ pub(crate) fn saying(answer: &'static [u8], closes: bool) -> String {
     turncoat(move |stream| stream.write_all(answer).is_ok() && !closes)
 }
 
-/// Runs a load to an invalid verdict and checks what was printed.
+/// Runs a load to an invalid verdict and checks the output.
 #[track_caller]
 fn invalid(address: &str, says: &[&str]) {
     let output = finish(&mut load(address));

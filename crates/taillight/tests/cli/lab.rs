@@ -16,7 +16,7 @@ use crate::run::{Served, answers, closes, finish, refuses, taillight, text};
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Short trials on shared machines: what is tested is the way, not the figures.
+/// Short trials on shared machines: the test covers the steps, not the figures.
 const SHORT: [&str; 12] = [
     "--window",
     "300ms",
@@ -88,13 +88,13 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     assert!(stderr.contains("block 2 of 2: sweep") && stderr.contains("trial 1 of about"), "{stderr}");
     assert!(!stderr.contains('\x1b'), "{stderr}");
 
-    // The page can be made again from what is on disk.
+    // The page can be made again from the files on disk.
     fs::remove_file(folder.path().join("report.html")).unwrap();
     let again = finish(taillight(&["report"]).arg(folder.path()));
     assert!(again.status.success() && String::from_utf8_lossy(&again.stdout) == stdout, "{}", text(&again));
     assert_eq!(fs::read_to_string(folder.path().join("report.html")).unwrap(), page);
 
-    // And be set beside another result: here itself under another name.
+    // The result can be compared with another one: here a copy of itself under another name.
     let mut other = result.clone();
     other.name = "other".into();
     let beside = ResultFolder::create(out.path(), "other").unwrap();
@@ -280,7 +280,7 @@ fn what_is_not_a_result_is_refused() {
     let folder = TempDir::new().unwrap();
     refuses(taillight(&["report"]).arg(folder.path()), 1, &["cannot read", "result.json"]);
     refuses(&mut taillight(&["compare", "/no/such/a", "/no/such/b"]), 1, &["cannot read", "/no/such/a"]);
-    // Nothing is measured, so that nothing is left out in silence.
+    // `compare` of two results measures nothing, so it refuses options for a measurement instead of ignoring them.
     for option in [["--qos", "p99<1ms"], ["--loads", "30"], ["--server-threads", "2"], ["--probe", "cpu"]] {
         refuses(taillight(&["compare", "/no/a", "/no/b"]).args(option), 1, &[option[0], "add --live"]);
     }

@@ -65,10 +65,10 @@ fn a_file_for_metrics_that_cannot_be_written_takes_no_answer_away() {
         command.arg(out.path()).args(options);
         command
     };
-    // What is known to fail is said before anything is measured...
+    // A failure that is known in advance is reported before the measurement...
     refuses(&mut load(&["--openmetrics", "/no/dir/metrics"]), 1, &["there is no folder /no/dir"]);
     assert_eq!(out.path().read_dir().unwrap().count(), 0, "nothing was measured");
-    // ...and what fails later leaves the gate its exit code, and the report where it is told.
+    // ...and a later failure changes neither the gate's exit code nor the report.
     let missed = load(&["--gate", "max<1ns", "--openmetrics", "/dev/full"]).output().unwrap();
     let said = text(&missed);
     closes(&missed);

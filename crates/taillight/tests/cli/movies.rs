@@ -74,7 +74,7 @@ struct Two {
 }
 
 impl Two {
-    /// `None` where this machine has no Python, which was told.
+    /// `None`, with the reason printed, if Python is not installed.
     fn new() -> Option<Two> {
         if Command::new("python3").arg("--version").output().is_err() {
             println!("skipped: there is no python3");
@@ -107,7 +107,7 @@ impl Two {
         command
     }
 
-    /// The exit code, and what was printed.
+    /// Returns the exit code and the output.
     fn run(&self, words: &[&str]) -> (Option<i32>, String) {
         let output = finish(&mut self.command(words));
         (output.status.code(), text(&output))
@@ -119,7 +119,7 @@ impl Two {
     }
 }
 
-/// What the service at `address` says, which ends it where it is to.
+/// The answer of the service at `address`; reading it lets the service end.
 fn hello(address: &str) -> String {
     let mut said = String::new();
     TcpStream::connect(address).unwrap().read_to_string(&mut said).unwrap();
@@ -221,7 +221,7 @@ fn a_service_that_ends_is_told_and_ends_the_others() {
 #[test]
 fn nothing_outlives_one_that_is_killed() {
     let Some(two) = Two::new() else { return };
-    // A port that is taken is no failure of the others.
+    // A port that is in use does not fail the other services.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let (code, said) = two.run(&["up", "--port", &port]);

@@ -1,4 +1,4 @@
-//! `taillight movies analytics` over the databases of a site that runs: it recommends by what was learnt.
+//! `taillight movies analytics` over the databases of a running site: the site recommends films by the learnt model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::run::{finish, taillight, text};
 
 /// Where `cargo xtask ci` makes the programs.
 const MADE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/movies");
-/// What they are made of.
+/// The sources of the services.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/movies");
 /// A data set that other tests use as well.
 const SMALL: [&str; 3] = ["users=200", "movies=30", "clips=1"];
@@ -25,7 +25,7 @@ const FILM: u64 = 5;
 /// How many similar films and how many advertisements a page has.
 const SIMILAR: usize = 10;
 const ADS: usize = 3;
-/// What the genre of a film weighs. Source: apps/movies/services/ads/handler.py.
+/// The weight of a film's genre. Source: apps/movies/services/ads/handler.py.
 const GENRE: f64 = 2.0;
 
 /// A site that `up` has started, with a copy of the data set; it ends with this.
@@ -152,7 +152,7 @@ impl Factors {
         Factors { users: rows, films }
     }
 
-    /// What is best for the user, and not the film itself.
+    /// The best films for the user, without the film itself.
     fn similar(&self) -> Vec<u64> {
         let user = &self.users[USER as usize - 1];
         let others = (1..).zip(&self.films).filter(|(film, _)| *film != FILM);
@@ -168,7 +168,7 @@ impl Factors {
             product(user, &weights) + if ad["genre"] == genre { GENRE } else { 0.0 }
         };
         let ads = model["ads"].as_array().unwrap();
-        // Those of one genre have the same weights, but for what is lost where numbers are added in another order.
+        // Ads of one genre have the same weights, except for rounding errors: the sums are added in another order.
         let rounded = |score: f64| (score * 1e4).round();
         best(ads.iter().map(|ad| (ad["ad"].as_u64().unwrap(), rounded(score(ad)))), ADS)
     }
@@ -178,7 +178,7 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
-/// The numbers of the highest scores, the lowest number first where they are equal.
+/// The numbers of the `n` highest scores; equal scores are ordered by number, the lowest first.
 fn best(scores: impl Iterator<Item = (u64, f64)>, n: usize) -> Vec<u64> {
     let mut all: Vec<(u64, f64)> = scores.collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -161,7 +161,7 @@ fn it_can_be_stopped_while_its_files_are_made() {
         return;
     }
     let place = TempDir::new().unwrap();
-    // So many files take a second or more on any machine.
+    // This number of files takes a second or more on any machine.
     let mut child = taillight(&["serve", "nginx", "--files", "200000x1", "--files-in"])
         .arg(place.path())
         .stdout(Stdio::piped())

@@ -9,7 +9,7 @@ use results::{Experiment, LatencySummary, Reason, ResultFolder, Trial, Verdict};
 
 use crate::run::{Served, finish, refuses, taillight, text};
 
-/// A load on memcached with probes; `None` where there is no memcached, which is said.
+/// A load on memcached with probes. `None`, with the reason printed, if memcached is not installed.
 fn observed(out: &Path, probes: &str) -> Option<Experiment> {
     if let Err(error) = launch::memcached::find() {
         println!("skipped: {error}");
@@ -29,7 +29,7 @@ fn loaded(out: &Path, probes: &str, on: &[&str]) -> Experiment {
     ResultFolder::open(&out.join("observed")).unwrap().load().unwrap()
 }
 
-/// What the server counted itself, which is about what the client sent.
+/// The server's own counters, which agree approximately with the client's requests.
 fn own_counters<'a>(trial: &'a Trial, program: &str) -> &'a ServerCounters {
     let probes = trial.probes.as_ref().unwrap();
     let server = probes.server.as_ref().unwrap_or_else(|| panic!("{probes:?}"));
@@ -50,7 +50,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     let probes = trial.probes.as_ref().unwrap();
     assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "client", "counters", "io"]);
     assert!(probes.slots >= 4, "{probes:?}");
-    // Everything that was asked for was seen or is missing, with what to do.
+    // Every requested probe has data, or is reported as missing with a remedy.
     let seen = [
         ("stages", probes.stages.is_some()),
         ("cpu", probes.processor.is_some()),
@@ -118,7 +118,7 @@ fn sphinx_tells_its_own_service_times_where_it_has_metrics() {
     assert!(own.requests > 100 && own.mean_us > 0.0 && own.p50_at_most_us.is_some(), "{own:?}");
     let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
     assert!(page.contains("Service time by the server’s own clock"));
-    // Without the port the rest is told all the same, and what is missing.
+    // Without the port, the output still contains the other probes and names the missing one.
     let without = tempfile::tempdir().unwrap();
     let experiment = loaded(without.path(), "server", &cache);
     let trial = &experiment.trials[0];
@@ -172,7 +172,7 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     assert!(output.status.success(), "{printed}");
     let folder = fs::read_dir(out.path().join("results")).unwrap().next().unwrap().unwrap().path();
     let study = StudyFolder::open(&folder).unwrap().load().unwrap();
-    // What is missing, with what to do.
+    // The missing probe is reported with a remedy.
     let lack = study.skipped.iter().find(|skipped| skipped.what == "the probe stages").expect(&printed);
     let hint = if cfg!(feature = "bpf") { "root, or CAP_BPF" } else { "the feature `bpf`" };
     assert!(lack.reason.contains(hint) && lack.reason.contains("the stages of a request"), "{lack:?}");
@@ -194,7 +194,7 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
                 cell.metrics
             );
         }
-        // At so few moments it may come out longer than what contains it, which is said.
+        // With few samples, a part may come out longer than the whole; the output reports this.
         let is_told = study.skipped.iter().any(|skipped| skipped.what == "the probe sockets: unread");
         assert!(cell.metrics.contains_key("socket_read_wait_us_mean") || is_told, "{:?}", cell.metrics);
         assert!(!cell.metrics.contains_key("stage_us_total"), "{:?}", cell.metrics);

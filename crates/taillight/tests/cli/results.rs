@@ -1,4 +1,4 @@
-//! What is done with results that exist: host, index, pack and unpack, two studies compared.
+//! Commands on existing results: host, index, pack and unpack, and the comparison of two studies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ fn figures_are_packed_with_their_tables() {
     assert!(packed.status.success(), "{}", text(&packed));
     let mut tables = unpacked_tables(&file);
     assert_eq!(tables["validity"][0], "quick run, 0 blocks", "{tables}");
-    // The commit is that of the measurement, and not of a later packing.
+    // The commit of the measurement, not of a later packing.
     tables["commit"] = "abc1234".into();
     fs::write(folder.join("tables.json"), tables.to_string()).unwrap();
     let again = root.path().join("again.taillight.tgz");
@@ -75,7 +75,7 @@ fn figures_are_packed_with_their_tables() {
     assert_eq!(unpacked_tables(&again), tables);
 }
 
-/// A table of the documents cannot differ from the record that is packed beside it.
+/// A table of the documents cannot differ from the record in the same archive.
 #[test]
 fn packed_results_of_the_tree_have_the_tables_of_their_records() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
@@ -114,7 +114,7 @@ fn two_results_of_one_study_are_compared() {
     let record: Value = serde_json::from_slice(&fs::read(page.with_extension("json")).unwrap()).unwrap();
     assert_eq!((&record["a"]["label"], &record["b"]["label"]), (&"xeon".into(), &"arm".into()));
     refuses(taillight(&["compare"]).arg(&a).arg(&a), 1, &["the same result"]);
-    // The record lies beside the page, which must not be what is compared.
+    // The page must not overwrite a compared record in the same folder.
     let before = fs::read(a.join("study.json")).unwrap();
     let over = a.join("study.html");
     refuses(

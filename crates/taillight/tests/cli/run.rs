@@ -35,7 +35,7 @@ pub(crate) fn finish(command: &mut Command) -> Output {
     output
 }
 
-/// What it printed, both streams.
+/// The output of both streams.
 pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
@@ -70,7 +70,7 @@ pub(crate) fn refuses(command: &mut Command, code: i32, says: &[&str]) {
     assert!(!text.contains("panicked"), "{text}");
 }
 
-/// What was asked of a web server.
+/// The web workload of the trial's specification.
 pub(crate) fn web(trial: &Trial) -> &spec::workload::Web {
     match &trial.spec.as_ref().unwrap().workload {
         Workload::Web(web) => web,

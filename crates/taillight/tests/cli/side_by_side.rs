@@ -44,7 +44,7 @@ fn memcached_and_sphinx_are_compared_as_documented() {
     let short = "--loads 20 --tolerance 50 --window 100ms --warmup 20ms --drain 20ms --keys 500 --qos p50<1s --pace sleep \
                  --connections 4 --no-live --name c --out";
     let output = finish(command.args(short.split_whitespace()).arg(out.path()));
-    // A machine that is too busy for a valid trial ends with a partial result; what is tested is the way, not the figures.
+    // A machine that is too busy for a valid trial ends with a partial result; the test covers the steps, not the figures.
     let busy = text(&output).contains("sustained no load at all");
     if busy {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));

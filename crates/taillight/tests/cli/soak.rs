@@ -22,7 +22,7 @@ use crate::run::{finish, taillight, text};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Every operation; what was deleted or has expired is read through.
+/// Every operation; a read of a deleted or expired item stores it again.
 const MIX: &str = "get:30,mget(uniform:1..20):10,gets:5,set:15,add:5,replace:5,append:5,prepend:5,delete:5,incr:5,decr:4,\
                    touch:3,gat:2,cas:1";
 
@@ -87,7 +87,7 @@ fn churn(address: SocketAddr, stop: &AtomicBool) -> u64 {
     rounds
 }
 
-/// What is stored by the binary protocol: more than there is memory for, so that items are evicted all the time.
+/// A client that stores items by the binary protocol: more than fit into memory, so that the server evicts items all the time.
 struct Filler {
     stream: TcpStream,
     input: Vec<u8>,
@@ -192,7 +192,7 @@ enum Way {
     Udp,
 }
 
-/// Ends what runs beside a round, also where that fails: a scope waits for its threads.
+/// Ends the thread that runs next to a round, also after a failure: a scope waits for its threads.
 struct AtEnd<'s>(&'s AtomicBool);
 
 impl Drop for AtEnd<'_> {
@@ -208,7 +208,7 @@ struct Targets {
     certificate: String,
 }
 
-/// A second of verified load, and beside it one that is killed in its midst.
+/// A second of verified load; a second load runs at the same time and is killed halfway.
 fn round(targets: &Targets, way: Way) -> Trial {
     let load = |prefix: &str| {
         let target = if matches!(way, Way::Tls) { &targets.encrypted } else { &targets.plain };
@@ -250,7 +250,7 @@ fn check(way: Way, trial: &Trial) {
     }
 }
 
-/// Starts Sphinx with a port for TLS beside that for the rest.
+/// Starts Sphinx with one port for TLS and one port for all other connections.
 fn server(folder: &Path, args: &[&str]) -> (Process, Targets) {
     let [cert, key] = certificate(folder);
     let exe = env!("CARGO_BIN_EXE_taillight").as_ref();
@@ -329,7 +329,7 @@ fn nothing_leaks_and_nothing_is_wrong() {
         while watch.stat("curr_connections") > 1 {
             thread::yield_now();
         }
-        // That of the filler is closed.
+        // The filler's connection is closed.
         assert_eq!(descriptors(&server) + 1, before.0);
         let grown = resident(&server).saturating_sub(before.1);
         // Buffers for messages and for connections that were open at once; it does not grow with time.

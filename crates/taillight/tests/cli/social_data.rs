@@ -16,8 +16,8 @@ use crate::run::{finish, refuses, taillight, text};
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Files below `data` that a shell fills. Where there is a file `block` beside the description, it waits at a table for
-/// ever, and says in which folder.
+/// Files below `data` that a shell writes. If there is a file `block` next to the description, the shell waits forever at a table and
+/// prints its folder.
 const APP: &str = r#"
 name = "kept"
 title = "T"
@@ -64,7 +64,7 @@ impl Site {
         command
     }
 
-    /// What lies in the cache, without the files that are for one process at a time.
+    /// The entries of the cache, without the lock files.
     fn kept(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.root.path().join("cache/seeds")) else { return Vec::new() };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -209,8 +209,8 @@ impl SmallDisk<'_> {
         None
     }
 
-    /// Ends it once nothing uses it: the kernel closes the files of a process after the process has ended, those of an
-    /// io_uring ring some milliseconds later.
+    /// Unmounts once the mount is unused: the kernel closes the files of a process after its end, and the files of an io_uring ring some
+    /// milliseconds later.
     pub(crate) fn unmount(self) {
         let unmounted = || {
             Command::new("umount")
@@ -224,7 +224,7 @@ impl SmallDisk<'_> {
 }
 
 impl Drop for SmallDisk<'_> {
-    /// Also where a test has failed and something uses it; one that is gone already is no matter.
+    /// Lazy, because a failed test may leave a process that uses the mount; the error of an unmounted one is ignored.
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.at).stderr(Stdio::null()).status();
     }
@@ -246,7 +246,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         assert_eq!(kept, [""; 0], "{left:?}");
     };
     check("5m", APP, &["no room in ", "cache/seeds: they take about", "TAILLIGHT_CACHE"]);
-    // What is more than was to be expected shows when it is copied.
+    // The copy reports data larger than the estimate.
     let large = APP.replace(
         "cat > data/{{ table.name }};",
         "cat > data/{{ table.name }}; head -c 150M /dev/zero > data/large;",
@@ -265,7 +265,7 @@ pub(crate) fn has_programs() -> bool {
     lacks.is_none()
 }
 
-/// Starts the site, without root where root runs this, whose services have their folders in `temporary` where that is named; returns
+/// Starts the site, with an unprivileged user if root runs the test. Its services have their folders in `temporary`, if given. Returns
 /// its process and its address.
 pub(crate) fn serve(cache: &Path, temporary: Option<&Path>) -> (Child, String) {
     let words = ["serve", "social", "--users", "30", "--set", "hash_cost=4"];

@@ -1,7 +1,7 @@
-//! Services of the social network are killed, stopped where they are, or out of disk while users are there: the driver counts what
-//! that costs as misses of the right kinds, nothing is half-written, and the site is whole again afterwards.
+//! Services of the social network are killed, stopped in place, or run out of disk space under load: the driver counts the effects as
+//! misses of the right kinds, no record is half-written, and the site recovers completely.
 //!
-//! The table in `docs/reference/social.md` has what the test of the slow tier prints.
+//! The table in `docs/reference/social.md` contains the output of the slow test tier.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -28,7 +28,7 @@ enum How {
 }
 use How::{Frozen, Killed, WorkersFrozen, WorkersKilled};
 
-/// What is done to which service, and the kinds of errors of which one at least must come, and no others may.
+/// The service, the fault, and the kinds of errors: at least one of these must occur, and no other kinds.
 type Case = (&'static str, How, &'static [&'static str]);
 
 /// An operation that is not answered, and one that the site says it cannot do.
@@ -75,12 +75,12 @@ const LOAD: [&str; 12] = [
 
 fn signal(pids: &[u32], signal: Signal) {
     for pid in pids {
-        // It may have ended meanwhile.
+        // The process may have ended already.
         let _ = kill_process(Pid::from_raw(*pid as i32).unwrap(), signal);
     }
 }
 
-/// Rows that say what others do not: half of a friendship, a message of no chat, a post of no user.
+/// Rows that contradict others: half of a friendship, a message without a chat, a post without a user.
 const HALF_WRITTEN: &str = "SELECT (SELECT COUNT(*) FROM friendship f LEFT JOIN friendship g ON g.a = f.b AND g.b = f.a WHERE g.a IS NULL) \
                             + (SELECT COUNT(*) FROM messages m LEFT JOIN chats c ON c.id = m.chat WHERE c.id IS NULL) \
                             + (SELECT COUNT(*) FROM posts p LEFT JOIN users u ON u.id = p.author WHERE u.id IS NULL)";
@@ -129,7 +129,7 @@ fn check(site: &mut Site, (service, how, kinds): Case) {
     let is_one = |kind: &str| kinds.contains(&kind);
     assert!(trial.errors.iter().all(|error| is_one(&error.kind)), "{service} {how:?}: {:?}", trial.errors);
     if how == WorkersKilled {
-        // Each loses what it works on, and the next one takes its place.
+        // Each killed worker loses the request it works on, and a new worker replaces it.
         let lost: u64 = trial.errors.iter().map(|error| error.count).sum();
         assert!(lost <= WORKERS as u64, "{:?}", trial.errors);
         await_that("workers are as many again", || site.pids(service).len() == pids.len());

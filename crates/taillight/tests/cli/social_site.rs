@@ -15,7 +15,7 @@ use crate::run::{finish, taillight};
 use crate::social_data::{await_that, has_programs, runs};
 use crate::users::accounted;
 
-/// Few, so that they are made within seconds: as many as `taillight serve` is asked for in these tests.
+/// Few users, so that the data set takes seconds: the number that these tests pass to `taillight serve`.
 const USERS: u32 = 30;
 const SEED: u64 = 1;
 /// A bound on waiting for one answer: NGINX gives up on PHP after 30 s.
@@ -75,7 +75,7 @@ impl Site {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Ends it; nothing of it is left then.
+    /// Ends the site and checks that no process or folder remains.
     #[track_caller]
     pub(crate) fn end(mut self) {
         let pids = self.running.pids();
@@ -167,7 +167,7 @@ fn between<'a>(text: &'a str, before: &str, behind: &str) -> Option<&'a str> {
     rest.split_once(behind).map(|(value, _)| value)
 }
 
-/// How many keys the cache was asked for and did not have while `work` was done.
+/// The number of cache misses during `work`.
 fn misses(site: &Site, work: impl FnOnce()) -> u64 {
     let before = site.count("memcached", "get_misses");
     work();

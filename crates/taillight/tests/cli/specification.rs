@@ -68,7 +68,7 @@ fn what_is_resolved_can_be_run() {
     spec.workload.agree();
     for trial in [typed, read] {
         let mut found = trial.spec.unwrap();
-        // Chosen beside that server's.
+        // Chosen to avoid the processors of the started server.
         found.generator.cpus = None;
         assert_eq!(found, spec);
     }

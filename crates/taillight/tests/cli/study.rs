@@ -150,7 +150,7 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     let folder = only_folder(out.path());
     let record = load(&folder);
     assert_eq!((record.blocks, record.complete), (2, true));
-    // Of a block that was given up there are none.
+    // An abandoned block leaves no cells.
     assert!(record.cells.len() == 4 || is_not_measurable(&output), "{}", record.cells.len());
 
     // The same record under a claim that it cannot keep. Two repeats are too few to say that it differs.
@@ -172,7 +172,7 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
         }));
     }
     for cell in &mut six.cells {
-        // Whatever this machine does meanwhile, here it was valid, and so was its reference.
+        // The test sets the verdict to valid, so that it does not depend on the load of this machine.
         cell.verdict = results::Verdict::Valid;
         cell.reference = cell.metrics.clone();
     }

@@ -1,4 +1,4 @@
-//! Studies that change this machine: what stops them, and what they leave out. Only root can change it.
+//! Studies that change settings of this machine: reasons to stop, and settings that are skipped. Only root can change them.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -174,12 +174,12 @@ fn a_command_sets_knobs_while_it_measures_and_reverts_them() {
     assert!(output.status.success(), "{}", text(&output));
     let folder = out.path().join("results/profile");
     let record = results::ResultFolder::open(&folder).unwrap().load().unwrap();
-    // A queue is nothing that loopback has.
+    // Loopback has no queues.
     let note = record.notes.iter().find(|note| note.contains("Left out of a profile: nic.queues=64"));
     assert!(note.is_some(), "{:?}", record.notes);
     assert_eq!(record.trials[0].spec.as_ref().unwrap().knobs.len(), 1);
     assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
-    // One that is asked for by name must be there.
+    // A queue that the user requests by name must exist.
     let output = load("nic.queues=64", "refused");
     assert!(!output.status.success() && text(&output).contains("nic.queues=64"), "{}", text(&output));
     assert!(!out.path().join("results/refused").exists());

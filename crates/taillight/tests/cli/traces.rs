@@ -47,7 +47,7 @@ fn programs_are_looked_for_before_data_are_made() {
     }
 }
 
-/// The only trial of a load on the movie site; `None` where this machine lacks something, which was told.
+/// The only trial of a load on the movie site. `None`, with the reason printed, if this machine lacks a program.
 fn traced() -> Option<Trial> {
     // Where `cargo xtask ci` makes the programs.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");
@@ -119,8 +119,8 @@ fn parts_sum_to_what_the_generator_waited_for() {
     for operation in &traces.operations {
         let parts: u64 = operation.services.iter().map(|service| service.ns(Among::All, |_| true)).sum();
         assert_eq!(parts, operation.all.root_ns, "{}", operation.name);
-        // The parts of each request sum to the generator's response time of the same, so that all figures of both are equal. The sum of
-        // all is kept to the ns, and a histogram's mean to 0.1 %.
+        // The parts of each request sum to the generator's response time of the same request, so that all figures of both are equal. The
+        // sum over all requests is exact to the ns, and a histogram's mean to 0.1 %.
         assert_eq!(operation.root, operation.response_time, "{}", operation.name);
         let mean_us = operation.all.root_ns as f64 / operation.all.requests as f64 / 1e3;
         let of_generator_us = operation.response_time.mean_us.unwrap();
@@ -139,7 +139,7 @@ fn parts_sum_to_what_the_generator_waited_for() {
     assert_eq!(plot.calls, page.all.requests, "each page asks for its plot once");
     let all = plot.all_calls.as_ref().expect("compose-page publishes its calls");
     assert!(all.calls > plot.calls, "the warm-up is in them: {all:?}");
-    // A visitor is sent once they have a connection, and what they waited for it is a part.
+    // A visitor's request is sent once a connection is free; the wait for it is a part of the response time.
     let before = page.mean_us(Among::All, |name, part| (name, part) == ("client", Part::BeforeSending));
     assert!(before.is_some_and(|us| us > 0.0), "{before:?}");
     let browse = trial.operations.iter().find(|one| one.name == "browse").unwrap();

@@ -43,7 +43,7 @@ pub(crate) fn state_of_root() -> Option<State> {
     Some(State { folder: tempfile::tempdir().unwrap(), _machine: machine })
 }
 
-/// What it printed to standard output and error, and its exit code.
+/// Runs a command; returns its standard output, its standard error and its exit code.
 pub(crate) fn told(command: &mut Command, state: &Path) -> (String, String, i32) {
     let output = finish(command.env("TAILLIGHT_STATE", state));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,4 +1,4 @@
-//! Users of a social network against a canned site: what is asked for, what is refused, and what a user sees.
+//! Users of a social network against a canned site: requests, refusals, and the responses seen by a user.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
 pub(crate) enum Planted {
     /// This status, these fields and this body in place of the right answer.
     Instead(u16, &'static str, &'static str),
-    /// These fields beside it.
+    /// The usual fields, plus these.
     Beside(String),
 }
 
@@ -155,7 +155,7 @@ fn an_error_page_with_status_200_is_a_miss() {
     misses_its_target(&trial);
 }
 
-/// Asserts that the target of 95 % was missed, of which a miss is no error of the measurement.
+/// Asserts that the target of 95 % was missed. A miss is not an error of the measurement.
 #[track_caller]
 pub(crate) fn misses_its_target(trial: &Trial) {
     let is_error = |invalid: &results::Invalid| invalid.reason == Reason::ErrorRate;

@@ -115,7 +115,7 @@ impl Drop for Chromium {
     }
 }
 
-/// What the page at `url` says in a browser, until one of `ends` is in a line.
+/// The text of the page at `url` in a browser, until a line contains one of `ends`.
 fn said(chromium: &Path, url: &str, ends: &[&str]) -> Vec<String> {
     let folder = TempDir::new().unwrap();
     let browser = Command::new(chromium)

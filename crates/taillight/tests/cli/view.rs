@@ -1,4 +1,4 @@
-//! What one sees on a terminal while a trial runs, on a pseudo-terminal whose other end is read as a terminal does.
+//! The view on a terminal while a trial runs: the test reads the other end of a pseudo-terminal as a terminal does.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};

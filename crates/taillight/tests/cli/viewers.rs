@@ -1,4 +1,4 @@
-//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
+//! Viewers against servers of known videos: requests, checks of the answers, and the playback seen by a user.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -123,7 +123,7 @@ fn a_server_that_is_late_costs_viewers_their_chunks_and_no_other_arrival() {
     let check = |faults: &str, stalls: Stalls| {
         let trial = trial(&served_with(faults, stalls), &[]);
         let a = trial.arrivals;
-        // Chunks last 200 ms here, and are given up after six times as long.
+        // Here a chunk lasts 200 ms, and its request is abandoned after six times this duration.
         assert!(a.timeouts + a.unfinished > 0, "{faults} {stalls:?}: {a:?}");
         assert!(
             trial.counters["misses"] > 0.0 && trial.counters["rebuffer_ratio"] > 0.0,
@@ -166,7 +166,7 @@ fn what_becomes_of_files_while_they_are_served_is_seen() {
         std::fs::write(file, vec![7; size]).unwrap();
     });
     check(&["wrong_content"]);
-    // Cut short: what lies past its end is asked for.
+    // Truncated files: the viewer requests bytes past the end.
     all(&|file| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(1_000).unwrap());
     check(&["status_416", "wrong_range"]);
     all(&|file| std::fs::remove_file(file).unwrap());
@@ -272,7 +272,7 @@ const BOUNDED: [&str; 10] =
 fn kept(target: &str, options: &[&str]) -> Trial {
     let out = TempDir::new().unwrap();
     let mut command = taillight(&["load", "video", "--target", target, "--pace", "sleep", "--out"]);
-    // Journals of its own: other tests set other knobs meanwhile.
+    // A separate state folder: other tests set other knobs at the same time.
     let state = TempDir::new().unwrap();
     command.env("TAILLIGHT_STATE", state.path());
     let output = finish(command.arg(out.path()).args(BOUNDED).args(options));
@@ -487,7 +487,7 @@ struct Nginx {
 }
 
 impl Nginx {
-    /// `None`, and says why, where there is no NGINX.
+    /// `None`, with the reason printed, if NGINX is not installed.
     fn over(set: &str) -> Option<Nginx> {
         let Some(nginx) = find_program("nginx") else {
             println!("skipped: there is no nginx here");

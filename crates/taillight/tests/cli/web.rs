@@ -1,4 +1,4 @@
-//! The web workload against servers of known pages: what is asked for, what is checked, and what a user sees.
+//! The web workload against servers of known pages: requests, checks of the answers, and the page loads seen by a user.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -59,7 +59,7 @@ struct Files {
 }
 
 impl Files {
-    /// Serves a set below `/x`; what is not in it is not found.
+    /// Serves a set below `/x`; other paths are answered with "not found".
     fn serve(set: &FileSet, tls: Option<Arc<ServerConfig>>) -> Files {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Requests that carry a body: each arrives whole, and is what was asked for.
+//! Requests that carry a body: each body arrives complete and is the configured one.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -66,7 +66,7 @@ fn every_request_carries_the_body() {
         assert!(seen.iter().all(|one| *one == seen[0] && one.0 == method && one.1.len() == length));
         seen[0].1.clone()
     };
-    // Whatever stands in it, it is one body and no further request.
+    // The body stays one body, although its content looks like further requests.
     assert_eq!(
         check(&["--rate", "200", "--method", "POST", "--body", &name], "POST", 32),
         std::fs::read(file.path()).unwrap()

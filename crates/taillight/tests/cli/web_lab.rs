@@ -1,4 +1,4 @@
-//! Searches and comparisons of web servers: what the laboratory does with caches it does with pages.
+//! Searches and comparisons of web servers: the laboratory treats pages as it treats caches.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::run::{Served, answers, closes, finish, is_not_measurable, refuses, taillight, text, web};
 
-/// Short trials on shared machines: what is tested is the way, not the figures.
+/// Short trials on shared machines: the test covers the steps, not the figures.
 const SHORT: &str = "--window 300ms --warmup 50ms --drain 50ms --pace sleep --connections 8 --no-live";
 
-/// A web server of one request at a time, each of so long: no machine is too slow to offer its maximum.
+/// A web server that handles one request at a time with the given service time: any machine is fast enough to offer its maximum load.
 fn slow(service: &str) -> Served {
     let options = ["serve", "null", "--dialect", "http", "--value-size", "100", "--service", service];
     Served::start(&options, "null server ready on ")
@@ -92,7 +92,7 @@ fn two_web_servers_are_compared_in_one_run() {
         assert_eq!(trial.found.servers, [trial.target.as_str()], "each trial asks its own server");
         assert_eq!(trial.spec.as_ref().unwrap().target.server.to_string(), trial.target);
     }
-    // Both are offered the same: a share of the smaller maximum of the block, that of the slower one.
+    // Both targets are offered the same load: a share of the block's smaller maximum, which is the slower target's.
     for share in [0.2, 0.5] {
         let offered = |url: &String| -> Vec<f64> {
             let is_first =
@@ -195,7 +195,7 @@ fn a_cache_is_compared_with_no_web_server() {
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
 }
 
-/// What is said of a load on web servers holds for the program that says it.
+/// The statements of the chapter on web servers hold for this program.
 #[test]
 fn the_chapter_on_web_servers_is_true() {
     let explained = text(&finish(&mut taillight(&["explain", "web"])));

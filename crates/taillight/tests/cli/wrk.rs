@@ -11,7 +11,7 @@ use crate::run::{finish, refuses, taillight, text};
 
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
 
-/// What is printed of one second's load on a server.
+/// The output for one second of load on a server.
 fn wrk(address: &str, options: &[&str]) -> String {
     let url = format!("http://{address}/");
     let output = finish(taillight(&["wrk", "-t1", "-d1", &url]).args(options));
@@ -27,7 +27,7 @@ fn behind(said: &str, words: &str) -> f64 {
     number.parse().unwrap_or_else(|_| panic!("'{number}' is not a number: {said}"))
 }
 
-/// What was asked for in the second and is answered behind it, in the drain, is not part of the rate.
+/// Requests sent within the second and answered later, in the drain, are not part of the rate.
 #[test]
 fn a_server_answers_no_faster_than_it_can() {
     let slow = server(|mut stream, _| {

@@ -42,7 +42,7 @@ impl Testbed {
         self.folder.path().join(name)
     }
 
-    /// The program without what a debugger needs: ten times less to copy to each machine.
+    /// The program without debug information: ten times smaller to copy to each machine.
     fn strip(&self) {
         let (program, to) = (env!("CARGO_BIN_EXE_taillight"), self.path("taillight"));
         let stripped = Command::new("strip").arg("-o").arg(&to).arg(program).status();
@@ -79,7 +79,7 @@ impl Testbed {
         }})
     }
 
-    /// Plays it with these variables beside the inventory's; its exit code, and what it said.
+    /// Plays the playbook with these variables in addition to the inventory's; returns the exit code and the output.
     fn play(&self, variables: &serde_json::Value) -> (Option<i32>, String) {
         let said = self.path("said");
         let script = "exec \"$@\" >\"$SAID\" 2>&1";
@@ -97,14 +97,14 @@ impl Testbed {
             .env("ANSIBLE_HOME", self.path("home").display().to_string())
             // A connection that is shared would stay for a minute, in a process that no signal to the test reaches.
             .env("ANSIBLE_SSH_ARGS", "-C -o ControlMaster=no")
-            // The certificates are made here; as on the machines, all that is temporary lies where it is looked for.
+            // The certificates are made here; all temporary files lie in the folder that the test inspects, as on the machines.
             .env("TMPDIR", self.path("machine").display().to_string())
             .env("LC_ALL", "C.UTF-8");
         let status = Process::spawn(spec).unwrap().wait(LONG).unwrap();
         (status.code(), fs::read_to_string(said).unwrap())
     }
 
-    /// What is left of a run: processes of the copied program, connections, and folders. There must be nothing.
+    /// The remains of a run: processes of the copied program, connections, and folders. The list must be empty.
     fn left(&self) -> Vec<PathBuf> {
         let processes: Vec<PathBuf> =
             fs::read_dir("/proc").unwrap().flatten().map(|process| process.path()).collect();

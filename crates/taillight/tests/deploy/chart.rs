@@ -92,7 +92,7 @@ impl Validator {
         Some(Validator { kubeconform, folder })
     }
 
-    /// Whether all of it is valid, and what is said of it.
+    /// Whether all manifests are valid, and the validator's output.
     pub(crate) fn judge(&self, manifests: &str) -> (bool, String) {
         let file = self.folder.path().join("manifests.yaml");
         fs::write(&file, manifests).unwrap();

@@ -1,11 +1,11 @@
-//! `taillight app`: what it writes, and what it refuses. What the files hold is tested in `app`.
+//! `taillight app`: the files it writes, and the input it refuses. Crate `app` tests the contents of the files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The exit code, and what was printed to both.
+/// Returns the exit code and the output of both streams.
 fn taillight(words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_taillight")).args(words).output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());

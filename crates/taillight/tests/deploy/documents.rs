@@ -31,7 +31,7 @@ fn leaves(yaml: &YamlOwned, prefix: &str) -> BTreeSet<String> {
     };
     let below = mapping.iter().flat_map(|(key, value)| {
         let key = key.as_str().unwrap();
-        // What a container asks for is Kubernetes' own to say.
+        // The fields of a container's resources are defined by Kubernetes.
         let name = if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
         if key == "resources" { [name].into() } else { leaves(value, &name) }
     });

@@ -1,7 +1,8 @@
-//! What lies in `deploy/`: read, compared with its documents, and run as far as this machine can.
+//! The files in `deploy/`: read, compared with their documentation, and run as far as this machine permits.
 //!
-//! The playbook runs against a private sshd; the chart is rendered by Helm and validated by kubeconform
-//! against the schemas of Kubernetes; so are the charts of applications, whose pods podman plays. `cargo xtask ci` fetches these tools; where they are missing, a test says so.
+//! The playbook runs against a private sshd. Helm renders the chart, and kubeconform validates it against the schemas of Kubernetes; the
+//! same holds for the charts of applications, whose pods podman plays. `cargo xtask ci` fetches these tools; if one is missing, a test
+//! reports it.
 
 mod ansible;
 mod application;

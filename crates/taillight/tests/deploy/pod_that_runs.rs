@@ -10,7 +10,7 @@ use launch::{User, find_program};
 const CATATONIT: [&str; 3] =
     ["/usr/bin/catatonit", "/usr/libexec/podman/catatonit", "/usr/libexec/catatonit/catatonit"];
 
-/// podman with a storage and settings of its own, so that nothing of the machine's is touched.
+/// podman with its own storage and settings, so that the machine's stay unchanged.
 struct Podman {
     program: PathBuf,
     folder: tempfile::TempDir,

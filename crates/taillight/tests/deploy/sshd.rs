@@ -17,7 +17,7 @@ pub(crate) struct Sshd {
 }
 
 impl Sshd {
-    /// Its sessions have their temporary files in `machine`. `None`, and says why, where there is none.
+    /// Sessions keep their temporary files in `machine`. `None`, with the reason printed, if sshd is not installed.
     pub(crate) fn start(folder: &Path, machine: &Path) -> Option<Sshd> {
         let (Some(sshd), Some(_), Some(keygen)) =
             (find_program("sshd"), find_program("ssh"), find_program("ssh-keygen"))

@@ -1,7 +1,7 @@
-//! What is said on a machine whose processors all do something else. A program of its own, as it would disturb other tests
-//! that ran beside it.
+//! The output on a machine whose processors are all busy with other work. A separate test program, because it would disturb other tests
+//! that run at the same time.
 
-// What the other programs use of it is not used here.
+// Other test programs use functions that this one does not.
 #[allow(dead_code)]
 #[path = "../cli/run.rs"]
 mod run;
@@ -21,7 +21,7 @@ fn hogs() -> Vec<Process> {
     lab::allowed_cpus().into_iter().map(hog).collect()
 }
 
-/// What is only said of a server.
+/// Phrases that only appear in statements about a server.
 const CLAIMS: [&str; 5] =
     ["missed the QoS", "met the QoS", "sustained no load", "peak throughput under QoS", "p99 ≤"];
 
@@ -45,7 +45,7 @@ fn a_demo_beside_busy_loops_claims_nothing_of_the_server() {
     let result: Experiment = ResultFolder::open(&out.path().join("demo")).unwrap().load().unwrap();
     assert!(result.complete && !result.trials.is_empty());
     assert!(result.targets[0].peak.is_none(), "{:?}", result.targets[0].peak);
-    // The same is said later, from the result alone.
+    // The report made later from the result alone has the same headline.
     let again = finish(taillight(&["report"]).arg(out.path().join("demo")));
     assert!(String::from_utf8_lossy(&again.stdout).starts_with(headline), "{}", text(&again));
 }
