@@ -1,4 +1,4 @@
-//! `taillight accuracy`: how true the figures are, and what other generators say of the same servers.
+//! `taillight accuracy`: the error of the measured figures, and the figures of other generators on the same servers.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -164,7 +164,7 @@ fn allowed(knobs: Option<&HostKnobs>) -> Result<&HostKnobs, String> {
     knobs.ok_or_else(|| "its operator allows no knobs; that takes --allow-knobs".into())
 }
 
-/// Whether a task asks for load on a server that runs, and nothing else: it came over the network.
+/// Checks that a task from the network only asks for load on a running server.
 fn check(task: &Generate) -> Result<(), String> {
     let whole = serde_json::from_str(&task.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
     let spec = lab::read_spec(whole).map_err(|e| e.to_string())?;
@@ -180,7 +180,7 @@ fn check(task: &Generate) -> Result<(), String> {
     if let Workload::Social(social) = &spec.workload
         && let Site::File(file) = &social.site
     {
-        // As of a web server's files: it would say what stands in it.
+        // Refused like a web server's files: an error message would reveal the file's contents.
         let file = file.display();
         return Err(format!("an agent reads none of its files, as --site {file} asks for; use own or elgg"));
     }

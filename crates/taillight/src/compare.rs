@@ -105,7 +105,7 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
     };
     let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
     let finished = job::run(&job)?;
-    // Its answer is the ratio; what each target did by itself is in the report.
+    // The answer of this command is the ratio; the report contains each target's own figures.
     let answered = tell_of_one(&finished.experiment, &finished.folder, args.html)?;
     match answered {
         Some(_) => finished.write_report()?,
@@ -121,7 +121,7 @@ fn code_of(answered: bool) -> ExitCode {
     gate::judge(&[], if answered { &[] } else { std::slice::from_ref(&nothing) })
 }
 
-/// The comparison of the two targets of one run, where it has two.
+/// The comparison of the two targets of one run; `None` unless the run has exactly two.
 pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<Comparison> {
     let [a, b] = &experiment.targets[..] else { return None };
     let folder = folder.path().display().to_string();
@@ -142,7 +142,7 @@ pub(crate) fn tell_of_one(
     Ok(Some(comparison.is_answered()))
 }
 
-/// Prints `comparison`, and writes its page and, beside it, its record.
+/// Prints `comparison`, writes its page, and writes its record next to the page.
 fn tell(comparison: &Comparison, sides: Sides<'_>, page: &Path) -> Result<()> {
     say(&report::comparison_table(comparison, table_width(), uses_color()))?;
     let record = page.with_extension("json");

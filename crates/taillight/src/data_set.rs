@@ -1,4 +1,4 @@
-//! `taillight data-set`: what is asked for, and what a target begins with.
+//! `taillight data-set`: files of requested data, and the initial data of a target.
 
 mod social;
 

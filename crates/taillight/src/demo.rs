@@ -41,7 +41,7 @@ pub(crate) struct DemoArgs {
 const TIME: Duration = Duration::from_secs(160);
 
 pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
-    // What is asked of the server is the set-up of most published measurements of Memcached, the default.
+    // The default workload: the set-up of most published measurements of Memcached.
     let mut spec =
         Spec { target: args.server.target(&TargetName::app("sphinx")), seed: args.seed, ..Spec::default() };
     spec.generator.cpus = args.cpus;

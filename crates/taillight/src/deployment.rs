@@ -97,7 +97,7 @@ fn write(folder: &Path, files: &Rendered, private: bool) -> Result<()> {
     Ok(())
 }
 
-/// The folder for what is written: `named`, or the `usual` one here.
+/// The output folder: `named`, or the `usual` one in the current folder.
 fn out(named: Option<&PathBuf>, usual: &str) -> Result<PathBuf> {
     let folder = named.map_or_else(|| PathBuf::from(usual), Clone::clone);
     if folder.is_file() {

@@ -1,4 +1,4 @@
-//! `taillight explain`: what a word means, which value it has, and where that comes from.
+//! `taillight explain`: the meaning of a word, its value, and the value's source.
 
 mod cache;
 mod chapter;
@@ -165,9 +165,9 @@ fn chapters() -> Result<Vec<(&'static str, Chapter)>> {
     TOPICS.iter().map(|topic| Ok((topic.name, (topic.chapter)()?))).collect()
 }
 
-/// What a word that is not a topic leads to.
+/// The chapter for a word that is not a topic.
 ///
-/// Errors: nothing bears this name, with the words that are most like it.
+/// Errors: no entry has this name; the message lists the most similar names.
 fn found(chapters: &[(&'static str, Chapter)], word: &str) -> Result<Chapter, String> {
     let mut sections: Vec<Section> = Vec::new();
     for section in chapters.iter().flat_map(|(_, chapter)| &chapter.sections) {

@@ -16,8 +16,8 @@ pub(crate) fn code(failures: &[String]) -> ExitCode {
     judge(failures, &[])
 }
 
-/// Says each of `failures`, and of what is `unknown`, on standard error. The exit code is 99 if there is a
-/// failure, and 75 if something is unknown.
+/// Prints each of `failures` and each `unknown` condition on standard error. The exit code is 99 if there is a failure, and 75 if a
+/// condition is unknown.
 pub(crate) fn judge(failures: &[String], unknown: &[String]) -> ExitCode {
     for failure in failures {
         tell(&format!("taillight: gate failed: {failure}"));

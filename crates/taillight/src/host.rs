@@ -1,4 +1,4 @@
-//! `taillight host`: what this machine can show, what it cannot, and what would change that.
+//! `taillight host`: the measurements that this machine supports, those it does not support, and the remedies.
 
 mod canary;
 mod now;

@@ -58,7 +58,7 @@ pub(crate) struct ResultArgs {
     pub outputs: OutputArgs,
 }
 
-/// A name for a folder that stays in the folder where it belongs.
+/// Parses a folder's name; the folder cannot leave its parent.
 fn parse_name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
     if text.is_empty() || text.starts_with(['.', '-']) || text.len() > 120 || !text.chars().all(fits) {
@@ -90,9 +90,9 @@ pub(crate) struct ProbeArgs {
 }
 
 impl Setting {
-    /// What is measured on `target`: what was typed, and what a preset says of the rest.
+    /// The specification of a measurement on `target`: the options on the command line, completed by a preset.
     ///
-    /// Errors: options that do not go together.
+    /// Errors: options that exclude each other.
     pub(crate) fn spec(
         &self,
         target: &TargetName,
@@ -150,9 +150,9 @@ pub(crate) struct Job {
     /// The end of the folder's default name.
     pub suffix: &'static str,
     pub targets: Vec<TargetName>,
-    /// What is measured on each of them.
+    /// The measurement of each target.
     pub spec: Spec,
-    /// How it is measured, on so many targets.
+    /// The sequence of trials for this number of targets.
     pub plan: Plan,
     /// The command line, for the record.
     pub command: Vec<String>,
@@ -183,9 +183,9 @@ pub(crate) struct Finished {
     outcome: Result<(), lab::Error>,
 }
 
-/// Runs `job`, and writes and prints what came of it.
+/// Runs `job`, and writes and prints the result.
 ///
-/// Errors: nothing was measured, and no folder is left. Otherwise there is a result, partial perhaps.
+/// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
 pub(crate) fn run(job: &Job) -> Result<Finished> {
     let closed = job.spec.load == spec::Load::Closed;
     if closed && job.plan.needs_maximum() {
@@ -320,8 +320,8 @@ fn unfinished(job: &Job) -> Option<Begun> {
     })
 }
 
-/// The target of a command. Viewers have a server of videos that is started for them where none is named: NGINX, or the
-/// embedded one where that is not on this machine.
+/// The target of a command. Without a named target, viewers get a video server that is started for them: NGINX, or the embedded server if
+/// NGINX is not installed.
 pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> TargetName {
     match workload {
         Workload::Video(_) if !typed.has("target") => {
@@ -333,9 +333,9 @@ pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> T
     }
 }
 
-/// Whether these servers answer what is sent.
+/// Checks that these servers understand the workload.
 ///
-/// Errors: one is a cache and is asked for pages, or the other way round.
+/// Errors: a web workload for a cache, or a cache workload for another server.
 pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
     let other = |target: &&TargetName| lab::refuses(target, workload);
     match (targets.iter().find(other), workload) {
@@ -360,7 +360,7 @@ pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()
 }
 
 impl Finished {
-    /// Holds every trial to the gates and keeps what came of it.
+    /// Checks every trial against the gates and records the outcome.
     pub(crate) fn judge(&mut self, gates: &[&Gate]) -> Result<()> {
         if gates.is_empty() {
             return Ok(());
@@ -378,15 +378,15 @@ impl Finished {
         self.write_report()
     }
 
-    /// Writes the report and prints where it lies.
+    /// Writes the report and prints its path.
     pub(crate) fn write_report(&self) -> Result<()> {
         let report =
             self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;
         say(&format!("Report: {}\n", report.display()))
     }
 
-    /// Writes the files for other tools, and says the exit code: a file that cannot be written, or sent, changes neither what a
-    /// gate says nor that a run was interrupted.
+    /// Writes the files for other tools and returns the exit code. A file that cannot be written or sent changes neither the outcome of a
+    /// gate nor the exit code of an interrupted run.
     pub(crate) fn code(&self, gate: bool) -> ExitCode {
         let code = self.judged(gate);
         let Err(error) = self.outputs.write(&self.experiment, &self.folder) else { return code };
@@ -407,7 +407,7 @@ impl Finished {
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
         let (failed, mut unknown) = judgement(&self.experiment, gate);
-        // What was asked has no answer, gate or not.
+        // Questions of the command without an answer count as unknown, even without a gate.
         unknown.extend(report::unanswered(&self.experiment));
         gate::judge(&failed, &unknown)
     }
@@ -427,15 +427,15 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
     }
 }
 
-/// Whether a trial says nothing of the server, because of the host or the generator: no gate fails by it.
+/// Whether a trial gives no evidence about the server, because of the host or the generator: such a trial fails no gate.
 fn is_unknown(trial: &Trial) -> bool {
     trial.verdict.is_of_host() || trial.verdict.may_pass()
 }
 
-/// Why gates do not open, and what of them is unknown because of host or generator. `gate` wants valid trials and a target met at
-/// some load, beside the conditions that trials were held to.
+/// The reasons for failed gates, and the conditions that are unknown because of the host or the generator. `gate` also requires valid
+/// trials and a load at which the target was met.
 ///
-/// Trials that say nothing of the server are left out while at least half of those of their target are usable.
+/// Trials without evidence about the server are left out while at least half of their target's trials are usable.
 fn judgement(experiment: &Experiment, gate: bool) -> (Vec<String>, Vec<String>) {
     let (mut failed, mut unknown) = (Vec::new(), Vec::new());
     for target in &experiment.targets {

@@ -23,7 +23,7 @@ use crate::terminal::{say, tell};
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
 
-/// What a gate asks.
+/// The condition of a gate.
 #[derive(Clone, Debug, PartialEq)]
 enum Asked {
     /// That the QoS is met.
@@ -119,7 +119,7 @@ pub(crate) struct Process {
 pub(crate) struct One {
     pub spec: Spec,
     pub server: ServerArgs,
-    /// Whether the target is one URL, whatever commas it holds.
+    /// Whether the target is one URL, even if it contains commas.
     pub one_url: bool,
     pub process: Process,
 }
@@ -154,8 +154,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
     kept(options, setting, spec, &typed, command)
 }
 
-/// Ends the process where a trial by itself would be one without the bandwidth that is asked for: it sets no knobs, which is
-/// left to what runs trials.
+/// Ends the process if a trial by itself would not apply the requested bandwidth: only the program that runs trials sets knobs.
 fn changes_nothing(spec: &Spec) {
     if let spec::Workload::Video(video) = &spec.workload
         && matches!(video.bandwidth, Bandwidth::Pace | Bandwidth::Shape)
@@ -169,8 +168,8 @@ fn changes_nothing(spec: &Spec) {
     }
 }
 
-/// Ends the process where one trial as JSON would be without what is asked for: it is neither observed nor traced, and holds no
-/// knobs of this machine. Those of the machines of agents are applied there.
+/// Ends the process if one trial as JSON would ignore a requested option: such a trial is neither observed nor traced, and applies no
+/// knobs of this machine. The agents apply the knobs of their own machines.
 fn holds_nothing(spec: &Spec) {
     let refused = |option: &str, why: &str| {
         let message = format!("{option}: one trial as JSON {why}; leave out --json, or {option}");
@@ -209,7 +208,7 @@ fn read(file: &Path) -> Result<Spec> {
     lab::read_spec(whole).with_context(|| format!("specification {name}"))
 }
 
-/// What a process does with one trial.
+/// Runs one trial, or prints its resolved specification.
 fn of_spec(one: One) -> Result<ExitCode> {
     let process = one.process.clone();
     if process.resolve {
@@ -256,7 +255,7 @@ fn resolve(spec: Spec) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One trial in this process, on a server that is started for it where it does not run already.
+/// One trial in this process. Its server is started first, unless it already runs.
 pub(crate) fn trial(one: One) -> Result<trial::Done> {
     let One { mut spec, mut server, one_url, process } = one;
     let mut server_pids = process.server_pid;

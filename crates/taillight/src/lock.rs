@@ -19,8 +19,8 @@ pub(crate) fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option
     folders.into_iter().rev().find_map(|path| open(&path))
 }
 
-/// Whether what lies in `path` was begun on the machine that this is, by their facts; where it was not, a line says so: half of its
-/// blocks would be those of another one.
+/// Whether the run in `path` began on this machine, judged by the recorded facts of the machines. If not, a line explains that half of
+/// its blocks would come from another machine.
 pub(crate) fn was_begun_here(path: &Path, there: &Value, here: &Value) -> bool {
     let [there, here] = [there, here].map(machine);
     if there != here {

@@ -12,7 +12,7 @@ use crate::terminal::tell;
 
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: u16 = 80;
-/// How often the line is written anew.
+/// The interval between two updates of the line.
 const EVERY: Duration = Duration::from_millis(100);
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
 const TELLS_AFTER: Duration = Duration::from_secs(1);
@@ -27,9 +27,9 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Makes the data that `target` begins with on this machine, unless they are there, and shows how far they are.
+    /// Makes the initial data of `target` on this machine, unless they exist, and shows the progress.
     ///
-    /// Errors: they cannot be made, and nothing is half-made; the run was interrupted.
+    /// Errors: the data cannot be made, and no partial data remain; the run was interrupted.
     pub(crate) fn around(target: &TargetName, options: &ServerOptions) -> Result<Vec<Seed>> {
         let has_data = lab::application(target)?.is_some_and(|app| app.data.is_some());
         let what = match options.people {

@@ -18,7 +18,7 @@ use anyhow::Result;
 use app::App;
 use clap::{Args, Subcommand};
 
-/// The application that is meant where no other is named.
+/// The default application.
 const MOVIES: &str = "movies";
 
 /// Build, start and stop the movie site: 33 services in eight languages, with their databases.

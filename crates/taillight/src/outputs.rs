@@ -1,4 +1,4 @@
-//! A result for other tools: tables and metrics beside the page for people.
+//! Output of a result for other tools: tables and metrics in addition to the page for people.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Writes what was asked for.
+    /// Writes the requested files.
     pub(crate) fn write(&self, experiment: &Experiment, folder: &ResultFolder) -> Result<()> {
         if self.csv {
             folder.write("trials.csv", export::trials(experiment).csv().as_bytes())?;

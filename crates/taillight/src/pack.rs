@@ -58,7 +58,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
     tell("Packed", &pack::pack(&args.result, &file, contents)?, &args.result)
 }
 
-/// Writes `tables.json` into the folder of the result. A commit that it names already stays: it is that of the measurement.
+/// Writes `tables.json` into the folder of the result. An existing commit in it stays: it is the commit of the measurement.
 fn tables(result: &Path) -> Result<()> {
     let known = std::fs::read(result.join(TABLES_FILE)).ok();
     let known = known.and_then(|text| serde_json::from_slice::<Tables>(&text).ok());

@@ -20,20 +20,20 @@ use crate::view::{
 
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: u16 = 80;
-/// Rows of what was printed before that the view leaves where it can.
+/// Rows of earlier output that the view leaves visible if the terminal has enough rows.
 const LEFT_ALONE: u16 = 8;
 
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
     /// `None` where standard error is not a terminal.
     screen: Option<Screen<Stderr>>,
-    /// Whether the screen shows the picture of a trial where it fits, rather than a line.
+    /// Whether the screen shows the picture of a trial, if it fits, instead of a line.
     view: bool,
     color: bool,
     phase: String,
     /// What runs now.
     step: String,
-    /// What came out last.
+    /// The latest outcome.
     last: String,
     /// How far that is which comes before a load.
     before: String,
@@ -47,7 +47,7 @@ struct Before {
 }
 
 impl Teller {
-    /// One for this process's standard error; `view`: where it is a terminal, it may show more than a line.
+    /// A `Teller` for this process's standard error. With `view`, a terminal may show a picture instead of a line.
     pub(crate) fn new(view: bool) -> Teller {
         let terminal =
             io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -67,7 +67,7 @@ impl Teller {
         }
     }
 
-    /// Reads a line of the generator: how far it is before the load, or what the load does, which is no longer before it.
+    /// Reads a line of the generator: the progress before the load, or a point of the load, which ends that phase.
     fn read(&mut self, line: &str) {
         match serde_json::from_str(line) {
             Ok(Before { before }) => self.before = before,
@@ -82,7 +82,7 @@ impl Teller {
         let Some(screen) = &mut self.screen else { return };
         let trial = format!("trial {} of about {}", about.number.min(about.about), about.about);
         let left = format!("{} left", clock(about.left));
-        // Asked anew each time, so that the picture follows a terminal that is resized.
+        // Queried each time, so that the picture follows a resized terminal.
         let (rows, columns) = tcgetwinsize(io::stderr()).map_or((0, 0), |size| (size.ws_row, size.ws_col));
         // A character in the last column makes some terminals begin a line of their own.
         let width = if columns == 0 { USUAL_WIDTH } else { columns }.saturating_sub(1).max(1);
@@ -94,7 +94,7 @@ impl Teller {
             Picture { state: &self.state, color: self.color }.render(buffer.area, &mut buffer);
             screen.show(buffer);
         } else {
-            // What one looks for first stands first, for terminals that cut the rest off.
+            // The most important figure comes first, for terminals that cut the rest off.
             let text = joined(&[&left, &self.phase, &trial, &self.step, &self.last]);
             screen.show(one_line(&text, width));
         }

@@ -1,4 +1,4 @@
-//! `taillight report`: the page and the table of a result, made anew from what is on disk.
+//! `taillight report`: makes the page and the table of a result again from the files on disk.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn study(folder: &Path) -> Result<()> {
     say(&format!("\nReport: {}\n", study_pages(&folder, &study)?.display()))
 }
 
-/// Writes the page of `study`, and those of the experiments below its folder, which it links; where the first is.
+/// Writes the page of `study` and the linked pages of the experiments below its folder. Returns the path of the study's page.
 pub(crate) fn study_pages(folder: &StudyFolder, study: &Study) -> Result<PathBuf> {
     let experiments = folder.path().join("experiments");
     // One of which nothing could be measured has none.
@@ -64,7 +64,7 @@ pub(crate) fn study_pages(folder: &StudyFolder, study: &Study) -> Result<PathBuf
     Ok(folder.write("report.html", ::report::study_html(study).as_bytes())?)
 }
 
-/// Writes the index of the results that lie directly in `folder`; those of a study are on the study's own page.
+/// Writes the index of the results directly in `folder`; a study's own page lists the experiments of the study.
 fn index(folder: &Path) -> Result<()> {
     let unread =
         || format!("cannot list {}; give a folder that holds results, such as results", folder.display());
@@ -82,7 +82,7 @@ fn index(folder: &Path) -> Result<()> {
     say(&format!("Index of {} {word}: {}\n", entries.len(), page.display()))
 }
 
-/// What lies at `path`; `None` where it is not a result's folder.
+/// The index entry of `path`; `None` unless it is a result's folder.
 fn found(path: &Path) -> Option<IndexEntry> {
     let page = path.join("report.html");
     // A folder that cannot be written to has its line in the index all the same.

@@ -116,7 +116,7 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what was found, as JSON or as text, and writes its tables where that is asked for.
+/// Prints the findings as JSON or as text, and writes their tables on request.
 fn print(args: &SelftestArgs, found: &impl Serialize, text: &str, words: &Tables) -> Result<()> {
     if args.json {
         say(&format!("{}\n", serde_json::to_string_pretty(found)?))?;

@@ -156,7 +156,7 @@ fn clean_up() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets this process have as many clients as it may at all. Where it may not raise its limit, it serves as many as it can.
+/// Raises this process's limit of open files to the maximum, for as many clients as possible. If this fails, the current limit stays.
 fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

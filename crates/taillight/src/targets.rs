@@ -56,13 +56,12 @@ impl ServerArgs {
         Placement::new(&allowed_cores(), threads, server, generator.map(|list| list.as_slice()))
     }
 
-    /// Whether a service that is started for these targets runs on this machine, beside the generator.
+    /// Whether a service that is started for these targets runs on this machine, next to the generator.
     pub(crate) fn is_here(&self, targets: &[TargetName]) -> bool {
         self.services(targets).iter().any(|(_, placement)| placement.agent.is_none())
     }
 
-    /// The services that are started for these targets, each with its place. What cannot be placed so is told when it is
-    /// started.
+    /// The services that are started for these targets, each with its place. Starting a service reports an impossible placement.
     fn services(&self, targets: &[TargetName]) -> Vec<(String, app::Placement)> {
         let of = |target: &TargetName| {
             let app = lab::application(target).ok()??;
@@ -116,7 +115,7 @@ impl ServerArgs {
         &self.server_knob
     }
 
-    /// Whether its knobs are those of an agent's machine.
+    /// Whether the server's knobs belong to an agent's machine.
     fn has_knobs_elsewhere(&self) -> bool {
         !self.server_knob.is_empty() && self.target.agent.is_some()
     }
@@ -131,9 +130,9 @@ impl ServerArgs {
         Ok(KnobGuard::on(&spec, "command", servers, placement)?)
     }
 
-    /// Derives what is served from what the workload asks for; where it names nothing, it asks for the usual set.
+    /// Derives the served files from the workload; a workload without a set of files gets the default set.
     ///
-    /// Errors: what is asked for cannot be served.
+    /// Errors: the requested files cannot be served.
     pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
         self.people = lab::people_of(workload);
         self.workload = workload.clone();
@@ -145,9 +144,9 @@ impl ServerArgs {
         Ok(())
     }
 
-    /// Starts every target, or looks whether it runs. Two of the same name are told apart by a number.
+    /// Starts every target, or checks that it runs. A number distinguishes two targets of the same name.
     ///
-    /// Errors: the first that is unavailable; the others are stopped.
+    /// Errors: the first target that is unavailable; the others are stopped.
     pub(crate) fn start(
         &self,
         targets: &[TargetName],
@@ -237,7 +236,7 @@ impl ServerArgs {
         Ok(())
     }
 
-    /// What a reader must know of where the servers of these targets ran; the load came from here, or from other machines.
+    /// Notes for the reader on the machines that ran the servers of these targets and the generators.
     pub(crate) fn notes(
         &self,
         targets: &[TargetName],
@@ -249,7 +248,7 @@ impl ServerArgs {
         let served_elsewhere =
             !services.is_empty() && services.iter().all(|(_, placement)| placement.agent.is_some());
         if served_elsewhere || !generated_here {
-            // Whose processors are whose on one machine is beside the point.
+            // The sharing of processors on one machine is irrelevant here.
             notes.retain(|note| *note != placement.note());
         }
         let agents: BTreeSet<&str> =
@@ -307,7 +306,7 @@ fn service_of(setting: &str) -> Option<&str> {
     setting.split('=').next()?.split_once('.').map(|(service, _)| service)
 }
 
-/// What a reader must know of where the servers ran, in whatever form.
+/// Notes for the reader on the machines that ran the servers, for every isolation form.
 fn notes(targets: &[TargetName], placement: &Placement) -> Vec<String> {
     let external = targets.iter().filter(|target| target.is_external()).count();
     let mut notes = Vec::new();

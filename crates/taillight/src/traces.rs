@@ -1,4 +1,4 @@
-//! `taillight traces`: what a result keeps of traced requests, for programs that show or store traces.
+//! `taillight traces`: exports the traced requests of a result to programs that show or store traces.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,7 +65,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the trials kept that are meant.
+/// The traced requests of the selected trials.
 fn kept(args: &ExportArgs) -> Result<Vec<Kept>> {
     let result = args.result.display();
     if StudyFolder::is_one(&args.result) {

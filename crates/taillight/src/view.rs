@@ -1,7 +1,7 @@
-//! What one sees of a trial on a terminal while it runs: rates, response times, a strip of heat.
+//! The view of a running trial on a terminal: rates, response times, a heat strip.
 //!
-//! The generator knows nothing of it: it prints a line for each 100 ms, and its parent, which sleeps otherwise, draws
-//! them five times a second at most.
+//! The generator is independent of the view: it prints a line for each 100 ms. Its parent, otherwise asleep, draws these lines at most
+//! five times a second.
 //!
 //! Try it: `cargo run --release -- load cache --rate 20k --window 20s`.
 

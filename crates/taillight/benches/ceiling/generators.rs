@@ -11,7 +11,7 @@ const CONNECTIONS: u32 = 64;
 /// Three times what any generator here has reached on one core.
 const SATURATING_RATE: f64 = 600_000.0;
 
-/// What one run of a generator showed.
+/// The outcome of one run of a generator.
 pub(crate) struct Run {
     pub(crate) krps: f64,
     pub(crate) user_us: f64,
@@ -35,7 +35,7 @@ impl Run {
 
 pub(crate) trait Generator {
     fn name(&self) -> &'static str;
-    /// Runs it for so many seconds as hard as it goes; `None` where it cannot.
+    /// Runs the generator for `seconds` at full speed; `None` if it fails.
     fn run(&self, address: &str, seconds: u32) -> Option<Run>;
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Taillight {
 }
 
 impl Taillight {
-    /// Panics where a way of reading and writing is asked for that `taillight load` does not know.
+    /// Panics if `taillight load` does not support the requested I/O method.
     pub(crate) fn new(io: Option<&str>) -> Taillight {
         if io.is_some() {
             let help = Command::new(env!("CARGO_BIN_EXE_taillight")).args(["load", "--help"]).output();

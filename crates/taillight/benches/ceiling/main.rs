@@ -1,13 +1,11 @@
-//! The generator's ceiling: what a request costs it, beside other generators, in one interleaved run.
+//! The generator's ceiling: its CPU time per request, compared with other generators in one interleaved run.
 //!
-//! A canned-answer server on one core, the generator on the other, 64 connections, depth 1, `get` of 30 B
-//! keys and 200 B values. CPU per request is the whole process's user and system time over the requests
-//! that it completed, for every generator alike; those that are on the PATH take part, each as hard as it goes.
-//! Then the generator's lag is measured at a quarter of its ceiling, against the same server spinning, and
-//! what a second thread adds, where there are four processors.
+//! A canned-answer server on one core, the generator on the other, 64 connections, depth 1, `get` of 30 B keys and 200 B values. CPU per
+//! request is the whole process's user and system time over its completed requests, for every generator alike; generators on the PATH
+//! take part, each at full speed. Then two further measurements: the generator's lag at a quarter of its ceiling, against the same server
+//! spinning, and, on four processors or more, the gain from a second thread.
 //!
-//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with
-//! `-- --io uring --rounds 9`.
+//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with `-- --io uring --rounds 9`.
 
 #[path = "../shared/cpu.rs"]
 mod cpu;

@@ -1,4 +1,4 @@
-//! What a second generator thread adds.
+//! The gain from a second generator thread.
 
 use crate::generators::Taillight;
 use crate::server::Server;

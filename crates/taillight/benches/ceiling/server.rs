@@ -9,7 +9,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on a processor; beside another one where `address` is given, which shares its port.
+    /// Starts a server on a processor. With `address`, it shares the port of the server that already listens there.
     pub(crate) fn start(cpu: usize, address: Option<&str>, options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_taillight"))
             .args(["serve", "null", "--dialect", "memcached", "--cpus", &cpu.to_string()])

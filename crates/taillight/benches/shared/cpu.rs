@@ -13,7 +13,7 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// Of a process, `self` for this one: what it took itself, or what those of its children did that were waited for.
+    /// The processor time of a process, `self` for this one: its own, or its terminated and awaited children's.
     ///
     /// Source: `proc_pid_stat(5)`, fields 14 to 17, counted behind the command's name in brackets.
     pub(crate) fn of(process: &str, children: bool) -> Cpu {
@@ -25,7 +25,7 @@ impl Cpu {
     }
 }
 
-/// Runs a command to its end. Returns what it wrote and the processor time that it took; `None` if it failed.
+/// Runs a command to its end. Returns its output and its processor time; `None` if it failed.
 pub(crate) fn timed(command: &mut Command) -> Option<(String, Cpu)> {
     let before = Cpu::of("self", true);
     let output = command.stderr(Stdio::null()).stdin(Stdio::null()).output().ok()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use results::{TABLES_SCHEMA, Tables, TextTable, commit_at, machine};
 
-/// What was printed so far.
+/// The tables printed until now.
 pub(crate) struct Report(RefCell<Tables>);
 
 impl Report {
@@ -51,7 +51,7 @@ impl Report {
         self.0.borrow_mut().tables.push(TextTable::new(title, columns, rows));
     }
 
-    /// Prints what the reader must know of the last table.
+    /// Prints a note for the reader on the last table.
     pub(crate) fn note(&self, note: &str) {
         println!("\n{note}");
         if let Some(table) = self.0.borrow_mut().tables.last_mut() {

@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Floor,
 }
 
-/// The order of a round: each has another place in every one, since what came just before may help or harm.
+/// The order of a round: each contestant has another place in every round, since the preceding run may help or harm.
 pub(crate) fn turns(round: u32, contestants: usize) -> impl Iterator<Item = usize> {
     (0..contestants).map(move |turn| (round as usize + turn) % contestants)
 }

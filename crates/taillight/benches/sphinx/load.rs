@@ -92,12 +92,12 @@ fn read<T: DeserializeOwned>(file: &Path) -> T {
     serde_json::from_slice(&text).expect("they are whole")
 }
 
-/// What a run showed.
+/// The outcome of a run.
 pub(crate) struct Run {
     pub(crate) trial: Trial,
     /// The response times of the windows in which the host disturbed nothing.
     pub(crate) undisturbed: Latency,
-    /// The server's processor time for each request, the filling included where there was one.
+    /// The server's processor time for each request, including the filling, if any.
     pub(crate) server_cpu_us: f64,
 }
 
@@ -106,7 +106,7 @@ impl Run {
         self.trial.achieved_rps / 1e3
     }
 
-    /// Whether its response times are the server's; those of an overloaded one are.
+    /// Whether its response times are the server's; an overloaded server's count.
     pub(crate) fn is_usable(&self) -> bool {
         self.trial.verdict.is_usable()
     }
@@ -116,13 +116,13 @@ impl Run {
         self.is_usable() || self.trial.verdict.may_pass()
     }
 
-    /// The windowed p99, or the raw one where there are too few requests for it. Units: µs.
+    /// The windowed p99, or the raw p99 if there are too few requests for the windowed one. Units: µs.
     pub(crate) fn p99_us(&self) -> Option<f64> {
         self.trial.windowed_p99_us.or(self.trial.all.response_time.p99_us)
     }
 }
 
-/// Fills a server, so that later runs find everything there; panics where that fails.
+/// Fills a server, so that later runs find every item; panics if the filling fails.
 pub(crate) fn fill(server: &Contestant, load: &Load, cpus: &str) {
     if server.kind != crate::contestant::Kind::Floor {
         let filled = Load { seconds: 1, ..load.clone() }.run(server, Some(1_000.0), cpus);

@@ -1,15 +1,15 @@
-//! Sphinx beside memcached and beside what is possible, in interleaved rounds on the same cores.
+//! Sphinx compared with memcached and with the floor, in interleaved rounds on the same cores.
 //!
-//! One server core, one generator core; each memcached that is named, with each of its better settings; and the
-//! floor, a server that parses hardly anything and answers a canned value. Only ratios within a round mean anything:
-//! the same program costs a third more minutes later, and each contestant has another place in every round. A run whose
-//! verdict is "invalid" gives no response time; its requests count where nothing but the generator's or the host's lack of
-//! time made it so, and it is counted below the table. Beside each ratio to memcached stands the *share of the
-//! possible*: (Sphinx − memcached) / (floor − memcached). `--json` writes the tables that sum a part up.
+//! One server core, one generator core; each named memcached, with each of its better settings; and the floor, a server that parses
+//! hardly anything and answers a canned value. Only ratios within a round mean anything: the same program costs a third more minutes
+//! later, and each contestant has another place in every round. A run with the verdict "invalid" gives no response time. Its requests
+//! count if the only reason was the generator's or the host's lack of time; the number of such runs is printed below the table. Next to
+//! each ratio to memcached stands the *share of the possible*: (Sphinx − memcached) / (floor − memcached). `--json` writes the summary
+//! tables of a part.
 //!
-//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with
-//! `-- --only throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the
-//! binaries of the profile of benchmarks: `cargo build --profile bench -p taillight -p sphinx --bins`.
+//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with `-- --only
+//! throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the binaries of the profile of
+//! benchmarks: `cargo build --profile bench -p taillight -p sphinx --bins`.
 
 mod contestant;
 #[path = "../shared/cpu.rs"]

@@ -9,10 +9,10 @@ use crate::table::{self, Figures, LEFT_OUT};
 
 const SHARES: [f64; 6] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95];
 
-/// What is looked at: a name, and how to read it from a run. Units: µs.
+/// A figure: its name, and a function that reads it from a run. Units: µs.
 type Figure = (&'static str, fn(&Run) -> Option<f64>);
 
-/// The raw tail is that of the windows which the host did not disturb: elsewhere it is the host's.
+/// The raw tail covers only windows without disturbance by the host: a disturbed window shows the host's tail.
 const FIGURES: [Figure; 5] = [
     ("windowed p99", |run| run.trial.windowed_p99_us),
     ("p50", |run| run.trial.all.response_time.p50_us),

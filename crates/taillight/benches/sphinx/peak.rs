@@ -8,7 +8,7 @@ use crate::table::{self, Figures};
 const LIMIT_US: f64 = 1_000.0;
 /// Halvings of the interval between nothing and the maximum: to 1.6 %, less than the spread between rounds.
 const STEPS: u32 = 6;
-/// Runs at one rate before it is given up, as long as they are invalid: 5 of 210 were, in a slow hour.
+/// The number of invalid runs at one rate before the rate is abandoned: 5 of 210 were invalid, in a slow hour.
 const TRIES: u32 = 3;
 
 pub(crate) fn run(setting: &Setting) {

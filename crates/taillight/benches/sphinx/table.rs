@@ -1,4 +1,4 @@
-//! Figures of all rounds beside each other, as ratios within a round.
+//! Figures of all rounds side by side, as ratios within a round.
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind};
@@ -30,8 +30,8 @@ pub(crate) fn share(figures: &Figures, of: usize, memcached: usize, floor: usize
     Spread::of(share.filter(|x| x.is_finite()).collect())
 }
 
-/// Prints each contestant's figure, its ratio to the best memcached, and its share of the possible. What a document shows
-/// of it is [`shown`].
+/// Prints each contestant's figure, its ratio to the best memcached, and its share of the possible. [`shown`] prints the part that a
+/// document shows.
 pub(crate) fn print(title: &str, unit: &str, all: &[Contestant], figures: &Figures, higher_is_better: bool) {
     let Some(best) = best_memcached(all, figures, higher_is_better) else { return };
     let floor = all.iter().position(|c| c.kind == Kind::Floor);
@@ -75,7 +75,7 @@ pub(crate) fn sphinxes(all: &[Contestant]) -> impl Iterator<Item = (usize, &Cont
     all.iter().enumerate().filter(|(_, contestant)| contestant.kind == Kind::Sphinx)
 }
 
-/// The columns of [`in_short`] behind that of the load.
+/// The columns of [`in_short`] after the load's column.
 pub(crate) const IN_SHORT: [&str; 5] = ["", "krps", "Sphinx to memcached", "floor to memcached", SHARE];
 
 const SHARE: &str = "share of the possible";
@@ -84,7 +84,7 @@ fn show(spread: Option<Spread>) -> String {
     spread.map_or("–".into(), |spread| format!("{spread:.2}"))
 }
 
-/// Prints a table that is also written, and below it what was noted since the last.
+/// Prints and records a table; below it, prints the notes since the last table.
 pub(crate) fn shown(setting: &Setting, title: &str, columns: &[&str], rows: Vec<Vec<String>>) {
     setting.report.table(title, columns, rows);
     for (what, runs) in std::mem::take(&mut *setting.noted.borrow_mut()) {

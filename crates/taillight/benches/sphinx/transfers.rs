@@ -1,4 +1,4 @@
-//! Items of 100 MB that come and go, and what other clients feel of them.
+//! Items of 100 MB that are stored and evicted, and their effect on other clients.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,13 +12,13 @@ use crate::contestant::{Kind, turns};
 use crate::load::{Load, Run, SATURATING_RATE};
 use crate::table::{self, Figures};
 
-/// What one item holds. Source: the bar that this part is for, "a set of 100 MB and its get, with eviction".
+/// The size of one item. Source: the acceptance criterion of this part, "a set of 100 MB and its get, with eviction".
 const ITEM: usize = 100 << 20;
 /// Items that take turns: twice as many bytes as the servers have memory.
 const ITEMS: usize = 20;
-/// From the begin of one set or get to that of the next, unless it takes longer.
+/// The time from the begin of one set or get to the begin of the next, unless the operation takes longer.
 const EVERY: Duration = Duration::from_millis(250);
-/// What the other clients ask for, of what the slowest server takes without large items.
+/// The load of the other clients, as a share of the slowest server's maximum without large items.
 const SHARE: f64 = 0.3;
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -1,6 +1,6 @@
-//! The paper's experiment, as far as two cores go: two server threads on both, the generator beside them.
+//! The paper's experiment within the limits of two cores: two server threads on both, next to the generator.
 //!
-//! Source: ANCS'19 §IV: clients that ask again once they are answered, few to many connections, reads and updates.
+//! Source: ANCS'19 §IV: clients in a closed loop, few to many connections, reads and updates.
 
 use rustix::process::nice;
 

@@ -10,7 +10,7 @@ const CONNECTIONS: &str = "64";
 /// Several times what any generator here has reached on one core.
 const SATURATING_RATE: &str = "600000";
 
-/// What one run of a generator showed.
+/// The outcome of one run of a generator.
 pub(crate) struct Run {
     pub(crate) krps: f64,
     pub(crate) user_us: f64,
@@ -34,7 +34,7 @@ impl Run {
 
 pub(crate) trait Generator {
     fn name(&self) -> &'static str;
-    /// Runs it for so many seconds as hard as it goes; `None` where it cannot.
+    /// Runs the generator for `seconds` at full speed; `None` if it fails.
     fn run(&self, address: &str, seconds: u32) -> Option<Run>;
 }
 
@@ -62,10 +62,10 @@ impl Generator for Taillight {
     }
 }
 
-/// Another, told by its command line and read by what stands before its rate.
+/// Another generator: its command line, and the text before the rate in its output.
 struct Peer {
     name: &'static str,
-    /// `SECONDS` and `URL` stand for what they say; what stands behind `sh: ` is for a shell.
+    /// `SECONDS` and `URL` are placeholders; words after `sh: ` are a shell command.
     words: &'static str,
     /// Before the number of requests in a second.
     rate: &'static str,

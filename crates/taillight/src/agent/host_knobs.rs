@@ -10,9 +10,9 @@ use knobs::{Action, Applied, Asked, Engine, LocalKernel, Planned, Profile, Subje
 use lab::{LEFT_OUT, forget_files};
 use units::CpuList;
 
-/// What is in force, for each session. Dropping it puts the machine back.
+/// The knobs in force, for each session. Dropping it restores the machine.
 ///
-/// An agent that is killed leaves its journal, for `taillight tune undo` on its machine.
+/// A killed agent leaves its journal for `taillight tune undo` on its machine.
 pub(super) struct HostKnobs {
     /// Of the journals.
     folder: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct HostKnobs {
 
 #[derive(Default)]
 struct InForce {
-    /// One for the knobs of all sessions, as no second one has the lock; `None` where there are none.
+    /// One engine for the knobs of all sessions, because only one engine can hold the lock; `None` without knobs.
     engine: Option<Engine>,
     applied: BTreeMap<u64, Applied>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Running {
     pub(super) cpus: CpuList,
     /// The folder whose files it serves.
     pub(super) folder: Option<PathBuf>,
-    /// Whether it has this machine's network, and none of its own.
+    /// Whether it uses this machine's network instead of a network namespace.
     pub(super) is_bare: bool,
 }
 
@@ -89,7 +89,7 @@ impl HostKnobs {
         }
     }
 
-    /// Reverts what the session has set.
+    /// Reverts the session's knobs.
     pub(super) fn leave(&self, session: u64) {
         // What cannot be reverted stays in the journal, and has been told.
         if let Ok(drifts) = self.revert(session) {
@@ -97,7 +97,7 @@ impl HostKnobs {
         }
     }
 
-    /// Reverts what the session has set; returns what another process has changed meanwhile.
+    /// Reverts the session's knobs; returns the values that another process has changed since.
     fn revert(&self, session: u64) -> Result<Vec<knobs::Drift>, knobs::Error> {
         // Until it is done, so that another session does not find the lock held by this one's engine.
         let mut in_force = self.lock();
@@ -130,7 +130,7 @@ fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String>
     asked.plan(&host, &subject(session, tune, &running, &host)).map_err(|error| error.to_string())
 }
 
-/// The actions of a plan, one in a line as one would type it, and what of profiles it leaves out, as comments.
+/// The actions of a plan as commands, one in a line, and the skipped knobs of profiles as comments.
 fn told(planned: &Planned) -> String {
     let mut lines = typed(&planned.actions);
     for one in &planned.skipped {
@@ -140,7 +140,7 @@ fn told(planned: &Planned) -> String {
     lines
 }
 
-/// What the knobs of a session act on: its server, and the device that is asked for, the server's own, or the only card.
+/// The subject of a session's knobs: its server, and the requested network device, else the server's device, else the only card.
 fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject {
     let asked = Some(tune.device.clone()).filter(|name| !name.is_empty());
     let (net_device, net_namespace) = match (asked, running.pids.first()) {
@@ -183,7 +183,7 @@ mod tests {
         };
         check("wipe", "cpu.set=0", "plan, apply, status and undo");
         check("plan", "no-such-knob=1", "no-such-knob");
-        // Without a server there is no process to confine.
+        // Without a server, a session has no process to confine.
         check("plan", "cpu.quota=50%", "it acts on processes");
         assert_eq!(knobs.tune(1, &tune("undo", ""), &Running::default()), Ok(String::new()));
     }
@@ -209,7 +209,7 @@ mod tests {
         check("lo", &one, Some("lo"));
         check("", &two, None);
         check("ens4", &two, Some("ens4"));
-        // In a network namespace there is no card.
+        // A network namespace has no card.
         let played = ["lo", "eth0"].map(|name| host::Nic { name: name.into(), ..host::Nic::default() });
         check("", &Host { nics: played.to_vec(), ..Host::default() }, Some("eth0"));
         let behind = Running { is_bare: false, ..running.clone() };
@@ -268,7 +268,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let knobs = HostKnobs::new(folder.path().into());
         let before = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
-        // What it is already, so that the test changes nothing.
+        // The current value, so that the test changes nothing.
         let knob = format!("sysctl.net.core.somaxconn={}", before.trim());
         let ask = |session, action: &str| knobs.tune(session, &tune(action, &knob), &Running::default());
         let typed = Ok(format!("echo {} > /proc/sys/net/core/somaxconn", before.trim()));

@@ -1,4 +1,4 @@
-//! The role of a server: what a coordinator may have started here, and what it may know.
+//! The server role: the servers that a coordinator may start on this machine, and the facts that it may read.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -34,9 +34,9 @@ pub(super) struct Launches {
 }
 
 impl Launches {
-    /// The server that is asked for.
+    /// The requested server.
     ///
-    /// Errors: what came over the network is not a specification; a coordinator may not ask for that.
+    /// Errors: the data from the network is not a specification; a coordinator may not request this server.
     fn options(&self, serve: &Serve) -> Result<(TargetName, ServerOptions), String> {
         let whole =
             serde_json::from_str(&serve.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
@@ -58,9 +58,9 @@ impl Launches {
         Ok((target.server, options))
     }
 
-    /// Errors: what a coordinator may not ask for: other programs, processors, forms, addresses and machines, and arguments
-    /// that touch files, ports or accounts. Settings may say all of that of one service, so that each that is to be started
-    /// is checked.
+    /// Errors: the request contains options that a coordinator may not set: other programs, processors, forms, addresses and machines,
+    /// and arguments that touch files, ports or accounts. Settings of a single service may contain any of these, so every service to be
+    /// started is checked.
     fn check(&self, target: &TargetName, options: &ServerOptions) -> Result<(), String> {
         let app = lab::application(target).map_err(|error| error.to_string())?;
         let app = app.ok_or_else(|| not_started(&target.to_string()))?;
@@ -112,10 +112,10 @@ impl Launches {
     }
 }
 
-/// Whether the target is an application that this program brings along, and no folder of this machine's, which a coordinator
-/// could name by its path: nothing of one is read.
+/// Checks that the target is an application of this program. A coordinator could name a folder of this machine by its path; no file of
+/// such a folder is read.
 fn named_here(whole: &Value) -> Result<(), String> {
-    // What is left out is the default, and what is not text is refused by its reader.
+    // A missing name is the default; the specification's reader refuses a name that is not text.
     let Some(name) = whole.pointer("/target/server").and_then(Value::as_str) else { return Ok(()) };
     if app::names().any(|known| known == name) { Ok(()) } else { Err(not_started(name)) }
 }
@@ -139,9 +139,9 @@ fn called(text: &str) -> Result<Addresses, String> {
     }
 }
 
-/// What a web or video server serves: a set that is made here.
+/// The files of a web or video server: a set that is made here.
 ///
-/// Errors: a folder or a list of this machine; a place for the set that is not for a coordinator to choose.
+/// Errors: a folder or a list of this machine; a coordinator may not choose the place of the set.
 fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, String> {
     let (own, instead) = match &workload {
         Workload::Web(web) => (web.file_set.as_ref().or(web.urls.as_ref()), "--files"),
@@ -198,9 +198,9 @@ struct Kept {
     server: Server,
     session: u64,
     running: Arc<Mutex<BTreeMap<u64, Running>>>,
-    /// What watches the machine beside a trial.
+    /// Watches the machine during a trial.
     noise: Option<trial::Watch>,
-    /// The probes that look beside it.
+    /// The probes of the current trial.
     observer: Option<Observer>,
 }
 
@@ -251,7 +251,7 @@ impl Served for Kept {
         match watch.action.as_str() {
             "begin" => {
                 let looks: Looks = serde_json::from_str(&watch.about).map_err(damaged)?;
-                // Those of a trial that ended early would look beside its successor.
+                // Probes of an earlier trial that ended early would still observe this one.
                 self.look_away();
                 self.noise = Some(trial::Watch::of_server(&self.server.pids()));
                 self.observer = self.server.observe(&looks);

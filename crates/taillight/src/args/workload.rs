@@ -139,7 +139,7 @@ fn all() -> [(Name, Command); 5] {
     ]
 }
 
-/// The same option, whose values are texts; its default is that of the workload that is chosen.
+/// The same option with values of type text; the selected workload provides its default.
 fn as_text(option: &Arg) -> Arg {
     let option = option.clone();
     if !option.get_action().takes_values() {

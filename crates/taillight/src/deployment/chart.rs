@@ -37,9 +37,9 @@ pub(super) fn run(args: &ChartArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes the parts of a chart that was written before, as another description has other pods.
+/// Removes the parts of an earlier chart, because another description has other pods.
 ///
-/// Errors: there is a folder that is no chart of ours.
+/// Errors: the folder is not a chart written by this program.
 fn remove(folder: &Path) -> Result<()> {
     let about = folder.join("Chart.yaml");
     match fs::read_to_string(&about) {

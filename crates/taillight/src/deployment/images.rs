@@ -80,7 +80,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds one image; what the builder prints is shown where it fails.
+/// Builds one image; prints the builder's output if it fails.
 fn built(builder: &str, image: &ImageFolder) -> Result<()> {
     let file = image.folder.join("Containerfile");
     let words = ["build", "--quiet", "--tag", image.name.as_str(), "--file"].map(Path::new);

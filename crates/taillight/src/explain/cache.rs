@@ -1,4 +1,4 @@
-//! The object-caching workload: its operations, what it can be drawn from, and published loads.
+//! The object-caching workload: its operations, its distributions, and published loads.
 
 use spec::workload::Operation;
 use spec::{Notation, Preset};

@@ -1,4 +1,4 @@
-//! What is told about a word, as text and as JSON.
+//! The explanation of a word, as text and as JSON.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 /// One thing that is explained: a field, a limit, a knob, an operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Entry {
-    /// By what it is found: `generator.connections`.
+    /// The name that a user looks up: `generator.connections`.
     pub(super) name: String,
-    /// Its value, where it has one.
+    /// Its value, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) value: Option<String>,
-    /// How it is given, where it can be: `--connections`.
+    /// Its option on the command line, if any: `--connections`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) option: Option<String>,
     /// What it means.
@@ -30,10 +30,10 @@ pub(super) struct Section {
     pub(super) entries: Vec<Entry>,
 }
 
-/// All that is told about one word.
+/// The whole explanation of one word.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Chapter {
-    /// Prose, where there is some.
+    /// Prose, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) text: String,
     pub(super) sections: Vec<Section>,
@@ -78,7 +78,7 @@ impl Entry {
     }
 }
 
-/// What stands between the parts of a name, and before parameters.
+/// Separators between the parts of a name, and before parameters.
 const PARTS: [char; 3] = ['.', ':', '('];
 
 /// A name as it is compared: a writer may take other signs between its words.

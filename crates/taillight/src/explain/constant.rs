@@ -1,8 +1,8 @@
-//! Constants that another crate keeps to itself, read from its source, so that the value that is told is the compiled one.
+//! Private constants of other crates, read from the source, so that the printed value is the compiled one.
 
 use units::{Nanos, Rate};
 
-/// A source file whose constants are told.
+/// A source file whose constants are printed.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     /// Its path in the repository.
@@ -24,14 +24,14 @@ macro_rules! source {
 pub(super) const JUDGE: Source = source!("openloop/src/judge.rs");
 /// When its window was not in one state.
 pub(super) const STEADY: Source = source!("openloop/src/judge/steady.rs");
-/// What is judged otherwise where arrivals are sessions.
+/// Differences of the verdict if arrivals are sessions.
 pub(super) const SESSIONS: Source = source!("openloop/src/judge/sessions.rs");
 /// Which windows its figures rest on.
 pub(super) const FOOTING: Source = source!("openloop/src/judge/footing.rs");
 /// Which p99 a QoS target judges.
 /// Windows of 100 ms.
 pub(super) const WINDOWS: Source = source!("hist/src/windows.rs");
-/// What a trial says to a search.
+/// The vote of a trial in a search.
 pub(super) const VOTE: Source = source!("lab/src/vote.rs");
 /// The votes of a search.
 pub(super) const BALLOTS: Source = source!("lab/src/search/ballots.rs");
@@ -80,7 +80,7 @@ pub(super) struct Constant {
 }
 
 impl Source {
-    /// Its constants in their order, those of its tests and texts apart.
+    /// Its constants in order, without constants of tests and constants of type text.
     pub(super) fn constants(self) -> Vec<Constant> {
         let product = self.text.split("\n#[cfg(test)]").next().unwrap_or_default();
         let mut comment: Vec<&str> = Vec::new();
@@ -99,7 +99,7 @@ impl Source {
     }
 }
 
-/// Name and value of the constant that a line declares, where it is a number.
+/// Name and value of the constant that a line declares, if the value is a number.
 fn declared(line: &'static str) -> Option<(&'static str, &'static str)> {
     let (visibility, rest) = line.split_once("const ")?;
     let is_public = visibility.is_empty() || (visibility.starts_with("pub") && visibility.ends_with(' '));
@@ -110,7 +110,7 @@ fn declared(line: &'static str) -> Option<(&'static str, &'static str)> {
 }
 
 impl Unit {
-    /// A value as its source writes it, for people; `None` of what is not a number of this unit.
+    /// Formats a value of the source for people; `None` unless it is a number of this unit.
     pub(super) fn shown(self, value: &str) -> Option<String> {
         if self == Unit::Span {
             return span(value).map(|span| span.to_string());

@@ -18,7 +18,7 @@ pub(super) fn section(title: &str, name: &str, workload: Option<&str>) -> Sectio
     Section::new(title, entries)
 }
 
-/// A specification to which nothing is given, as a trial resolves it.
+/// The default specification, as a trial resolves it.
 fn resolved() -> Value {
     let spec = Spec { workload: Workload::Null(Null {}), ..Spec::default() };
     trial::resolve(spec, &Sent::Null).to_json()

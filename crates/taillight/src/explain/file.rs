@@ -46,7 +46,7 @@ fn entries(mut whole: Value) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What a file of an experiment has beside a specification.
+/// Removes and returns a field of an experiment's file that is not part of a specification.
 fn take(whole: &mut Value, section: &str, key: &str) -> Option<Value> {
     whole.get_mut(section)?.as_object_mut()?.remove(key)
 }

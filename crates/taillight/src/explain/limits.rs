@@ -5,7 +5,7 @@ use units::{SESSION_PERCENTILE, SessionFigure};
 use super::chapter::{Entry, Section};
 use super::constant::{self, Constant, Source, Unit};
 
-/// What a source does not say of its constant.
+/// Facts about a constant that its source does not state.
 struct Limit {
     constant: &'static str,
     unit: Unit,

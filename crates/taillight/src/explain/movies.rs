@@ -1,4 +1,4 @@
-//! The chapter on the site of films: what a visitor asks for, how a rented film is watched, and what is checked.
+//! The chapter on the film site: a visitor's requests, the playback of a rented film, and the checks of answers.
 
 use spec::workload::{MovieMix, MovieQuery};
 use units::Qos;
@@ -7,7 +7,7 @@ use workloads::movies::SEGMENT;
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
-/// Sources of what is not ours: CAL'18, Gan and Delimitrou, The architectural implications of cloud microservices.
+/// External sources: CAL'18, Gan and Delimitrou, The architectural implications of cloud microservices.
 const TEXT: &str = "\
 A visitor asks for one thing
 

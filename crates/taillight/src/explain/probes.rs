@@ -1,4 +1,4 @@
-//! Probes: what each shows, where that was shown first, and what they may cost.
+//! Probes: the measurement of each probe, its first publication, and its permitted cost.
 
 use spec::Probe;
 
@@ -23,7 +23,7 @@ pub(super) fn chapter() -> Chapter {
     ])
 }
 
-/// What it shows, and its source.
+/// The measurement of a probe, and its source.
 fn about(probe: Probe) -> (&'static str, &'static str) {
     match probe {
         Probe::Stages => (

@@ -1,4 +1,4 @@
-//! The chapter on the social network: what a session is, which operations it has, and what is within its limit.
+//! The chapter on the social network: sessions, operations and time limits.
 
 use spec::workload::{SocialLimits, SocialMix, SocialOperation};
 use workloads::social::{TIERS, TIMEOUT_LIMITS};
@@ -6,7 +6,7 @@ use workloads::social::{TIERS, TIMEOUT_LIMITS};
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
-/// Sources of what is not ours: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-B and §VI-A; CloudSuite's clients.
+/// External sources: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-B and §VI-A; CloudSuite's clients.
 const TEXT: &str = "\
 A session is a user who logs in, does what the mix says, and logs out
 

@@ -28,7 +28,7 @@ fn resolved(flag: &'static str, value: impl ToString, source: &'static str) -> R
     Resolved { flag, value: value.to_string(), source }
 }
 
-/// What has a value without being given one. Every field is named, so that none is forgotten.
+/// The fields with a default value. The pattern names every field, so that a new field cannot be forgotten.
 fn values(config: Config) -> Vec<Resolved> {
     let Config {
         listen,

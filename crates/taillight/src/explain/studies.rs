@@ -1,5 +1,5 @@
-//! The studies that come along: what each measures again, where that was published, and what it derives from this machine,
-//! an entry for each parameter, named `STUDY.PARAMETER`.
+//! The built-in studies: the repeated measurement, its publication, and the parameters derived from this machine, with an entry for each
+//! parameter, named `STUDY.PARAMETER`.
 
 use anyhow::Result;
 use lab::study::{Machine, STUDIES, in_words};
@@ -31,7 +31,7 @@ pub(super) fn chapter() -> Result<Chapter> {
     Ok(Chapter::of([Section::new("Studies", entries), limits::claims()]))
 }
 
-/// Where a parameter's value comes from: the publication where it has the same, else this machine.
+/// The source of a parameter's value: the publication if it has the same value, else this machine.
 fn source_of(parameter: &Parameter, publication: &str) -> String {
     match &parameter.published {
         Some(published) if *published == parameter.value => publication.to_owned(),

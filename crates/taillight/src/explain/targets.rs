@@ -1,4 +1,4 @@
-//! The server under test: its fields, what it can stand in, and the settings of each application.
+//! The server under test: its fields, its isolation forms, and the settings of each application.
 
 use anyhow::Result;
 use app::{App, Setting};
@@ -7,7 +7,7 @@ use spec::Form;
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
-/// What a server can run in.
+/// The isolation forms of a server.
 pub(super) fn forms() -> Section {
     let entries = Form::ALL.map(|form| {
         let (meaning, source) = about(form);
@@ -133,14 +133,14 @@ pub(super) fn settings() -> Result<Vec<Section>> {
     Ok(sections)
 }
 
-/// Its settings, and those of its services.
+/// The settings of an application and of its services.
 fn all_of(app: &App) -> impl Iterator<Item = &Setting> {
     app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings))
 }
 
 fn settings_of(name: &str) -> Result<Section> {
     let app = app::of_name(name)?;
-    // What an application has of the one that it is like is told of that.
+    // Settings that an application inherits are explained at the application it is based on.
     let other = app.like.as_deref().map(app::of_name).transpose()?;
     let is_own = |setting: &&Setting| {
         other.as_ref().is_none_or(|other| all_of(other).all(|one| one.name != setting.name))

@@ -1,12 +1,12 @@
-//! The chapter on video: what a session is, from when to when, what viewers see, and what is a miss.
+//! The chapter on video: sessions, measured times, the playback seen by viewers, and misses.
 
 use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
 
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
-/// Sources of what is not ours: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-A and §VI-B; CloudSuite's client
-/// and request generator; Krishnan and Sitaraman, Video stream quality impacts viewer behavior, IMC 2012; ITU-T P.1203.3.
+/// External sources: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-A and §VI-B; CloudSuite's client and request
+/// generator; Krishnan and Sitaraman, Video stream quality impacts viewer behavior, IMC 2012; ITU-T P.1203.3.
 const TEXT: &str = "\
 A session is a viewer who watches one video
 

@@ -1,10 +1,10 @@
-//! The chapter on web servers: what is measured, from when to when, and what counts.
+//! The chapter on web servers: the measured requests, the measured times, and the counted answers.
 
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
-/// Sources of what is not ours: RFC 9110 and 9112; IISWC'17, Chen et al., Workload characterization of interactive cloud
-/// services on big and small server platforms, §III-B and §III-C.
+/// External sources: RFC 9110 and 9112; IISWC'17, Chen et al., Workload characterization of interactive cloud services on big and small
+/// server platforms, §III-B and §III-C.
 const TEXT: &str = "\
 From when to when
 

@@ -23,7 +23,7 @@ const RANGE: u64 = 1 << 20;
 /// Faults that are named.
 const NAMED: usize = 5;
 
-/// What is looked at, and how far.
+/// The files to check, and the share of their contents to read.
 struct Look<'a> {
     root: &'a Path,
     set: Set,
@@ -78,7 +78,7 @@ fn manifest(root: &Path, set: &Set) -> Result<Manifest> {
     Manifest::read(&text).map_err(anyhow::Error::msg).with_context(about)
 }
 
-/// What lies in `folder` and is not in `known`.
+/// Names in `folder` that are not in `known`.
 fn strangers(folder: &Path, known: &BTreeSet<String>) -> Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         // Its files are missing, which is reported of each.
@@ -138,7 +138,7 @@ impl Look<'_> {
         Ok(faults)
     }
 
-    /// What is wrong with a file; `None`: nothing.
+    /// The fault of a file; `None` if it has no fault.
     fn fault_of(&self, open: &File, file: &SetFile) -> Result<Option<String>> {
         let length = open.metadata()?.len();
         let made = self.manifest.files.get(&file.path);
@@ -155,7 +155,7 @@ impl Look<'_> {
         }
         match (self.set.content(file), made) {
             (Some(_), _) => self.differs(open, file, length),
-            // Of what no rule makes, the checksum of the whole is known and that of no part.
+            // For content that no rule generates, only the checksum of the whole file is known, so a part of it cannot be checked.
             (None, Some(_)) if !self.is_drawn(&file.path, 0) => self.meter.skip(length).map(|()| None),
             (None, Some(made)) => {
                 seek(open, SeekFrom::Start(0)).map_err(io::Error::from)?;
@@ -166,13 +166,13 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a file differs from what its set has there, in what is read of it.
+    /// Whether the content read from a file differs from the set's content.
     fn differs(&self, open: &File, file: &SetFile, length: u64) -> Result<Option<String>> {
         let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE)).max(1)];
         let last = length.saturating_sub(1) / RANGE;
         for range in 0..=last {
             let (from, to) = (range * RANGE, length.min((range + 1) * RANGE));
-            // What is cut short shows at the end, and another file at the beginning.
+            // The last range reveals a truncated file, and the first range reveals another file.
             if !(range == 0 || range == last || self.is_drawn(&file.path, range)) {
                 self.meter.skip(to - from)?;
                 continue;

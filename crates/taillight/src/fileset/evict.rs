@@ -11,9 +11,9 @@ use super::make::{about, below};
 use super::work::{Meter, over_folders, threads};
 use crate::terminal::say;
 
-/// Asks the kernel to drop the files of the set in `folder` from its memory, so that they are read from the disk again.
+/// Asks the kernel to drop the files of the set in `folder` from its page cache, so that they are read from the disk again.
 ///
-/// Errors: there is no set; the run was interrupted.
+/// Errors: the folder holds no set; the run was interrupted.
 pub(super) fn evict(folder: &Path) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let set = Set::in_folder(folder)?;

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Has `folder` for this process alone, to make or remove a set in it, until what is returned is dropped or the process ends.
+/// Locks `folder` for this process, to make or remove a set in it, until the returned file is dropped or the process ends.
 ///
-/// Errors: another process has it; it cannot be opened.
+/// Errors: another process holds the lock; the folder cannot be opened.
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let name = folder.display();
     let open = File::open(folder).with_context(|| format!("cannot open the folder {name}"))?;

@@ -21,7 +21,7 @@ use crate::terminal::say;
 /// Bytes that are written at once.
 const PIECE: usize = 256 << 10;
 
-/// What a folder holds before.
+/// The state of a folder before the set is made.
 enum Found {
     /// Nothing.
     Nothing,
@@ -37,7 +37,7 @@ enum Found {
 pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     let begun = Instant::now();
     let interrupt = Interrupt::on_signals()?;
-    // Servers run under other accounts: whatever mask this process was given, they may read.
+    // Servers run under other accounts: they may read the files, regardless of this process's umask.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let is_new = !folder.exists();
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -49,7 +49,7 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
         Found::Part | Found::Nothing => {}
     }
     room::check(folder, set).inspect_err(|_| {
-        // Nothing is in it yet.
+        // The folder is still empty.
         let _ = is_new.then(|| fs::remove_dir(folder));
     })?;
     let tools = match set {
@@ -70,9 +70,10 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
         format!("only a part of {set} is in {name}; make it again, or `taillight fileset remove {name}`")
     })?;
     if set.resumes() {
-        // The marker must not be there before the bytes are, whatever becomes of the machine.
+        // The bytes must be on disk before the marker, even if the machine crashes.
         rustix::fs::syncfs(&held).with_context(|| format!("cannot write back {}", folder.display()))?;
-        // A server that begins with its files in memory reads none of them, and the memory is charged to this program.
+        // If its files are in memory from the beginning, a server does not read them from disk, and the memory is charged to this
+        // program.
         evict_files(folder, set, threads, &interrupt)?;
     }
     fs::rename(&partial, folder.join(MARKER))
@@ -180,7 +181,7 @@ fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &M
     Ok(())
 }
 
-/// What a file system said, with what to do where it has no room.
+/// An error of the file system, with a remedy if the disk or quota is full.
 pub(super) fn of_disk(error: std::io::Error, root: &Path, doing: &str, path: &Path) -> anyhow::Error {
     let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind());
     let about = format!("cannot {doing} {}", path.display());

@@ -83,7 +83,7 @@ fn bits_per_s(videos: &Videos, rung: usize) -> u64 {
     videos.catalog.chunk_bytes(rung) * 8 * 1_000_000_000 / CHUNK.0
 }
 
-/// Makes the videos below `root` that are not there yet, and the list of what they hold.
+/// Makes the missing videos below `root`, and the list of their contents.
 ///
 /// Errors: ffmpeg fails; the run was interrupted.
 pub(super) fn make(
@@ -126,7 +126,7 @@ fn make_folder(path: &Path, root: &Path) -> Result<()> {
     }
 }
 
-/// What makes the clip of a rung: a moving test picture and a tone, at a bit rate that is the same all the time.
+/// The arguments that make the clip of a rung: a moving test picture and a tone, at a constant bit rate.
 fn clip_words(rung: usize, bits_per_s: u64, name: &str) -> Vec<String> {
     let (width, height) = PICTURES[rung];
     let rate = bits_per_s.saturating_sub(SOUND);
@@ -190,7 +190,7 @@ fn video_words(clips: &Path, rung: usize, ms: u64) -> Vec<String> {
     head.into_iter().chain([clip]).chain(rest.split(' ').map(str::to_owned)).collect()
 }
 
-/// The highest bit rate of a chunk of a playlist whose chunks are ranges; `None` where it has none. Source of the tags:
+/// The highest bit rate of a chunk of a playlist whose chunks are ranges; `None` if the playlist has no such chunk. Source of the tags:
 /// RFC 8216 §4.3.2.
 fn peak_bits_per_s(playlist: &str) -> Option<u64> {
     let mut seconds = None;

@@ -12,10 +12,10 @@ use super::real;
 use super::work::{Meter, over_folders, threads};
 use crate::terminal::say;
 
-/// Removes the set in `folder`, whole or not, and the folder where nothing else is in it.
+/// Removes the set in `folder`, complete or not, and the folder if it is then empty.
 ///
-/// Errors: there is none; another process has it; a file cannot be removed; something else lies in the set's folders;
-/// the run was interrupted. What is left is still known as a part of the set then.
+/// Errors: the folder holds no set; another process holds the lock; a file cannot be removed; foreign files lie in the set's folders; the
+/// run was interrupted. The remaining files are then still marked as a part of the set.
 pub(super) fn remove(folder: &Path) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let _lock = lock(folder)?;
@@ -42,7 +42,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             "; the folder stays, as something else is in it"
         }
-        // A folder that others' permissions keep, or a mount point: the set is removed, which was asked for.
+        // The folder stays because of its parent's permissions, or because it is a mount point: the set, as requested, is removed.
         Err(_) => "; the folder itself could not be removed",
     };
     say(&format!("removed {} from {}{rest}\n", about(&set), folder.display()))

@@ -11,17 +11,17 @@ use workloads::web::FileSet;
 
 use super::make::below;
 
-/// What a file system has free for this account.
+/// The free space of a file system for this account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Free {
     bytes: u64,
-    /// Files and folders that it can still hold; `None` where it makes room for them as it needs.
+    /// The number of files and folders that it can still hold; `None` if it allocates inodes on demand.
     inodes: Option<u64>,
-    /// What a file takes is a multiple of this.
+    /// The size of a file on disk is a multiple of this.
     block: u64,
 }
 
-/// What a set takes of a file system.
+/// The space of a set on a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Takes {
     bytes: u64,
@@ -29,16 +29,16 @@ struct Takes {
     inodes: u64,
 }
 
-/// What a folder of 1024 entries takes. Source: measured on ext4, 36 KiB for names of this length.
+/// The size of a folder of 1024 entries. Source: measured on ext4, 36 KiB for names of this length.
 const FOLDER: u64 = 36 << 10;
 /// The most that the playlists of a video take: 101 chunks of up to 70 B in four of them, each up to the next block of
 /// 4 KiB, and the list of its rungs.
 const PLAYLISTS: u64 = 4 * (8 << 10) + (4 << 10);
-/// What a real rung takes of the bytes that its set says: it lies there twice, once to be played from the beginning and
-/// once in chunks, with sound and an encoder's error of some per cent.
+/// The disk space of a real rung, relative to the bytes in its set's description: the rung is stored twice, once to be played from the
+/// beginning and once in chunks, with sound and an encoder's error of some per cent.
 const REAL: f64 = 2.5;
 
-/// Errors: `set` does not fit below `folder`, beside what is there of it, with what it takes and what there is.
+/// Errors: `set`, less its existing files, does not fit below `folder`; the message has the required and the free space.
 pub(super) fn check(folder: &Path, set: &Set) -> Result<()> {
     let found = statvfs(folder)
         .with_context(|| format!("cannot ask how much room there is in {}", folder.display()))?;
@@ -92,7 +92,7 @@ fn of_files(set: &FileSet, block: u64) -> Takes {
     Takes { bytes: files.sum::<u64>() + set.folders() * FOLDER, inodes: set.files() + set.folders() + 1 }
 }
 
-/// What of a set is there already.
+/// The space of a set's existing files.
 fn there(root: &Path, set: &Set, block: u64) -> Takes {
     let mut found = Takes { bytes: 0, inodes: 0 };
     for folder in 0..set.folders() {
@@ -170,7 +170,7 @@ mod tests {
         let bytes: u64 = all().filter_map(|file| file.size).map(|size| size.next_multiple_of(4096)).sum();
         // No less than they take, and not much more.
         assert!((bytes..bytes + bytes / 20).contains(&takes.bytes), "{bytes} {takes:?}");
-        // Beside the files 10 folders and the marker.
+        // In addition to the files: 10 folders and the marker.
         assert_eq!(takes.inodes, all().count() as u64 + 11);
         assert!(super::takes(&videos("10x1/8", true), 4096).bytes > 2 * takes.bytes);
     }

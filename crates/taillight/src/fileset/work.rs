@@ -22,14 +22,14 @@ const USUAL_WIDTH: u16 = 80;
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
 const TELLS_AFTER: Duration = Duration::from_secs(1);
 
-/// As many as were asked for, else one for each processor.
+/// The requested number of threads, else one for each processor.
 pub(super) fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| thread::available_parallelism().map_or(1, NonZero::get), usize::from)
 }
 
 /// How far work on a set is, and whether it is to go on.
 pub(super) struct Meter<'a> {
-    /// What is done and with what: `making 1000x1/8 videos`.
+    /// The current work: `making 1000x1/8 videos`.
     doing: String,
     /// The bytes of the whole.
     whole: u64,
@@ -46,13 +46,13 @@ impl<'a> Meter<'a> {
         Meter { doing, whole, interrupt, begun: Instant::now(), done: none(), found: none() }
     }
 
-    /// So many bytes are done. Errors: the run was interrupted.
+    /// Adds `bytes` to the finished work. Errors: the run was interrupted.
     pub(super) fn advance(&self, bytes: u64) -> Result<()> {
         self.done.fetch_add(bytes, Ordering::Relaxed);
         self.goes_on()
     }
 
-    /// So many bytes need not be done. Errors: as [`Meter::advance`].
+    /// Adds `bytes` that need no work. Errors: as [`Meter::advance`].
     pub(super) fn skip(&self, bytes: u64) -> Result<()> {
         self.found.fetch_add(bytes, Ordering::Relaxed);
         self.advance(bytes)
@@ -85,10 +85,10 @@ fn line(doing: &str, whole: u64, done: u64, found: u64, elapsed: Duration) -> St
     format!("{} left · {doing} · {far} · {}/s", clock(left), Bytes(rate as u64))
 }
 
-/// Does `work` for each folder of a set, by its number; says meanwhile how far it is, if that is seen on a terminal.
+/// Calls `work` for each folder of a set, by its number; shows the progress on a terminal.
 ///
-/// A folder is one thread's, so that no two wait for its lock.
-/// Errors: the first of `work`; the run was interrupted. What was begun is ended, and nothing more is begun.
+/// One thread handles all of a folder, so that no two threads wait for its lock. Errors: the first error of `work`; the run was
+/// interrupted. Calls in progress are finished, and no further call begins.
 pub(super) fn over_folders(
     folders: u64,
     threads: usize,
@@ -162,7 +162,7 @@ mod tests {
         check(100 * MIB, 50 * MIB, 0, 0, "making 5x1 videos · 50 %, 50 MiB of 100 MiB");
         let half = "0:05 left · making 5x1 videos · 50 %, 50 MiB of 100 MiB · 10 MiB/s";
         check(100 * MIB, 50 * MIB, 0, 5, half);
-        // What was there already says nothing of how fast the rest is made.
+        // Files that already existed do not count towards the speed.
         let resumed = "0:10 left · making 5x1 videos · 90 %, 90 MiB of 100 MiB · 1 MiB/s";
         check(100 * MIB, 90 * MIB, 85 * MIB, 5, resumed);
         // Playlists are not counted before.

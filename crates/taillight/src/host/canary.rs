@@ -8,17 +8,17 @@ use reactor::{monotonic_now, pin_to, sharpen_timers};
 use serde::Serialize;
 use units::{Nanos, Time};
 
-/// From this length on a gap counts. Source: that of a stall of the generator's loop (`openloop::STALL_THRESHOLD`).
+/// The shortest gap that counts. Source: the stall threshold of the generator's loop (`openloop::STALL_THRESHOLD`).
 const GAP: Nanos = openloop::STALL_THRESHOLD;
 /// How often a canary wakes up.
 const PERIOD: Nanos = Nanos::from_millis(10);
-/// The part of its time that it spins, at most. Source: others keep four fifths of the processor, and a second of it sees 200 ms,
-/// in which what takes a processor 20 times a second shows four times.
+/// The largest share of its time that a canary spins. Source: others keep four fifths of the processor, and a canary observes 200 ms of
+/// each second, in which a program that takes a processor 20 times a second appears four times.
 const SPINS: f64 = 0.2;
 /// The part of a quota of processor time that all canaries take together, at most.
 const OF_QUOTA: f64 = 0.25;
 
-/// What a canary saw of its processor.
+/// The observations of a canary on its processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Seen {
     /// Its number.
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     pub(super) longest_us: f64,
 }
 
-/// Watches these processors for so long. One that this process may not use is left out.
+/// Watches these processors for `time`. A processor that this process may not use is left out.
 pub(super) fn watch(cpus: &[usize], quota: Option<f64>, time: Duration) -> Vec<Seen> {
     let spin = Nanos((PERIOD.0 as f64 * part(cpus.len(), quota)) as u64);
     let until = monotonic_now() + Nanos(time.as_nanos() as u64);
@@ -42,7 +42,7 @@ pub(super) fn watch(cpus: &[usize], quota: Option<f64>, time: Duration) -> Vec<S
     threads.into_iter().filter_map(|thread| thread.join().ok()?).collect()
 }
 
-/// The part of the time that each of so many canaries spins.
+/// The share of its time that each of the `canaries` spins.
 fn part(canaries: usize, quota: Option<f64>) -> f64 {
     let most = quota.map_or(SPINS, |quota| OF_QUOTA * quota / canaries.max(1) as f64);
     SPINS.min(most)

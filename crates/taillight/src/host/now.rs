@@ -18,18 +18,17 @@ use crate::terminal::say;
 const CANARIES: Duration = Duration::from_millis(800);
 /// Pairs of short trials. Source: what 5 s have room for.
 const PAIRS: usize = 6;
-/// When the last pair begins at the latest, after the first. A pair takes 0.7 s on a machine with nothing else to do: a demo is to begin
-/// within 5 s.
+/// The latest begin of the last pair, counted from the first. A pair takes 0.7 s on an idle machine: a demo is to begin within 5 s.
 const LAST_PAIR: Duration = Duration::from_millis(4300);
 /// Processors that canaries watch at most: more than a server and a generator have by default.
 const WATCHED: usize = 64;
 
-/// What was seen, and what follows from it.
+/// The observations, and the conclusions from them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Now {
     /// The answer.
     pub(crate) sentence: String,
-    /// What a comparison would tell; `None` where nothing can be said.
+    /// The predicted resolution of a comparison; `None` if a prediction is impossible.
     prediction: Option<Prediction>,
     /// The windowed p99s of pairs of short trials of one and the same server. Units: µs.
     pairs_us: Vec<[f64; 2]>,
@@ -40,7 +39,7 @@ pub(crate) struct Now {
     generator_cpus: Vec<usize>,
     #[serde(flatten)]
     watched: Watched,
-    /// What a canary saw of each processor that this process may use, before these trials.
+    /// The canary's observations on each processor that this process may use, before these trials.
     canaries: Vec<Seen>,
 }
 
@@ -133,7 +132,7 @@ pub(super) fn run(json: bool) -> Result<ExitCode> {
 }
 
 impl Now {
-    /// The sentence, what it rests on, and the processors.
+    /// The sentence, its evidence, and the processors.
     fn page(&self) -> String {
         let mut page = format!("{}\n\n", self.sentence);
         page += &format!(

@@ -5,26 +5,26 @@ use stats::{LEVEL, Looks};
 
 /// The time of the comparison. Units: s.
 const TIME_S: f64 = 120.0;
-/// What it takes to find the maxima of both servers. Units: s.
-/// Source: two searches of a dozen trials of 1 s window and 0.5 s warm-up each (`taillight compare --live`).
+/// The time to find the maxima of both servers. Units: s. Source: two searches of a dozen trials of 1 s window and 0.5 s warm-up each
+/// (`taillight compare --live`).
 const SEARCH_S: f64 = 40.0;
 /// A block: a pair at each of two loads, four trials of 0.5 s warm-up, a window of 1 s, and 0.3 s to start and to drain. Units: s.
 const BLOCK_S: f64 = 4.0 * 1.8;
 /// The window of its trials. Units: s.
 const WINDOW_S: f64 = 1.0;
-/// The chance with which the difference is told. Source: the usual 80 % of power analyses (Cohen, *Statistical Power Analysis for the
+/// The probability of detecting the difference. Source: the usual 80 % of power analyses (Cohen, *Statistical Power Analysis for the
 /// Behavioral Sciences*, 1988).
 const POWER: f64 = 0.8;
-/// Where only a larger factor is told, nothing is. Source: ours, as a comparison is for what is not plain to see.
+/// No prediction if only a larger factor is detectable. Source: ours, since such a difference is obvious without a comparison.
 const MOST: f64 = 10.0;
 /// What most people want to tell. Source: that within which a live comparison calls two servers alike.
 const WANTED: f64 = 0.05;
-/// Pairs from which a spread is told. Source: that of n is known to 1/√(2n) of itself, which is 35 % of 4.
+/// The fewest pairs for an estimate of the spread. Source: the relative error of a spread from n pairs is 1/√(2n), which is 35 % for 4.
 pub(super) const FEWEST: usize = 4;
 /// Of the draws, so that the same trials predict the same.
 const SEED: u64 = 1;
 
-/// What a comparison would tell.
+/// The predicted resolution of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Prediction {
     /// How long it takes. Units: s.
@@ -33,17 +33,18 @@ pub(super) struct Prediction {
     pub(super) pairs: usize,
     /// The window of a trial. Units: s.
     pub(super) window_s: f64,
-    /// The smallest difference of windowed p99s that is told from none: 0.12 of 12 %.
+    /// The smallest detectable difference of windowed p99s: 0.12 for 12 %.
     pub(super) difference: f64,
     /// With this chance, 0 to 1...
     pub(super) power: f64,
     /// ...at this two-sided error.
     pub(super) level: f64,
-    /// How long a difference of 5 % would take, where it is not told in that time. Units: minutes.
+    /// The time to detect a difference of 5 %, if `time_s` is too short for it. Units: minutes.
     pub(super) minutes_for_5_percent: Option<f64>,
 }
 
-/// Predicts it from the windowed p99s of pairs of trials; `None` where these are too few to tell a spread, or it is too large.
+/// Predicts the resolution from the windowed p99s of pairs of trials; `None` if there are too few pairs for a spread, or the spread is
+/// too large.
 pub(super) fn predict(measured: &[[f64; 2]]) -> Option<Prediction> {
     let ratios: Vec<f64> = measured.iter().map(|[a, b]| (a / b).ln()).filter(|log| log.is_finite()).collect();
     if ratios.len() < FEWEST {

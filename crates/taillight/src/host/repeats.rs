@@ -16,19 +16,19 @@ use workloads::null::Null;
 /// The window of a trial: three of the 100 ms whose p99s the windowed p99 is the median of, the fewest that it takes.
 const WINDOW: Nanos = Nanos::from_millis(300);
 const WARMUP: Nanos = Nanos::from_millis(30);
-/// The offered load: of the 3000 requests in 100 ms, 1000 are left of which a p99 is told, even where the generator is without a
-/// processor, and so withholds requests, for two thirds of the time.
+/// The offered load: of the 3000 requests in 100 ms, 1000 remain for a p99, even if the generator has no processor, and so withholds
+/// requests, for two thirds of the time.
 const RATE_RPS: f64 = 30e3;
 /// The service time, exponential: at this load the server is busy for 30 % of the time, so that it keeps up with a third of a processor,
 /// and its p99 is 66 µs, by M/M/1.
 const SERVICE: &str = "exponential:10us";
-/// How long the server may take to say where it listens, and to end.
+/// The time limit for the server to report its address, and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The windowed p99s of so many pairs of trials of a null server, whose process is added to `own`. Units: µs. A pair of which one
-/// has none is left out.
+/// The windowed p99s of `pairs` pairs of trials of a null server, whose process is added to `own`. Units: µs. A pair with a missing p99
+/// is left out.
 ///
-/// Takes 0.7 s a pair, none of which begins after `last`. Errors: the server does not start, or the generator fails.
+/// A pair takes 0.7 s, and no pair begins after `last`. Errors: the server does not start, or the generator fails.
 pub(super) fn measure(
     placement: &Placement,
     pairs: usize,
@@ -84,8 +84,8 @@ fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<
     Ok(figure(&recording.windows).map(Nanos::as_micros_f64))
 }
 
-/// The median of the p99s of those windows that have enough requests for one. Where none has, as the generator had no processor, it
-/// is that of all requests, if these are enough.
+/// The median of the p99s over the windows with enough requests for a p99. If no window has enough, because the generator had no
+/// processor, the p99 of all requests, provided they are enough.
 fn figure(windows: &Windows) -> Option<Nanos> {
     let mut p99s: Vec<Nanos> = windows.series().into_iter().filter_map(|window| window.p99).collect();
     p99s.sort_unstable();

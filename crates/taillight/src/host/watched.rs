@@ -1,4 +1,4 @@
-//! What became of the processors while they were watched: what the hypervisor took, and who used them.
+//! Use of the processors while they were watched: steal time of the hypervisor, and the programs that used most.
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -10,9 +10,9 @@ use ::host::census::{Census, Taker, Used};
 use ::host::cpu_time::{Sample, Ticks};
 use serde::Serialize;
 
-/// Between two looks at all processes, at least: of one that lives shorter nothing is seen...
+/// The minimum interval between two scans of all processes: processes that live shorter are not seen...
 const EVERY: Duration = Duration::from_millis(500);
-/// ...and so many times what one takes, so that they are no load of their own.
+/// ...and the minimum interval as a multiple of a scan's duration, so that scans cause no load of their own.
 const REST: u32 = 100;
 /// Programs that are kept, and those of them that the sentence names.
 const KEPT: usize = 10;
@@ -20,20 +20,20 @@ const NAMED: usize = 3;
 /// From this share of a processor on a program is named. Source: two of the 100 ticks that the kernel counts in a second.
 const NOTABLE: f64 = 0.02;
 
-/// What was seen. Shares are 0 to 1.
+/// The observations. Shares are 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Watched {
     /// How long it was watched. Units: s.
     pub(super) seconds: f64,
     /// The processors of the machine, or those that a container sees.
     pub(super) processors: Vec<Processor>,
-    /// Of their time: what the hypervisor gave to others, while something was ready to run.
+    /// The share of their time that the hypervisor gave to others although a task was ready to run.
     pub(super) steal_share: f64,
-    /// Programs that used most, beside this one.
+    /// The programs that used most, except this one.
     pub(super) takers: Vec<Share>,
     /// Of one processor: what processes used that were not seen, as they are in other containers or lived too shortly.
     pub(super) unseen_share: f64,
-    /// What control groups let this process use, in processors; `None` where nothing limits it.
+    /// The limit of the control groups on this process, in processors; `None` if unlimited.
     pub(super) quota: Option<f64>,
     /// Of the time watched: how long they held it back.
     pub(super) throttled_share: Option<f64>,
@@ -44,13 +44,13 @@ pub(super) struct Watched {
 pub(super) struct Processor {
     /// Its number.
     pub(super) cpu: usize,
-    /// What the hypervisor took of its time.
+    /// The share of its time taken by the hypervisor.
     pub(super) steal_share: f64,
     /// What processes used, this one's included.
     pub(super) used_share: f64,
 }
 
-/// What a program used.
+/// The processor use of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Share {
     /// Its name, at most 15 bytes of it.
@@ -61,11 +61,11 @@ pub(super) struct Share {
     pub(super) processes: usize,
     /// Of one processor.
     pub(super) share: f64,
-    /// The processor, where it was one and the same.
+    /// The processor, if the program only used one.
     pub(super) cpu: Option<usize>,
 }
 
-/// Looks at the processors until it is told to end.
+/// Watches the processors until it is stopped.
 pub(super) struct Watcher {
     stop: Sender<()>,
     thread: JoinHandle<Used>,
@@ -117,7 +117,7 @@ impl Watcher {
     }
 }
 
-/// What was seen between two samples.
+/// The observations between two samples.
 fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched {
     let of = |(cpu, now): (&usize, &Ticks)| Some((*cpu, now.since(*before.cpus.get(cpu)?)));
     let processors: Vec<(usize, Ticks)> = after.cpus.iter().filter_map(of).collect();
@@ -150,7 +150,7 @@ fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched
 }
 
 impl Watched {
-    /// What was taken, as the end of a sentence.
+    /// The lost time, as the end of a sentence.
     pub(super) fn words(&self) -> String {
         let mut parts = Vec::new();
         let percent = |share: f64| {
@@ -204,7 +204,7 @@ mod tests {
         let seen = watched(&before, &sample(&[(200, 300, 0), (400, 50, 50)]), &Used::default(), &[]);
         assert_eq!((seen.steal_share, seen.unseen_share), (0.05, 1.2));
         assert_eq!(seen.processors[1], Processor { cpu: 1, steal_share: 0.1, used_share: 0.8 });
-        // One processor, 64, and none that can be read.
+        // One processor, 64, and no readable processor.
         for cpus in [1, 64] {
             let seen = watched(
                 &sample(&vec![(0, 0, 0); cpus]),

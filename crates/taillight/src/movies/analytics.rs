@@ -1,4 +1,4 @@
-//! `taillight movies analytics`: what users like, learnt from what they wrote and rented on the site that runs.
+//! `taillight movies analytics`: learns the users' preferences from their reviews and rentals on the running site.
 
 use std::fmt::Write;
 use std::fs;
@@ -25,7 +25,7 @@ const FILES: &str = "files";
 const ENDINGS: [&str; 2] = ["factors", "ads"];
 /// The version of the models that a data set has.
 const FIRST: u32 = 1;
-/// How often what it says is read.
+/// The interval between two reads of its output.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Learn what users like, by Spark, from the reviews and rentals of the site that `up` has started; it recommends films and picks
@@ -68,7 +68,7 @@ pub(super) fn run(args: &AnalyticsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program, which is built where it is not there.
+/// The program; it is built if missing.
 fn program(app: &App, args: &AnalyticsArgs, interrupt: &Interrupt) -> Result<PathBuf> {
     let out = args.built.clone().unwrap_or_else(|| app.built_folder());
     let program = out.join("bin").join(format!("{}-{NAME}", app.name));
@@ -85,7 +85,7 @@ fn program(app: &App, args: &AnalyticsArgs, interrupt: &Interrupt) -> Result<Pat
     Ok(program)
 }
 
-/// What it is told, as services are by apps/movies/service.conf.j2. It listens nowhere.
+/// The program's configuration, in the format of apps/movies/service.conf.j2. The program listens on no port.
 fn configuration(app: &App, member: &Member, state: &State, files: &Path) -> Result<String> {
     let mut text = format!(
         "service={NAME}\nid={}\ninstance=0\nlisten=127.0.0.1:1\nthreads=1\nqueue=1\nspans=\nsecret=\ndata={}\n",
@@ -130,7 +130,7 @@ fn learnt(program: &Path, file: &Path, interrupt: &Interrupt) -> Result<u32> {
     version.context("it ended well, and does not say which version it wrote")
 }
 
-/// Removes what was learnt from the data set `data`, but for what it was made with.
+/// Removes the models learnt from the data set `data`, except the first version, which belongs to the data set.
 ///
 /// Errors: a file cannot be removed.
 pub(super) fn forget(data: &Path) -> Result<()> {

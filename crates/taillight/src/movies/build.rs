@@ -49,7 +49,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<ExitCode> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds what is not built of the same sources yet; returns whether all that was to be built is there.
+/// Builds the programs whose sources have changed since their last build; returns whether all requested programs exist.
 ///
 /// Errors: a script cannot be started, or it was interrupted.
 pub(crate) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrupt) -> Result<bool> {

@@ -14,7 +14,7 @@ use crate::terminal::say;
 
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long it may take. Databases write what they have not written yet within 30 s, and services end after 5 s each.
+/// The time limit. Databases write their pending data within 30 s, and services end after 5 s each.
 const WAIT: Duration = Duration::from_secs(120);
 
 /// Stop what `up` has started, in good order.

@@ -10,10 +10,10 @@ use crate::making::overwrite;
 use crate::progress::clock;
 use crate::terminal::tell;
 
-/// How often the line is written anew.
+/// The interval between two updates of the line.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// What is shown of one part.
+/// The progress display of one part.
 pub(crate) struct Shown<'a> {
     what: String,
     begun: Instant,
@@ -54,7 +54,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The outcome of what was shown: that it was stopped is told by what stopped it.
+    /// Clears the display after a failure and adds the output of the part; a stopped part is reported by the cause of the stop.
     pub(crate) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
         if result.is_err() {
             self.clear();

@@ -1,4 +1,4 @@
-//! What `up` says of itself to `status` and `down`: a file that it writes, and a lock that it holds as long as it runs.
+//! The state that `up` publishes to `status` and `down`: a file that it writes, and a lock that it holds while it runs.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use app::App;
 use serde::{Deserialize, Serialize};
 
-/// The file, and that of the lock.
+/// The state file and the lock file.
 const STATE: &str = "up.json";
 const LOCK: &str = "up.lock";
 
@@ -40,7 +40,7 @@ pub(super) struct State {
     /// The folder of its data set; none before it is made.
     #[serde(default)]
     pub(super) data: Option<PathBuf>,
-    /// What went wrong, and the last lines of what did.
+    /// The error, and the last lines of the failed service's output.
     pub(super) said: Vec<String>,
     pub(super) services: Vec<Row>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Row {
     pub(super) address: String,
     /// How long it took to become ready; none: it is not yet.
     pub(super) ready_ms: Option<u64>,
-    /// Of all of its processes, without what they share with others. Units: bytes.
+    /// The memory of all of its processes, without shared memory. Units: bytes.
     pub(super) memory_bytes: u64,
     pub(super) processes: usize,
 }
@@ -102,9 +102,9 @@ impl Kept {
         File::open(self.folder.join(LOCK)).is_ok_and(|file| file.try_lock_shared().is_err())
     }
 
-    /// What was written last; `None` where nothing was.
+    /// The last written state; `None` without a state file.
     ///
-    /// Errors: it cannot be read.
+    /// Errors: the file cannot be read.
     pub(super) fn read(&self) -> Result<Option<State>> {
         let path = self.folder.join(STATE);
         match fs::read(&path) {

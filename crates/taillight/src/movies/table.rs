@@ -47,7 +47,7 @@ pub(super) fn memory(state: &State) -> String {
     format!("{processes} processes, {:.0} MB", bytes as f64 / 1e6)
 }
 
-/// `head` and as much of the table as a terminal of so many columns and rows shows.
+/// `head` and the part of the table that fits a terminal of `columns` and `rows`.
 pub(super) fn picture(head: &str, state: &State, columns: u16, rows: u16) -> Buffer {
     let mut all = vec![head.to_owned()];
     all.extend(lines(state));

@@ -1,4 +1,4 @@
-//! `taillight movies up`: builds what is missing, makes the data, starts all services and watches them.
+//! `taillight movies up`: builds missing programs, makes the data, starts all services and watches them.
 
 mod detached;
 mod watched;
@@ -91,7 +91,7 @@ fn open_to_all(folder: &Path) -> Result<PathBuf> {
         .with_context(|| format!("--spans {}: it cannot be made", folder.display()))
 }
 
-/// What is to be started, with programs and data made.
+/// The plan of services to start; their programs and data are made first.
 fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) -> Result<Plan> {
     let mut plan = Plan::new(Arc::clone(app), &lab::this_program()?);
     for service in &app.services {

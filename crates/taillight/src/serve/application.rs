@@ -74,9 +74,9 @@ pub(super) fn other(words: &[String]) -> Result<ExitCode> {
     run(&target, &args.unwrap_or_else(|error| error.exit()))
 }
 
-/// What `target` is to serve, where it serves files.
+/// The files that `target` serves; `None` unless it serves files.
 ///
-/// Errors: files of another kind than it serves.
+/// Errors: files of a kind that it does not serve.
 fn files(target: &TargetName, args: &ApplicationArgs) -> Result<Option<Files>> {
     if !lab::needs_files(target) {
         return Ok(None);

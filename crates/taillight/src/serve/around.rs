@@ -44,7 +44,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// Whether anything of it was asked for.
+    /// Whether any of these options is set.
     pub(super) fn is_given(&self) -> bool {
         let Around { form, binary, image, instances, restarts, json: _ } = self;
         form.is_some() || binary.is_some() || image.is_some() || instances.is_some() || restarts.is_some()
@@ -61,8 +61,7 @@ impl Around {
     }
 }
 
-/// Options of Sphinx that say where it listens and runs, which the form decides, and those that are divided among
-/// instances.
+/// Options of Sphinx for its addresses and its process, which the form determines, and options that are divided among instances.
 const PLACES: [&str; 7] = ["port", "listen", "unix_socket", "udp_port", "tls_port", "pidfile", "daemon"];
 const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
 
@@ -97,9 +96,9 @@ struct TypedOption {
 }
 
 impl TypedOptions {
-    /// What each instance gets.
+    /// The arguments of each instance.
     ///
-    /// Errors: an option that says where one server is.
+    /// Errors: an option that fixes the place of a single server.
     fn words(&self) -> Result<Vec<String>> {
         let kept = self.0.iter().filter(|option| !DIVIDED.contains(&option.id.as_str()));
         let kept: Vec<&TypedOption> = kept.collect();
@@ -172,7 +171,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     let interrupt = Interrupt::on_signals()?;
     let app = lab::application(name)?;
     if let Some(app) = app.as_ref().filter(|_| options.binary.is_none() && options.image.is_none()) {
-        // Of what was built of the same sources nothing is done.
+        // Programs that are up to date with their sources are not built again.
         build::built(app, &app.built_folder(), &[], &interrupt)?;
     }
     Shown::around(name, options)?;
@@ -188,7 +187,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is printed once it accepts connections: where, and where its front has further addresses.
+/// The line printed once the server accepts connections: its address, and further addresses of its front, if any.
 fn ready(server: &Server, app: Option<&App>) -> String {
     let record = server.record();
     let around = [Some(&record.form), record.engine.as_ref(), Some(&record.version), record.image.as_ref()];

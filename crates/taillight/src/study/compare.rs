@@ -1,4 +1,4 @@
-//! `taillight study compare`: whether a second run says what the first said.
+//! `taillight study compare`: whether a second run confirms the claims of the first.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -30,7 +30,7 @@ impl Agent {
         Ok(Agent { address: address.into(), credentials: credentials.clone(), machine })
     }
 
-    /// What a study can measure there.
+    /// The machine's facts, which determine the possible measurements.
     pub(super) fn facts(&self) -> Facts {
         Facts::told(&self.machine)
     }

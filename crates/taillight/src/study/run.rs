@@ -145,7 +145,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     measure(&definition, &plan, &mut setup, record, earlier, &args.out).map(|(code, _)| code)
 }
 
-/// Says what is to come. A study of which nothing can be measured here gets a record that says why.
+/// Announces the run. A study that cannot measure anything here gets a record with the reason.
 fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
     tell(&format!("{}, {} run: about {}", definition.title, effort.words(), clock(plan.estimate())));
     for deviation in &definition.deviations[..definition.from_machine()] {
@@ -187,7 +187,7 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
     })
 }
 
-/// Measures, and tells what came of it.
+/// Runs the measurement and reports its outcome.
 fn measure(
     definition: &Definition,
     plan: &Plan,

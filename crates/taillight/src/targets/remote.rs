@@ -11,7 +11,7 @@ use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
 use trial::agent_config;
 
-/// How long a server on another machine may take to start; those of the other forms take longer than bare ones.
+/// The time limit for a server to start on another machine; other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);
 
 /// Machines with agents that are spoken to alike.
@@ -68,8 +68,8 @@ impl Machines for FromAgents {
 /// A connection with an agent: of its server, and of its machine's knobs.
 pub(crate) type SharedTenant = Arc<Mutex<Tenant>>;
 
-/// What the agent says to an action on knobs of its machine: `plan`, `apply` or `undo`; those of a network device on
-/// this one, or its only card.
+/// The agent's answer to an action on knobs of its machine: `plan`, `apply` or `undo`. Knobs of a network device act on this device, or
+/// on its only card.
 pub(crate) fn tune(
     tenant: &SharedTenant,
     action: &str,
@@ -89,9 +89,9 @@ fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
     tenant.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an agent is told of a server: its target as far as it is about these services, and the files of its workload.
+/// The specification that an agent gets for a server: the part of its target that concerns these services, and the files of its workload.
 ///
-/// Errors: it is to serve a folder, or is described by one, which is of this machine; it already runs.
+/// Errors: the server uses a folder of this machine, for its files or as its description; it already runs.
 fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &Cpus) -> Result<Spec> {
     match name {
         TargetName::App(app) if app.contains('/') => {
@@ -104,7 +104,7 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
     }
     let app = lab::application(name)?;
     let theirs = || app.iter().flat_map(|app| &app.services).filter(|one| services.contains(&one.name));
-    // Which machine each service is on is not theirs to know, nor is what is said of the others.
+    // An agent gets neither the machines of the services nor the settings of other agents' services.
     let is_theirs = |word: &&String| {
         let name = word.split('=').next().unwrap_or_default();
         match name.split_once('.') {
@@ -220,7 +220,7 @@ impl Elsewhere for Tenanted {
 
     fn stop(&mut self) {
         let mut tenant = locked(&self.tenant);
-        // One that has ended would not answer. What the others wrote last is of no interest here.
+        // An agent that has ended would not answer. The last output of the others is irrelevant here.
         if tenant.gone().is_none() {
             let _ = tenant.stop();
         }

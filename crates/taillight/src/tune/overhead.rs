@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::INTERRUPTED;
 use crate::terminal::{say, tell};
 
-/// How often progress is told.
+/// The number of progress lines.
 const TELLS: u64 = 10;
 
 #[derive(Args, Debug)]
@@ -147,7 +147,7 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// What is confined: a process that sleeps, with a network namespace of its own where that is allowed.
+/// The confined process: it sleeps, in its own network namespace if this is permitted.
 ///
 /// The namespace's own `lo` is shaped, so that no other process's packets pass there.
 struct Victim {

@@ -42,9 +42,9 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The subject that it names, with `pid` besides.
+    /// The named subject, and `pid`.
     ///
-    /// Without a device it is the only card of `host`, if it is one that knobs can be meant for.
+    /// Without a device, its device is the only card of `host`, if knobs can act on that card.
     pub(super) fn subject(&self, host: &Host, pid: Option<u32>) -> Subject {
         let namespace = self.namespace.as_ref().map(|name| {
             if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
@@ -66,7 +66,7 @@ impl Target {
 impl Request {
     /// The actions on this machine, for the named processes and `pid`.
     ///
-    /// Errors: a word is not a knob, a profile or a readable file; a knob that was asked for by name is not supported.
+    /// Errors: a word is not a knob, a profile or a readable file; a knob requested by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
         let asked = Asked::read(&self.words)?;
         let host = Host::here();

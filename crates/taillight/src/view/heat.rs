@@ -5,8 +5,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Style};
 use units::Nanos;
 
-/// From which share of a column's requests on a field is so dark. The tail is what is looked for, so the steps are
-/// those of a logarithm and one request in a million is still seen.
+/// The lowest share of a column's requests for each shade. The view is about the tail, so the steps are logarithmic, and one request in a
+/// million is still visible.
 const SHADES: [(f64, &str); 4] = [(0.0, "░"), (0.01, "▒"), (0.1, "▓"), (0.5, "█")];
 /// The same in colours of the usual 256: violet, red, orange, yellow.
 const COLORS: [(f64, u8); 8] =
@@ -22,7 +22,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// So many rows for all that was seen: they change only when something faster or slower is. `None`: nothing was.
+    /// A scale of `rows` rows over all observed times: it changes only when a request is faster or slower than all before. `None` without
+    /// requests.
     pub(super) fn of(seen: &LivePoint, rows: u16) -> Option<Scale> {
         let (low, high) = (seen.times.first()?.0, seen.times.last()?.0);
         let rows = u32::from(rows.max(1));
@@ -71,7 +72,7 @@ pub(super) fn draw<'a>(
     }
 }
 
-/// What the fields mean, from faint to strong.
+/// The legend of the shades, from faint to strong.
 pub(super) fn legend(color: bool) -> impl Iterator<Item = (&'static str, Style)> {
     let shares: &[f64] = if color { &[0.000_5, 0.002, 0.02, 0.2, 0.9] } else { &[0.000_5, 0.02, 0.2, 0.9] };
     shares.iter().filter_map(move |share| field(*share, color))

@@ -9,7 +9,7 @@ use units::{Nanos, Rate};
 use crate::view::TimeSeries;
 use crate::view::heat::{self, Scale};
 
-/// A cell filled from below by so many eighths.
+/// A cell filled from below by 0 to 8 eighths.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// The fewest rows of a picture: with a few lines above it, they fit a terminal of 24 rows.
@@ -26,7 +26,7 @@ const GUTTER: u16 = 24;
 /// The first row of the strip of heat, under titles, lines and percentiles.
 const STRIP: u16 = 8;
 
-/// What the picture shows, in words and points.
+/// The content of the picture, as words and points.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// Target, workload and load: `sphinx · cache · 50 krps`.
@@ -35,13 +35,13 @@ pub(crate) struct State {
     pub closed: bool,
     /// `trial 3 of about 12 · 0:42 left`.
     pub place: String,
-    /// The part of the run, and what came out last.
+    /// The part of the run, and the latest outcome.
     pub context: String,
     /// How the trial goes.
     pub series: TimeSeries,
 }
 
-/// The picture of a state, drawn by nothing but the state and the size of the area that it is given.
+/// The picture of a state; it depends only on the state and the size of its area.
 pub(crate) struct Picture<'a> {
     pub state: &'a State,
     /// Whether colours may be used; shades otherwise.
@@ -73,7 +73,7 @@ impl Picture<'_> {
         to.set_string(area.x, area.y + 1, cut(&self.state.context, area.width.into()), dim);
     }
 
-    /// One line for each figure that changes all the time, with what it was in the last intervals.
+    /// One line for each figure that changes continuously, with its history over the last intervals.
     fn lines(&self, area: Rect, to: &mut Buffer) {
         let series = &self.state.series;
         let points: Vec<&LivePoint> = series.recent(columns(area)).collect();
@@ -93,7 +93,7 @@ impl Picture<'_> {
             Style::new().add_modifier(Modifier::BOLD)
         };
         let tint = |index: u8| if self.color { Style::new().fg(Color::Indexed(index)) } else { Style::new() };
-        // Offered and achieved share one scale, so that what is missing is seen.
+        // Offered and achieved share one scale, so that the gap between them is visible.
         let row = |name, value, style, max, of| Row { name, value, style, max, of };
         let rows = [
             row("offered", offered, tint(75), busiest, |point| point.offered),
@@ -124,7 +124,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Response times over time: the darker a field, the more of its column's requests took so long.
+    /// Response times over time: the darker a field, the larger its share of the column's requests.
     fn strip(&self, area: Rect, to: &mut Buffer) {
         let series = &self.state.series;
         let rows = area.height - STRIP - 1;
@@ -144,7 +144,7 @@ impl Picture<'_> {
         self.axis(area, place.bottom(), shown, to);
     }
 
-    /// How long ago the first column was, and what the fields mean.
+    /// The age of the first column, and the legend of the fields.
     fn axis(&self, area: Rect, y: u16, shown: u16, to: &mut Buffer) {
         let dim = Style::new().add_modifier(Modifier::DIM);
         let start = area.x + GUTTER;
@@ -164,7 +164,7 @@ impl Picture<'_> {
     }
 }
 
-/// A figure and what it was in the last intervals, up to `max`.
+/// A figure and its history over the last intervals, up to `max`.
 struct Row {
     name: &'static str,
     value: String,
@@ -177,7 +177,7 @@ fn outstanding(point: &LivePoint) -> u64 {
     point.in_flight + point.backlog
 }
 
-/// One line for where there is no room for a picture. What one looks for first stands first.
+/// A single line for a terminal without room for a picture. The most important figure comes first.
 pub(crate) fn one_line(text: &str, width: u16) -> Buffer {
     let mut to = Buffer::empty(Rect::new(0, 0, width, 1));
     to.set_string(0, 0, cut(text, width.into()), Style::new());
@@ -195,7 +195,7 @@ fn gutter(area: Rect, y: u16, text: &str, to: &mut Buffer) {
     to.set_string(area.x + GUTTER - 1, y, "│", Style::new().add_modifier(Modifier::DIM));
 }
 
-/// `text` in so many columns, with a sign that something is missing.
+/// Cuts `text` to `width` columns, with a sign for the missing rest.
 fn cut(text: &str, width: usize) -> String {
     if Line::raw(text).width() <= width {
         return text.to_owned();

@@ -12,11 +12,11 @@ const HIDE_CURSOR: &str = "\x1b[?25l";
 /// From the left of the line on which the cursor rests, which is the picture's first, all is blank again.
 const RESTORE: &str = "\r\x1b[J\x1b[?25h";
 
-/// A place on a terminal that is drawn over, under what was printed before.
+/// An area of a terminal that is redrawn in place, below earlier output.
 ///
-/// The cursor rests on the first column of the first line, hidden. So a terminal that breaks lines anew when it gets
-/// narrower leaves it where the next picture begins, and nothing has to be asked of the terminal, whose answer would
-/// come in on standard input. Ratatui's own inline viewport asks.
+/// The cursor rests on the first column of the first line, hidden. A terminal that wraps lines again when it gets narrower therefore
+/// leaves the cursor where the next picture begins. The program never queries the terminal, whose answer would arrive on standard input.
+/// Ratatui's own inline viewport does query it.
 pub(crate) struct Screen<W: Write> {
     to: W,
     last: Option<Buffer>,
@@ -73,7 +73,7 @@ fn restore(shown: &AtomicBool, to: &mut impl Write) {
     }
 }
 
-/// Writes the rows from the cursor on, blanks what was below, and goes back to the first.
+/// Writes the rows from the cursor on, clears the rows below, and returns to the first row.
 fn write_rows(picture: &Buffer, to: &mut String) {
     let blank = Buffer::empty(picture.area);
     let mut drawn = blank.diff(picture).into_iter().peekable();
@@ -137,7 +137,7 @@ mod tests {
             Terminal(Arc::new(Mutex::new(parser)))
         }
 
-        /// What it shows, the place of the cursor, and whether that is seen.
+        /// The content of the terminal, the place of the cursor, and whether the cursor is visible.
         fn shows(&self) -> (String, (u16, u16), bool) {
             let parser = self.0.lock().unwrap();
             let screen = parser.screen();
@@ -210,7 +210,7 @@ mod tests {
         let terminal = Terminal::new(8, 40);
         let mut screen = Screen::new(terminal.clone());
         let (before, at) = (panic::take_hook(), terminal.clone());
-        // What the usual hook does, where the test can see it.
+        // Prints like the default hook, but into the test's terminal.
         panic::set_hook(Box::new(move |_| {
             let _ = at.clone().write_all(b"panicked\r\n");
         }));

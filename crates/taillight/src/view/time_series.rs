@@ -9,7 +9,7 @@ const KEPT: usize = 200;
 const SECOND: usize = 10;
 /// Cells of [`hist::heat_cell`].
 const CELLS: u32 = 256;
-/// What no count of 100 ms reaches, so that sums of damaged lines do not overflow.
+/// A bound above any count of 100 ms, so that sums of damaged lines do not overflow.
 const TOO_MANY: u64 = 1 << 40;
 
 /// How a trial goes: the last intervals, and all of them together.
@@ -28,7 +28,7 @@ struct Line {
 }
 
 impl TimeSeries {
-    /// Reads a line of the generator. One that is not a point says nothing of the series.
+    /// Reads a line of the generator and ignores a line that is not a point.
     pub(crate) fn read(&mut self, line: &str) {
         if let Ok(Line { live }) = serde_json::from_str(line) {
             self.add(live);

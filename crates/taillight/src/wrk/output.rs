@@ -11,10 +11,10 @@ use super::units::{binary, cell, metric, time};
 
 /// The percentiles of the short distribution. Source: wrk2.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-/// Lines of the detailed one for each halving of what lies beyond. Source: wrk2.
+/// Lines of the detailed distribution for each halving of the remaining tail. Source: wrk2.
 const STEPS: u32 = 5;
 
-/// What was asked for.
+/// The command's options for the output.
 pub(super) struct Asked {
     pub(super) url: String,
     pub(super) threads: u32,
@@ -86,8 +86,8 @@ fn stats(
     let _ = writeln!(out, "    {name:<10}{mean}{deviation}{max}{within:>8.2}%");
 }
 
-/// The answers in each window, per second and thread: an equal share of all, where wrk counts each thread's own. The last
-/// window, which may be cut short, is left out where there are others.
+/// The answers in each window, per second and thread: an equal share of the total, although wrk counts each thread separately. The last
+/// window may be truncated, so it is left out unless it is the only one.
 fn rates(recording: &Recording, threads: u32) -> Vec<f64> {
     let length = recording.interval.as_secs_f64();
     let whole = (recording.window.as_secs_f64() / length).floor().max(1.0) as usize;
@@ -115,7 +115,7 @@ fn distribution(out: &mut String, title: &str, latency: &Latency) {
     for (percentile, value, count) in latency.spectrum(STEPS) {
         let quantile = percentile / 100.0;
         let _ = write!(out, "{:>12.3} {quantile:>12.6} {count:>10} ", ms(value));
-        // The longest lies at 1, of which nothing is beyond.
+        // The longest time lies at quantile 1, where 1/(1-Percentile) is infinite.
         let _ = if quantile < 1.0 {
             writeln!(out, "{:>14.2}", 1.0 / (1.0 - quantile))
         } else {
@@ -136,7 +136,7 @@ struct Failures {
     read: u64,
     timeout: u64,
     status: u64,
-    /// Answers that were there and not what was asked for.
+    /// Answers with an unexpected content.
     wrong: u64,
 }
 

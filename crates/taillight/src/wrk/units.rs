@@ -28,7 +28,7 @@ pub(super) fn time(us: f64) -> String {
     if us >= 1e6 { scaled(us / 1e6, 60.0, "s", &["m", "h"]) } else { scaled(us, 1_000.0, "us", &["ms", "s"]) }
 }
 
-/// A text in so many columns, with those for units kept free where it has none.
+/// Pads a text to `width` columns; a text without a unit gets spaces in the unit's place.
 pub(super) fn cell(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
     let pad = 2 - letters;

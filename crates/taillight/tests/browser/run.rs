@@ -1,6 +1,6 @@
 //! Scenarios in a real browser, for the tests of any crate: `#[path = "../../../taillight/tests/browser/run.rs"] mod browser;`
 //!
-//! `Browser::find()` reports what is missing. `scenario("video", &url, &[])` runs `video.mjs` of this folder to its end and returns its
+//! `Browser::find()` reports a missing program. `scenario("video", &url, &[])` runs `video.mjs` of this folder to its end and returns its
 //! result. `cargo xtask tools` installs the browser driver.
 
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::run::{finish, taillight, text};
 
-/// The JSON output: a prediction, or the reason why there is no prediction.
+/// The JSON output: a prediction, or the reason for its absence.
 fn now() -> Value {
     let output = finish(&mut taillight(&["host", "--now", "--json"]));
     let now: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));

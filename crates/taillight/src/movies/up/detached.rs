@@ -11,14 +11,14 @@ use app::App;
 use crate::movies::state::{Kept, Phase};
 use crate::terminal::say;
 
-/// What the one in the background prints goes to this file.
+/// The log file for the output of the process in the background.
 const LOG: &str = "up.log";
 /// How often it is looked how far it is.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Starts it, and returns once it is ready.
+/// Starts the process in the background, and returns once the application is ready.
 ///
-/// Errors: it failed, with what it said.
+/// Errors: the start failed; the message contains its output.
 pub(super) fn run(app: &App, kept: &Kept) -> Result<ExitCode> {
     if kept.runs() {
         bail!(

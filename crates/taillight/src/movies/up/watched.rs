@@ -20,7 +20,7 @@ use crate::view::{Screen, restore_on_panic};
 
 /// How often it is looked whether all run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often the table and the state are written anew: some 80 files of the kernel's are read for it.
+/// The interval between two updates of the table and the state: an update reads some 80 files of the kernel.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// The state of one that begins now.
@@ -51,7 +51,7 @@ pub(super) fn ended(kept: &Kept, state: &mut State, outcome: &Result<ExitCode>) 
         state.said = format!("{error:#}").lines().map(str::to_owned).collect();
     }
     state.services.clear();
-    // What is to be told was told; that it cannot be kept changes nothing.
+    // The user has seen the output; a failure to store the state has no further effect.
     let _ = kept.write(state);
 }
 
