@@ -1,4 +1,4 @@
-//! `taillight data-set`: files of requested data, and the initial data of a target.
+//! `taillight data-set`: makes, converts and checks data set files, and makes the users of a social network.
 
 mod social;
 

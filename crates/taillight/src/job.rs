@@ -335,7 +335,7 @@ pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> T
 
 /// Checks that these servers understand the workload.
 ///
-/// Errors: a web workload for a cache, or a cache workload for another server.
+/// Errors: a target cannot answer the workload, such as a cache that is to serve pages.
 pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
     let other = |target: &&TargetName| lab::refuses(target, workload);
     match (targets.iter().find(other), workload) {

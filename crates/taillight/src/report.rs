@@ -53,7 +53,7 @@ fn study(folder: &Path) -> Result<()> {
 /// Writes the page of `study` and the linked pages of the experiments below its folder. Returns the path of the study's page.
 pub(crate) fn study_pages(folder: &StudyFolder, study: &Study) -> Result<PathBuf> {
     let experiments = folder.path().join("experiments");
-    // One of which nothing could be measured has none.
+    // A study that could not measure anything has no experiments.
     let entries = if experiments.is_dir() { Some(std::fs::read_dir(&experiments)) } else { None };
     let entries = entries.transpose().with_context(|| format!("cannot list {}", experiments.display()))?;
     let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());

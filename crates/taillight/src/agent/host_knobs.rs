@@ -14,9 +14,9 @@ use units::CpuList;
 ///
 /// A killed agent leaves its journal for `taillight tune undo` on its machine.
 pub(super) struct HostKnobs {
-    /// Of the journals.
+    /// The folder of the journals.
     folder: PathBuf,
-    /// Of the machine's files.
+    /// The root of the machine's file system.
     root: PathBuf,
     in_force: Mutex<InForce>,
 }

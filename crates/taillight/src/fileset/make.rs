@@ -72,8 +72,7 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     if set.resumes() {
         // The bytes must be on disk before the marker, even if the machine crashes.
         rustix::fs::syncfs(&held).with_context(|| format!("cannot write back {}", folder.display()))?;
-        // If its files are in memory from the beginning, a server does not read them from disk, and the memory is charged to this
-        // program.
+        // Otherwise a server would find its files in memory and read none from disk, and the memory is charged to this program.
         evict_files(folder, set, threads, &interrupt)?;
     }
     fs::rename(&partial, folder.join(MARKER))

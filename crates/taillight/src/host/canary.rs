@@ -15,7 +15,7 @@ const PERIOD: Nanos = Nanos::from_millis(10);
 /// The largest share of its time that a canary spins. Source: others keep four fifths of the processor, and a canary observes 200 ms of
 /// each second, in which a program that takes a processor 20 times a second appears four times.
 const SPINS: f64 = 0.2;
-/// The part of a quota of processor time that all canaries take together, at most.
+/// The largest share of a quota of processor time that all canaries use together.
 const OF_QUOTA: f64 = 0.25;
 
 /// The observations of a canary on its processor.

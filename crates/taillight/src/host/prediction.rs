@@ -1,4 +1,4 @@
-//! Which difference a comparison of two minutes would tell, from pairs of trials of one and the same server.
+//! The smallest difference that a comparison of two minutes would detect, from pairs of trials of one and the same server.
 
 use serde::Serialize;
 use stats::{LEVEL, Looks};
@@ -21,7 +21,7 @@ const MOST: f64 = 10.0;
 const WANTED: f64 = 0.05;
 /// The fewest pairs for an estimate of the spread. Source: the relative error of a spread from n pairs is 1/√(2n), which is 35 % for 4.
 pub(super) const FEWEST: usize = 4;
-/// Of the draws, so that the same trials predict the same.
+/// Seed of the draws, so that the same trials give the same prediction.
 const SEED: u64 = 1;
 
 /// The predicted resolution of a comparison.
@@ -35,7 +35,7 @@ pub(super) struct Prediction {
     pub(super) window_s: f64,
     /// The smallest detectable difference of windowed p99s: 0.12 for 12 %.
     pub(super) difference: f64,
-    /// With this chance, 0 to 1...
+    /// The probability of detecting it, 0 to 1...
     pub(super) power: f64,
     /// ...at this two-sided error.
     pub(super) level: f64,

@@ -31,11 +31,11 @@ pub(super) struct Watched {
     pub(super) steal_share: f64,
     /// The programs that used most, except this one.
     pub(super) takers: Vec<Share>,
-    /// Of one processor: what processes used that were not seen, as they are in other containers or lived too shortly.
+    /// The use of processes that were not seen, because they are in other containers or lived too shortly. In processors.
     pub(super) unseen_share: f64,
     /// The limit of the control groups on this process, in processors; `None` if unlimited.
     pub(super) quota: Option<f64>,
-    /// Of the time watched: how long they held it back.
+    /// The share of the time watched during which they throttled it.
     pub(super) throttled_share: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Share {
     pub(super) pid: u32,
     /// How many processes of that name used anything.
     pub(super) processes: usize,
-    /// Of one processor.
+    /// Its use, as a share of one processor.
     pub(super) share: f64,
     /// The processor, if the program only used one.
     pub(super) cpu: Option<usize>,

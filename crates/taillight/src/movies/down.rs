@@ -12,7 +12,7 @@ use super::Source;
 use super::state::Kept;
 use crate::terminal::say;
 
-/// How often it is looked whether it has ended.
+/// The interval between two checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// The time limit. Databases write their pending data within 30 s, and services end after 5 s each.
 const WAIT: Duration = Duration::from_secs(120);

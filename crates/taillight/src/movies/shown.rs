@@ -54,7 +54,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Clears the display after a failure and adds the output of the part; a stopped part is reported by the cause of the stop.
+    /// Clears the line after a failure. A part that was stopped by an interrupt returns that interrupt as its error.
     pub(crate) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
         if result.is_err() {
             self.clear();

@@ -1,4 +1,4 @@
-//! `taillight study compare`: whether a second run confirms the claims of the first.
+//! `taillight study compare`: the share of ratios of a second run that lie in the intervals of the first.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -145,7 +145,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     measure(&definition, &plan, &mut setup, record, earlier, &args.out).map(|(code, _)| code)
 }
 
-/// Announces the run. A study that cannot measure anything here gets a record with the reason.
+/// Announces the run. A study that cannot measure anything here still gets a record, with the reason.
 fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
     tell(&format!("{}, {} run: about {}", definition.title, effort.words(), clock(plan.estimate())));
     for deviation in &definition.deviations[..definition.from_machine()] {

@@ -272,7 +272,7 @@ fn an_agent_that_is_killed_makes_the_trial_invalid() {
     let (reason, detail) = fault(&trial);
     assert_eq!(reason, Reason::AgentLost);
     assert!(detail.starts_with(&format!("b ({}) was lost", lab.addresses[1])), "{detail}");
-    // The other agent's measurements are kept; its generator has stopped.
+    // The surviving agent's measurements are kept; its generator has stopped.
     assert!(trial.agents[0].arrivals > 0 && trial.agents[1].arrivals == 0, "{:?}", trial.agents);
     assert_eq!(trial.arrivals.intended, trial.agents[0].arrivals);
     assert_eq!(lab.generators(A), BTreeSet::new());

@@ -16,7 +16,7 @@ fn each(
     move |first| first.contains(part).then(|| plant(number.fetch_add(1, Ordering::Relaxed))).flatten()
 }
 
-/// A second of some 200 operations, most of them by AJAX, on a site of which this is planted.
+/// A second of some 200 operations, most of them by AJAX, on a site with these planted faults.
 fn trial(plant: impl Fn(&str) -> Option<Planted> + Send + Sync + 'static) -> Trial {
     let target = served_with(plant);
     let words = ["load", "social", "--target", &target, "--rate", "20", "--think-time", "20ms", "--json"];

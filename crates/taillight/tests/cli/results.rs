@@ -114,7 +114,7 @@ fn two_results_of_one_study_are_compared() {
     let record: Value = serde_json::from_slice(&fs::read(page.with_extension("json")).unwrap()).unwrap();
     assert_eq!((&record["a"]["label"], &record["b"]["label"]), (&"xeon".into(), &"arm".into()));
     refuses(taillight(&["compare"]).arg(&a).arg(&a), 1, &["the same result"]);
-    // The page must not overwrite a compared record in the same folder.
+    // The comparison's record is written next to the page; it must not overwrite a compared record.
     let before = fs::read(a.join("study.json")).unwrap();
     let over = a.join("study.html");
     refuses(

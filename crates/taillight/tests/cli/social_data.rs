@@ -246,7 +246,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         assert_eq!(kept, [""; 0], "{left:?}");
     };
     check("5m", APP, &["no room in ", "cache/seeds: they take about", "TAILLIGHT_CACHE"]);
-    // The copy reports data larger than the estimate.
+    // Data larger than the estimate only fail during the copy.
     let large = APP.replace(
         "cat > data/{{ table.name }};",
         "cat > data/{{ table.name }}; head -c 150M /dev/zero > data/large;",

@@ -31,7 +31,7 @@ use How::{Frozen, Killed, WorkersFrozen, WorkersKilled};
 /// The service, the fault, and the kinds of errors: at least one of these must occur, and no other kinds.
 type Case = (&'static str, How, &'static [&'static str]);
 
-/// An operation that is not answered, and one that the site says it cannot do.
+/// The error kinds of an unanswered operation, and of an operation that the site declines.
 const LATE: &str = "no_answer_in_time";
 const UNAVAILABLE: &str = "status_503";
 

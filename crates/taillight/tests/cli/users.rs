@@ -16,7 +16,7 @@ use crate::run::{closes, finish, refuses, taillight, text};
 
 const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
 
-/// What is planted.
+/// The planted fault.
 pub(crate) enum Planted {
     /// This status, these fields and this body in place of the right answer.
     Instead(u16, &'static str, &'static str),
@@ -24,7 +24,7 @@ pub(crate) enum Planted {
     Beside(String),
 }
 
-/// A site in this process that answers as it must, but for `fails`, which get an error page with status 200.
+/// A site in this process that answers correctly, except for requests for `fails`, which get an error page with status 200.
 fn served(fails: &'static str) -> String {
     served_with(move |first| {
         let is_planted = !fails.is_empty() && first.starts_with(fails);

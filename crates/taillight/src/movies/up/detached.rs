@@ -13,7 +13,7 @@ use crate::terminal::say;
 
 /// The log file for the output of the process in the background.
 const LOG: &str = "up.log";
-/// How often it is looked how far it is.
+/// The interval between two reads of its progress.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the process in the background, and returns once the application is ready.
