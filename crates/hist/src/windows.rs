@@ -130,6 +130,13 @@ impl Windows {
         all
     }
 
+    /// Drops the windows beyond a shorter measurement of length `span`, with their samples.
+    pub fn shorten(&mut self, span: Nanos) {
+        let n = span.0.div_ceil(self.length.0).max(1) as usize;
+        self.windows.truncate(n);
+        self.marks.truncate(n);
+    }
+
     /// The length of each window.
     pub fn length(&self) -> Nanos {
         self.length

@@ -540,7 +540,7 @@ impl<W: Workload> Engine<W> {
         self.recording.traced = self.workload.take_traced();
         if self.recording.interrupted && now < planned_end {
             // A shorter window, rather than one that is partly empty.
-            self.recording.window = now.since(self.window_start);
+            self.recording.shorten(now.since(self.window_start));
         }
         self.recording
     }

@@ -172,6 +172,14 @@ impl Recording {
         Nanos(self.interval.0 / 10)
     }
 
+    /// Ends the window after `window`, as nothing was due later.
+    pub(crate) fn shorten(&mut self, window: Nanos) {
+        self.window = window;
+        self.windows.shorten(window);
+        self.late.shorten(window);
+        self.intervals.truncate(window.0.div_ceil(self.interval.0).max(1) as usize);
+    }
+
     pub(crate) fn in_window(&self, moment: Time) -> bool {
         (self.window_start..self.window_start + self.window).contains(&moment)
     }

@@ -296,3 +296,14 @@ fn marks_and_samples_of_short_windows_are_those_of_long_ones() {
     assert_eq!(counts(&unmarked), [(9, false), (10, false), (0, true)]);
     assert!(unmarked.samples(Kept::Unmarked) == windows.samples(Kept::Unmarked));
 }
+
+#[test]
+fn a_shorter_measurement_has_fewer_windows() {
+    let mut windows = Windows::for_rate(Nanos::from_secs(2), 200e3);
+    windows.record(Nanos::from_millis(5), Nanos::from_micros(1));
+    windows.record(Nanos::from_millis(1_500), Nanos::from_micros(1));
+    windows.shorten(Nanos::from_millis(101));
+    assert_eq!((windows.count(), windows.samples(Kept::All).count()), (11, 1));
+    windows.shorten(Nanos::ZERO);
+    assert_eq!(windows.count(), 1);
+}

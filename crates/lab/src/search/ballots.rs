@@ -124,6 +124,12 @@ impl Ballots {
         above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
     }
 
+    /// Whether every rate that was tried has a trial that passed or failed.
+    pub(super) fn all_answered(&self) -> bool {
+        let is_answered = |ballot: &Ballot| ballot.passes + ballot.fails > 0;
+        self.rising.iter().all(|ballot| is_answered(ballot) || ballot.unknown + ballot.forgotten == 0)
+    }
+
     /// Forgets inconclusive trials at rates without other votes, so that these can be tried again.
     pub(super) fn forget_unknown(&mut self) {
         for ballot in self.rising.iter_mut().filter(|ballot| ballot.passes + ballot.fails == 0) {

@@ -94,6 +94,11 @@ impl Bisection {
         Bracket { low, high: self.ballots.lowest_failure(low) }
     }
 
+    /// Whether every rate that was tried has a trial that passed or failed.
+    pub fn all_answered(&self) -> bool {
+        self.ballots.all_answered()
+    }
+
     /// Votes that the answer contradicts.
     pub fn contradictions(&self) -> u32 {
         self.ballots.contradictions()

@@ -43,7 +43,7 @@ impl PeakSearch {
 
     /// Whether there is an answer: a load that met the target, or none among trials that all missed it.
     pub fn is_known(&self) -> bool {
-        self.bracket().low.is_some() || self.bisection.tally().unknown == 0
+        self.bracket().low.is_some() || self.bisection.all_answered()
     }
 
     /// Trials behind the answer.
@@ -245,6 +245,16 @@ mod tests {
         search.drive(nothing).unwrap();
         assert_eq!((search.bracket(), search.is_known()), (Bracket { low: Some(0.5), high: None }, true));
         assert!(search.note().unwrap().contains("said nothing"), "{:?}", search.note());
+        // Missed at every load that was tried, in trials that count, whatever others said.
+        let mut search = PeakSearch::new(1.0, 0.5, []);
+        let mut trials = 0;
+        let mixed = |share| {
+            trials += 1;
+            let vote = if trials % 3 == 2 { Vote::Unknown } else { Vote::Fail };
+            Ok::<_, ()>(Outcome { vote, achieved_rps: share })
+        };
+        search.drive(mixed).unwrap();
+        assert!(search.is_known() && search.bracket().low.is_none(), "{:?}", search.bracket());
         // Missed at one load, while lower ones are unknown: not missed at every load.
         let mut search = PeakSearch::new(1.0, 0.05, [(0.5, Vote::Fail), (0.5, Vote::Fail)]);
         search.drive(nothing).unwrap();

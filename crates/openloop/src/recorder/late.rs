@@ -61,6 +61,12 @@ impl Late {
         windows.mark_moved(&self.measured, &self.corrected, allowed)
     }
 
+    /// Drops what lies beyond a shorter measurement of length `span`.
+    pub(crate) fn shorten(&mut self, span: Nanos) {
+        self.measured.shorten(span);
+        self.corrected.shorten(span);
+    }
+
     /// Adds the late requests of another thread or machine in the same run.
     pub(crate) fn merge(&mut self, other: &Late) {
         self.measured.merge(&other.measured);

@@ -24,7 +24,7 @@ fn memcached() -> Option<(Memcached, Process, String)> {
 }
 
 fn options() -> Options {
-    Options { threads: 2, memory: "64MiB".parse().unwrap(), connections: 64, cpus: None, extra: Vec::new() }
+    Options { threads: 2, memory: "64MiB".parse().unwrap(), connections: 256, cpus: None, extra: Vec::new() }
 }
 
 fn result(out: &TempDir) -> Experiment {

@@ -213,9 +213,10 @@ fn a_load_that_is_interrupted_shows_the_part_that_it_has() {
     let output = load.wait_with_output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("of its window of 100.0 s") && said.contains("p50"), "{said}");
+    assert!(said.contains("Partial result") && said.contains("p50"), "{said}");
     let result = ResultFolder::open(&out.path().join("part")).unwrap().load().unwrap();
     assert!(!result.complete && result.interrupted.is_some());
+    assert!(result.notes.iter().any(|note| note.contains("of its window of 100.0 s")), "{:?}", result.notes);
     let [trial] = &result.trials[..] else { panic!("{} trials", result.trials.len()) };
     assert!((0.5..99.0).contains(&trial.window_s) && trial.arrivals.completed > 500, "{:?}", trial.arrivals);
 }

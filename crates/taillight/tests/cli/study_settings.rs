@@ -1,4 +1,4 @@
-//! Studies that change settings of this machine: reasons to stop, and settings that are skipped. Only root can change them.
+//! Studies that apply knobs to this machine: reasons to stop, and knobs that are skipped. Only root can apply them.
 
 use std::fs;
 use std::process::{Command, Output};
