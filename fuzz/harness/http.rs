@@ -1,4 +1,4 @@
-//! What the fuzzers run: the parsers on the same bytes whole and in pieces, which must give the same.
+//! Fuzzing harness: runs the parsers on the same bytes whole and in pieces; the results must be equal.
 //!
 //! Try it: `cargo test -p proto-http --test corpus`.
 
@@ -7,14 +7,14 @@ use proto_http::{Asked, Defect, Head, Parse, Response, ResponseParser, Sink, ser
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
 const LENGTH_MAX: usize = 4096;
 
-/// All that was seen of one connection.
+/// All results of one connection.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     /// Each answer, with its head and its body.
     pub(crate) answers: Vec<(Response, Vec<u8>, Vec<u8>)>,
-    /// What ended it before its time.
+    /// The error that ended it early.
     pub(crate) defect: Option<Defect>,
-    /// What the close at the end was.
+    /// The result of the final close.
     pub(crate) closed: Option<Result<(Response, Vec<u8>), Defect>>,
 }
 
@@ -43,7 +43,7 @@ impl Sink for Kept {
     }
 }
 
-/// Reads all answers when the bytes come in pieces of `step`, and closes behind them.
+/// Reads all answers when the bytes come in pieces of `step`, and closes after them.
 pub(crate) fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
     let (mut parser, mut seen, mut kept) = (ResponseParser::default(), Seen::default(), Kept::default());
     let (mut start, mut end) = (0, 0);

@@ -1,4 +1,4 @@
-//! What the fuzzers run: each parser on the same bytes whole and in pieces, which must give the same.
+//! Fuzzing harness: runs each parser on the same bytes whole and in pieces; the results must be equal.
 //!
 //! Try it: `cargo test -p proto-memcache --test corpus`.
 
@@ -46,7 +46,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
                 if let Request::Get { keys, .. } = &request {
                     let count = keys.clone().map(|key| assert!(!key.is_empty() && key.len() <= 250)).count();
                     assert_eq!(count, keys.len());
-                    // What the keys borrow differs with the buffer, what they are does not.
+                    // The keys borrow from different buffers, but their bytes must be equal.
                     seen.push(format!("{:?}", keys.clone().collect::<Vec<_>>()));
                 } else if let Request::Meta(meta) = &request {
                     let mut room = [0; server::BINARY_KEY_MAX];
@@ -68,7 +68,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
 }
 
 /// Parses binary requests in two ways, as [`server_requests`] does, of a client that is known and of one that is not. The
-/// first byte says how large an item may be.
+/// first byte gives the largest item size.
 pub(crate) fn binary_requests(bytes: &[u8]) {
     let [size, bytes @ ..] = bytes else { return };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
@@ -167,7 +167,7 @@ fn binary_answers(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
     }
 }
 
-/// Parses responses in two ways, as [`server_requests`] does. The first byte chooses what is expected.
+/// Parses responses in two ways, as [`server_requests`] does. The first byte chooses the expected response.
 pub(crate) fn client_responses(bytes: &[u8]) {
     let [kind, bytes @ ..] = bytes else { return };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
@@ -184,8 +184,8 @@ pub(crate) fn client_responses(bytes: &[u8]) {
     in_pieces(expect, bytes);
 }
 
-/// Parses replies to meta commands, as [`client_responses`] does. The first byte says how many keys were asked
-/// for together, 0 for one command.
+/// Parses replies to meta commands, as [`client_responses`] does. The first byte is the number of keys
+/// requested together, 0 for one command.
 pub(crate) fn client_meta_responses(bytes: &[u8]) {
     let [keys, bytes @ ..] = bytes else { return };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];

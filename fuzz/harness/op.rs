@@ -30,13 +30,13 @@ pub(crate) enum Op {
     Wait(u8),
     /// Flushes, now or later.
     Flush(i32),
-    /// Looks for what has ended.
+    /// Searches for expired items.
     Tend,
-    /// Keeps a value where it is, as a reply does that has not left.
+    /// Pins a value in the store, as an unsent reply does.
     Pin(u8),
-    /// Lets go of the value that was kept first.
+    /// Unpins the value that was pinned first.
     Unpin,
-    /// Makes room for a value that comes later: made of `seed`, of this length.
+    /// Reserves memory for a value that arrives later: generated from `seed`, of this length.
     Reserve {
         /// Which key.
         key: u8,
@@ -47,11 +47,11 @@ pub(crate) enum Op {
         /// As in the protocol.
         exptime: i32,
     },
-    /// The value comes whole for which room was made first, in pieces of so many bytes.
+    /// The value that was reserved first arrives completely, in pieces of that many bytes.
     Commit(u8),
-    /// It does not come.
+    /// The value that was reserved first does not arrive.
     Abandon,
-    /// Asks for the segments of a large value that comes later: made of `seed`, of this length.
+    /// Requests the segments of a large value that arrives later: generated from `seed`, of this length.
     Claim {
         /// Which key.
         key: u8,
@@ -62,9 +62,9 @@ pub(crate) enum Op {
         /// As in the protocol.
         exptime: i32,
     },
-    /// Empties more of the segments that were asked for first.
+    /// Continues to empty the segments of the first request.
     GoOn,
-    /// Asks for them no more.
+    /// Cancels the request for segments.
     GiveUp,
     /// Gives the store memory for that many segments more than the least.
     Memory(u8),

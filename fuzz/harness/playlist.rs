@@ -1,15 +1,15 @@
-//! What the fuzzer runs: playlists, read whatever they hold and followed wherever they lead.
+//! Fuzzing harness: parses arbitrary playlists and follows them.
 //!
 //! Try it: `cargo test -p workloads --test it corpus`.
 
 use workloads::video::playlist::{Loader, Playlist, parse, resolve};
 
-/// The longest input that is looked at. Units: bytes.
+/// The longest input that is tried. Units: bytes.
 const LENGTH_MAX: usize = 16 * 1024;
 
-/// Reads a playlist, and follows it on a server that answers everything with it.
+/// Parses a playlist, and follows it on a server that answers every request with that playlist.
 ///
-/// Panics where what was read is not within the bounds that are promised, or where it goes on without an end.
+/// Panics if the result exceeds the documented bounds, or if following does not end.
 pub(crate) fn playlists(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     let found = parse(bytes);

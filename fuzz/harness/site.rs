@@ -1,16 +1,16 @@
-//! What the fuzzer runs: descriptions of sites, whatever they hold.
+//! Fuzzing harness: parses arbitrary descriptions of sites.
 //!
 //! Try it: `cargo test -p workloads --test it corpus`.
 
 use spec::workload::SocialOperation;
 use workloads::social::{By, Site};
 
-/// The longest input that is looked at. Units: bytes.
+/// The longest input that is tried. Units: bytes.
 const LENGTH_MAX: usize = 16 * 1024;
 
-/// Reads a description.
+/// Parses a description.
 ///
-/// Panics where it is taken without what each session needs, or refused without a word.
+/// Panics if it is accepted without the requests of every session, or refused without a message.
 pub(crate) fn site_descriptions(bytes: &[u8]) {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LENGTH_MAX)]);
     match Site::read("x", &text) {

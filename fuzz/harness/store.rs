@@ -1,6 +1,6 @@
-//! What the fuzzers and the property tests run: operations on a small store and on a plain map, compared.
+//! Harness of fuzzers and property tests: runs operations on a small store and on a plain map, and compares them.
 //!
-//! The store may forget an item only once it counts evictions. Whatever it returns must be the map's.
+//! The store may forget an item only once it counts evictions. Every value that it returns must be equal to the map's.
 //! Try it: `cargo test -p cache-store --test it model`.
 
 mod op;
@@ -16,7 +16,7 @@ use cache_store::{
 
 pub(crate) use op::Op;
 
-/// The store's length of a segment here. Units: bytes.
+/// Segment length of the store under test. Units: bytes.
 const SEGMENT: usize = 2048;
 /// Segments that a store here may get. Source: more than any test begins with.
 const SEGMENTS_MAX: usize = 64;
@@ -24,9 +24,9 @@ const SEGMENTS_MAX: usize = 64;
 const ITEM_MAX: usize = SEGMENT;
 /// The largest of all. Units: bytes.
 const LARGE_MAX: usize = 5 * SEGMENT;
-/// Large values that are asked for at a time.
+/// Maximum of large values announced at one time.
 const CLAIMS: usize = 3;
-/// The index as long as it does not grow, which counts against the memory. Units: bytes.
+/// Size of the index before it grows; it counts against the memory. Units: bytes.
 const INDEX: usize = 64 << 10;
 
 #[derive(Clone, Debug)]
@@ -39,23 +39,23 @@ struct Entry {
 
 struct Model {
     store: Store,
-    /// Sees what the store has, and now and then stays inside for a while.
+    /// A reader of the store, which sometimes holds its read section open.
     reader: Reader,
     map: HashMap<u8, Entry>,
-    /// Values that are kept, and what they were.
+    /// Pinned values, with their expected contents.
     pinned: VecDeque<(Pinned, Vec<u8>)>,
-    /// Values that are on their way, the commands that store them, and what they will be.
+    /// Values being received, with the commands that store them and the expected contents.
     reservations: VecDeque<(Reservation, StoreVerb, u8, Entry)>,
-    /// Large values whose segments are asked for.
+    /// Large values waiting for their segments.
     claims: VecDeque<(Claim, StoreVerb, u8, Entry)>,
-    /// Whether nothing may be evicted.
+    /// Whether evictions are disabled.
     keeps_all: bool,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
 }
 
-/// Runs operations on a store of `segments` segments and panics where it differs from a map.
+/// Runs operations on a store of `segments` segments and panics if it differs from a map.
 ///
 /// With `collide` all keys have one hash.
 pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
@@ -209,7 +209,7 @@ impl Model {
             reservation.fill(half.len());
             self.reservations.push_back((reservation, StoreVerb::Set, key, entry));
         }
-        // Nothing has come of it yet.
+        // No part of it has arrived yet.
         self.check_get(key);
     }
 
@@ -253,14 +253,14 @@ impl Model {
                 reservation.fill(half.len());
                 self.reservations.push_back((reservation, verb, key, entry));
             }
-            // The others ask meanwhile, in vain.
+            // Other requests in between find no memory.
             Claimed::NotYet(claim) => self.claims.push_back((claim, verb, key, entry)),
             Claimed::Refused => self.has_no_memory(verb, key),
         }
         self.check_get(key);
     }
 
-    /// There was no memory for what a command was to store: only a `set` costs the old item.
+    /// There was no memory for the new value of a command: only `set` removes the old item.
     fn has_no_memory(&mut self, verb: StoreVerb, key: u8) {
         if verb == StoreVerb::Set {
             self.map.remove(&key);
@@ -271,7 +271,7 @@ impl Model {
         }
     }
 
-    /// A condition did not hold, which says something of whether the store had the item.
+    /// A condition failed, which shows whether the store had the item.
     fn agree_on_refusal(&mut self, verb: StoreVerb, key: u8, why: Stored) {
         match why {
             Stored::NotStored => self.agree_on_presence(key, verb == StoreVerb::Add),
@@ -311,8 +311,8 @@ impl Model {
         self.map.contains_key(&key)
     }
 
-    /// The store says whether it has an item: it may lack one of the map's for want of room, never the
-    /// other way round. The map forgets what the store lacks.
+    /// The store reports whether it has an item. It may have evicted an item of the map, but must not have one that
+    /// the map lacks. Evicted items are removed from the map.
     fn agree_on_presence(&mut self, key: u8, present: bool) {
         let expected = self.lives(key);
         assert!(expected || !present, "key {key} came back from the dead");
@@ -353,7 +353,7 @@ impl Model {
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
         let stored = self.store.store(verb, key_and_hash, flags, expiry, &value, self.now);
-        // What the answer says about whether the store had the item.
+        // Whether the store had the item, according to the answer.
         match (verb, stored) {
             (_, Stored::TooLarge | Stored::NoMemory) | (StoreVerb::Set, _) => {}
             (StoreVerb::Add, Stored::Stored) | (_, Stored::NotFound) => self.agree_on_presence(key, false),
@@ -400,7 +400,7 @@ impl Model {
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
         let counted = self.store.count(key_and_hash, up, delta, self.now);
-        // Growing by a digit can evict even the old value, but not before it was read.
+        // Growing by a digit can evict even the old value, but only after it was read.
         if counted == Counted::NotFound {
             self.agree_on_presence(key, false);
             return;

@@ -1,4 +1,4 @@
-//! What the fuzzers run: what a user of a site does with what it answers.
+//! Fuzzing harness: a user's handling of a site's answers.
 //!
 //! Try it: `cargo test -p proto-http --test corpus`.
 
@@ -7,19 +7,19 @@ use proto_http::{
     append_field, follow, timings,
 };
 
-/// The longest input that is looked at. Units: bytes.
+/// The longest input that is tried. Units: bytes.
 const LENGTH_MAX: usize = 16 * 1024;
 
-/// Takes each line as the value of every field that a site may say: a cookie, a redirect, its timings, and puts it into a form.
+/// Uses each line as the value of every field that a site may send (cookie, redirect, timings), and puts it into a form.
 ///
-/// Panics where what comes of it is not within the bounds that are promised.
+/// Panics if a result exceeds the documented bounds.
 pub(crate) fn user_fields(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     let mut jar = Jar::default();
     let url = "http://h:8080/".parse().expect("it is an address");
     let (mut sent, mut form) = (Vec::new(), Vec::new());
     let mut date = None;
-    // Each is relative to where the one before it has led.
+    // Each is relative to the target of the one before.
     let mut path = b"/a/b?c".to_vec();
     for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let page = Page { host: "h", path: b"/a/b?c", https: false, now: number as u64 };
@@ -47,9 +47,9 @@ pub(crate) fn user_fields(bytes: &[u8]) {
     }
 }
 
-/// Looks for the first line in what follows it, and takes what lies between the first and the second, whole and in pieces.
+/// Searches the rest of the input for its first line and takes the text between the first two lines, whole and in pieces.
 ///
-/// Panics where the two differ.
+/// Panics if the two differ.
 pub(crate) fn needles(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
