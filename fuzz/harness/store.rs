@@ -209,7 +209,7 @@ impl Model {
             reservation.fill(half.len());
             self.reservations.push_back((reservation, StoreVerb::Set, key, entry));
         }
-        // No part of it has arrived yet.
+        // An incomplete value is not visible.
         self.check_get(key);
     }
 
@@ -253,7 +253,7 @@ impl Model {
                 reservation.fill(half.len());
                 self.reservations.push_back((reservation, verb, key, entry));
             }
-            // Other requests in between find no memory.
+            // Claims behind this one do not progress until it is ready.
             Claimed::NotYet(claim) => self.claims.push_back((claim, verb, key, entry)),
             Claimed::Refused => self.has_no_memory(verb, key),
         }

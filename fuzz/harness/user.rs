@@ -47,7 +47,7 @@ pub(crate) fn user_fields(bytes: &[u8]) {
     }
 }
 
-/// Searches the rest of the input for its first line and takes the text between the first two lines, whole and in pieces.
+/// Searches the rest of the input for its first line, and for text between its first and second line, whole and in pieces.
 ///
 /// Panics if the two differ.
 pub(crate) fn needles(bytes: &[u8]) {
