@@ -40,6 +40,18 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+/// Whether a command that measures ran to its end.
+pub(crate) trait Ran {
+    /// On a busy host nothing may be known of the server, which is no error of the command.
+    fn ran(&self) -> bool;
+}
+
+impl Ran for Output {
+    fn ran(&self) -> bool {
+        matches!(self.status.code(), Some(0 | 75))
+    }
+}
+
 /// Whether the host kept a command from an answer: other tests keep the machine busy.
 pub(crate) fn is_not_measurable(output: &Output) -> bool {
     output.status.code() == Some(75)

@@ -18,7 +18,7 @@ use proto_memcache::binary::{Status, opcode};
 use results::Trial;
 
 use crate::cache::certificate;
-use crate::run::{finish, taillight, text};
+use crate::run::{Ran, finish, taillight, text};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -234,7 +234,7 @@ fn round(targets: &Targets, way: Way) -> Trial {
     let output = finish(load("soak").args(["--window", "1s", "--verify", "--fill", "always"]));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(output.status.success(), "{way:?}: {}", text(&output));
+    assert!(output.ran(), "{way:?}: {}", text(&output));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
 }
 
