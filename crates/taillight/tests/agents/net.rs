@@ -2,6 +2,23 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Waits for a command that measures.
+pub(crate) trait WaitRan {
+    /// Panics unless it ends with 0, or with 75: on a busy machine nothing may be known of the server.
+    fn wait_ran(&mut self, within: std::time::Duration);
+}
+
+impl WaitRan for launch::Process {
+    fn wait_ran(&mut self, within: std::time::Duration) {
+        let status = self.wait(within).unwrap();
+        assert!(
+            matches!(status.code(), Some(0 | 75)),
+            "{status}: {}",
+            self.not_ready("have ended well".into(), within)
+        );
+    }
+}
+
 /// Addresses for tests of networks (RFC 2544), reserved for benchmarks.
 const NETWORK: &str = "198.18";
 

@@ -8,7 +8,7 @@ use results::Experiment;
 use rustix::process::Signal;
 
 use crate::docker::Docker;
-use crate::net::Net;
+use crate::net::{Net, WaitRan};
 use crate::program::{LONG, agent, await_end, kill, serve, start};
 
 const SERVER: usize = 0;
@@ -92,7 +92,7 @@ fn a_server_elsewhere_is_started_measured_and_stopped() {
     let Some(lab) = Lab::new() else { return };
     let words = "--target sphinx --server-threads 2 --server-instances 2 --server-memory 64MiB --sphinx-arg=--io \
                  --sphinx-arg=epoll --rate 1k --window 300ms --name two";
-    lab.load(words).wait_success(LONG).unwrap();
+    lab.load(words).wait_ran(LONG);
     assert_eq!(lab.servers(), BTreeSet::new());
     let result = lab.result("two");
     let target = &result.targets[0];
@@ -115,7 +115,7 @@ fn probes_look_on_the_servers_machine_and_its_processor_time_is_known() {
     let Some(lab) = Lab::new() else { return };
     let words = "--target sphinx --server-memory 64MiB --sphinx-arg=--io --sphinx-arg=epoll --rate 2k --connections 4 \
                  --window 3s --probe all --name seen";
-    lab.load(words).wait_success(LONG).unwrap();
+    lab.load(words).wait_ran(LONG);
     let result = lab.result("seen");
     let (target, trial) = (&result.targets[0], &result.trials[0]);
     assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{:?}", trial.counters);
@@ -158,7 +158,7 @@ fn a_coordinator_that_is_killed_leaves_no_server() {
     servers.iter().for_each(|&pid| await_end(pid));
     // It serves on.
     let again = "--target sphinx --server-memory 64MiB --rate 1k --window 200ms --name again";
-    lab.load(again).wait_success(LONG).unwrap();
+    lab.load(again).wait_ran(LONG);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn in_container_of(form: &str, docker: Option<&Docker>) {
     let lab = Lab::with(net, &before, &["--serve-range", &range]);
     let words =
         format!("--target memcached --server-memory 64MiB --rate 1k --window 1s --form {form} --name {form}");
-    lab.load(&words).wait_success(LONG).unwrap_or_else(|error| panic!("{form}: {error}"));
+    lab.load(&words).wait_ran(LONG);
     let result = lab.result(form);
     let (target, trial) = (&result.targets[0], &result.trials[0]);
     assert_eq!((target.form.as_str(), target.containers.len(), target.engine.is_some()), (form, 1, true));
@@ -306,7 +306,7 @@ fn pages_are_served_from_files_that_are_made_there() {
         lab.run(&words)
     };
     let words = "--files 50x1KiB --files-seed 3 --verify checksum --server-threads 2 --nginx-set gzip=1";
-    load(words, "pages").wait_success(LONG).unwrap();
+    load(words, "pages").wait_ran(LONG);
     let result = lab.result("pages");
     let (target, trial) = (&result.targets[0], &result.trials[0]);
     assert!(target.agent.as_deref().is_some_and(|agent| agent.starts_with("s (")), "{:?}", target.agent);
@@ -316,7 +316,7 @@ fn pages_are_served_from_files_that_are_made_there() {
     assert_eq!(lab.servers(), BTreeSet::new());
     // A folder of this machine does not exist on the agent's machine.
     let set = lab.folder.path().join("set").display().to_string();
-    start(&[], &["fileset", "make", &set, "--files", "10x1KiB"]).wait_success(LONG).unwrap();
+    start(&[], &["fileset", "make", &set, "--files", "10x1KiB"]).wait_ran(LONG);
     let error = load(&format!("--file-set {set}"), "folder").wait_success(LONG).unwrap_err().to_string();
     assert!(error.contains("is one of this machine"), "{error}");
     let error =
@@ -358,7 +358,7 @@ fn each_service_has_its_machine() {
     let (lab, there) = (&pair.lab, format!("s ({})", pair.lab.address));
     let check = |name: &str, words: &str, nginx: bool, varnish: bool| {
         // Varnish compiles its configuration, which takes its time on a busy machine.
-        pair.load(name, &format!("--window 1s {words}")).wait_success(3 * LONG).unwrap();
+        pair.load(name, &format!("--window 1s {words}")).wait_ran(3 * LONG);
         let result = lab.result(name);
         let (target, trial) = (&result.targets[0], &result.trials[0]);
         let names: Vec<&str> = target.services.iter().map(|one| &one.name[..]).collect();
@@ -492,7 +492,7 @@ fn a_study_has_its_servers_and_their_settings_on_another_machine() {
     while run.is_running() {
         seen.insert(lab.net.congestion_control(SERVER));
     }
-    run.wait_success(LONG).unwrap();
+    run.wait_ran(LONG);
     assert_eq!(seen, BTreeSet::from([before.clone(), "reno".into()]));
     assert_eq!(lab.net.congestion_control(SERVER), before);
     assert_eq!(lab.servers(), BTreeSet::new());

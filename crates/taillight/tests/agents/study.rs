@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use launch::Process;
 
-use crate::net::Net;
+use crate::net::{Net, WaitRan};
 use crate::program::{LONG, agent_with, start};
 
 const SERVER: usize = 0;
@@ -45,7 +45,7 @@ impl Lab {
 
     /// Runs a study and returns its folder.
     fn study(&self, words: &str) -> PathBuf {
-        self.start(&format!("study run {words}")).wait_success(5 * LONG).unwrap();
+        self.start(&format!("study run {words}")).wait_ran(5 * LONG);
         let mut folders = std::fs::read_dir(self.folder.path()).unwrap();
         folders.next().expect("a result").unwrap().path()
     }
@@ -126,7 +126,7 @@ fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
             seen.insert(lab.net.congestion_control(host));
         }
     }
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     for ((host, seen), before) in all.into_iter().zip(seen).zip(before) {
         assert!(seen.contains("reno"), "{host}: {seen:?}");
         assert_eq!(lab.net.congestion_control(host), before, "{host}");
@@ -161,10 +161,10 @@ fn what_is_resolved_and_run_through_agents_is_what_was_typed() {
     // Stored next to the results, so that the only folder is the run's.
     let file = lab.states.path().join("t.json");
     std::fs::write(&file, &program.stdout).unwrap();
-    lab.start(&format!("run {}", file.display())).wait_success(2 * LONG).unwrap();
+    lab.start(&format!("run {}", file.display())).wait_ran(2 * LONG);
     let folder = std::fs::read_dir(lab.folder.path()).unwrap().next().expect("a result").unwrap().path();
     let bench = std::fs::read_dir(folder.join("experiments")).unwrap().next().expect("one").unwrap().path();
-    lab.start(&format!("{line} --no-live --name typed")).wait_success(2 * LONG).unwrap();
+    lab.start(&format!("{line} --no-live --name typed")).wait_ran(2 * LONG);
     let spec = |folder: &Path| {
         let result = results::ResultFolder::open(folder).unwrap().load().unwrap();
         let trial = &result.trials[0];

@@ -6,7 +6,7 @@ use results::{Reason, Trial, Verdict};
 use rustix::process::Signal;
 use spec::Workload;
 
-use crate::net::Net;
+use crate::net::{Net, WaitRan};
 use crate::program::{
     LONG, agent, await_end, coordinator, coordinator_of, kill, serve, sphinx, start, trial,
 };
@@ -48,7 +48,7 @@ impl Lab {
     /// Runs a load to its end.
     fn measured(&self, words: &str) -> Trial {
         let mut load = self.load(words);
-        load.wait_success(LONG).unwrap();
+        load.wait_ran(LONG);
         trial(self.folder.path())
     }
 
@@ -78,7 +78,7 @@ fn pages_are_asked_for_by_several_machines() {
     let words = "--files 100x1KiB --files-seed 3 --rate 2k --window 1s --arrivals constant --connections 4";
     let target = format!("http://{at}/pages");
     let mut load = coordinator_of("web", lab.folder.path(), &target, &addresses, words);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let trial = trial(lab.folder.path());
     assert_eq!((trial.agents.len(), trial.arrivals.intended), (2, 2_000), "{}", trial.verdict);
     assert_eq!(trial.arrivals.errors, 0, "{:?}", trial.errors);
@@ -99,7 +99,7 @@ fn two_machines_offer_exactly_the_load_of_one() {
     let file = lab.folder.path().join("alone.json").display().to_string();
     let mut alone: Vec<&str> = vec!["load", "cache", "--target", &lab.target, "--trial", &file, "--yes"];
     alone.extend(["--pace", "sleep"].into_iter().chain(words.split_whitespace()));
-    start(&[], &alone).wait_success(LONG).unwrap();
+    start(&[], &alone).wait_ran(LONG);
     let alone: Trial = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(shared.arrivals.intended, alone.arrivals.intended);
     // Merging loses no sample.
@@ -149,13 +149,13 @@ fn viewers_are_shared_by_machines_as_arrivals_are() {
     let addresses: Vec<&str> = lab.addresses.iter().map(String::as_str).collect();
     let words = format!("{VIEWERS} --window 2s");
     let mut load = coordinator_of("video", lab.folder.path(), &target, &addresses, &words);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let shared = trial(lab.folder.path());
     let file = lab.folder.path().join("alone.json").display().to_string();
     let mut alone: Vec<&str> =
         vec!["load", "video", "--target", &target, "--trial", &file, "--pace", "sleep"];
     alone.extend(words.split_whitespace());
-    start(&[], &alone).wait_success(LONG).unwrap();
+    start(&[], &alone).wait_ran(LONG);
     let alone: Trial = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(
         (shared.agents.len(), shared.arrivals.errors),
@@ -185,7 +185,7 @@ fn viewers_are_shared_by_machines_as_arrivals_are() {
 fn not_run(workload: &str, target: &str, agents: &[&str], words: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut load = coordinator_of(workload, folder.path(), target, agents, words);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let trial = trial(folder.path());
     let (reason, detail) = fault(&trial);
     assert_eq!((reason, trial.arrivals.intended), (Reason::RateMissed, 0), "{detail}");
@@ -224,7 +224,7 @@ fn an_agent_that_is_lost_takes_its_viewers_along() {
     load.await_line("{\"live\"", LONG).unwrap();
     let generators = [lab.generators(A), lab.generators(B)];
     kill(lab.agents[1].pid(), Signal::KILL);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let trial = trial(lab.folder.path());
     let (reason, detail) = fault(&trial);
     assert_eq!(reason, Reason::AgentLost);
@@ -267,7 +267,7 @@ fn an_agent_that_is_killed_makes_the_trial_invalid() {
     let generators = [lab.generators(A), lab.generators(B)];
     assert!(generators.iter().all(|g| g.len() == 1), "{generators:?}");
     kill(lab.agents[1].pid(), Signal::KILL);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let trial = trial(lab.folder.path());
     let (reason, detail) = fault(&trial);
     assert_eq!(reason, Reason::AgentLost);
@@ -292,7 +292,7 @@ fn an_agent_without_a_network_is_lost_within_the_lease() {
     let orphans = lab.generators(B);
     assert_eq!(orphans.len(), 1);
     lab.net.plug(B, false);
-    load.wait_success(LONG).unwrap();
+    load.wait_ran(LONG);
     let trial = trial(lab.folder.path());
     let (reason, detail) = fault(&trial);
     assert_eq!(reason, Reason::AgentLost);
@@ -339,7 +339,7 @@ fn the_laboratory_hands_agents_on() {
     let words = "--keys 1000 --rate 1k --window 500ms --warmup 100ms --pace sleep --name x --out";
     let mut all = vec!["load", "cache", "--target", &target, "--agents", &addresses];
     all.extend(words.split_whitespace().chain([out.as_str()]));
-    start(&[], &all).wait_success(LONG).unwrap();
+    start(&[], &all).wait_ran(LONG);
     let experiment = results::ResultFolder::open(&folder.path().join("x")).unwrap().load().unwrap();
     let names: Vec<&str> = experiment.trials[0].agents.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
