@@ -110,11 +110,10 @@ impl Windows {
     /// ([`Windows::length_for`]). A long window is marked if any of its parts is marked; with unmarked windows only,
     /// if all of its parts are marked.
     pub fn over_time(&self, kept: Kept) -> Windows {
-        let times = SHORTER.iter().find(|times| is_longest(Nanos(self.length.0 * *times)));
-        let times = if is_longest(self.length) { 1 } else { times.copied().unwrap_or(1) };
-        let group = times as usize;
+        // Only windows of 100 ms have shorter ones: longer ones are so many that half as long ones would be too many.
+        let group = (WINDOW.0 / self.length.0).max(1) as usize;
         let mut all = Windows {
-            length: Nanos(self.length.0 * times),
+            length: Nanos(self.length.0 * group as u64),
             windows: vec![Sparse::new(); self.windows.len().div_ceil(group)],
             marks: vec![kept == Kept::Unmarked; self.windows.len().div_ceil(group)],
         };
@@ -334,11 +333,6 @@ impl std::fmt::Debug for Windows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} windows of {}, {} marked", self.count(), self.length, self.marked())
     }
-}
-
-/// Whether windows of this length are those of plots: [`WINDOW`], or that doubled.
-fn is_longest(length: Nanos) -> bool {
-    length.0.is_multiple_of(WINDOW.0) && (length.0 / WINDOW.0).is_power_of_two()
 }
 
 fn latency(samples: impl Iterator<Item = (Nanos, u64)>) -> Latency {
