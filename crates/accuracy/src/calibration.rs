@@ -22,8 +22,6 @@ use world::{PAIR, World};
 const MISSED: f64 = 0.05;
 /// Minimum share of settled comparisons of different servers.
 const SETTLED: f64 = 0.80;
-/// An interval within this share of 1 settles that there is no difference.
-const ALIKE: f64 = 0.05;
 
 /// Parameters of a calibration.
 #[derive(Clone, Debug)]
@@ -98,10 +96,8 @@ impl Calibration {
         Table {
             title: "Calibration of comparisons".into(),
             about: vec![format!(
-                "Two null servers {place}: {}. Pairs of trials in a random order, looked at after 9, 13, 19, 28 … of them for at most {}, until the interval of the ratio of their windowed p99 excludes 1 or lies within {:.0} % of it.",
-                self.about,
-                self.budget,
-                100.0 * ALIKE
+                "Two null servers {place}: {}. Pairs of trials in a random order, looked at after 9, 13, 19, 28 … of them for at most {}, until the interval of the ratio of their windowed p99 excludes 1 or lies within 5 % of it.",
+                self.about, self.budget
             )],
             columns: CaseResult::columns(),
             rows: self.cases.iter().map(CaseResult::row).collect(),

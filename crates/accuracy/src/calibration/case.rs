@@ -1,11 +1,12 @@
 //! A comparison that is repeated many times.
 
 use anyhow::Result;
+use results::Ratio;
 use serde::Serialize;
 use stats::{LEVEL, Looks, Paired};
 
 use super::world::World;
-use super::{ALIKE, MISSED, SETTLED};
+use super::{MISSED, SETTLED};
 use crate::faults::chance::Chance;
 
 /// Difference planted in the second server.
@@ -45,7 +46,7 @@ pub(super) struct CaseResult {
     /// Comparisons whose interval contains the true ratio.
     pub(super) hold: u64,
     /// Number of pairs of each comparison, ascending.
-    pairs: Vec<usize>,
+    pairs: Vec<u32>,
     /// The median over the comparisons of the half width of the interval, as a share of its middle.
     half_width: f64,
 }
@@ -64,19 +65,17 @@ impl Case {
         let (mut pairs, mut widths) = (Vec::new(), Vec::new());
         for number in 0..comparisons {
             let ended = self.compare(world, seed, number, most)?;
-            let interval = ended.interval.expect("a comparison ends at a look with an interval");
-            different += u64::from(differs(&ended));
-            alike += u64::from(is_alike(&ended));
-            hold += u64::from(interval.contains(self.truth));
+            let (low, high) = ended.low.zip(ended.high).expect("a judged ratio has an interval");
+            different += u64::from(ended.differs());
+            alike += u64::from(ended.is_alike());
+            hold += u64::from((low..=high).contains(&self.truth));
             pairs.push(ended.n);
-            widths.push((interval.high - interval.low) / (interval.high + interval.low));
+            widths.push((high - low) / (high + low));
             tell(&format!(
-                "{}: comparison {} of {comparisons}: {:.3} ({:.3} to {:.3}) after {} pairs",
+                "{}: comparison {} of {comparisons}: {:.3} ({low:.3} to {high:.3}) after {} pairs",
                 self.title(),
                 number + 1,
-                ended.ratio,
-                interval.low,
-                interval.high,
+                ended.value,
                 ended.n
             ));
         }
@@ -96,7 +95,7 @@ impl Case {
 
     /// Compares the two servers, pair by pair in a random order, until the comparison is settled or the pairs run out.
     /// A pair with a missing figure is measured again.
-    fn compare(self, world: &World<'_>, seed: u64, number: u64, most: usize) -> Result<Paired> {
+    fn compare(self, world: &World<'_>, seed: u64, number: u64, most: usize) -> Result<Ratio> {
         let mut chance = Chance::of(seed, &self.title(), number);
         let (mut first, mut second) = (Vec::new(), Vec::new());
         let mut last = None;
@@ -117,9 +116,8 @@ impl Case {
                     second.push(figures[1]);
                 }
             }
-            let found = Paired::compare_at(&second, &first, look.level);
-            last = found.filter(|found| found.interval.is_some()).or(last);
-            if last.as_ref().is_some_and(|ended| differs(ended) || is_alike(ended)) {
+            last = Paired::compare_at(&second, &first, look.level).and_then(judged).or(last);
+            if last.is_some_and(|ended| ended.differs() || ended.is_alike()) {
                 break;
             }
         }
@@ -131,12 +129,11 @@ impl Case {
     }
 }
 
-fn differs(ended: &Paired) -> bool {
-    ended.interval.is_some_and(|interval| !interval.contains(1.0))
-}
-
-fn is_alike(ended: &Paired) -> bool {
-    ended.interval.is_some_and(|interval| interval.low >= 1.0 - ALIKE && interval.high <= 1.0 + ALIKE)
+/// The ratio of a look that has an interval, as the laboratory judges it.
+fn judged(found: Paired) -> Option<Ratio> {
+    let interval = found.interval?;
+    let (low, high) = (Some(interval.low), Some(interval.high));
+    Some(Ratio { value: found.ratio, low, high, n: found.n as u32, judged: true, p_value: found.p_value })
 }
 
 fn title(planted: Planted, noise: bool) -> String {
