@@ -1,7 +1,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::run::{Ran, Served, finish, refuses, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text};
 
 /// `load cache` with these options on a target that does not matter.
 fn load(options: &[&str]) -> std::process::Command {
@@ -76,7 +76,7 @@ fn one_trial_as_json_leaves_nothing_out_in_silence() {
     ] {
         refuses(taillight(&plain).args([option, value, "--json"]), 2, &[says, "leave out --json"]);
         let resolved = finish(taillight(&plain).args([option, value, "--resolve"]));
-        assert!(resolved.ran(), "{}", text(&resolved));
+        assert!(resolved.status.success(), "{}", text(&resolved));
         fs::write(&file, resolved.stdout).unwrap();
         refuses(taillight(&["load", "--json", "--spec"]).arg(&file), 2, &[says]);
     }

@@ -8,7 +8,7 @@ use launch::memcached::Options;
 use results::{LoopKind, Reason, ResultFolder, Transport, Trial, Verdict};
 use units::Bytes;
 
-use crate::run::{Ran, Served, closes, finish, refuses, taillight, text};
+use crate::run::{Served, answers, closes, finish, refuses, taillight, text};
 
 /// Starts memcached with further arguments. `None`, with the reason printed, if memcached is not installed.
 fn memcached(extra: &[&str]) -> Option<(Process, String)> {
@@ -27,7 +27,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", target, "--warmup", "100ms", "--json"]);
     command.args(["--window", "500ms", "--keys", "500", "--connections", "4", "--pace", "sleep"]);
     let output = finish(command.args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
     let a = trial.arrivals;
@@ -190,7 +190,7 @@ fn each_request_comes_to_the_thread_that_owns_its_key() {
         let out = tempfile::tempdir().unwrap();
         command.args(["--pace", "sleep", "--probe", "server", "--name", "seen", "--out"]).arg(out.path());
         let output = finish(command.args(more));
-        assert!(output.ran(), "{}", text(&output));
+        answers(&output);
         let mut trials = ResultFolder::open(&out.path().join("seen")).unwrap().load().unwrap().trials;
         let trial = trials.remove(0);
         no_errors(&trial);
@@ -253,7 +253,7 @@ fn gates_open_and_close_with_99() {
 fn presets_and_data_sets() {
     let resolved = |options: &[&str]| -> serde_json::Value {
         let output = finish(taillight(&["load", "cache", "--resolve"]).args(options));
-        assert!(output.ran(), "{}", text(&output));
+        answers(&output);
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let etc = resolved(&["--preset", "etc", "--keys", "1000"]);

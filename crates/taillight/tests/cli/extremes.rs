@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use results::{Trial, Verdict};
 
-use crate::run::{Ran, Served, finish, taillight, text};
+use crate::run::{Served, answers, finish, taillight, text};
 
 fn trial(target: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", target, "--warmup", "0s", "--json"]);
     let output = finish(command.args(["--pace", "sleep"]).args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
     let a = trial.arrivals;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::docker::Docker;
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{finish, has_ended, refuses, taillight, text};
 
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -41,13 +41,13 @@ fn measured(target: &str, options: &[&str], docker: Option<&Docker>) -> Option<r
     program.args(["--server-memory", "64MiB"]).args(options).arg("--out").arg(out.path());
     let output = finish(&mut program);
     let text = text(&output);
-    if !output.ran()
+    if !has_ended(&output)
         && let Some(why) = lacks(&text)
     {
         println!("skipped: {why}");
         return None;
     }
-    assert!(output.ran(), "{text}");
+    assert!(has_ended(&output), "{text}");
     let experiment = ResultFolder::open(&out.path().join("x")).unwrap().load().unwrap();
     assert!(experiment.trials[0].arrivals.intended > 0);
     Some(experiment.targets[0].clone())
@@ -223,7 +223,7 @@ fn restarts_are_timed() {
         let mut program = taillight(&["serve", "memcached", "--form", form, "--restarts", "3", "--json"]);
         let output = finish(&mut program);
         let text = text(&output);
-        if !output.ran() {
+        if !has_ended(&output) {
             println!("skipped: {}", lacks(&text).expect(&text));
             continue;
         }

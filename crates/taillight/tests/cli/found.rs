@@ -8,7 +8,7 @@ use launch::{Process, Spec};
 use results::{Experiment, Reason, ResultFolder, Trial, Verdict};
 use tempfile::TempDir;
 
-use crate::run::{Ran, Served, finish, taillight, text};
+use crate::run::{Served, answers, finish, taillight, text};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -53,7 +53,7 @@ fn a_server_that_already_runs_is_accounted_for() {
     let Some((_, process, address)) = memcached() else { return };
     let out = TempDir::new().unwrap();
     let output = finish(&mut load(&out, &address, "1s"));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let result = result(&out);
     let found = format!("found by its listening socket: memcached (PID {})", process.pid());
     assert!(result.notes.iter().any(|note| note.contains(&found)), "{:?}", result.notes);
@@ -85,7 +85,7 @@ fn a_server_of_another_account_is_measured_and_what_is_missing_is_said() {
     if String::from_utf8_lossy(&output.stderr).contains("Permission denied") {
         return println!("skipped: the program lies where nobody may not read it");
     }
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let line = said.lines().find(|line| line.contains("may not read")).unwrap_or_else(|| panic!("{said}"));
     for part in ["account with the number 0", "as root (sudo)", "processor time", "are not known"] {

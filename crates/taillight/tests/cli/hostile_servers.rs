@@ -10,7 +10,7 @@ use std::time::Duration;
 use launch::memcached::Options;
 use units::Bytes;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{finish, has_ended, refuses, taillight, text};
 
 /// Listens on a free port and gives each connection to `serve`, with its number from 0.
 pub(crate) fn server(serve: impl Fn(TcpStream, u32) + Send + Sync + 'static) -> String {
@@ -142,7 +142,7 @@ fn turncoat(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
 fn invalid(address: &str, says: &[&str]) {
     let output = finish(&mut load(address));
     let text = text(&output);
-    assert!(output.ran(), "a bad measurement is data: {text}");
+    assert!(has_ended(&output), "a bad measurement is data: {text}");
     for part in ["\"invalid\"", "error_rate"].iter().chain(says) {
         assert!(text.contains(part), "it does not say '{part}': {text}");
     }

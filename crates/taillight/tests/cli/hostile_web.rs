@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::hostile_servers::{reset, server};
-use crate::run::{Ran, closes, finish, refuses, taillight, text};
+use crate::run::{closes, finish, has_ended, refuses, taillight, text};
 
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
 
@@ -128,7 +128,7 @@ pub(crate) fn saying(answer: &'static [u8], closes: bool) -> String {
 fn invalid(address: &str, says: &[&str]) {
     let output = finish(&mut load(address));
     let text = text(&output);
-    assert!(output.ran(), "a bad measurement is data: {text}");
+    assert!(has_ended(&output), "a bad measurement is data: {text}");
     for part in ["\"invalid\"", "error_rate"].iter().chain(says) {
         assert!(text.contains(part), "it does not say '{part}': {text}");
     }

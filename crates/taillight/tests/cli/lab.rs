@@ -11,7 +11,7 @@ use results::{Experiment, Kind, ResultFolder, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::run::{Ran, Served, answers, closes, finish, refuses, taillight, text};
+use crate::run::{Served, answers, closes, finish, refuses, taillight, text};
 
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -91,7 +91,7 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     // The page can be made again from the files on disk.
     fs::remove_file(folder.path().join("report.html")).unwrap();
     let again = finish(taillight(&["report"]).arg(folder.path()));
-    assert!(again.ran() && String::from_utf8_lossy(&again.stdout) == stdout, "{}", text(&again));
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stdout) == stdout, "{}", text(&again));
     assert_eq!(fs::read_to_string(folder.path().join("report.html")).unwrap(), page);
 
     // The result can be compared with another one: here a copy of itself under another name.

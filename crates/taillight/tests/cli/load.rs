@@ -2,12 +2,12 @@ use results::{Trial, Verdict};
 use spec::Workload;
 use tempfile::TempDir;
 
-use crate::run::{Ran, Served, closes, finish, refuses, taillight, text};
+use crate::run::{Served, answers, closes, finish, has_ended, refuses, taillight, text};
 
 fn trial(address: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", address, "--warmup", "100ms", "--json"]);
     let output = finish(command.args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -81,5 +81,5 @@ fn a_reader_that_has_enough_is_no_fault() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = taillight(&["host", "--json"]).stdout(writer).output().unwrap();
-    assert!(output.ran() && output.stderr.is_empty(), "{}", text(&output));
+    assert!(has_ended(&output) && output.stderr.is_empty(), "{}", text(&output));
 }

@@ -13,7 +13,7 @@ use results::ResultFolder;
 use tempfile::TempDir;
 use workloads::web::FileSet;
 
-use crate::run::{Ran, Served, finish, refuses, taillight, text, web};
+use crate::run::{Served, answers, finish, has_ended, refuses, taillight, text, web};
 
 /// A browser that takes longer than this is stuck; it takes about 1 s.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ fn made(files: &str) -> (TempDir, PathBuf, FileSet) {
     fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let folder = outer.path().join("set");
     let output = finish(taillight(&["fileset", "make", "--files", files]).arg(&folder));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let set = FileSet::in_folder(&folder).unwrap();
     (outer, folder, set)
 }
@@ -107,7 +107,7 @@ fn a_browser_curl_and_a_client_get_the_same_bytes() {
                 .args(["--silent", "--noproxy", "*", "--fail", &url(file)])
                 .output()
                 .unwrap();
-            assert!(output.ran());
+            assert!(has_ended(&output));
             assert_eq!(output.stdout, content(&set, file), "file {file}");
         }
         // What says which set it is, is not served.
@@ -201,7 +201,7 @@ fn a_load_is_offered_to_an_nginx_that_is_started_for_it() {
     program.args(["--connections", "8", "--server-threads", "2", "--nginx-set", "reuseport=on"]);
     program.args(["--name", "x", "--files-in"]).arg(place.path()).arg("--out").arg(out.path());
     let output = finish(&mut program);
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let experiment = ResultFolder::open(&out.path().join("x")).unwrap().load().unwrap();
     let (target, trial) = (&experiment.targets[0], &experiment.trials[0]);
     assert_eq!((target.name.as_str(), target.form.as_str()), ("nginx", "bare"));

@@ -7,7 +7,7 @@ use results::probes::ServerCounters;
 use results::study::StudyFolder;
 use results::{Experiment, LatencySummary, Reason, ResultFolder, Trial, Verdict};
 
-use crate::run::{Ran, Served, finish, refuses, taillight, text};
+use crate::run::{Served, answers, finish, has_ended, refuses, taillight, text};
 
 /// A load on memcached with probes. `None`, with the reason printed, if memcached is not installed.
 fn observed(out: &Path, probes: &str) -> Option<Experiment> {
@@ -25,7 +25,7 @@ fn loaded(out: &Path, probes: &str, on: &[&str]) -> Experiment {
     command.args(["--warmup", "100ms", "--window", "3s", "--pace", "sleep", "--name", "observed"]);
     command.args(["--probe", probes, "--out"]).arg(out);
     let output = finish(&mut command);
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     ResultFolder::open(&out.join("observed")).unwrap().load().unwrap()
 }
 
@@ -169,7 +169,7 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     }
     let output = finish(&mut command);
     let printed = text(&output);
-    assert!(output.ran(), "{printed}");
+    assert!(has_ended(&output), "{printed}");
     let folder = fs::read_dir(out.path().join("results")).unwrap().next().unwrap().unwrap().path();
     let study = StudyFolder::open(&folder).unwrap().load().unwrap();
     // The missing probe is reported with a remedy.

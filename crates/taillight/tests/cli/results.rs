@@ -7,7 +7,7 @@ use results::study::{Study, StudyFolder};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{finish, refuses, taillight, text};
 
 /// The folder of a study called `folder` that was measured on `machine`.
 fn study(root: &Path, folder: &str, machine: &str) -> PathBuf {
@@ -37,7 +37,7 @@ fn a_study_has_a_report_an_index_and_goes_through_one_file() {
     let root = TempDir::new().unwrap();
     let folder = study(root.path(), "one", "xeon");
     let report = finish(taillight(&["report"]).arg(&folder));
-    assert!(report.ran() && folder.join("report.html").is_file(), "{}", text(&report));
+    assert!(report.status.success() && folder.join("report.html").is_file(), "{}", text(&report));
     fs::create_dir(root.path().join("not-a-result")).unwrap();
     let index = finish(taillight(&["report", "--index"]).arg(root.path()));
     assert!(text(&index).contains("Index of 1 result:"), "{}", text(&index));
@@ -45,11 +45,11 @@ fn a_study_has_a_report_an_index_and_goes_through_one_file() {
 
     let file = root.path().join("one.taillight.tgz");
     let packed = finish(taillight(&["pack"]).arg(&folder).current_dir(root.path()));
-    assert!(packed.ran() && file.is_file(), "{}", text(&packed));
+    assert!(packed.status.success() && file.is_file(), "{}", text(&packed));
     refuses(taillight(&["pack"]).arg(&folder).current_dir(root.path()), 1, &["exists", "--out"]);
     let into = root.path().join("into");
     let unpacked = finish(taillight(&["unpack"]).arg(&file).arg("--into").arg(&into));
-    assert!(unpacked.ran(), "{}", text(&unpacked));
+    assert!(unpacked.status.success(), "{}", text(&unpacked));
     let [here, there] =
         [&folder, &into.join("one")].map(|folder| fs::read(folder.join("study.json")).unwrap());
     assert_eq!(here, there);
@@ -63,7 +63,7 @@ fn figures_are_packed_with_their_tables() {
     let folder = study(root.path(), "one", "xeon");
     let file = root.path().join("one.taillight.tgz");
     let packed = finish(taillight(&["pack", "--figures-only"]).arg(&folder).current_dir(root.path()));
-    assert!(packed.ran(), "{}", text(&packed));
+    assert!(packed.status.success(), "{}", text(&packed));
     let mut tables = unpacked_tables(&file);
     assert_eq!(tables["validity"][0], "quick run, 0 blocks", "{tables}");
     // The commit of the measurement, not of a later packing.
@@ -71,7 +71,7 @@ fn figures_are_packed_with_their_tables() {
     fs::write(folder.join("tables.json"), tables.to_string()).unwrap();
     let again = root.path().join("again.taillight.tgz");
     let packed = finish(taillight(&["pack", "--figures-only", "--out"]).arg(&again).arg(&folder));
-    assert!(packed.ran(), "{}", text(&packed));
+    assert!(packed.status.success(), "{}", text(&packed));
     assert_eq!(unpacked_tables(&again), tables);
 }
 
@@ -91,7 +91,7 @@ fn packed_results_of_the_tree_have_the_tables_of_their_records() {
         let folder = fs::read_dir(&into).unwrap().next().unwrap().unwrap().path();
         let again = root.path().join("again.taillight.tgz");
         let pack = finish(taillight(&["pack", "--figures-only", "--out"]).arg(&again).arg(&folder));
-        assert!(pack.ran(), "{}", text(&pack));
+        assert!(pack.status.success(), "{}", text(&pack));
         assert_eq!(unpacked_tables(&again), kept, "{}: unpack it and pack it again", file.display());
     }
 }

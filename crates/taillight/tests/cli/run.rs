@@ -40,27 +40,20 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Whether a command that measures ran to its end.
-pub(crate) trait Ran {
-    /// On a busy host nothing may be known of the server, which is no error of the command.
-    fn ran(&self) -> bool;
-}
-
-impl Ran for Output {
-    fn ran(&self) -> bool {
-        matches!(self.status.code(), Some(0 | 75))
-    }
-}
-
 /// Whether the host kept a command from an answer: other tests keep the machine busy.
 pub(crate) fn is_not_measurable(output: &Output) -> bool {
     output.status.code() == Some(75)
 }
 
+/// Whether the program ended with an answer, or the host kept it from one.
+pub(crate) fn has_ended(output: &Output) -> bool {
+    output.status.success() || is_not_measurable(output)
+}
+
 /// Asserts that the program ended with an answer, or that the host kept it from one.
 #[track_caller]
 pub(crate) fn answers(output: &Output) {
-    assert!(output.status.success() || is_not_measurable(output), "{}", text(output));
+    assert!(has_ended(output), "{}", text(output));
 }
 
 /// Asserts that a gate is closed, or that the host kept it from being judged.

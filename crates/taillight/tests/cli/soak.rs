@@ -18,7 +18,7 @@ use proto_memcache::binary::{Status, opcode};
 use results::Trial;
 
 use crate::cache::certificate;
-use crate::run::{Ran, finish, taillight, text};
+use crate::run::{finish, has_ended, taillight, text};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -234,7 +234,7 @@ fn round(targets: &Targets, way: Way) -> Trial {
     let output = finish(load("soak").args(["--window", "1s", "--verify", "--fill", "always"]));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(output.ran(), "{way:?}: {}", text(&output));
+    assert!(has_ended(&output), "{way:?}: {}", text(&output));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use people::{People, Table};
 use tempfile::TempDir;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{finish, refuses, taillight, text};
 
 /// A bound on waiting.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ fn tables_are_written_whole_and_over_none() {
     let words =
         ["data-set", "social", "--users", "50", "--users-seed", "3", "--out", folder.to_str().unwrap()];
     let output = finish(&mut taillight(&words));
-    assert!(output.ran(), "{}", text(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let said = text(&output);
     let people = People::new(50, 3).unwrap();
     let numbers = format!("50 users of seed 3: {} friendships, 500 posts", people.friendships());
@@ -153,7 +153,7 @@ fn what_cannot_be_meant_is_refused() {
 fn data_are_made_once_and_said_to_be_kept() {
     let site = Site::new(APP);
     let first = finish(&mut site.load());
-    assert!(first.ran(), "{}", text(&first));
+    assert!(first.status.success(), "{}", text(&first));
     let said = text(&first);
     assert!(
         said.contains("making the data of 40 users, which are kept") && said.contains("reset: "),
@@ -162,7 +162,7 @@ fn data_are_made_once_and_said_to_be_kept() {
     let [kept] = &site.kept()[..] else { panic!("{:?}", site.kept()) };
     assert!(said.contains(kept.as_str()), "{said}");
     let again = finish(&mut site.load());
-    assert!(again.ran() && !text(&again).contains("making"), "{}", text(&again));
+    assert!(again.status.success() && !text(&again).contains("making"), "{}", text(&again));
     assert_eq!(site.kept().len(), 1);
 }
 
@@ -183,7 +183,7 @@ fn a_kill_leaves_neither_a_seed_nor_processes_nor_a_folder() {
     assert_eq!(site.kept(), [""; 0]);
     fs::remove_file(&block).unwrap();
     let output = finish(&mut site.load());
-    assert!(output.ran(), "{}", text(&output));
+    assert!(output.status.success(), "{}", text(&output));
     assert_eq!(site.kept().len(), 1);
 }
 
@@ -202,7 +202,7 @@ impl SmallDisk<'_> {
     pub(crate) fn mount<'a>(at: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(at);
-        if mount.output().is_ok_and(|output| output.ran()) {
+        if mount.output().is_ok_and(|output| output.status.success()) {
             return Some(SmallDisk { at });
         }
         println!("skipped: this account may not mount a small file system");

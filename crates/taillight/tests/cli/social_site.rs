@@ -11,7 +11,7 @@ use app::{PeopleSet, Plan, Running};
 use results::Trial;
 use tempfile::TempDir;
 
-use crate::run::{Ran, finish, taillight};
+use crate::run::{finish, has_ended, taillight};
 use crate::social_data::{await_that, has_programs, runs};
 use crate::users::accounted;
 
@@ -71,7 +71,7 @@ impl Site {
         words.extend(client.map(str::to_owned));
         let output =
             Command::new(&words[0]).args(&words[1..]).args(["social", "-e", query]).output().unwrap();
-        assert!(output.ran(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(has_ended(&output), "{query}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 

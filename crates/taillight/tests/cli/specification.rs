@@ -8,7 +8,7 @@ use results::Trial;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{answers, finish, refuses, taillight, text};
 
 const LINE: [&str; 15] = [
     "load",
@@ -30,7 +30,7 @@ const LINE: [&str; 15] = [
 
 fn resolved(arguments: &[&str]) -> Value {
     let output = finish(taillight(arguments).arg("--resolve"));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn what_is_resolved_can_be_run() {
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     let trial = |command: &[&str]| -> Trial {
         let output = finish(taillight(command).arg("--json"));
-        assert!(output.ran(), "{}", text(&output));
+        answers(&output);
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let (typed, read) = (trial(&LINE), trial(&["load", "--spec", path]));

@@ -11,7 +11,7 @@ use results::study::{Effort, StudyFolder};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-use crate::run::{Ran, answers, finish, is_not_measurable, refuses, taillight, text};
+use crate::run::{answers, finish, has_ended, is_not_measurable, refuses, taillight, text};
 
 fn study(arguments: &[&str]) -> Command {
     let mut command = taillight(&["study"]);
@@ -45,7 +45,7 @@ fn await_partial(out: &Path) -> PathBuf {
 /// The names that `study list` prints.
 fn names() -> Vec<String> {
     let output = finish(&mut study(&["list"]));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
     stdout.lines().skip(1).take_while(|line| !line.is_empty()).filter_map(name).collect()
@@ -72,7 +72,7 @@ fn smoke(names: impl IntoIterator<Item = String>) {
     for name in names {
         let out = TempDir::new().unwrap();
         let output = finish(study(&["run", &name, "--smoke", "--out"]).arg(out.path()));
-        assert!(output.ran(), "{name}: {}", text(&output));
+        assert!(has_ended(&output), "{name}: {}", text(&output));
         let record = load(&only_folder(out.path()));
         assert!(record.complete && record.effort == Effort::Smoke, "{name}");
         // Either something was measured, or it says why nothing could be.
@@ -185,10 +185,10 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     // And it agrees with itself, as it does with a run whose intervals are too wide to say so.
     let both = [beside.path(), beside.path()];
     let output = finish(study(&["compare", "--metric", "achieved_rps", "--gate", "90"]).args(both));
-    assert!(output.ran() && text(&output).contains("2 of 2 ratios"), "{}", text(&output));
+    assert!(has_ended(&output) && text(&output).contains("2 of 2 ratios"), "{}", text(&output));
     let gated = ["compare", "--metric", "achieved_rps", "--gate", "90", "--gate-width", "10"];
     let output = finish(study(&gated).args(both));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     for cell in six.cells.iter_mut().filter(|cell| cell.block % 2 == 0) {
         *cell.metrics.get_mut("achieved_rps").unwrap() *= 2.0;
     }
@@ -228,7 +228,7 @@ fn an_experiment_is_run_from_its_file() {
     assert_eq!(resolved["points"][0]["experiment"]["load"]["rate"], "2krps");
     assert_eq!(resolved["points"][0]["experiment"]["target"]["memory"], "1GiB");
     let output = finish(taillight(&["run"]).arg(&file).arg("--out").arg(out.path()));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let record = load(&only_folder(out.path()));
     assert_eq!((record.name.as_str(), record.cells.len(), record.blocks), ("mine", 2, 2));
     assert_eq!(record.plan.unwrap().points[0].spec.load.to_string(), "2.00 krps");

@@ -10,7 +10,7 @@ use results::{
 };
 use serde_json::json;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{answers, finish, has_ended, refuses, taillight, text};
 
 #[test]
 fn what_cannot_be_traced_is_refused_before_anything_starts() {
@@ -73,7 +73,7 @@ fn traced() -> Option<Trial> {
         println!("skipped: {}", text(&output));
         return None;
     }
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     assert!(text(&output).contains("traced 1 in 1: "), "{}", text(&output));
     let folder =
         fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
@@ -94,7 +94,7 @@ fn exported(folder: &Path, trial: &Trial) {
     let (traces, spans) = sent.fold((0, 0), |(traces, spans), one| (traces + 1, spans + 1 + one.spans));
     let file = folder.join("traces.jsonl");
     let output = finish(taillight(&["traces", "export", "--to"]).arg(&file).arg(folder));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let told = format!("sent {traces} traces of {spans} spans to {}: it holds as many", file.display());
     assert!(text(&output).contains(&told), "{told}: {}", text(&output));
     let all = fs::read_to_string(&file).unwrap();
@@ -188,7 +188,7 @@ fn traces_of_a_result_are_sent_on() {
     };
     let output = finish(&mut export("out.jsonl", &["--trial", "0001"]));
     let says = "sent 1 trace of 1 span to out.jsonl: it holds as many\nnot in the result";
-    assert!(output.ran() && text(&output).contains(says), "{}", text(&output));
+    assert!(has_ended(&output) && text(&output).contains(says), "{}", text(&output));
     assert_eq!(fs::read_to_string(root.path().join("out.jsonl")).unwrap().lines().count(), 1);
     refuses(&mut export("out.jsonl", &[]), 1, &["out.jsonl: it exists; name another file by --to"]);
     refuses(&mut export("other.jsonl", &["--trial", "7"]), 1, &["--trial 7:", "has no such trial"]);

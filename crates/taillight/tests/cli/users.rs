@@ -12,7 +12,7 @@ use spec::Workload;
 use spec::workload::SiteCache;
 use units::QosBasis;
 
-use crate::run::{Ran, closes, finish, is_not_measurable, refuses, taillight, text};
+use crate::run::{answers, closes, finish, is_not_measurable, refuses, taillight, text};
 
 const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
 
@@ -106,7 +106,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
 /// The trial that was printed, of which each operation that was due is accounted for and judged.
 #[track_caller]
 pub(crate) fn accounted(output: &Output) -> Trial {
-    assert!(output.ran(), "{}", text(output));
+    answers(output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(output)));
     let a = trial.arrivals;
@@ -228,7 +228,7 @@ fn a_primed_cache_was_asked_for_each_user_once() {
     std::fs::write(&spec, finish(&mut command).stdout).unwrap();
     let paths = [spec, file.clone()].map(|path| path.display().to_string());
     let output = finish(&mut taillight(&["load", "--spec", &paths[0], "--trial", &paths[1], "--live"]));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let said = text(&output);
     let before: Vec<&str> = said.lines().filter(|line| line.starts_with("{\"before\":")).collect();
     assert_eq!(
@@ -307,7 +307,7 @@ fn a_specification_has_what_the_mix_and_the_table_say() {
     let mut command =
         taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--rate", "2", "--resolve"]);
     let output = finish(&mut command);
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let check = |pointer: &str, expect: serde_json::Value| {
         assert_eq!(whole.pointer(pointer), Some(&expect), "{pointer}");

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use video_server::{Counts, Limits, Stalls, VideoServer};
 use videos::Catalog;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{answers, finish, refuses, taillight, text};
 
 /// The set of these tests: 20 videos, of which a chunk of 480p has 5 KiB.
 const SET: &str = "20x1/640";
@@ -58,7 +58,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
         }
     }
     let output = finish(command.args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
     let a = trial.arrivals;
@@ -200,7 +200,7 @@ fn a_server_of_a_trial_by_itself_makes_room_for_no_more_than_descriptors_allow()
     );
     command.args(["-c", &line]).stdin(std::process::Stdio::null());
     let output = finish(&mut command);
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let trial: Trial = serde_json::from_slice(&output.stdout).unwrap();
     assert!(trial.arrivals.completed > 0, "{:?}", trial.arrivals);
 }
@@ -276,7 +276,7 @@ fn kept(target: &str, options: &[&str]) -> Trial {
     let state = TempDir::new().unwrap();
     command.env("TAILLIGHT_STATE", state.path());
     let output = finish(command.arg(out.path()).args(BOUNDED).args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let folder = std::fs::read_dir(out.path()).unwrap().next().unwrap().unwrap().path();
     results::ResultFolder::open(&folder).unwrap().load().unwrap().trials.remove(0)
 }
@@ -469,7 +469,7 @@ fn a_load_of_viewers_is_kept_with_its_report() {
     command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep"]);
     command.args(["--pacing", "closed", "--out"]);
     let output = finish(command.arg(out.path()));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let folder = std::fs::read_dir(out.path()).unwrap().next().unwrap().unwrap().path();
     let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
     for words in ["Closed loop within each session", "50 times as fast"] {
@@ -498,7 +498,7 @@ impl Nginx {
         std::fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let folder = outer.path().join("set");
         let output = finish(taillight(&["fileset", "make", "--video", set]).arg(&folder));
-        assert!(output.ran(), "{}", text(&output));
+        answers(&output);
         let port = launch::free_port().unwrap();
         let configuration = outer.path().join("nginx.conf");
         let own = outer.path().display();

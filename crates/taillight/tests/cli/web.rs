@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use workloads::web::FileSet;
 
-use crate::run::{Ran, Served, answers, closes, finish, refuses, taillight, text, web};
+use crate::run::{Served, answers, closes, finish, has_ended, refuses, taillight, text, web};
 
 /// A server that answers every request with the same page, at once.
 fn canned(size: &str) -> Served {
@@ -37,7 +37,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
         }
     }
     let output = finish(command.args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
     let a = trial.arrivals;
@@ -316,7 +316,7 @@ fn wrk_prints_what_its_users_know() {
     let url = format!("http://{}/index.html", server.address);
     let output = finish(&mut taillight(&["wrk", "-t2", "-c8", "-d1s", "-R500", "--latency", &url]));
     let said = text(&output);
-    assert!(output.ran(), "{said}");
+    assert!(has_ended(&output), "{said}");
     for part in [
         &format!("Running 1s test @ {url}")[..],
         "  2 threads and 8 connections",
@@ -336,6 +336,6 @@ fn wrk_prints_what_its_users_know() {
     refuses(&mut taillight(&["wrk", "-c8", &url]), 2, &["-R 2000", "coordinated omission", "--closed"]);
     refuses(&mut taillight(&["wrk", "-R1", "-s", "x.lua", &url]), 2, &["x.lua", "--urls"]);
     let closed = finish(&mut taillight(&["wrk", "-t1", "-c4", "-d1s", "--closed", &url]));
-    assert!(closed.ran(), "{}", text(&closed));
+    answers(&closed);
     assert!(text(&closed).contains("Requests/sec: "), "{}", text(&closed));
 }

@@ -8,7 +8,7 @@ use std::thread;
 use proto_http::server::{Parse, request};
 use results::Trial;
 
-use crate::run::{Ran, finish, refuses, taillight, text};
+use crate::run::{answers, finish, refuses, taillight};
 
 /// Method and body of a request.
 type Seen = (String, Vec<u8>);
@@ -44,7 +44,7 @@ fn trial(address: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "web", "--target", &format!("http://{address}/form"), "--json"]);
     command.args(["--warmup", "0s", "--window", "500ms", "--connections", "2", "--pace", "sleep"]);
     let output = finish(command.args(options));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     serde_json::from_slice(&output.stdout).unwrap()
 }
 

@@ -8,7 +8,9 @@ use launch::find_program;
 use results::{Experiment, Kind, Purpose, ResultFolder};
 use tempfile::TempDir;
 
-use crate::run::{Ran, Served, answers, closes, finish, is_not_measurable, refuses, taillight, text, web};
+use crate::run::{
+    Served, answers, closes, finish, has_ended, is_not_measurable, refuses, taillight, text, web,
+};
 
 /// Short trials on shared machines: the test covers the steps, not the figures.
 const SHORT: &str = "--window 300ms --warmup 50ms --drain 50ms --pace sleep --connections 8 --no-live";
@@ -128,7 +130,7 @@ fn applications_of_a_folder_are_targets() {
         let output = finish(&mut command(&words, out.path()));
         let printed = text(&output);
         // On a busy machine the generator may be too late to tell what such a server sustains.
-        let is_whole = output.ran() || is_not_measurable(&output);
+        let is_whole = has_ended(&output);
         assert!(is_whole || printed.contains("sustained no load at all"), "{printed}");
         let result = ResultFolder::open(&out.path().join("s")).unwrap().load().unwrap();
         assert_eq!(result.complete, is_whole);
@@ -166,7 +168,7 @@ fn an_application_of_ones_own_is_named_by_its_folder() {
         own.display()
     );
     let output = finish(&mut command(&words, out.path()));
-    assert!(output.ran(), "{}", text(&output));
+    answers(&output);
     assert_eq!(result_of(out.path(), "l").targets[0].name, "lighttpd");
     fs::write(own.join("app.toml"), "name = 5").unwrap();
     refuses(&mut command(&words, out.path()), 2, &["mine/lighttpd/app.toml"]);
@@ -213,6 +215,6 @@ fn the_chapter_on_web_servers_is_true() {
         let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches('\'')).skip(1).collect();
         let check = if words[0] == "study" { "--dry-run" } else { "--resolve" };
         let output = finish(taillight(&words).args([check, "--out"]).arg(out.path()));
-        assert!(output.ran(), "{line}: {}", text(&output));
+        assert!(has_ended(&output), "{line}: {}", text(&output));
     }
 }
