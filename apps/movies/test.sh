@@ -68,7 +68,7 @@ tests_of() {
             ;;
         python)
             check python-units env PYTHONPATH="$out/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$source/chassis/python/tests/units.py"
-            check python-golden /usr/bin/python3 "$source/contract/golden.py"
+            check python-golden /usr/bin/python3 "$source/contract/golden.py" --check
             ;;
         java) check java-tests sh "$source/build/java.sh" "$source" "$out" --test ;;
     esac

@@ -2,7 +2,7 @@
 //!
 //! Try it: `cargo test -p workloads --test it corpus`.
 
-use workloads::video::playlist::{Loader, Playlist, parse, resolve};
+use workloads::video::playlist::{Loader, Playlist, Variant, parse, resolve};
 
 /// The longest input that is tried. Units: bytes.
 const LENGTH_MAX: usize = 16 * 1024;
@@ -16,7 +16,8 @@ pub(crate) fn playlists(bytes: &[u8]) {
     match &found {
         Ok(Playlist::Master(master)) => {
             assert!(!master.variants.is_empty());
-            assert!(master.variants.iter().all(|variant| variant.bandwidth > 0));
+            let known = |variant: &Variant| variant.bandwidth.is_some_and(|bits| bits > 0);
+            assert!(master.variants.len() == 1 || master.variants.iter().all(known));
         }
         Ok(Playlist::Media(media)) => {
             assert!(!media.segments.is_empty());
@@ -24,6 +25,8 @@ pub(crate) fn playlists(bytes: &[u8]) {
                 assert!(segment.duration.0 > 0);
                 assert!(segment.range.is_none_or(|range| range.first <= range.last && range.last < u64::MAX));
             }
+            assert!(media.needs.is_sorted_by_key(|need| need.before));
+            assert!(media.needs.iter().all(|need| (need.before as usize) < media.segments.len()));
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
@@ -37,6 +40,7 @@ pub(crate) fn playlists(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Ok(url) = resolve(&base, &String::from_utf8_lossy(line)) {
             assert_eq!((url.host.as_str(), url.port), ("h", 8080), "{url}");
+            assert!(url.path.bytes().all(|byte| byte.is_ascii_graphic()), "{url}");
             let path = url.path.split('?').next().unwrap_or_default();
             assert!(path.starts_with('/') && !path.split('/').any(|part| part == ".."), "{url}");
         }

@@ -9,6 +9,7 @@
 
 mod aarch64;
 mod ci;
+mod differential;
 mod docs;
 mod finding;
 mod markdown;
@@ -41,6 +42,9 @@ cargo xtask ci --shuffle     the tests of each program in a random order, which 
 cargo xtask aarch64          check the workspace for aarch64, and run its unit tests under QEMU; as root it installs what
                              that takes, the target of rustc by rustup or from Debian
 cargo xtask aarch64 --core   only the unit tests of what is pure, serves, or meets the kernel
+cargo xtask differential --seconds N [--seed S]
+                             Sphinx and memcached with the same random commands, in every sharing mode and on both
+                             event loops; prints the first difference that DIFFERENCES.md does not list
 cargo xtask qemu [NAME]      boot guests, all or those that are named, and check what works there: knobs, and studies on
                              four and on eight processors; --list names them
 ";
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         ["docs", "--due"] => due(),
         ["aarch64", words @ ..] => aarch64::run_checks(words),
         ["qemu", words @ ..] => qemu::run_guests(words),
+        ["differential", words @ ..] => differential::run(words),
         ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
         ["tools", "--all"] => Ok(ci::tools_for(ci::Tier::Slow)),
         ["ci", words @ ..] => match ci::Request::read(words) {

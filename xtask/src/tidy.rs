@@ -8,6 +8,7 @@ mod leftovers;
 mod length;
 mod modules;
 mod paths;
+mod plain;
 mod pure;
 mod registry;
 mod siblings;
@@ -22,7 +23,7 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 13] = [
+const ALL: [Check; 14] = [
     arrows::check,
     siblings::check,
     pure::check,
@@ -33,6 +34,7 @@ const ALL: [Check; 13] = [
     length::check,
     modules::check,
     words::check,
+    plain::check,
     leftovers::check,
     registry::check,
     |repository, _| crate::docs::findings(repository),

@@ -146,7 +146,7 @@ $counters = static function (string $path): array {
     $command = [PHP_BINARY, '-n', dirname(__DIR__) . '/site/bin/status.php', "unix:$file"];
     $process = proc_open($command, [1 => ['pipe', 'w']], $pipes, null, ['PATH' => $path]);
     $client = stream_socket_accept($server, 60.0);
-    // To its end, which is an empty input: one who closes before takes the answer along.
+    // Reads up to the empty record that ends the input: closing earlier would discard the answer.
     for ($asked = ''; !feof($client) && !str_ends_with($asked, pack('CCnnCx', 1, 5, 1, 0, 0));) {
         $asked .= fread($client, 8192);
     }

@@ -1,17 +1,17 @@
 //! The files that accompany a description: compiled in, or in a folder of the user's.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use flate2::read::DeflateDecoder;
 use launch::User;
 
 use crate::App;
 
-/// Files that were compiled in, by their path.
+/// Files that were compiled in, by their path, [deflated](inflated).
 pub(crate) type Compiled = &'static [(&'static str, &'static [u8])];
 
 /// Files that accompany a description.
@@ -49,12 +49,12 @@ impl App {
     }
 
     /// The content of a file of the description.
-    pub(crate) fn read_file(&self, name: &str) -> io::Result<Cow<'static, [u8]>> {
+    pub(crate) fn read_file(&self, name: &str) -> io::Result<Vec<u8>> {
         if let Some(folder) = &self.folder {
-            return fs::read(folder.join(name)).map(Cow::Owned);
+            return fs::read(folder.join(name));
         }
         let found = self.compiled.iter().find(|(found, _)| *found == name);
-        found.map(|(_, bytes)| Cow::Borrowed(*bytes)).ok_or_else(|| io::ErrorKind::NotFound.into())
+        found.map(|(_, bytes)| inflated(bytes)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Makes `to` a copy of a folder of the description, readable by every account.
@@ -68,10 +68,27 @@ impl App {
             for folder in file.ancestors().skip(1).take_while(|folder| folder.starts_with(to)) {
                 make(folder)?;
             }
-            write(&file, bytes)?;
+            write(&file, &inflated(bytes))?;
         }
         Ok(())
     }
+}
+
+/// The content of a file that was compiled in.
+pub(crate) fn inflated(bytes: &[u8]) -> Vec<u8> {
+    let mut content = Vec::new();
+    DeflateDecoder::new(bytes).read_to_end(&mut content).expect("it was compiled in whole");
+    content
+}
+
+/// Files as they are compiled in.
+#[cfg(test)]
+pub(crate) fn packed(files: &[(&'static str, &str)]) -> Compiled {
+    let deflated = |text: &str| {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).unwrap()
+    };
+    files.iter().map(|(name, text)| (*name, &*deflated(text).leak())).collect::<Vec<_>>().leak()
 }
 
 fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
@@ -119,7 +136,7 @@ mod tests {
     fn app(folder: Option<PathBuf>) -> App {
         let mut app = crate::of_name("null").unwrap();
         app.compiled =
-            &[("app.toml", b""), ("site/a.php", b"one"), ("site/b/c.css", b"two"), ("sites", b"x")];
+            packed(&[("app.toml", ""), ("site/a.php", "one"), ("site/b/c.css", "two"), ("sites", "x")]);
         app.folder = folder;
         app
     }

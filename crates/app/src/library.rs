@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
-use crate::files::Files;
+use crate::files::{Files, inflated};
 use crate::{App, Error, check, like};
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
@@ -69,8 +69,8 @@ fn compiled(name: &str) -> Result<Found, Error> {
     };
     let file = format!("apps/{name}/{DESCRIPTION}");
     let text = |(name, bytes): &(&str, &'static [u8])| {
-        std::str::from_utf8(bytes)
-            .map(|text| ((*name).to_owned(), text.to_owned()))
+        String::from_utf8(inflated(bytes))
+            .map(|text| ((*name).to_owned(), text))
             .map_err(|e| Error::Description { file: file.clone(), problem: format!("{name}: {e}") })
     };
     let is_text = |name: &str| name == DESCRIPTION || name.ends_with(".j2");

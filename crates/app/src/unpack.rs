@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::App;
+use crate::files::inflated;
 
 /// Maximum depth of nested folders.
 const DEPTH: usize = 16;
@@ -41,12 +42,12 @@ impl App {
             }
         }
         for (name, bytes) in wanted {
-            let file = to.join(name);
+            let (file, bytes) = (to.join(name), inflated(bytes));
             if fs::read(&file).is_ok_and(|found| found == bytes) {
                 continue;
             }
             fs::create_dir_all(file.parent().unwrap_or(to))?;
-            fs::write(&file, bytes)?;
+            fs::write(&file, &bytes)?;
             let mode = if bytes.starts_with(SCRIPT) { 0o755 } else { 0o644 };
             fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
         }
@@ -100,10 +101,12 @@ fn collect(root: &Path, folder: &Path, depth: usize, names: &mut Vec<String>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::packed;
 
     fn app() -> App {
         let mut app = crate::of_name("null").unwrap();
-        app.compiled = &[("app.toml", b"x"), ("build/a.sh", b"#!/bin/sh\n"), ("services/a/main.c", b"one")];
+        app.compiled =
+            packed(&[("app.toml", "x"), ("build/a.sh", "#!/bin/sh\n"), ("services/a/main.c", "one")]);
         app
     }
 

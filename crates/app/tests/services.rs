@@ -220,7 +220,7 @@ fn an_embedded_server_prints_its_address() {
     let running = plan.start().unwrap();
     assert_eq!(running.address(None), "127.0.0.1:4711");
     let service = running.services().next().unwrap();
-    let expect = "serve sphinx --port 0 --cpus 0 -t 2 -m 64 -c 1024 --sharing read --io=epoll";
+    let expect = "serve sphinx --port 0 --eager-memory --cpus 0 -t 2 -m 64 -c 1024 --sharing read --io=epoll";
     assert_eq!(service.instances[0].process.spec().args.join(" "), expect);
     assert!(service.version().starts_with("sphinx "));
 }

@@ -16,6 +16,8 @@ pub(crate) struct Arena {
     length: AtomicUsize,
     /// The most that `length` may become. Units: bytes.
     reach: usize,
+    /// Up to where memory is to be provided before it is written. Units: bytes.
+    wanted: AtomicUsize,
     /// The mapping itself, up to a huge page larger.
     mapping: (*mut std::ffi::c_void, usize),
     pages: Pages,
@@ -39,8 +41,8 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Units: bytes. The system keeps the address space locked while it provides memory, and whatever else the process
 /// wants to map or unmap waits, together with the other threads' memory: so the steps are short. On a new virtual
-/// machine 4 GiB take 13 s, and thus a step 50 ms; a system call for each of them costs nothing in comparison.
-const PROVIDED_AT_ONCE: usize = 16 << 20;
+/// machine 4 GiB take 13 s, and thus a step 6 ms; a system call for each of them costs nothing in comparison.
+const PROVIDED_AT_ONCE: usize = HUGE_PAGE;
 
 /// The kind of pages. With small pages a look-up in 25 MB of items spends more time on address translation than on
 /// everything else.
@@ -86,6 +88,7 @@ impl Arena {
             start: NonNull::new(mapping.cast())?,
             length: AtomicUsize::new(length),
             reach: length,
+            wanted: AtomicUsize::new(length),
             mapping: (mapping, length),
             pages: if advised.is_ok() { Pages::Transparent } else { Pages::Small },
             file: Some((file.try_clone_to_owned().ok()?, offset)),
@@ -139,13 +142,25 @@ impl Arena {
 
     /// Has the pages provided, a step at a time.
     fn provide(&self) {
-        for at in (0..self.length()).step_by(PROVIDED_AT_ONCE) {
-            let (start, length) =
-                (self.start.as_ptr().wrapping_add(at), PROVIDED_AT_ONCE.min(self.length() - at));
-            // SAFETY: within the mapping; the advice has its pages provided, which changes nothing in them. Linux before
-            // 5.14 refuses, and then they come when they are written.
-            let _ = unsafe { madvise(start.cast(), length, Advice::LinuxPopulateWrite) };
+        let mut at = 0;
+        while let Some(next) = self.provide_from(at) {
+            at = next;
         }
+    }
+
+    /// Has some pages from `at` on provided, while others may write to them; returns where to go on, or `None` at the
+    /// end: of the arena, or of what was not given back to the system.
+    pub(crate) fn provide_from(&self, at: usize) -> Option<usize> {
+        let left = self.wanted.load(Ordering::Relaxed).saturating_sub(at);
+        let length = left.min(PROVIDED_AT_ONCE);
+        if length == 0 {
+            return None;
+        }
+        let start = self.start.as_ptr().wrapping_add(at);
+        // SAFETY: within the mapping; the advice has its pages provided, which changes nothing in them. Linux before
+        // 5.14 refuses, and then they come when they are written.
+        let _ = unsafe { madvise(start.cast(), length, Advice::LinuxPopulateWrite) };
+        Some(at + length)
     }
 
     /// From the pool, if it has them all. They are the mapping's from now on, so that no write can find none left.
@@ -159,6 +174,7 @@ impl Arena {
             start: NonNull::new(mapping.cast())?,
             length: AtomicUsize::new(length),
             reach: length,
+            wanted: AtomicUsize::new(length),
             mapping: (mapping, length),
             pages: Pages::Pool,
             file: None,
@@ -179,6 +195,7 @@ impl Arena {
             start: NonNull::new(start.cast())?,
             length: AtomicUsize::new(0),
             reach,
+            wanted: AtomicUsize::new(length),
             mapping: (mapping, mapped),
             pages,
             file: None,
@@ -207,6 +224,7 @@ impl Arena {
             "{length} bytes at {at} are outside of the arena"
         );
         if (at | length).is_multiple_of(rustix::param::page_size()) {
+            self.wanted.fetch_min(at, Ordering::Relaxed);
             let start = self.start.as_ptr().wrapping_add(at);
             // Pages of a file stay in memory until a hole is punched.
             let how = if self.file.is_some() { Advice::LinuxRemove } else { Advice::LinuxDontNeed };

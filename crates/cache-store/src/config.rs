@@ -28,15 +28,24 @@ pub struct Config {
     /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment, or in half of
     /// all segments.
     pub item_max: usize,
-    /// Whether the system is to provide all memory at the start.
-    ///
-    /// Otherwise the first write to each huge page waits while the system clears it, which takes a
-    /// virtual machine up to some ms, and so delays one `set` in 8 000 as long as memory fills.
-    pub populate: bool,
+    /// When the system is to provide the memory.
+    pub provide: Provide,
     /// Which items go when memory is full.
     pub policy: Policy,
     /// Which of the server's partitions it is, and how many there are: no two give out the same unique number.
     pub partition: (u32, u32),
+}
+
+/// When the system provides the memory of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provide {
+    /// All of it before the store is used. Some GiB take a second, on a virtual machine several.
+    AtOnce,
+    /// All of it while the store is used, by [`Provision`](crate::Provision); for a store in a file at once.
+    Behind,
+    /// With the first write to each huge page, which waits while the system clears it: up to some ms on a virtual machine,
+    /// which delays one `set` in 8 000 as long as memory fills.
+    AsWritten,
 }
 
 /// Where the segments of a store lie that is to outlive its process: in a file that is memory, as on tmpfs.
@@ -64,7 +73,7 @@ impl Config {
             known_partitions: false,
             segment: SEGMENT,
             item_max: limits::ITEM_MAX,
-            populate: false,
+            provide: Provide::AsWritten,
             policy: Policy::default(),
             partition: (0, 1),
         }

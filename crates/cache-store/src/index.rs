@@ -3,13 +3,18 @@ mod bucket;
 mod loom_tests;
 mod pieces;
 mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod usage;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::epochs::{Epochs, Retired};
 use crate::hash::KeyHash;
 use crate::records::Location;
 use bucket::Entry;
+use pieces::Pieces;
 use table::BucketId;
 
 pub(crate) use table::{Look, Table};
@@ -19,8 +24,9 @@ pub(crate) use usage::Usage;
 ///
 /// Shape: linear hashing. Buckets of 7 slots; a full one continues in an overflow bucket. When there are over 4½
 /// entries a bucket, the next bucket in turn is split in two, so that growth is spread over the inserts that cause it
-/// and no insert pays for a whole table. An entry holds 12 bits of the hash; the caller compares the key itself. This
-/// is the writer's side; other threads read its [`Table`] concurrently.
+/// and no insert pays for a whole table. When there are less than 1½, each removal merges the last bucket with the one
+/// that it was split from, so that the memory for many small items serves others later. An entry holds 12 bits of the
+/// hash; the caller compares the key itself. This is the writer's side; other threads read its [`Table`] concurrently.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
     table: Arc<Table>,
@@ -29,6 +35,9 @@ pub(crate) struct Index {
     entries: usize,
     /// Kept for its memory.
     scratch: Vec<Entry>,
+    epochs: Arc<Epochs>,
+    /// Since when the pieces beyond the home buckets are unused, the last piece first: readers may still look at them.
+    leaving: VecDeque<Retired>,
 }
 
 /// The place of an entry; valid until the next insert or removal.
@@ -41,11 +50,21 @@ pub(crate) struct Slot {
 /// Entries per bucket at which the table grows, in halves: 4½ of 7. At a mean of 4½ about one bucket in ten
 /// overflows (Poisson); those not yet split hold up to twice as many.
 const LOAD_HALVES: usize = if cfg!(loom) { 2 } else { 9 };
+/// Entries per bucket below which the table shrinks, in halves: 1½, so that the number of items has to change threefold
+/// before a bucket is split and merged again.
+const SPARSE_HALVES: usize = if cfg!(loom) { 1 } else { 3 };
 
 impl Index {
-    /// An empty index. Bounds: it can hold `most` entries.
-    pub(crate) fn new(most: usize) -> Index {
-        Index { table: Arc::new(Table::new(most)), spare: Vec::new(), entries: 0, scratch: Vec::new() }
+    /// An empty index, whose table the readers of `epochs` may look at. Bounds: it can hold `most` entries.
+    pub(crate) fn new(most: usize, epochs: Arc<Epochs>) -> Index {
+        Index {
+            table: Arc::new(Table::new(most)),
+            spare: Vec::new(),
+            entries: 0,
+            scratch: Vec::new(),
+            epochs,
+            leaving: VecDeque::new(),
+        }
     }
 
     /// The part of the index shared with other threads.
@@ -135,23 +154,34 @@ impl Index {
     }
 
     /// Shows the entries of one of the first `homes` home buckets, as of when there were `homes`: those in it, and
-    /// those moved to later buckets by splits. So a walk through the first `homes` shows each entry that exists
-    /// throughout exactly once, even if the table grows.
-    pub(crate) fn show(&self, home: usize, homes: usize, see: &mut impl FnMut(Location, Usage)) {
-        let mut id = BucketId::Home(home);
+    /// those moved by splits and merges. So a walk through the first `homes` shows each entry that exists throughout
+    /// exactly once, even if the table grows or shrinks.
+    pub(crate) fn show(
+        &self,
+        home: usize,
+        homes: usize,
+        hash_of: &impl Fn(Location) -> KeyHash,
+        see: &mut impl FnMut(Location, Usage),
+    ) {
+        let now = self.homes();
+        // A bucket of a smaller table has the entries of several.
+        let is_merged = now < homes;
+        let mut id = BucketId::Home(table::fold(home, now));
         loop {
             let bucket = self.table.bucket(id);
             for entry in bucket.entries().filter(|entry| *entry != Entry::EMPTY) {
-                see(entry.location(), entry.usage());
+                if !is_merged || table::home(hash_of(entry.location()), homes) == home {
+                    see(entry.location(), entry.usage());
+                }
             }
             let Some(next) = bucket.next() else { break };
             id = BucketId::Overflow(next);
         }
         // See `split`: a bucket's entries go to the bucket above it by a power of two above its own number.
         let mut step = (home + 1).next_power_of_two();
-        while home + step < self.homes() {
+        while home + step < now {
             if home + step >= homes {
-                self.show(home + step, homes, see);
+                self.show(home + step, homes, hash_of, see);
             }
             step *= 2;
         }
@@ -207,6 +237,10 @@ impl Index {
         let home = self.home(hash);
         if self.table.homes.get(home).next().is_some() {
             self.shorten(home, at);
+        }
+        let homes = self.table.homes.len();
+        if self.entries * 2 < homes * SPARSE_HALVES && homes > Pieces::PIECE {
+            self.merge();
         }
     }
 
@@ -269,7 +303,11 @@ impl Index {
     fn split(&mut self, mut hash_of: impl FnMut(Location) -> KeyHash) {
         let table = Arc::clone(&self.table);
         let (new, _) = table.homes.next();
-        let old = new - (new + 1).next_power_of_two() / 2;
+        if new.is_multiple_of(Pieces::PIECE) {
+            // Its piece may still be there.
+            self.leaving.pop_back();
+        }
+        let old = split_from(new);
         let mut entries = std::mem::take(&mut self.scratch);
         table.homes.get(old).rearranging(|| {
             let mut next = table.homes.get(old).clear(&mut entries);
@@ -286,148 +324,43 @@ impl Index {
         });
         self.scratch = entries;
     }
+
+    /// Removes the last home bucket, whose entries go back to where a split took them from.
+    ///
+    /// The walk that marks long unused items may miss them once if it is between the two buckets; then a use of more than
+    /// 4½ hours ago may pass for a recent one.
+    #[cold]
+    fn merge(&mut self) {
+        let table = Arc::clone(&self.table);
+        let last = table.homes.len() - 1;
+        let old = split_from(last);
+        let (from, into) = (table.homes.get(last), table.homes.get(old));
+        let mut entries = std::mem::take(&mut self.scratch);
+        into.rearranging(|| {
+            from.rearranging(|| {
+                let mut next = from.clear(&mut entries);
+                while let Some(number) = next {
+                    next = table.overflow.get(number as usize).clear(&mut entries);
+                    self.spare.push(number);
+                }
+                entries.drain(..).for_each(|entry| self.put(old, entry));
+                table.homes.pop();
+            });
+        });
+        self.scratch = entries;
+        if last.is_multiple_of(Pieces::PIECE) {
+            self.leaving.push_back(self.epochs.retire());
+        }
+        while self.leaving.front().is_some_and(|since| self.epochs.is_over(*since)) {
+            self.leaving.pop_front();
+            // SAFETY: a piece is in `leaving` from when it has no buckets until it is freed here or has one again, and no
+            // reader is left from before.
+            unsafe { table.homes.free_last() };
+        }
+    }
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use std::collections::HashMap;
-
-    /// A number that passes for the hash of the record at `location`.
-    fn hash_of(location: Location) -> KeyHash {
-        KeyHash::from_u64(location.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
-    }
-
-    fn find(index: &Index, hash: KeyHash, location: u64) -> Option<Slot> {
-        index.find(hash, |at| at.0 == location).map(|(slot, _)| slot)
-    }
-
-    /// Inserts `n` entries with these hashes, removes every third and moves every third, and looks for all.
-    fn check(n: u64, hash_of: fn(Location) -> KeyHash) {
-        let mut index = Index::new(100_000);
-        for i in 0..n {
-            index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
-        }
-        assert_eq!(index.len(), n as usize);
-        for i in 0..n {
-            let slot = find(&index, hash_of(Location(i)), i).unwrap_or_else(|| panic!("{i} of {n}"));
-            if i % 3 == 0 {
-                index.remove(slot, hash_of(Location(i)));
-            }
-        }
-        for i in 0..n {
-            assert_eq!(find(&index, hash_of(Location(i)), i).is_some(), i % 3 != 0, "{i} of {n}");
-        }
-        assert_eq!(index.len(), (n - n.div_ceil(3)) as usize);
-    }
-
-    #[test]
-    fn entries_are_found_at_every_size_of_the_table() {
-        for n in [0, 1, 7, 8, 1024, 4608, 4609, 5000, 9216, 9217, 20_000, 70_000] {
-            check(n, hash_of);
-        }
-    }
-
-    #[test]
-    fn equal_hashes_are_told_apart_by_the_caller() {
-        check(2000, |_| KeyHash::from_u64(0));
-        check(2000, |_| KeyHash::from_u64(u64::MAX));
-        // Equal buckets with different tags, and equal tags in different buckets.
-        check(6000, |at| KeyHash::from_u64(at.0 << 32));
-        check(6000, |at| KeyHash::from_u64(at.0));
-    }
-
-    #[test]
-    fn replaced_entries_point_elsewhere() {
-        let mut index = Index::new(100_000);
-        let hash = KeyHash::from_u64(5);
-        index.insert(hash, Location(1), Usage::default(), hash_of);
-        let slot = find(&index, hash, 1).unwrap();
-        index.replace(slot, hash, Location(2), Usage::default());
-        assert!(find(&index, hash, 1).is_none() && find(&index, hash, 2).is_some());
-        assert_eq!(index.len(), 1);
-    }
-
-    #[test]
-    fn growth_is_one_bucket_at_a_time() {
-        let mut index = Index::new(100_000);
-        for i in 0..100_000 {
-            let before = index.table.homes.len();
-            index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
-            assert!(index.table.homes.len() - before <= 1);
-        }
-        let per_item = index.bytes() as f64 / 100_000.0;
-        assert!((10.0..20.0).contains(&per_item), "{per_item} B per item");
-        let mut lengths = HashMap::<usize, usize>::new();
-        let mut linked = 0;
-        for home in 0..index.table.homes.len() {
-            let mut length = 1;
-            let mut next = index.table.bucket(BucketId::Home(home)).next();
-            while let Some(number) = next {
-                length += 1;
-                linked += 1;
-                next = index.table.bucket(BucketId::Overflow(number)).next();
-            }
-            *lengths.entry(length).or_default() += 1;
-        }
-        assert!(lengths.keys().all(|&length| length <= 3), "{lengths:?}");
-        assert_eq!(linked + index.spare.len(), index.table.overflow.len(), "no overflow bucket is lost");
-    }
-
-    #[test]
-    fn a_walk_shows_each_entry_once_while_the_table_grows() {
-        for steps in [0, 1, 100, 1000] {
-            let mut index = Index::new(100_000);
-            let add = |index: &mut Index, i| {
-                index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
-            };
-            (0..5000).for_each(|i| add(&mut index, i));
-            let (homes, mut seen, mut added) = (index.homes(), HashMap::<u64, usize>::new(), 5000);
-            for home in 0..homes {
-                index.show(home, homes, &mut |at, _| *seen.entry(at.0).or_default() += 1);
-                if home % 20 == 0 {
-                    (0..steps).for_each(|_| {
-                        add(&mut index, added);
-                        added += 1;
-                    });
-                }
-            }
-            assert!(steps < 100 || index.homes() > homes * 3 / 2, "{}", index.homes());
-            assert!((0..5000).all(|i| seen.get(&i) == Some(&1)), "{steps}");
-            assert!(seen.values().all(|&times| times == 1), "{steps}");
-        }
-    }
-
-    #[test]
-    fn overflow_buckets_are_used_again() {
-        let mut index = Index::new(100_000);
-        let hash = KeyHash::from_u64(9);
-        for _ in 0..50 {
-            for i in 0..100 {
-                index.insert(hash, Location(i), Usage::default(), |_| hash);
-            }
-            for i in 0..100 {
-                index.remove(find(&index, hash, i).unwrap(), hash);
-            }
-        }
-        assert!(index.table.overflow.len() <= 100usize.div_ceil(7), "{}", index.table.overflow.len());
-        assert_eq!(index.spare.len(), index.table.overflow.len(), "none is left in a chain");
-    }
-
-    #[test]
-    fn use_is_noted_and_grows_old() {
-        let mut index = Index::new(100_000);
-        let hash = KeyHash::from_u64(9);
-        // A home bucket and its overflow bucket.
-        for i in 0..10 {
-            index.insert(hash, Location(i), Usage::stored(100), |_| hash);
-        }
-        let usage = |index: &Index, i| index.usage(find(index, hash, i).unwrap());
-        index.read(find(&index, hash, 9).unwrap(), 9000);
-        assert_eq!((usage(&index, 9), usage(&index, 8)), (Usage::fetched(9000), Usage::stored(100)));
-        (0..index.homes()).for_each(|home| index.age(home, 9000));
-        // Long afterwards.
-        assert_eq!((usage(&index, 9), usage(&index, 8)), (Usage::fetched(9000), Usage::default()));
-        assert!(index.is_marked(find(&index, hash, 9).unwrap()));
-    }
+/// The home bucket whose entries were divided when a home bucket was added.
+fn split_from(new: usize) -> usize {
+    new - (new + 1).next_power_of_two() / 2
 }

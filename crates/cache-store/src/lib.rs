@@ -41,6 +41,7 @@ mod log;
 mod marks;
 mod pins;
 mod policy;
+mod provision;
 mod reader;
 mod record;
 mod records;
@@ -48,13 +49,14 @@ mod stats;
 mod store;
 mod sync;
 
-pub use config::{Config, ConfigError, InFile};
+pub use config::{Config, ConfigError, InFile, Provide};
 pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
 pub use marks::Marks;
 pub use pins::Pinned;
 pub use policy::Policy;
+pub use provision::Provision;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{

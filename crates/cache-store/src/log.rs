@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::config::{Config, ConfigError, InFile};
+use crate::config::{Config, ConfigError, InFile, Provide};
 use crate::epochs::Epochs;
 use crate::extent::{Extent, Run};
 use crate::record::{self, Header};
@@ -108,11 +108,13 @@ impl Log {
         let count = config.memory / config.segment;
         let (length, reach) = (config.log_length(), config.most() / config.segment * config.segment);
         let arena = match file {
-            None => Arena::new(length, reach, config.populate),
-            Some(InFile { file, offset }) => Arena::in_file(*file, *offset, length, config.populate),
+            None => Arena::new(length, reach, config.provide == Provide::AtOnce),
+            Some(InFile { file, offset }) => {
+                Arena::in_file(*file, *offset, length, config.provide != Provide::AsWritten)
+            }
         };
         let arena = arena.ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
-        let is_provided = config.populate || file.is_some();
+        let is_provided = config.provide != Provide::AsWritten || file.is_some();
         let most = arena.reach() / config.segment;
         let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), most, config.partition));
         records.pins().share(count);

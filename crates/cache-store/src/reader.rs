@@ -53,7 +53,7 @@ impl Reader {
         if shared.is_flush_due(now) {
             return Lookup::AskOwner;
         }
-        let gone = match shared.look(key, now) {
+        let gone = match shared.look(key, true, now) {
             Look::Unsettled => return Lookup::AskOwner,
             Look::Missing => Gone::Missing,
             Look::Found(at, usage) => {
@@ -72,12 +72,12 @@ impl Reader {
         Lookup::Missing
     }
 
-    /// The item of `key` in partition `number`, as [`Reader::get`] would find it, without counting a get. `None` also
-    /// if only the owner can tell.
+    /// The item of `key` in partition `number`, as [`Reader::get`] would find it, without counting a get or noting a
+    /// read. `None` also if only the owner can tell.
     pub fn peek(&mut self, number: usize, key: Key, now: u32) -> Option<Entry<'_>> {
         self.seat.enter();
         let shared = &*self.views[number].shared;
-        let Look::Found(at, usage) = shared.look(key, now) else { return None };
+        let Look::Found(at, usage) = shared.look(key, false, now) else { return None };
         let header = shared.records.header(at);
         let stands = shared.gone(at, &header, now).is_none();
         stands.then(|| Entry::new(&shared.records, at, &header, usage, now))

@@ -58,6 +58,11 @@ impl Records {
         unsafe { self.arena.discard(segment << self.shift, 1 << self.shift) };
     }
 
+    /// Has the system provide some memory from `at` on; returns where to go on, or `None` at the end.
+    pub(crate) fn provide_from(&self, at: usize) -> Option<usize> {
+        self.arena.provide_from(at)
+    }
+
     /// Makes sure of memory for a segment that was given to the system; returns whether there is.
     pub(crate) fn take_back(&self, segment: usize) -> bool {
         self.arena.take_back(segment << self.shift, 1 << self.shift)

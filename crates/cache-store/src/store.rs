@@ -19,6 +19,7 @@ use crate::hash::{Key, KeyHasher};
 use crate::index::{Index, Slot};
 use crate::log::Log;
 use crate::policy::Policy;
+use crate::provision::Provision;
 use crate::record::Header;
 use crate::records::Location;
 use crate::stats::{Gone, Stats};
@@ -103,6 +104,11 @@ impl Store {
         Store::with_readers_and_hasher(config, epochs, config.hasher())
     }
 
+    /// Its memory that the system may provide from now on, for a thread that does nothing else.
+    pub fn provision(&self) -> Provision {
+        Provision::of(Arc::downgrade(&self.log.records()))
+    }
+
     /// A store with hashes by `hasher`.
     #[doc(hidden)]
     pub fn with_hasher(config: Config, hasher: KeyHasher) -> Result<Store, ConfigError> {
@@ -125,8 +131,8 @@ impl Store {
         hasher: KeyHasher,
         file: Option<&InFile<'_>>,
     ) -> Result<Store, ConfigError> {
-        let log = Log::new(&config, epochs, file)?;
-        let index = Index::new(entries_max(&config));
+        let log = Log::new(&config, Arc::clone(&epochs), file)?;
+        let index = Index::new(entries_max(&config), epochs);
         Ok(Store {
             shared: Arc::new(Shared::new(log.records(), index.table())),
             log,
@@ -180,7 +186,7 @@ impl Store {
     ///
     /// More memory is available at once, and is taken from the system when written. [`Store::tend`] releases memory, a
     /// little with each call: items are evicted as when memory is full; with [`Policy::Never`] it waits until they have
-    /// expired. Memory that the index has grown into stays with the index.
+    /// expired. The index gives memory back only as there are fewer items.
     ///
     /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: also false if the system refuses.
     pub fn set_memory(&mut self, memory: usize) -> bool {

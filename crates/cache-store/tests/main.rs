@@ -12,4 +12,5 @@ mod policies;
 mod readers;
 mod reservations;
 mod saved;
+mod shrinking;
 mod store;

@@ -1,6 +1,6 @@
 //! A store's use of the machine's memory, as the system counts it.
 
-use cache_store::{Config, Expiry, Store, Stored};
+use cache_store::{Config, Expiry, Provide, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -39,7 +39,7 @@ fn memory_holds_as_resident_memory_under_any_mix() {
         return check(case.parse().expect("a number"));
     }
     // Each case in a process of its own, as the allocator keeps memory that another index has freed.
-    for case in 0..2 * (MIXES.len() + 1) {
+    for case in 0..3 * (MIXES.len() + 1) {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "memory::memory_holds_as_resident_memory_under_any_mix"]);
         let output = child.env(CASE, case.to_string()).output().unwrap();
@@ -50,9 +50,12 @@ fn memory_holds_as_resident_memory_under_any_mix() {
 fn check(case: usize) {
     let start = resident();
     let buffer = vec![b'v'; 1 << 20];
-    let config = Config { populate: case.is_multiple_of(2), ..Config::new(MEMORY, 1) };
-    let mut store = Store::new(config).unwrap();
-    let (name, most) = match MIXES.get(case / 2) {
+    let provide = [Provide::AtOnce, Provide::Behind, Provide::AsWritten][case % 3];
+    let mut store = Store::new(Config { provide, ..Config::new(MEMORY, 1) }).unwrap();
+    let mut provision = store.provision();
+    #[expect(clippy::disallowed_methods, reason = "a store is provided by a thread of its user")]
+    let provider = std::thread::spawn(move || while provide == Provide::Behind && provision.step() {});
+    let (name, most) = match MIXES.get(case / 3) {
         Some((name, mix)) => (*name, fill(&mut store, *mix, &buffer, start)),
         None => {
             // Large items first, so that the index has to take memory from segments that are in use.
@@ -62,6 +65,7 @@ fn check(case: usize) {
             ("tiny after large", first.max(then))
         }
     };
+    provider.join().unwrap();
     store.audit();
     let stats = store.stats();
     assert!(most <= MEMORY + MEMORY / 20 + BESIDE, "{name}: {most} B of {MEMORY}, {stats:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use cache_store::{Config, Epochs, Expiry, KeyHasher, Lookup, Reader, Store, Stored};
+use cache_store::{Cas, Config, Epochs, Expiry, KeyHasher, Lookup, Marks, Reader, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -43,6 +43,23 @@ fn what_a_reader_has_found_stays_until_it_leaves() {
         assert_eq!(set(&mut store, &format!("other-{i}"), &[b'y'; 1000]), Stored::Stored);
     }
     store.audit();
+}
+
+/// A read is noted by the one that answers: neither by a look without a read, nor where the owner has to answer.
+#[test]
+fn a_reader_notes_only_what_it_has_read() {
+    let mut store = Store::with_readers(small(4), Epochs::new(1, || ())).unwrap();
+    let key = store.hasher().key(b"k");
+    let mut reader = Reader::new(vec![store.view()]).unwrap();
+    set(&mut store, "k", b"v");
+    assert!(reader.peek(0, key, NOW).is_some());
+    assert!(!store.peek(key, NOW).unwrap().fetched);
+    store.amend(key, Expiry::NEVER, Marks::STALE, Cas::Same, NOW);
+    assert!(matches!(reader.get(0, key, NOW), Lookup::AskOwner));
+    assert!(!store.peek(key, NOW).unwrap().fetched);
+    store.amend(key, Expiry::NEVER, Marks::NONE, Cas::Same, NOW);
+    assert!(matches!(reader.get(0, key, NOW), Lookup::Found(entry) if !entry.fetched));
+    assert!(store.peek(key, NOW).unwrap().fetched);
 }
 
 /// While a reader is held up, a write waits for segments already reclaimed rather than reclaim one after another.
@@ -98,6 +115,55 @@ fn a_flush_that_is_due_is_the_owners() {
     assert_eq!(reader.get(0, hasher.key(b"k"), NOW + 5), Lookup::Missing);
     let stats = reader.stats();
     assert_eq!((stats.cmd_get, stats.get_hits, stats.get_misses), (2, 1, 1));
+}
+
+#[test]
+fn no_reader_misses_an_item_while_the_index_grows_and_shrinks() {
+    const READERS: usize = 2;
+    const STAY: usize = 2000;
+    const OTHERS: usize = 60_000;
+    let epochs = Epochs::new(READERS, thread::yield_now);
+    // Enough that nothing is evicted.
+    let mut store = Store::with_readers(Config::new(64 << 20, 1), epochs).unwrap();
+    let hasher = store.hasher();
+    let stay: Arc<[String]> = (0..STAY).map(|i| format!("stay-{i}")).collect();
+    stay.iter().for_each(|key| _ = set(&mut store, key, key.as_bytes()));
+    let done = Arc::new(AtomicU64::new(0));
+    let readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let mut reader = Reader::new(vec![store.view()]).unwrap();
+            let (stay, done) = (Arc::clone(&stay), Arc::clone(&done));
+            thread::spawn(move || {
+                let mut found = 0u64;
+                while done.load(Ordering::Acquire) == 0 {
+                    for key in stay.iter() {
+                        match reader.get(0, hasher.key(key.as_bytes()), NOW) {
+                            Lookup::Found(item) => assert_eq!(item.value, key.as_bytes()),
+                            Lookup::Missing => panic!("{key} is missed"),
+                            Lookup::AskOwner => continue,
+                        }
+                        found += 1;
+                    }
+                    reader.leave();
+                }
+                found
+            })
+        })
+        .collect();
+    for round in 0..5 {
+        (0..OTHERS).for_each(|i| _ = set(&mut store, &format!("other-{i}"), b""));
+        let grown = store.stats();
+        (0..OTHERS).for_each(|i| _ = store.delete(hasher.key(format!("other-{i}").as_bytes()), NOW));
+        let shrunk = store.stats();
+        assert_eq!((shrunk.items, shrunk.evictions), (STAY as u64, 0), "{round}");
+        assert!(shrunk.index_buckets * 5 < grown.index_buckets, "{round}: {shrunk:?}");
+    }
+    done.store(1, Ordering::Release);
+    for reader in readers {
+        let found = reader.join().unwrap();
+        println!("{found} items found");
+        assert!(found > STAY as u64);
+    }
 }
 
 /// A value that repeats its key and version throughout.

@@ -41,7 +41,12 @@ fn trial() -> Trial {
         arrivals: Arrivals { intended: 1_000, completed: 990, errors: 6, timeouts: 4, unfinished: 0 },
         within: vec![Within { target_us: 1_000.0, share: 0.992 }],
         traffic: Traffic::over(10_000, 200_000, 1.0),
-        errors: vec![ErrorCount { kind: "server_error".into(), count: 6, first_detail: None }],
+        errors: vec![ErrorCount {
+            kind: "server_error".into(),
+            count: 6,
+            requests: Some(6),
+            first_detail: None,
+        }],
         servers: vec![ServerFigures { address: "b:1".into(), requests: 7, ..ServerFigures::default() }],
         windowed_p99_us: Some(850.0),
         lateness: Some(Lateness {
@@ -58,6 +63,7 @@ fn trial() -> Trial {
             touched_share: 0.01,
             server_taken_share: Some(0.004),
             generator_taken_share: None,
+            windowed_p99_of_all_us: None,
             p99_at_least_us: Some(700.0),
             undisturbed: Some(LatencySummary { p99_us: Some(800.0), ..times.clone() }),
             basis: Basis::UndisturbedWindows,

@@ -1,4 +1,4 @@
-//! Response times by the 10 to 100 ms in which the requests were intended, for the windowed p99.
+//! Response times by the window of 10 ms or more in which the requests were intended, for the windowed p99.
 //!
 //! On a shared machine the raw tail is mostly the host's: one pause of 200 ms in a trial of 10 s hits 2 % of all
 //! requests and so *is* the p99. A median over windows is the p99 without such pauses; both figures are shown. The
@@ -16,14 +16,13 @@ use units::Nanos;
 use crate::Latency;
 use crate::sparse::Sparse;
 
-/// The length of one window over time, in measurements of up to 100 s: what plots show, and the longest of those that the
-/// windowed p99 is formed of.
+/// The length of one window over time, in measurements of up to 100 s: what plots show.
 ///
 /// Source: long enough for 1 000 samples from 10 krps on, short enough that a trial of a few seconds
 /// holds tens of them.
 pub const WINDOW: Nanos = Nanos::from_millis(100);
 
-/// Windows of the windowed p99 may be shorter by these factors if they hold 1 000 samples: 10, 20 or 50 ms.
+/// Windows of the windowed p99 are shorter by the first of these factors that leaves no more than [`MOST`]: 10, 20 or 50 ms.
 const SHORTER: [u64; 3] = [10, 5, 2];
 
 /// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
@@ -82,14 +81,12 @@ impl Windows {
         Windows::of_length(span, Windows::length_for(span))
     }
 
-    /// The same for about `per_s` samples a second, of 10, 20, 50 or 100 ms: as short as hold 1 000 samples each, by chance, too.
-    pub fn for_rate(span: Nanos, per_s: f64) -> Windows {
+    /// The same with windows as short as there may be of so long a measurement: 10, 20, 50 or 100 ms. The shorter, the
+    /// more of them no stall touches; those of few samples are merged for the windowed p99.
+    pub fn shortest(span: Nanos) -> Windows {
         let longest = Windows::length_for(span);
-        // Three standard deviations of a Poisson number.
-        let least = MIN_SAMPLES as f64 + 3.0 * (MIN_SAMPLES as f64).sqrt();
-        let holds =
-            |length: &Nanos| per_s * length.as_secs_f64() >= least && span.0.div_ceil(length.0) <= MOST;
-        let shorter = SHORTER.iter().map(|times| Nanos(longest.0 / times)).find(holds);
+        let fit = |length: &Nanos| span.0.div_ceil(length.0) <= MOST;
+        let shorter = SHORTER.iter().map(|times| Nanos(longest.0 / times)).find(fit);
         Windows::of_length(span, shorter.unwrap_or(longest))
     }
 

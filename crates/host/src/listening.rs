@@ -8,10 +8,13 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 use crate::threads;
+
+pub use table::sockets;
 
 /// The address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +68,8 @@ impl Listening {
         let mut processes = Vec::new();
         let pids = if sockets.is_empty() { Vec::new() } else { threads::numbers(&proc) };
         for pid in pids {
-            let of_it = open_sockets(&proc, pid).filter(|inode| sockets.contains_key(inode));
+            let of_it =
+                open_sockets(&proc, pid).into_iter().flatten().filter(|inode| sockets.contains_key(inode));
             let before = held.len();
             held.extend(of_it);
             if held.len() > before {
@@ -104,14 +108,16 @@ fn reached(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The inodes of a process's open sockets; empty if its files may not be read.
-fn open_sockets(proc: &Path, pid: u32) -> impl Iterator<Item = u64> {
-    let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
-    files.filter_map(|file| {
+/// The inodes of a process's open sockets.
+///
+/// Errors: its files may not be read: it has ended, or is another account's.
+pub fn open_sockets(proc: &Path, pid: u32) -> io::Result<impl Iterator<Item = u64>> {
+    let files = fs::read_dir(proc.join(format!("{pid}/fd")))?.flatten();
+    Ok(files.filter_map(|file| {
         // A file that was closed since is not the listener.
         let link = fs::read_link(file.path()).ok()?;
         link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    })
+    }))
 }
 
 #[cfg(test)]

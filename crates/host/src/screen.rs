@@ -4,7 +4,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::ability::bytes;
-use crate::{Ability, Answer, Host, Nic, Role};
+use crate::{Ability, Answer, Host, Limit, Limits, Nic, Role};
 
 /// A machine for a person to read; lines of at most 110 characters.
 pub struct Screen<'a>(pub &'a Host);
@@ -89,6 +89,7 @@ fn facts(host: &Host) -> Vec<(&'static str, String)> {
         ("interrupts", interrupts(host)),
         ("kernel", kernel(host)),
         ("cgroups", cgroups(host)),
+        ("limits", limits(host)),
         ("resctrl", resctrl(host)),
         ("engines", software(host, Role::Engine)),
         ("servers", software(host, Role::Server)),
@@ -233,6 +234,17 @@ fn cgroups(host: &Host) -> String {
         (!names.is_empty()).then(|| format!("v{version}: {}", names.join(" ")))
     };
     [of(1), of(2)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The limits of this process's control groups; empty without any.
+fn limits(host: &Host) -> String {
+    let Limits { processors, memory, memory_high, .. } = &host.limits;
+    let time =
+        |limit: &Limit<f64>| format!("processor time of {:.2} processors ({})", limit.most, limit.file);
+    let room = |limit: &Limit<u64>| format!("memory of {} ({})", bytes(limit.most), limit.file);
+    let slow = |limit: &Limit<u64>| format!("slow from {} of memory on ({})", bytes(limit.most), limit.file);
+    let facts = [processors.as_ref().map(time), memory.as_ref().map(room), memory_high.as_ref().map(slow)];
+    facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn resctrl(host: &Host) -> String {

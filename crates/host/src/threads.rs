@@ -1,6 +1,6 @@
 //! The threads of processes, and the kernel's scheduling counters of each.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use units::CpuList;
@@ -58,6 +58,25 @@ impl Thread {
     }
 }
 
+/// The scheduler's account of one thread, from [`open_account`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Time on a processor. Units: ns.
+    pub running_ns: u64,
+    /// Time ready to run, without a processor. Units: ns.
+    pub waiting_ns: u64,
+    /// How often it was scheduled.
+    pub given: u64,
+}
+
+impl Account {
+    /// Parses the content of a `schedstat` file; `None` if it is something else.
+    pub fn parse(text: &[u8]) -> Option<Account> {
+        let [running_ns, waiting_ns, given] = counters(std::str::from_utf8(text).ok()?)?;
+        Some(Account { running_ns, waiting_ns, given })
+    }
+}
+
 /// The threads of the processes `pids`, each with its process. A process that has ended has none.
 pub fn of(root: &Path, pids: &[u32]) -> Vec<(u32, u32)> {
     let of = |&pid: &u32| {
@@ -110,9 +129,18 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
 
 /// Time that it ran and that it waited for a processor, and how often it got one.
 fn schedstat(root: &Path, pid: u32, tid: u32) -> Option<[u64; 3]> {
-    let text = text(root, pid, tid, "schedstat")?;
-    let numbers: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    numbers.try_into().ok()
+    counters(&text(root, pid, tid, "schedstat")?)
+}
+
+fn counters(schedstat: &str) -> Option<[u64; 3]> {
+    let mut numbers = schedstat.split_whitespace().map_while(|word| word.parse().ok());
+    Some([numbers.next()?, numbers.next()?, numbers.next()?])
+}
+
+/// Opens the `schedstat` of a thread, to be read again and again: about 2 µs each time, where [`Thread::read`] takes
+/// 15 µs. `None` if the thread has ended.
+pub fn open_account(root: &Path, pid: u32, tid: u32) -> Option<File> {
+    File::open(root.join(format!("proc/{pid}/task/{tid}/schedstat"))).ok()
 }
 
 fn text(root: &Path, pid: u32, tid: u32, file: &str) -> Option<String> {
@@ -147,6 +175,9 @@ mod tests {
         assert_eq!((migrations(root, 7, 8), migrations(root, 7, 9)), (Some(6), None));
         assert_eq!((name(root, 7, 8).as_str(), name(root, 8, 8).as_str()), ("worker", ""));
         assert_eq!((running_ns(root, &[7, 9]), running_ns(root, &[9])), (Some(4000), None));
+        let account = Account { running_ns: 2500, waiting_ns: 30, given: 4 };
+        assert_eq!(Account::parse(b"2500 30 4\n"), Some(account));
+        assert_eq!((Account::parse(b"2500 30"), Account::parse(b"damaged")), (None, None));
         assert_eq!(thread.plus(thread).since(thread), thread);
         assert_eq!(Thread::default().since(thread), Thread::default());
     }

@@ -73,7 +73,11 @@ impl Engine {
     ///
     /// Errors: as [`Engine::open`].
     pub fn here() -> Result<Engine, Error> {
-        Engine::open(&state_folder(), LocalKernel::new(Path::new("/")))
+        let engine = Engine::open(&state_folder(), LocalKernel::new(Path::new("/")))?;
+        if cfg!(panic = "abort") {
+            engine.revert_on_panic();
+        }
+        Ok(engine)
     }
 
     /// An engine that changes `kernel` and keeps its journals in `folder`, which is made if it is missing.

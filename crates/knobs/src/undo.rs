@@ -1,4 +1,6 @@
+use std::panic;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
@@ -46,6 +48,31 @@ impl Engine {
             }
         }
         first_error.map_or(Ok(undone), Err)
+    }
+
+    /// Reverts the knobs of this engine's own runs in a panic that ends the process without unwinding.
+    pub(crate) fn revert_on_panic(&self) {
+        let (inner, before) = (Arc::downgrade(&self.inner), panic::take_hook());
+        panic::set_hook(Box::new(move |info| {
+            before(info);
+            if let Some(inner) = inner.upgrade() {
+                Engine { inner }.revert_own();
+            }
+        }));
+    }
+
+    /// Reverts the knobs of this engine's own runs, as their drop would.
+    #[doc(hidden)]
+    pub fn revert_own(&self) {
+        // The thread that panics may hold the list: its journal is left to `taillight tune undo`.
+        let own = self.inner.own.try_lock().map(|own| own.iter().rev().cloned().collect::<Vec<_>>());
+        let mut undone = Undone::default();
+        for path in own.unwrap_or_default() {
+            if let Err(error) = self.undo_one(&path, &mut undone) {
+                eprintln!("taillight: {error}; `taillight tune undo` tries again");
+            }
+        }
+        undone.drifts.iter().for_each(|drift| eprintln!("taillight: {drift}"));
     }
 
     fn undo_one(&self, path: &Path, undone: &mut Undone) -> Result<(), Error> {

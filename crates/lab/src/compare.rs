@@ -19,8 +19,8 @@ mod ratio;
 
 use results::study::{Axis, FigureKind};
 use results::{
-    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, Trial,
-    machine,
+    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Reading, Side, Target,
+    Trial, machine,
 };
 use serde_json::Value;
 use stats::{LEVEL, Looks};
@@ -105,8 +105,9 @@ pub(crate) fn is_settled(experiment: &Experiment) -> bool {
         [a, b].map(|target| loads::gather(&Choice { experiment, target: &target.name, folder: "" }));
     let pairs = loads::pair(&loads_a, &loads_b);
     let settled = |pair: &Pair<'_>| {
-        let of =
-            |metric: Metric| pair.compare(&|trial: &Trial| metric.of(trial), Pairing::of(experiment)).ratio;
+        let of = |metric: Metric| {
+            pair.compare(&|trial: &Trial| metric.reading(trial), Pairing::of(experiment)).ratio
+        };
         of(Metric::WindowedP99)
             .or_else(|| of(Metric::P99))
             .is_some_and(|ratio| ratio.differs() || ratio.is_alike())
@@ -142,7 +143,10 @@ fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |metric: Metric| ComparedSeries {
         name: metric.words().into(),
-        points: pairs.iter().map(|pair| pair.compare(&|trial: &Trial| metric.of(trial), pairing)).collect(),
+        points: pairs
+            .iter()
+            .map(|pair| pair.compare(&|trial: &Trial| metric.reading(trial), pairing))
+            .collect(),
     };
     ComparedFigure {
         id: ComparedFigure::LOADS.into(),
@@ -164,13 +168,14 @@ fn unit(pairs: &[Pair<'_>]) -> &'static str {
 fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |figure: SessionFigure| {
-        let read = move |trial: &Trial| {
+        let of = move |trial: &Trial| {
             trial.sessions.as_ref()?;
             match figure.is_time {
                 true => trial.times_us(figure.name, SESSION_PERCENTILE),
                 false => trial.ratio(figure.name).map(|ratio| 100.0 * ratio),
             }
         };
+        let read = move |trial: &Trial| Reading { undisturbed: None, served: of(trial) };
         let percentile = if figure.is_time { format!(" p{SESSION_PERCENTILE}") } else { String::new() };
         ComparedSeries {
             name: format!("{}{percentile}", figure.words),

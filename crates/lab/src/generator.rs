@@ -8,7 +8,6 @@ use launch::{OwnFolder, Process};
 use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
-use spec::workload::{Cache, SiteCache, Workload};
 use spec::{Spec, TargetName};
 use units::{Nanos, Rate, Time};
 
@@ -237,24 +236,14 @@ impl Generator {
 
     /// How long a trial may take at most, storing the data set included.
     fn allowance(&self, load: Load) -> Duration {
-        let keys = match &self.spec.workload {
-            Workload::Cache(cache) => keys(cache),
-            Workload::Web(_)
-            | Workload::Video(_)
-            | Workload::Social(_)
-            | Workload::Movies(_)
-            | Workload::Null(_) => 0,
-        };
-        let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
-        let generator = &self.spec.generator;
-        // Of a video's chunks it waits until it is known what became of them; users of a site log in before the load.
-        let chunks = match &self.spec.workload {
-            Workload::Video(video) => Duration::from(video.longest_chunk()),
-            Workload::Social(social) => logins(social, load.rate_rps, generator) + priming(social),
-            Workload::Movies(movies) => ALLOWANCE_PER_LOGIN.saturating_mul(movies.logged_in),
-            Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
-        };
-        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, chunks]
+        let (workload, generator) = (&self.spec.workload, &self.spec.generator);
+        let items = u32::try_from(workload.items()).unwrap_or(u32::MAX);
+        let fill = ALLOWANCE_PER_KEY.saturating_mul(items);
+        let logins = ALLOWANCE_PER_LOGIN.mul_f64(workload.logins(load.rate_rps, generator));
+        let primed = ALLOWANCE_PER_PRIMED.saturating_mul(workload.primed());
+        // The results of the last steps are waited for.
+        let last = workload.longest_step().into();
+        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, logins, primed, last]
             .iter()
             .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }
@@ -299,12 +288,6 @@ impl Generator {
     }
 }
 
-/// Keys that may have to be stored; the length of a listed data set is unknown, so a large number is assumed.
-fn keys(cache: &Cache) -> u64 {
-    const LISTED: u64 = 1_000_000;
-    if cache.data_set.is_some() { cache.keys.max(LISTED) } else { cache.keys }
-}
-
 /// The error output of a failed generator, without the program's name, which the caller prints again.
 fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String {
     let lines = match process.wait_success(Duration::ZERO) {
@@ -325,26 +308,5 @@ fn descriptors() -> usize {
 /// own half of the descriptors that a program may have here, since a server of this machine needs the others for files.
 pub fn connections(spec: &Spec) -> usize {
     let most = spec.connections();
-    match &spec.workload {
-        Workload::Video(video) if video.max_sessions.is_none() => most.min(descriptors() / 2),
-        _ => most,
-    }
-}
-
-/// Time that the initial users of a load may take to log in.
-fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &spec::Generator) -> Duration {
-    let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
-    let users = match rate_rps {
-        Some(rate) => rate * (operations - 1.0) * social.think_time.as_secs_f64(),
-        None => f64::from(generator.connections),
-    };
-    ALLOWANCE_PER_LOGIN.mul_f64(users.clamp(0.0, f64::from(social.users.0)))
-}
-
-/// Estimated time to fill the cache with the users' data, if requested.
-fn priming(social: &spec::workload::Social) -> Duration {
-    match social.cache {
-        SiteCache::Flushed => Duration::ZERO,
-        SiteCache::Primed => ALLOWANCE_PER_PRIMED.saturating_mul(social.users.0),
-    }
+    if spec.workload.is_unlimited() { most.min(descriptors() / 2) } else { most }
 }

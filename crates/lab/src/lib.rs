@@ -14,6 +14,7 @@ mod generator;
 mod interrupt;
 mod page_cache;
 mod placement;
+mod priority;
 mod run;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -29,6 +30,7 @@ pub use interrupt::Interrupt;
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;
 pub use placement::{Placement, allowed_cores, allowed_cpus};
+pub use priority::raise_priority;
 pub use run::{
     Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup,
     Span, Step, Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,

@@ -1,8 +1,11 @@
 //! Which processors the server and the generator get.
 
-use host::Cpu;
+use host::{Cpu, Limit, Limits};
+use reactor::may_pin;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use units::CpuList;
+
+use crate::priority;
 
 /// The processors of each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +55,26 @@ impl Placement {
         Placement { server, generator }
     }
 
+    /// Leaves the generator fewer processors if a quota gives both sides too little time for all of them; one at least.
+    #[must_use]
+    pub fn within(mut self, quota: Option<&Limit<f64>>) -> Placement {
+        if let Some(quota) = quota {
+            let most = (quota.most as usize).saturating_sub(self.server.len()).max(1);
+            self.generator.drain(..self.generator.len().saturating_sub(most));
+        }
+        self
+    }
+
+    /// Whether a quota gives both sides less time than a generator that spins uses up, with the server at work.
+    pub fn is_short_of(&self, quota: Option<&Limit<f64>>) -> bool {
+        quota.is_some_and(|quota| quota.most < (self.server.len() + self.generator.len()) as f64)
+    }
+
+    /// Whether a generator that spins would take time that the server needs.
+    pub fn leaves_no_time_to_spin(&self, quota: Option<&Limit<f64>>) -> bool {
+        self.is_shared() || self.is_short_of(quota)
+    }
+
     /// Whether server and generator have a processor in common.
     pub fn is_shared(&self) -> bool {
         self.server.iter().any(|cpu| self.generator.contains(cpu))
@@ -59,6 +82,20 @@ impl Placement {
 
     /// Description of the placement for the reader of the result.
     pub fn note(&self) -> String {
+        let quota = Limits::here().processors;
+        let quota = quota.filter(|quota| self.is_short_of(Some(quota))).map(|Limit { most, file }| {
+            format!(
+                "Server and generator together may use the time of {most:.2} processors ({file}), so the generator sleeps \
+                 between requests unless --pace says otherwise."
+            )
+        });
+        let unpinned = "Nothing was pinned: this system refuses sched_setaffinity, as a container’s seccomp profile does. Server \
+                        and generator ran on any processor, also on each other’s.";
+        let processors = if may_pin() { self.of_processors() } else { unpinned.into() };
+        std::iter::once(processors).chain(quota).chain(priority::note()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn of_processors(&self) -> String {
         let list = |cpus: &[usize]| {
             let names: CpuList = cpus.iter().copied().collect();
             format!("{} {names}", if cpus.len() == 1 { "processor" } else { "processors" })
@@ -171,6 +208,28 @@ mod tests {
         // Siblings of the server's processors stay free if there are other cores.
         check(&eight, 2, (Some(&[0, 8]), None), (&[0, 8], &[4, 5, 6, 7]));
         check(&eight, 9, (None, None), (&[0, 1, 2, 3, 4, 5, 6, 8, 9], &[7, 15]));
+    }
+
+    #[test]
+    fn a_quota_leaves_the_generator_fewer_processors() {
+        let check = |server: &[usize], generator: &[usize], most: f64, expect: (&[usize], bool)| {
+            let quota = Limit { most, file: "/g/cpu.max".into() };
+            let placement = Placement { server: server.to_vec(), generator: generator.to_vec() };
+            let within = placement.within(Some(&quota));
+            assert_eq!((&within.generator[..], within.is_short_of(Some(&quota))), expect, "{most}");
+            assert_eq!(within.server, server);
+        };
+        check(&[0], &[6, 7], 8.0, (&[6, 7], false));
+        check(&[0], &[6, 7], 3.0, (&[6, 7], false));
+        check(&[0], &[6, 7], 2.9, (&[7], false));
+        check(&[0], &[6, 7], 2.0, (&[7], false));
+        check(&[0], &[6, 7], 1.5, (&[7], true));
+        check(&[0], &[1], 0.5, (&[1], true));
+        check(&[0, 1, 2], &[3], 2.0, (&[3], true));
+        check(&[], &[0, 1], 1.0, (&[1], false));
+        let placement = Placement { server: vec![0], generator: vec![1, 2] };
+        assert_eq!(placement.clone().within(None), placement);
+        assert!(!placement.is_short_of(None));
     }
 
     #[test]

@@ -33,8 +33,18 @@ pub enum Vote {
     /// It was not.
     Fail,
     /// The trial says nothing: it was invalid, or its bounds straddle the target. The rate is tried again; after
-    /// [`REPEATS`] such trials the search looks lower, and no end of its answer stands on them.
+    /// three such trials the search looks lower, and no end of its answer stands on them.
     Unknown,
+    /// The generator had no time left, and the host is not to blame: a higher rate would say no more. The rate counts as one
+    /// that failed while the search looks lower, but no end of its answer stands on it.
+    Limited,
+}
+
+impl Vote {
+    /// Whether the trial says nothing of the server.
+    fn says_nothing(self) -> bool {
+        matches!(self, Vote::Unknown | Vote::Limited)
+    }
 }
 
 /// A trial as a search sees it.

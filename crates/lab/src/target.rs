@@ -1,5 +1,6 @@
 //! The target of a run: an application started for it, or the addresses of running servers.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -80,9 +81,16 @@ pub fn address(one: &str) -> Result<Address, ParseError> {
     }
     let problem = |problem: String| target_error(one, problem);
     let authority = if one.contains("://") { one.parse::<Url>()?.authority() } else { one.to_owned() };
-    let found = authority.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
+    let found = resolve(&authority).map_err(|e| problem(format!("its address is not known: {e}")))?;
     let found = accepting(&found.collect::<Vec<_>>());
     found.map(Address::Tcp).ok_or_else(|| problem("it has no address".into()))
+}
+
+/// The addresses of `HOST:PORT`; the resolver knows the zone of a link-local one, `[fe80::1%eth0]:80`.
+fn resolve(authority: &str) -> io::Result<impl Iterator<Item = SocketAddr>> {
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+    let port = port.parse::<u16>().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    (host.trim_start_matches('[').trim_end_matches(']'), port).to_socket_addrs()
 }
 
 /// How long one of several addresses may take to accept a connection.

@@ -21,11 +21,17 @@ pub fn sustained(trial: &Trial) -> Outcome {
     let share = achieved_share(trial);
     let vote = match &trial.verdict {
         _ if came_out_all_the_same(trial) => Vote::Pass,
-        Verdict::Invalid { .. } => Vote::Unknown,
+        verdict @ Verdict::Invalid { .. } => invalid(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
     };
     Outcome { vote, achieved_rps: achieved(trial) }
+}
+
+/// The vote of an invalid trial.
+fn invalid(verdict: &Verdict) -> Vote {
+    let is_limited = verdict.is_invalid_only_by(|reason| reason == Reason::GeneratorSaturated);
+    if is_limited { Vote::Limited } else { Vote::Unknown }
 }
 
 /// Whether the trial is invalid only as host or generator may have made its response times longer, and as much came out all the
@@ -83,7 +89,8 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
             Vote::Pass
         }
         _ if came_out_all_the_same(trial) && trial.meets(qos, QosBasis::Raw) == Some(true) => Vote::Pass,
-        (Verdict::Invalid { .. }, _) | (Verdict::Valid, None) => Vote::Unknown,
+        (verdict @ Verdict::Invalid { .. }, _) => invalid(verdict),
+        (Verdict::Valid, None) => Vote::Unknown,
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         (Verdict::Valid, Some(true)) => Vote::Pass,
         (Verdict::Valid, Some(false)) => Vote::Fail,
@@ -101,7 +108,7 @@ mod tests {
         Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
     }
 
-    fn invalid() -> Verdict {
+    fn invalid_by_lag() -> Verdict {
         invalid_by(Reason::GeneratorLag)
     }
 
@@ -121,7 +128,8 @@ mod tests {
         // Fewer arrivals than requested are not the server's fault.
         check(Verdict::Valid, 9_800.0, 19_600, Vote::Pass);
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
-        check(invalid(), 10_000.0, 20_000, Vote::Unknown);
+        check(invalid_by_lag(), 10_000.0, 20_000, Vote::Unknown);
+        check(invalid_by(Reason::GeneratorSaturated), 9_000.0, 20_000, Vote::Limited);
         // A host's disturbance does not refute a sufficient throughput, and leaves an insufficient one unknown.
         check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Pass);
         check(invalid_by(Reason::HostDisturbed), 9_850.0, 20_000, Vote::Unknown);
@@ -248,7 +256,7 @@ mod tests {
         check(Verdict::Valid, Some(9000.0), Some(10.0), QosBasis::Windowed, Vote::Pass);
         check(Verdict::Valid, None, None, QosBasis::Raw, Vote::Unknown);
         check(OVERLOADED, Some(10.0), Some(10.0), QosBasis::Raw, Vote::Fail);
-        check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unknown);
+        check(invalid_by_lag(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unknown);
         // All requests met it despite the disturbance; or they did not, and the vote is unknown.
         check(invalid_by(Reason::HostDisturbed), Some(10.0), Some(9000.0), QosBasis::Windowed, Vote::Pass);
         check(invalid_by(Reason::HostDisturbed), Some(9000.0), Some(10.0), QosBasis::Windowed, Vote::Unknown);

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{
     CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
@@ -56,12 +57,16 @@ pub fn spawn_bound(command: Command) -> io::Result<Child> {
 fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {
-        return Err(rustix::io::Errno::SRCH.into());
+        return Err(Errno::SRCH.into());
     }
-    sched_setaffinity(None, cpus)?;
+    match sched_setaffinity(None, cpus) {
+        // A seccomp filter or a security module refuses every choice; the child runs on the parent's processors.
+        Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => return Ok(()),
+        chosen => chosen?,
+    }
     // The kernel drops processors that are offline or outside the cpuset without a word.
     if sched_getaffinity(None)? != *cpus {
-        return Err(rustix::io::Errno::INVAL.into());
+        return Err(Errno::INVAL.into());
     }
     Ok(())
 }

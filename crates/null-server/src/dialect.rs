@@ -123,7 +123,8 @@ impl Dialect {
             Some(b"touch") => out.extend_from_slice(b"TOUCHED\r\n"),
             Some(b"incr" | b"decr") => out.extend_from_slice(b"1\r\n"),
             Some(b"version") => out.extend_from_slice(b"VERSION null\r\n"),
-            Some(b"stats") => out.extend_from_slice(b"END\r\n"),
+            // It stores nothing.
+            Some(b"stats") => out.extend_from_slice(b"STAT curr_items 0\r\nEND\r\n"),
             _ => out.extend_from_slice(b"OK\r\n"),
         }
     }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dist::{Purpose, Rng, Streams};
+use hist::Windows;
 use reactor::queue::Producer;
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
@@ -113,13 +114,13 @@ impl<W: Workload> Engine<W> {
         let streams = Streams::new(plan.seed);
         let connections = plan.connections();
         let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
-        let rate = match plan.load {
-            // For sessions, the rate of their steps is unknown.
-            Load::Open { rate, .. } if plan.sessions.is_none() => Some(rate),
-            Load::Open { .. } | Load::Closed { .. } => None,
+        let windows = match plan.load {
+            Load::Open { .. } if plan.sessions.is_none() => Windows::shortest(plan.window),
+            // Sessions have few steps, and a closed loop has no arrivals that a stall would hold up.
+            Load::Open { .. } | Load::Closed { .. } => Windows::new(plan.window),
         };
         let mut recording =
-            Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window, rate);
+            Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window, windows);
         for (operation, times) in recording.operations.iter_mut().enumerate() {
             times.has_deadline = workload.timeout(operation).is_some();
         }

@@ -131,7 +131,7 @@ fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Opt
     }
 
     if recording.unsolicited > 0 {
-        let detail = format!("the server sent bytes without a request, {} times", recording.unsolicited);
+        let detail = format!("the server sent an answer without a request, {} times", recording.unsolicited);
         find(Reason::ErrorRate, detail);
     }
     if recording.unowned > 0 {

@@ -12,8 +12,9 @@ mod tally;
 mod withheld;
 
 use hist::{Latency, Windows};
+use results::Quota;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Rate, Time};
+use units::{Nanos, Time};
 
 use crate::{Completion, Outcome, Stall, Traced};
 
@@ -78,6 +79,12 @@ pub struct Recording {
     pub withheld: Withheld,
     /// Processor time taken by others.
     pub taken: Taken,
+    /// How long stalls held up requests, over their own length; 0 if there were none.
+    #[serde(default)]
+    pub catch_up: f64,
+    /// Quotas of processor time, and how often they were used up.
+    #[serde(default)]
+    pub quotas: Vec<Quota>,
     /// How long the drain took.
     pub drain: Nanos,
     /// How often the server sent bytes without a request.
@@ -119,21 +126,19 @@ impl Recording {
         follow_ups: usize,
         endpoints: Vec<EndpointTimes>,
         window: Nanos,
-        rate: Option<Rate>,
+        windows: Windows,
     ) -> Recording {
         let drawn = operations.len() - follow_ups;
         let times =
             operations.iter().enumerate().map(|(i, name)| OperationTimes::new(name, i >= drawn)).collect();
-        let windows =
-            || rate.map_or_else(|| Windows::new(window), |rate| Windows::for_rate(window, rate.rps()));
         let interval = Windows::length_for(window);
         let intervals = vec![Interval::default(); window.0.div_ceil(interval.0).max(1) as usize];
         Recording {
             window_start: Time(0),
             window,
             operations: times,
-            windows: windows(),
-            late: Late::new(windows()),
+            late: Late::new(windows.clone()),
+            windows,
             tally: Tally::default(),
             follow_ups: Tally::default(),
             answered_in_window: 0,
@@ -153,6 +158,8 @@ impl Recording {
             stall_count: 0,
             withheld: Withheld::default(),
             taken: Taken::default(),
+            catch_up: 0.0,
+            quotas: Vec::new(),
             drain: Nanos::ZERO,
             unsolicited: 0,
             receives: Receives::default(),
@@ -182,6 +189,18 @@ impl Recording {
 
     pub(crate) fn in_window(&self, moment: Time) -> bool {
         (self.window_start..self.window_start + self.window).contains(&moment)
+    }
+
+    /// Counts a failed request that was due at `due`.
+    pub(crate) fn failed(&mut self, kind: &str, due: Time, detail: impl FnOnce() -> String) {
+        let in_window = self.in_window(due);
+        self.errors.add(kind, in_window, detail);
+    }
+
+    /// Counts a failure at this moment that is not a request.
+    pub(crate) fn noted(&mut self, kind: &str, moment: Time, detail: impl FnOnce() -> String) {
+        let in_window = self.in_window(moment);
+        self.errors.note(kind, in_window, detail);
     }
 
     /// Enters the end of one arrival that was sent; those due outside the window only count as throughput.

@@ -54,6 +54,11 @@ pub trait Workload {
         None
     }
 
+    /// What bytes are that came on a stream without a request in flight; the connection is opened again.
+    fn unasked(&self, _bytes: &[u8]) -> Unasked {
+        Unasked::Answer
+    }
+
     /// The request that a datagram belongs to; `None` if it is not of this protocol.
     fn tag(&self, _datagram: &[u8]) -> Option<u16> {
         None
@@ -173,6 +178,17 @@ impl<J> Default for Parts<J> {
     fn default() -> Parts<J> {
         Parts::new()
     }
+}
+
+/// What bytes without a request are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// The server says why it closes the connection.
+    Farewell,
+    /// No answer: they belong to no request, and are only counted.
+    Noise,
+    /// They may be an answer, so that earlier ones may have been those to other requests: the trial is invalid.
+    Answer,
 }
 
 /// What [`Workload::response`] found.

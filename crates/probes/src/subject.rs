@@ -3,6 +3,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use host::listening::{Endpoint, Listening, open_sockets};
 use reactor::Address;
 
 use crate::proc;
@@ -26,7 +27,7 @@ impl Subject {
         let mut ports: Vec<u16> = addresses.iter().map(SocketAddr::port).collect();
         ports.sort_unstable();
         ports.dedup();
-        let pids = if pids.is_empty() { listeners(Path::new("/proc"), &ports) } else { pids };
+        let pids = if pids.is_empty() { listeners(addresses) } else { pids };
         Subject { pids, ports, ..Subject::default() }
     }
 
@@ -42,35 +43,19 @@ impl Subject {
     }
 }
 
-/// The processes that listen on any of `ports`, as far as their open files are readable.
-fn listeners(proc: &Path, ports: &[u16]) -> Vec<u32> {
-    let inodes = listening(proc, &|port| ports.contains(&port));
-    let has_one = |pid: &u32| open_files(proc, *pid).iter().any(|file| inodes.contains_key(file));
-    host::threads::numbers(proc).into_iter().filter(has_one).collect()
+/// The processes that listen at any of `addresses`, as far as their open files are readable.
+fn listeners(addresses: &[SocketAddr]) -> Vec<u32> {
+    let at = |address: &SocketAddr| Listening::at(Path::new("/"), Endpoint::Tcp(*address)).pids();
+    addresses.iter().flat_map(at).collect::<BTreeSet<u32>>().into_iter().collect()
 }
 
 /// The ports at which the process `pid` listens, as far as its open files are readable.
 pub(crate) fn listened(proc: &Path, pid: u32) -> BTreeSet<u16> {
-    let inodes = listening(proc, &|_| true);
-    open_files(proc, pid).iter().filter_map(|file| inodes.get(file).copied()).collect()
-}
-
-/// The sockets that listen at the `wanted` ports, by their names in `/proc/PID/fd`.
-fn listening(proc: &Path, wanted: &dyn Fn(u16) -> bool) -> BTreeMap<String, u16> {
-    let mut inodes = BTreeMap::new();
-    for table in ["net/tcp", "net/tcp6"] {
-        let text = fs::read_to_string(proc.join(table)).unwrap_or_default();
-        let listening = proc::sockets(&text).filter(|socket| socket.listens && wanted(socket.local));
-        inodes.extend(listening.map(|socket| (format!("socket:[{}]", socket.inode), socket.local)));
-    }
-    inodes
-}
-
-/// Names of the open files of a process; empty without permission to read them.
-fn open_files(proc: &Path, pid: u32) -> Vec<String> {
-    let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
-    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
-    links.map(|link| link.to_string_lossy().into_owned()).collect()
+    let text = |name: &str| fs::read_to_string(proc.join("net").join(name)).unwrap_or_default();
+    let tables = [text("tcp"), text("tcp6")];
+    let listening = tables.iter().flat_map(|table| proc::sockets(table)).filter(|socket| socket.listens);
+    let ports: BTreeMap<u64, u16> = listening.map(|socket| (socket.inode, socket.local)).collect();
+    open_sockets(proc, pid).into_iter().flatten().filter_map(|inode| ports.get(&inode).copied()).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use crate::{Defect, Sink};
 
 /// A body in chunks, received in any pieces.
 ///
-/// Shape: a machine over bytes that consumes all of its input. Only CR LF ends a line: guessing is how one answer
-/// becomes two. Source: RFC 9112 §7.1.
+/// Shape: a machine over bytes that consumes all of its input. A line ends with LF, with or without CR before it, as curl
+/// and browsers read it. Source: RFC 9112 §7.1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chunks {
     at: At,
@@ -62,12 +62,9 @@ impl Chunks {
                     self.line += length;
                     used += length;
                     self.check_line()?;
-                    if rest.get(length) == Some(&b'\n') {
-                        return Err(self.broken_line());
-                    }
                     if length < rest.len() {
-                        used += 1;
                         self.at = if self.at == At::Extension { At::SizeEnd } else { At::TrailerLf };
+                        used += usize::from(rest[length] == b'\r');
                     }
                     continue;
                 }
@@ -78,9 +75,10 @@ impl Chunks {
                 }
                 At::SizeEnd => return Err(Defect::ChunkSize),
                 At::DataCr if byte == b'\r' => self.at = At::DataLf,
-                At::DataLf if byte == b'\n' => *self = Chunks::default(),
+                At::DataCr | At::DataLf if byte == b'\n' => *self = Chunks::default(),
                 At::DataCr | At::DataLf => return Err(Defect::ChunkEnd),
                 At::LineStart if byte == b'\r' => self.at = At::LastLf,
+                At::LineStart if byte == b'\n' => return Ok((used + 1, true)),
                 At::LineStart => {
                     self.at = At::Trailer;
                     continue;
@@ -109,6 +107,10 @@ impl Chunks {
             }
             None if self.at == At::Start => return Err(Defect::ChunkSize),
             None if byte == b'\r' => self.at = At::SizeEnd,
+            None if byte == b'\n' => {
+                self.at = if self.left == 0 { At::LineStart } else { At::Data };
+                self.line = 0;
+            }
             // Some servers pad the number with blanks.
             None if matches!(byte, b';' | b' ' | b'\t') => self.at = At::Extension,
             None => return Err(Defect::ChunkSize),
@@ -122,10 +124,6 @@ impl Chunks {
             At::Start | At::Size | At::Extension if self.line > CHUNK_LINE_MAX => Err(Defect::ChunkLine),
             _ => Ok(()),
         }
-    }
-
-    fn broken_line(&self) -> Defect {
-        if self.at == At::Extension { Defect::ChunkSize } else { Defect::Trailers }
     }
 }
 
@@ -176,15 +174,16 @@ mod tests {
         check(b"5\r\nhello\r\n", Ok(None));
         check(b"0\r\n\r", Ok(None));
         check(b"\r\n", Err(Defect::ChunkSize));
-        check(b"5\nhello", Err(Defect::ChunkSize));
-        check(b"5;a\nhello", Err(Defect::ChunkSize));
+        check(b"5\nhello\n0\n\nHTTP", Ok(Some((b"hello", 4))));
+        check(b"5;a\nhello", Ok(None));
         check(b"-5\r\n", Err(Defect::ChunkSize));
         check(b"0x5\r\n", Err(Defect::ChunkSize));
         check(b"10000000000000000\r\n", Err(Defect::ChunkSize));
         check(b"ffffffffffffffff\r\nx", Ok(None));
         check(b"4\r\nhello\r\n", Err(Defect::ChunkEnd));
-        check(b"6\r\nhello\r\n0", Err(Defect::ChunkEnd));
-        check(b"0\r\nA: b\n\r\n", Err(Defect::Trailers));
+        check(b"6\r\nhello\r\r\n0", Ok(None));
+        check(b"7\r\nhello\r\n0", Err(Defect::ChunkEnd));
+        check(b"0\r\nA: b\n\r\n", Ok(Some((b"", 0))));
         check(b"0\r\n\rX", Err(Defect::Trailers));
     }
 

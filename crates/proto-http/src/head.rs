@@ -2,7 +2,7 @@ use std::mem::MaybeUninit;
 
 use memchr::memchr;
 
-use crate::limits::{HEAD_MAX, HEADERS_MAX};
+use crate::limits::HEAD_MAX;
 use crate::{ContentRange, Defect};
 
 /// The protocol's version: the minor number decides the default of keep-alive.
@@ -28,6 +28,11 @@ impl Head<'_> {
     /// The value of the first field of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// The length of the body that its fields state; `None` if its end is found otherwise.
+    pub fn content_length(&self) -> Option<u64> {
+        fields(self.fields).ok().filter(|fields| !fields.encoded)?.content_length
     }
 
     /// All fields, as received.
@@ -67,12 +72,30 @@ pub(crate) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Defect>
     if bytes.len() >= HEAD_MAX { Err(Defect::HeadTooLong) } else { Ok(None) }
 }
 
+/// Fields of one head for which there is room without an allocation. Source: the default of Apache's
+/// `LimitRequestFields` is 100.
+const FIELDS: usize = 128;
+
 /// Reads the whole head of an answer and shows it to `look`.
+///
+/// Cost: no allocation for up to 128 fields.
 pub(crate) fn response(bytes: &[u8], look: impl FnOnce(&Head<'_>)) -> Result<(Version, u16, Fields), Defect> {
-    let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut config = httparse::ParserConfig::default();
+    // As curl and browsers read them; lines that continue a field are of RFC 9112 §5.2.
+    config
+        .allow_spaces_after_header_name_in_responses(true)
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_multiple_spaces_in_response_status_delimiters(true);
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS];
+    let mut more = Vec::new();
     let mut response = httparse::Response::new(&mut []);
-    let parsed =
-        httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    let mut parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    if parsed == Err(httparse::Error::TooManyHeaders) {
+        // No field is shorter than `a:` and its line end.
+        more.resize_with(bytes.len() / 3, MaybeUninit::uninit);
+        response = httparse::Response::new(&mut []);
+        parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut more);
+    }
     whole(parsed, bytes)?;
     let (Some(version), Some(status)) = (version(response.version), response.code) else {
         return Err(Defect::NotHttp);
@@ -94,7 +117,7 @@ pub(crate) fn whole(parsed: httparse::Result<usize>, bytes: &[u8]) -> Result<(),
         Err(httparse::Error::Status) => Err(Defect::Status),
         Err(httparse::Error::HeaderName) => Err(Defect::Head("a field has no proper name")),
         Err(httparse::Error::HeaderValue) => Err(Defect::Head("a field has control characters in its value")),
-        Err(_) => Err(Defect::Head("its first line is none of HTTP/1")),
+        Err(_) => Err(Defect::Head("invalid HTTP/1 start line")),
     }
 }
 
@@ -208,7 +231,33 @@ mod tests {
         check("Connection: keep-alive\r\n", Ok(Fields { keep_alive: true, ..none }));
         check("Connection: closed\r\n", Ok(none));
         check("no colon\r\n", Err(Defect::Head("a field has no proper name")));
-        check(&"A: b\r\n".repeat(HEADERS_MAX), Ok(none));
-        check(&"A: b\r\n".repeat(HEADERS_MAX + 1), Err(Defect::TooManyHeaders));
+        for count in [FIELDS, FIELDS + 1, 5_000] {
+            check(&"A: b\r\n".repeat(count), Ok(none));
+            check(&"a:\n".repeat(count), Ok(none));
+        }
+        // Read as curl and browsers do.
+        check("X-XSS-Protection : 1\r\nContent-Length : 5\r\n", length(5));
+        check("X-Long: a,\r\n  b\r\nContent-Length: 5\r\n", length(5));
+        check("Content-Length:\r\n\t5\r\n", length(5));
+        check(
+            "Transfer-Encoding: gzip,\r\n chunked\r\n",
+            Ok(Fields { encoded: true, chunked: true, ..none }),
+        );
+    }
+
+    #[test]
+    fn the_first_line_is_read_as_browsers_do() {
+        let check = |line: &str, expect: Result<u16, Defect>| {
+            let head = format!("{line}\r\n\r\n");
+            assert_eq!(response(head.as_bytes(), |_| ()).map(|(_, status, _)| status), expect, "{line}");
+        };
+        check("HTTP/1.1 200 OK", Ok(200));
+        check("HTTP/1.1  200 OK", Ok(200));
+        check("HTTP/1.1 200  OK", Ok(200));
+        check("HTTP/1.1 200", Ok(200));
+        check("HTTP/1.1 200 ", Ok(200));
+        check("HTTP/1.0 404 Nicht gefunden, schöne Grüße", Ok(404));
+        check("HTTP/1.1 20 OK", Err(Defect::Status));
+        check("HTTP/1.1 OK", Err(Defect::Status));
     }
 }

@@ -27,7 +27,7 @@ pub use cookies::{COOKIE_MAX, COOKIES_MAX, Crumb, Jar, Page};
 pub use defect::Defect;
 pub use form::{append_encoded, append_field};
 pub use head::{Head, Version};
-pub use limits::{HEAD_MAX, HEADERS_MAX};
+pub use limits::HEAD_MAX;
 pub use location::{HOPS_MAX, LOCATION_MAX, Stray, follow};
 pub use needle::{Between, NEEDLE_MAX, Needle, Seen, Take};
 pub use range::{ContentRange, Wanted};

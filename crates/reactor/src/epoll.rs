@@ -27,7 +27,7 @@ pub(crate) use table::KEEP_OUTPUT;
 
 use crate::address::of_ends;
 use crate::epoll::stamps::Stamps;
-use crate::epoll::table::{State, Table};
+use crate::epoll::table::{Entry, State, Table, conn_of};
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
 use crate::receive_stamps::ReceiveStamps;
@@ -168,7 +168,7 @@ impl Epoll {
     }
 
     fn add(&mut self, fd: OwnedFd, state: State) -> io::Result<Conn> {
-        let conn = self.table.insert(None, state);
+        let conn = self.table.insert(|conn| Entry::new(conn, None, state));
         if let Err(error) = self.register(conn, fd) {
             self.table.remove(conn);
             return Err(error.into());
@@ -227,11 +227,12 @@ impl Epoll {
 
     /// Frees the connection's slot; false when it was closed already.
     fn remove(&mut self, conn: Conn) -> bool {
-        let state = self.table.remove(conn);
-        if let Some(State::Peer { server, peer }) = state {
+        // Closing the descriptor takes it out of the epoll set too.
+        let Some(entry) = self.table.remove(conn) else { return false };
+        if let State::Peer { server, peer } = entry.state {
             self.servers[server as usize].peers.remove(peer);
         }
-        state.is_some()
+        true
     }
 
     fn closed(&mut self, conn: Conn, error: Option<io::Error>, handler: &mut impl Handler<Self>) {
@@ -306,7 +307,7 @@ impl Reactor for Epoll {
             }
             Address::Udp(socket) => self.connect_for_datagrams(*socket),
             Address::Unix(path) => {
-                let conn = self.table.insert(None, State::Connecting);
+                let conn = self.table.insert(|conn| Entry::new(conn, None, State::Connecting));
                 if let Err(error) = self.connect_unix(conn, path.clone()) {
                     self.table.remove(conn);
                     return Err(error);
@@ -387,6 +388,10 @@ impl Reactor for Epoll {
         self.table.get(conn).map_or(0, table::Entry::unsent)
     }
 
+    fn is_broken(&self, conn: Conn) -> bool {
+        self.failed.iter().any(|(failed, _)| *failed == conn)
+    }
+
     fn limit_receives(&mut self, bytes: usize) {
         self.receive = bytes.clamp(1, RECEIVE_BUFFER);
     }
@@ -463,7 +468,7 @@ impl Reactor for Epoll {
                     self.serve_datagrams(index, &mut buffer, handler)
                 };
             } else {
-                self.connection(Table::conn_of(data), flags, &mut buffer, handler);
+                self.connection(conn_of(data), flags, &mut buffer, handler);
             }
         }
         self.buffer = buffer;

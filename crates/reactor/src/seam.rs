@@ -247,6 +247,12 @@ pub trait Reactor: Sized {
     /// Bytes of output that have not left yet.
     fn unsent(&self, conn: Conn) -> usize;
 
+    /// Whether a send has failed, so that nothing more leaves; the next poll reports the end.
+    fn is_broken(&self, conn: Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
     /// Limits each receive of a stream to `bytes` from now on, if the backend can choose.
     fn limit_receives(&mut self, bytes: usize) {
         let _ = bytes;

@@ -7,11 +7,17 @@
 //! Try it: `cargo test -p reactor --features tls --test tls`.
 
 mod config;
+mod files;
 mod incoming;
 #[cfg(feature = "made-up")]
 mod made_up;
+mod p521;
 mod session;
+mod verify;
+mod words;
+mod x509;
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -22,6 +28,7 @@ use units::{Nanos, Time};
 pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, server_config};
 #[cfg(feature = "made-up")]
 pub use made_up::MadeUp;
+pub use words::{Failure, Peer};
 
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
@@ -40,8 +47,8 @@ enum Role {
 /// the peer leaves without a farewell, since its data may then be truncated; one of the kind `InvalidData` if the
 /// handshake fails or a record is bad.
 ///
-/// Bounds: per poll and connection as much plaintext as the backend received; ciphertext waits in the backend's
-/// output. Cost: the backend's, encryption, and one copy each way.
+/// Bounds: per poll and connection as much plaintext as the backend received, and one step of a handshake, which may
+/// cost as much as a thousand small messages; ciphertext waits in the backend's output. Cost: the backend's, encryption, and one copy each way.
 pub struct Tls<R: Reactor> {
     inner: R,
     role: Role,
@@ -57,6 +64,8 @@ pub struct Tls<R: Reactor> {
     /// Connections that may be read again and have withheld bytes.
     resumed: Vec<Conn>,
     half_closes: bool,
+    /// Clients whose handshakes wait for their turn.
+    greeting: VecDeque<Conn>,
 }
 
 fn unsupported(addr: &Address, why: &str) -> io::Error {
@@ -99,6 +108,7 @@ impl<R: Reactor> Tls<R> {
             gone,
             resumed,
             half_closes: false,
+            greeting: VecDeque::new(),
         }
     }
 
@@ -260,7 +270,7 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn memory(&self, conn: Conn) -> usize {
         let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
         let session = session.filter(|session| session.conn == conn);
-        let buffers = session.map_or(0, |session| session.out.capacity() + session.held.capacity());
+        let buffers = session.map_or(0, |session| session.memory());
         buffers + self.inner.memory(conn)
     }
 
@@ -268,6 +278,10 @@ impl<R: Reactor> Reactor for Tls<R> {
         let Some(session) = find(&mut self.sessions, conn) else { return self.inner.flush(conn) };
         if !session.stands {
             session.early |= !session.out.is_empty();
+            return self.inner.now();
+        }
+        if self.inner.is_broken(conn) {
+            session.out = Vec::new();
             return self.inner.now();
         }
         session.encrypt(self.inner.output(conn));
@@ -279,6 +293,10 @@ impl<R: Reactor> Reactor for Tls<R> {
         let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
         let plain = session.filter(|session| session.conn == conn).map_or(0, |session| session.out.len());
         plain + self.inner.unsent(conn)
+    }
+
+    fn is_broken(&self, conn: Conn) -> bool {
+        self.inner.is_broken(conn)
     }
 
     fn limit_receives(&mut self, bytes: usize) {
@@ -336,10 +354,13 @@ impl<R: Reactor> Reactor for Tls<R> {
                 self.incoming.release(session);
             }
         }
-        let wait = if self.incoming.happened.is_empty() { wait } else { Wait::Spin(Time(0)) };
-        let Tls { inner, role, plain, sessions, incoming, half_closes, .. } = self;
+        let Tls { inner, role, plain, sessions, incoming, half_closes, greeting, .. } = self;
         let half_closes = *half_closes;
-        let seen = inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming, half_closes })?;
+        let mut layer =
+            incoming::Layer { role, plain, sessions, incoming, half_closes, greeting, greets: true };
+        let is_due = layer.greet_next(inner);
+        let wait = if is_due || !layer.incoming.happened.is_empty() { Wait::Spin(Time(0)) } else { wait };
+        let seen = inner.poll(wait, &mut layer)?;
         // Parts of records count too, although the handler does not see them: a look that took its maximum may have
         // left some data.
         Ok(self.tell(handler).max(seen))

@@ -51,6 +51,7 @@ pub(crate) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
 pub(crate) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
     let fd = socket(addr)?;
     sockopt::set_socket_reuseport(&fd, true)?;
+    crate::listener::only_own_protocol(&fd, addr)?;
     bind(&fd, &addr)?;
     Ok(fd)
 }

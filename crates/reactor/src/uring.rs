@@ -126,14 +126,17 @@ pub struct Uring {
 impl Uring {
     /// A reactor for the calling thread that submits as `submit` says.
     ///
-    /// Errors: io_uring is not there, is forbidden, or is older than Linux 6.0; in words.
+    /// Errors: io_uring is not there, is forbidden, entirely or after its set-up, or is older than Linux 6.0; in words.
     pub fn new(submit: Submit) -> io::Result<Uring> {
         // DEFER_TASKRUN came with Linux 6.1; what else is needed, with 6.0 (buffer rings, multishot receive).
         let ring = Ring::new(true).or_else(|error| match Errno::from_io_error(&error) {
             Some(Errno::INVAL) => Ring::new(false),
             _ => Err(error),
         });
-        Uring::on(ring.map_err(unavailable::explained)?, submit)
+        let mut reactor = Uring::on(ring.map_err(unavailable::explained)?, submit)?;
+        // A filter of system calls may allow the set-up alone.
+        reactor.enter(0, None).map_err(unavailable::explained)?;
+        Ok(reactor)
     }
 
     fn on(ring: Ring, submit: Submit) -> io::Result<Uring> {
@@ -309,7 +312,7 @@ impl Reactor for Uring {
         let address = entry.address.insert(Box::new(address));
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
         let connect = opcode::Connect::new(number, start, length).build();
-        let conn = self.table.insert(entry);
+        let conn = self.table.insert(|_| entry);
         // SAFETY: the address is in a box that stays with the entry, and the entry with the table until the connect has
         // ended.
         unsafe { self.ring.push(connect, Token::of(Op::Connect, conn)) }?;
@@ -382,6 +385,10 @@ impl Reactor for Uring {
 
     fn unsent(&self, conn: Conn) -> usize {
         self.table.get(conn).map_or(0, Entry::unsent)
+    }
+
+    fn is_broken(&self, conn: Conn) -> bool {
+        self.failed.iter().any(|(failed, _)| *failed == conn)
     }
 
     fn limit_receives(&mut self, bytes: usize) {

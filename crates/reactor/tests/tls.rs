@@ -339,6 +339,59 @@ fn who_does_not_speak_tls_is_turned_away() {
     assert!(witness.stand.len() == 1 && witness.data.is_empty() && witness.refused.is_empty());
 }
 
+/// Handshakes take turns, one step a poll, so that the last words of most of these clients wait with the ends of their
+/// streams already there.
+#[test]
+fn last_words_that_come_with_the_handshake_are_heard_from_all() {
+    const CLIENTS: usize = 4;
+    let papers = Papers::new();
+    let mut server = papers.server(None);
+    server.tell_half_closes();
+    let address = server.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let config = client_config(Trust::Authorities(&papers.file("authority.pem")), None).unwrap();
+    let mut clients: Vec<(ClientConnection, TcpStream)> = (0..CLIENTS)
+        .map(|_| {
+            let stream = TcpStream::connect(address.socket().unwrap()).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            (ClientConnection::new(Arc::clone(&config), name()).unwrap(), stream)
+        })
+        .collect();
+    let mut witness = Witness::default();
+    let deadline = server.now() + PATIENCE;
+    // Up to the server's part of the handshake: what follows is the clients'.
+    let mut waits = CLIENTS;
+    while waits > 0 {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        waits = 0;
+        for (session, stream) in &mut clients {
+            if session.is_handshaking() {
+                waits += 1;
+                if !session.wants_write() && session.read_tls(stream).is_ok() {
+                    session.process_new_packets().unwrap();
+                    // The last flight waits for the others'.
+                    continue;
+                }
+                let _ = session.write_tls(stream);
+            }
+        }
+        server.poll(Wait::Spin(Time(0)), &mut witness).unwrap();
+    }
+    for (session, stream) in &mut clients {
+        session.writer().write_all(b"last words ").unwrap();
+        session.send_close_notify();
+        while session.wants_write() {
+            session.write_tls(stream).unwrap();
+        }
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+    while witness.read_closed + witness.closed.len() < CLIENTS {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        server.poll(Wait::Spin(Time(0)), &mut witness).unwrap();
+    }
+    assert_eq!(witness.data, b"last words ".repeat(CLIENTS));
+    assert_eq!((witness.read_closed, &witness.closed[..]), (CLIENTS, &[][..]));
+}
+
 #[test]
 fn who_says_nothing_is_known_and_can_be_closed() {
     let papers = Papers::new();

@@ -1,15 +1,14 @@
 //! Notes to the answer: reasons for doubt, the host's disturbances, and the number of usable trials.
 
-use results::Experiment;
-use spec::Workload;
-use spec::workload::{ClientMix, Pacing, SiteCache, Video};
+use results::{Experiment, Trial};
+use spec::Spec;
 
 use crate::number;
 
 /// Caveats that a reader must know before believing the headline.
 pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     let mut notes: Vec<String> = partial(experiment).into_iter().collect();
-    if experiment.trials.iter().any(results::Trial::is_closed_loop) {
+    if experiment.trials.iter().any(Trial::is_closed_loop) {
         notes.push(
             "Closed loop: each client waits for its answer before it asks again, so that a slow server slows the load \
              down and its tail is seen too rarely. These are not response times under a load; compare them with closed \
@@ -17,13 +16,14 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
                 .into(),
         );
     }
-    notes.extend(viewers(experiment));
+    notes.extend(users(experiment));
     notes.extend(experiment.notes.iter().cloned());
     for known in &experiment.targets {
         if let Some(note) = known.peak.as_ref().and_then(|peak| peak.note.as_ref()) {
             notes.push(format!("Peak of {}: {note}", known.name));
         }
     }
+    notes.extend(unknown(experiment));
     notes.extend(rests_on(experiment));
     notes.extend(withheld(experiment));
     notes.extend(noise(experiment));
@@ -37,79 +37,28 @@ pub(crate) fn partial(experiment: &Experiment) -> Option<String> {
         .then(|| format!("Partial result: {why}. What was measured until then stands here."))
 }
 
-/// The video workload's specification, if any.
-pub(crate) fn video(experiment: &Experiment) -> Option<Video> {
-    experiment.trials.iter().find_map(|trial| match &trial.spec.as_ref()?.workload {
-        Workload::Video(video) => Some((**video).clone()),
-        _ => None,
-    })
+/// The workload of the experiment, if a trial has it.
+fn workload(experiment: &Experiment) -> Option<(&Trial, &Spec)> {
+    experiment.trials.iter().find_map(|trial| Some((trial, trial.spec.as_ref()?)))
 }
 
-/// How the viewers' options differ from real viewers.
-fn viewers(experiment: &Experiment) -> Vec<String> {
-    let Some(video) = video(experiment) else { return users(experiment) };
-    let closed = video.pacing.is_closed().then(|| {
-        format!(
-            "Closed loop within each session (--pacing {}): chunks are due after answers, so that a slow server is asked \
-             less, and what was not asked meanwhile is missing from response times and misses.",
-            video.pacing
-        )
-    });
-    let fast = (video.speed > 1).then(|| {
-        format!(
-            "Videos were played {} times as fast (--speed): figures are not those of viewers in real time.",
-            video.speed
-        )
-    });
-    closed.into_iter().chain(fast).chain(beyond_any_server(&video)).collect()
-}
-
-/// Why no server could meet the viewers' default target, if clients themselves are too slow for it.
-pub(crate) fn beyond_any_server(video: &Video) -> Option<String> {
-    let why = match (video.mix, video.pacing) {
-        _ if !video.bandwidth.is_limited() => return None,
-        (ClientMix::CloudSuite, _) => {
-            "--mix cloudsuite gives viewers a quality whatever their bandwidth is; the hopeless among them miss their chunks on \
-             any server, and count in the start-up delay, the rebuffer ratio and the misses"
-        }
-        (ClientMix::Table1, Pacing::Closed) => {
-            "with --pacing closed each pause begins when a chunk is there, so that clients of limited bandwidth show more than \
-             comes, and stop on any server"
-        }
-        (ClientMix::Table1, _) => return None,
-    };
-    let what = "no server meets the target that is used where none is given: give --bandwidth off, or a --qos with room for them";
-    Some(format!("Clients are too slow by themselves: {why}. So {what}."))
-}
-
-/// Differences from the users of ISPASS'16 on a complete site, and the effect of a closed loop.
+/// How the workload's options differ from real users.
 fn users(experiment: &Experiment) -> Vec<String> {
-    let of_social =
-        |trial: &results::Trial| match trial.spec.as_ref().map(|spec| (&spec.workload, &spec.load)) {
-            Some((Workload::Social(social), load)) => Some((social.clone(), load.clone())),
-            _ => None,
-        };
-    let Some((social, load)) = experiment.trials.iter().find_map(of_social) else { return Vec::new() };
-    let closed = (load == spec::Load::Closed).then(|| {
-        "Closed loop: each user thinks after an answer and only then asks again, so that a slow site is asked less, and what was \
-         not asked meanwhile is missing from response times and from the share within the limits."
-            .to_owned()
-    });
-    let lacks = experiment.trials.iter().find(|trial| !trial.found.lacks.is_empty()).map(|trial| {
-        format!(
-            "The site {} has no {}: the mix is without these, and is not that of Table II.",
-            social.site,
-            trial.found.lacks.join(", ")
-        )
-    });
-    let primed = (social.cache == SiteCache::Primed).then(|| {
-        format!(
-            "The site's cache was primed: before each load it was asked once for each of the {} users, which its database has in \
-             memory since, too.",
-            social.users
-        )
-    });
-    closed.into_iter().chain(lacks).chain(primed).collect()
+    let Some((trial, spec)) = workload(experiment) else { return Vec::new() };
+    let with_lacks = experiment.trials.iter().find(|trial| !trial.found.lacks.is_empty());
+    spec.workload.notes(&spec.load, &with_lacks.unwrap_or(trial).found.lacks)
+}
+
+/// Facts that the servers did not tell.
+fn unknown(experiment: &Experiment) -> Vec<String> {
+    let all = experiment.trials.iter().flat_map(|trial| &trial.found.unknown);
+    let all: std::collections::BTreeSet<&String> = all.collect();
+    all.into_iter().map(|fact| format!("Unknown: {fact}.")).collect()
+}
+
+/// Why no server could meet the workload's default target, if clients themselves are too slow for it.
+pub(crate) fn beyond_any_server(experiment: &Experiment) -> Option<String> {
+    workload(experiment)?.1.workload.beyond_any_server()
 }
 
 /// The number of trials that the answer rests on; `None` if the host disturbed none.
@@ -201,33 +150,4 @@ pub(crate) fn verdict_counts<'a>(
         _ => (2, usize::MAX - count),
     });
     counts
-}
-
-#[cfg(test)]
-mod tests {
-    use spec::workload::Bandwidth;
-
-    use super::*;
-
-    #[test]
-    fn a_target_that_no_server_meets_is_told() {
-        let check = |mix: ClientMix, pacing: Pacing, bandwidth: Bandwidth, says: Option<&str>| {
-            let note = beyond_any_server(&Video { mix, pacing, bandwidth, ..Video::default() });
-            match says {
-                None => assert_eq!(note, None, "{mix} {pacing} {bandwidth}"),
-                Some(says) => assert!(note.as_ref().is_some_and(|note| note.contains(says)), "{note:?}"),
-            }
-        };
-        check(ClientMix::Table1, Pacing::Open, Bandwidth::Read, None);
-        check(ClientMix::Table1, Pacing::Player, Bandwidth::Read, None);
-        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Off, None);
-        check(ClientMix::Table1, Pacing::Closed, Bandwidth::Off, None);
-        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Pace, Some("hopeless"));
-        check(
-            ClientMix::Table1,
-            Pacing::Closed,
-            Bandwidth::Read,
-            Some("each pause begins when a chunk is there"),
-        );
-    }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use results::{Basis, Experiment, Kind, LoadPoint, Metric, Reason, Trial, Verdict};
+use results::{Basis, Experiment, Kind, LoadPoint, Metric, Quota, Reason, Trial, Verdict};
 
 use crate::load::LoadUnit;
 use crate::load_point::{met, response_time};
 use crate::measure::Target;
-use crate::notes::{beyond_any_server, verdicts_in_all, video};
+use crate::notes::{beyond_any_server, verdicts_in_all};
 use crate::number;
 use crate::page::typical;
 use crate::subject::{CLOSED, Subject};
@@ -16,7 +16,8 @@ use crate::subject::{CLOSED, Subject};
 pub(crate) const SHOWN: [Metric; 4] = [Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
 /// The least share of the processors' time by others that is reported.
 const TAKEN: f64 = 0.01;
-/// The least share of one processor from which a program is worth stopping.
+/// The least share of one processor from which a program is worth stopping, and of a quota's periods from which it is
+/// worth raising.
 ///
 /// Source: foreign load that disturbs a window (`crates/trial/src/noise.rs`).
 const BUSY: f64 = 0.1;
@@ -132,7 +133,7 @@ impl<'a> OneLoad<'a> {
             let kind = kinds.entry(&error.kind).or_insert((0, error.first_detail.as_deref()));
             kind.0 += error.count;
         }
-        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        let mut kinds: Vec<_> = kinds.into_iter().filter(|(_, (count, _))| *count > 0).collect();
         kinds.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
         let kinds = kinds.iter().take(3).map(|(kind, (count, detail))| {
             let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
@@ -224,7 +225,10 @@ impl<'a> OneLoad<'a> {
             programs.map(|(name, processors)| format!("{name} {}", number::percent(processors))).collect();
         let programs =
             (!programs.is_empty()).then(|| format!("programs, of one processor: {}", programs.join(", ")));
-        [taken, programs].into_iter().flatten()
+        // The verdict of a single trial is printed whole.
+        let printed = |quota: &String| matches!(trials[..], [one] if one.verdict.to_string().contains(quota));
+        let quota = self.quota().map(ToString::to_string).filter(|quota| !printed(quota));
+        [taken, quota, programs].into_iter().flatten()
     }
 
     /// The programs that ran during the trials, with the most that each used of one processor.
@@ -238,6 +242,21 @@ impl<'a> OneLoad<'a> {
         programs.sort_by(|a, b| b.1.total_cmp(&a.1));
         programs.truncate(3);
         programs
+    }
+
+    /// The quota that held back server or generator most often in a trial.
+    fn quota(&self) -> Option<&'a Quota> {
+        let all = self.point.trials.iter().filter_map(|trial| trial.noise.worst_quota());
+        all.max_by(|a, b| a.held_back_share().total_cmp(&b.held_back_share()))
+    }
+
+    /// The advice to raise a quota that held back a side often enough to matter.
+    fn raise_quota(&self) -> Option<String> {
+        let quota = self.quota().filter(|quota| quota.held_back_share() >= BUSY)?;
+        Some(format!(
+            "raise the quota of {:.2} processors in {}, or offer less",
+            quota.processors, quota.file
+        ))
     }
 
     fn withheld(&self) -> Option<String> {
@@ -255,12 +274,13 @@ impl<'a> OneLoad<'a> {
             _ if self.point.overloaded() => {
                 let achieved = self.point.told(|trial| Some(trial.achieved_rps));
                 format!(
-                    "the server does not keep up; it answered {}. Offer less, or let taillight peak find the limit",
+                    "the server does not keep up{}; it answered {}. Offer less, or let taillight peak find the limit",
+                    self.quota().map_or(String::new(), |quota| format!(" ({quota})")),
                     number::rate(achieved)
                 )
             }
             _ if met(self.point, self.target) == Some(false)
-                && let Some(why) = video(self.experiment).as_ref().and_then(beyond_any_server) =>
+                && let Some(why) = beyond_any_server(self.experiment) =>
             {
                 why
             }
@@ -282,6 +302,7 @@ impl<'a> OneLoad<'a> {
         match reason {
             _ if of_host => self.quieter(),
             Some(Reason::HostDisturbed | Reason::GeneratorLag | Reason::ReceiveLag) => self.quieter(),
+            Some(Reason::GeneratorSaturated | Reason::RateMissed) if self.raise_quota().is_some() => self.quieter(),
             Some(Reason::GeneratorSaturated | Reason::RateMissed) => {
                 "the generator is the limit: offer less, or give it more --threads, processors (--cpus) or machines (--agents)".into()
             }
@@ -301,7 +322,9 @@ impl<'a> OneLoad<'a> {
         let shared = generator.into_iter().any(|cpu| server.contains(cpu));
         let busy = self.programs().into_iter().filter(|(_, processors)| *processors >= BUSY);
         let programs: Vec<&str> = busy.map(|(name, _)| name).collect();
-        if !programs.is_empty() {
+        if let Some(advice) = self.raise_quota() {
+            advice
+        } else if !programs.is_empty() {
             format!("stop {}, then measure again", programs.join(", "))
         } else if steal >= TAKEN {
             "measure at another time or on another machine: the hypervisor takes the processors".into()

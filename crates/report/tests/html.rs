@@ -459,8 +459,12 @@ fn hostile_text_stays_text() {
         (trial.spec, trial.earlier) = (None, serde_json::json!({ hostile: hostile }));
         trial.operations.iter_mut().for_each(|operation| operation.name = hostile.into());
         trial.generator.pace = hostile.into();
-        trial.errors =
-            vec![ErrorCount { kind: hostile.into(), count: 1, first_detail: Some(hostile.into()) }];
+        trial.errors = vec![ErrorCount {
+            kind: hostile.into(),
+            count: 1,
+            requests: Some(1),
+            first_detail: Some(hostile.into()),
+        }];
         trial.servers = vec![ServerFigures { address: hostile.into(), ..ServerFigures::default() }];
         let (name, address, version) = (hostile.to_owned(), hostile.to_owned(), hostile.to_owned());
         trial.agents = vec![AgentRecord { name, address, version, ..AgentRecord::default() }];

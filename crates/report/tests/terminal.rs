@@ -4,7 +4,7 @@ use report::{
     comparison_table, experiment_table, experiment_tables, study_html, study_table, study_tables, unanswered,
 };
 use results::study::ClaimVerdict;
-use results::{ErrorCount, Experiment, Invalid, Operation, Purpose, Reason, Trial, Verdict};
+use results::{ErrorCount, Experiment, Invalid, Operation, Purpose, Quota, Reason, Trial, Verdict};
 
 #[test]
 fn a_sweep() {
@@ -155,7 +155,12 @@ fn one_load_in_every_situation() {
                 let due = trial.arrivals.intended;
                 (trial.arrivals.errors, trial.arrivals.completed) = (due, 0);
                 let first_detail = Some("status 404".into());
-                trial.errors = vec![ErrorCount { kind: "server_error".into(), count: due, first_detail }];
+                trial.errors = vec![ErrorCount {
+                    kind: "server_error".into(),
+                    count: due,
+                    requests: Some(due),
+                    first_detail,
+                }];
                 trial.all = Operation::default();
                 trial.windowed_p99_us = None;
             }),
@@ -164,6 +169,24 @@ fn one_load_in_every_situation() {
             "the generator is the limit",
             situation(&|experiment| {
                 invalid(experiment, Reason::GeneratorSaturated, "it was busy 99.2 % of the time, over 95 %");
+            }),
+        ),
+        (
+            "under a quota",
+            situation(&|experiment| {
+                let quota = Quota {
+                    side: "generator".into(),
+                    processors: 0.5,
+                    file: "/sys/fs/cgroup/cpu.max".into(),
+                    periods: 50,
+                    throttled: 48,
+                    throttled_s: 2.4,
+                };
+                let lag = "p99 lag 42 ms, allowed 100 µs";
+                invalid(experiment, Reason::GeneratorLag, lag);
+                let trial = &mut experiment.trials[0];
+                trial.verdict = trial.verdict.clone().caused_by(&quota);
+                trial.noise.quotas = vec![quota];
             }),
         ),
         (

@@ -1,4 +1,3 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Interval, MIN_TO_JUDGE, needed};
 
@@ -8,7 +7,8 @@ use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 pub const COMPARISON_SCHEMA: u32 = 1;
 
 /// Two results side by side: two targets, one study on two machines, or a study and its rerun.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The [`COMPARISON_SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -39,7 +39,8 @@ impl Comparison {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
     /// Name of the side in tables.
     pub label: String,
@@ -56,7 +57,8 @@ pub struct Side {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedFigure {
     /// The figure's name within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] for a single command.
     pub id: String,
@@ -75,7 +77,8 @@ pub struct ComparedFigure {
 }
 
 /// A series of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSeries {
     /// Its name.
     pub name: String,
@@ -84,7 +87,8 @@ pub struct ComparedSeries {
 }
 
 /// A point of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedPoint {
     /// Side a; its position is the position of the point.
     pub a: Point,
@@ -108,7 +112,8 @@ pub struct ComparedPoint {
 }
 
 /// A ratio b/a with its spread over repeats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
@@ -126,7 +131,8 @@ pub struct Ratio {
 }
 
 /// A claim on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedClaim {
     /// Its name within the study.
     pub id: String,

@@ -1,10 +1,10 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
 /// The requests that a trial's response times rest on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// All requests due in the window: the host moved their p99 only slightly.
@@ -17,7 +17,8 @@ pub enum Basis {
 }
 
 /// Effects of the host on a trial's response times, and the requests that the figures rest on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disturbance {
     /// Number of windows of the windowed p99.
     pub windows: u64,
@@ -37,13 +38,17 @@ pub struct Disturbance {
     pub p99_at_least_us: Option<f64>,
     /// The response times of the requests due in undisturbed windows; `None` if every window was disturbed.
     pub undisturbed: Option<LatencySummary>,
+    /// The windowed p99 of all windows, disturbed ones included; `None` in results of earlier versions.
+    #[serde(default)]
+    pub windowed_p99_of_all_us: Option<f64>,
     /// The requests that the trial's response times rest on.
     pub basis: Basis,
 }
 
 /// Delay that the generator alone may have added to responses: by sending late, and by reading received data
 /// late.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Requests that it may have delayed by more than this are counted, and corrected in `response_time`.
     pub over_us: f64,

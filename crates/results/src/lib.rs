@@ -34,6 +34,8 @@ mod of_host;
 mod operation;
 pub mod pack;
 pub mod probes;
+mod quota;
+#[cfg(feature = "schema")]
 mod schema;
 mod server;
 mod service;
@@ -69,9 +71,11 @@ pub use judged::Judged;
 pub use kept_traces::{KeptProcess, KeptRequest, KeptService, KeptTraces};
 pub use latency::LatencySummary;
 pub use load_point::{LoadPoint, Spread, spread};
-pub use metric::Metric;
+pub use metric::{Metric, Reading};
 pub use operation::{Operation, OperationLimit, TierWork};
 pub use probes::Probes;
+pub use quota::Quota;
+#[cfg(feature = "schema")]
 pub use schema::{comparison_json_schema, json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};

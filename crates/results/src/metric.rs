@@ -1,4 +1,4 @@
-use crate::{Bounds, Trial};
+use crate::{Basis, Bounds, Trial};
 
 /// A figure of the response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,29 @@ pub enum Metric {
     P99,
     WindowedP99,
     P999,
+}
+
+/// A figure of one trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Without the host's disturbance; `None` if too few windows are free of it.
+    pub undisturbed: Option<f64>,
+    /// Of all requests, as a user was served.
+    pub served: Option<f64>,
+}
+
+impl Reading {
+    /// The value without disturbance, or else as served.
+    pub fn claimed(self) -> Option<f64> {
+        self.undisturbed.or(self.served)
+    }
+
+    /// The values to compare: both without disturbance, or else both as served, since the host disturbs one trial more than
+    /// another.
+    pub fn pair(a: Reading, b: Reading) -> Option<(f64, f64)> {
+        let both = |read: fn(Reading) -> Option<f64>| read(a).zip(read(b));
+        both(|reading| reading.undisturbed).or_else(|| both(|reading| reading.served))
+    }
 }
 
 impl Metric {
@@ -36,6 +59,25 @@ impl Metric {
             Metric::WindowedP99 => trial.windowed_p99_us,
             Metric::P999 => response_time.p99_9_us,
         }
+    }
+
+    /// The figure of `trial` with and without the windows in which the host disturbed it, for a comparison.
+    pub fn reading(self, trial: &Trial) -> Reading {
+        let claimed = self.of(trial);
+        let disturbance = trial.disturbance.as_ref();
+        let is_quiet = match self {
+            Metric::WindowedP99 => self.bounds(trial).is_none_or(|bounds| bounds.low_us == bounds.high_us),
+            _ => disturbance.is_none_or(|found| found.basis != Basis::Nothing),
+        };
+        let times = &trial.all.response_time;
+        let served = match self {
+            Metric::Mean => times.mean_us,
+            Metric::P50 => times.p50_us,
+            Metric::P99 => times.p99_us,
+            Metric::WindowedP99 => disturbance.and_then(|found| found.windowed_p99_of_all_us).or(claimed),
+            Metric::P999 => times.p99_9_us,
+        };
+        Reading { undisturbed: claimed.filter(|_| is_quiet), served }
     }
 
     /// Bounds of the figure without generator and host; `None` for a mean, and if unknown.

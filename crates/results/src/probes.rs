@@ -13,7 +13,6 @@ mod service;
 mod sockets;
 mod stages;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use client::ClientTimes;
@@ -27,7 +26,8 @@ pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
 /// All probes requested in one trial, and their results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probes {
     /// Requested probes: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `client`, `counters`, `io`.
     pub asked: Vec<String>,
@@ -75,7 +75,8 @@ impl Probes {
 }
 
 /// A feature that this host, this user or this build lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missing {
     /// The probe that needs it.
     pub probe: String,

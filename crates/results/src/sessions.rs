@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use hist::{Kept, Latency, MIN_BEYOND, Windows};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -20,7 +19,8 @@ const WANTED_POINTS: u64 = 30;
 ///
 /// The offered load and the arrivals of such a trial count steps (chunks, pages), as they count requests elsewhere;
 /// figures in sessions are here.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sessions {
     /// Sessions that arrived during the load, warm-up included, and got a connection.
     pub begun: u64,
@@ -86,7 +86,8 @@ pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
 ///
 /// Units: microseconds, even for media in a buffer. `None` if fewer than 10 samples lie beyond the percentile (for p1
 /// and p5: below it): print it as "–".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionSummary {
     pub count: u64,
@@ -107,7 +108,8 @@ pub struct DistributionSummary {
 }
 
 /// One stretch of the window, long enough to gather the required samples.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionPoint {
     /// From the start of the trial's window.

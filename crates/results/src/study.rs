@@ -13,7 +13,6 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spec::Agents;
@@ -32,7 +31,8 @@ pub use table::{Entry, Row, Table};
 pub const STUDY_SCHEMA: u32 = 2;
 
 /// A grid of experiments, the claims that it judges, and the published values for comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Study {
     /// The [`STUDY_SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -109,7 +109,8 @@ pub struct Study {
 }
 
 /// Effort of a study's run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Seconds: only checks that it runs. Its figures are meaningless.
@@ -133,7 +134,8 @@ impl Effort {
 }
 
 /// A skipped part of a study.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// The skipped item: a series, a point, a claim's figure, or the whole study.
     pub what: String,

@@ -1,13 +1,13 @@
 //! Time of requests across several services, as recorded in a trial.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
 /// Results from the spans of sampled requests: parts of each operation that sum to the generator's time, edges, cost of
 /// tracing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traces {
     /// One request in `one_in` was traced.
     pub one_in: u64,
@@ -26,7 +26,8 @@ pub struct Traces {
 }
 
 /// The share of traced requests that was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// Traced requests due in the window that were answered.
     pub sampled: u64,
@@ -47,7 +48,8 @@ pub struct Coverage {
 }
 
 /// A service whose file lacks spans.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LostSpans {
     pub service: String,
@@ -65,7 +67,8 @@ impl Coverage {
 /// Time of one operation's traced requests.
 ///
 /// The parts of its services sum to `root_ns` of the same group, to the nanosecond.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedOperation {
     /// Its name, as in [`crate::Operation::name`].
     pub name: String,
@@ -96,7 +99,8 @@ pub struct TracedOperation {
 }
 
 /// Some requests of an operation. Units: ns, summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Number of requests.
     pub requests: u64,
@@ -107,7 +111,8 @@ pub struct Group {
 }
 
 /// Time of a service, or a store, in the requests of one operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceTime {
     /// Its name; `client` for the wait before a request was sent, `front` for the time between the generator and the
     /// entrance.
@@ -124,7 +129,8 @@ pub struct ServiceTime {
 }
 
 /// Time on the critical path. Units: ns, summed over the requests of each group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the other fields are the groups")]
 pub struct PartTime {
     /// The use of this time.
@@ -135,9 +141,8 @@ pub struct PartTime {
 }
 
 /// The use of a moment of a request.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// A request was due but not sent yet: it waited for a connection, or the generator was late. Counts for `client`.
@@ -266,7 +271,8 @@ impl TracedOperation {
 }
 
 /// One request, call by call. Units: ns since it was due; in results of earlier versions since it was sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waterfall {
     /// Its identity, in hexadecimal digits.
     pub trace: String,
@@ -279,7 +285,8 @@ pub struct Waterfall {
 }
 
 /// A request, a call with both of its ends, or a call to a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaterfallRow {
     /// The called service.
     pub service: String,
@@ -303,7 +310,8 @@ pub struct WaterfallRow {
 }
 
 /// A stretch of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct RowPart {
     pub part: Part,
@@ -311,7 +319,8 @@ pub struct RowPart {
 }
 
 /// Kind of a row of a waterfall.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// The request at the entrance.
@@ -324,7 +333,8 @@ pub enum RowKind {
 }
 
 /// The calls of one method from one service to another, or to a store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeTimes {
     /// The calling service.
     pub caller: String,
@@ -355,7 +365,8 @@ pub struct EdgeTimes {
 }
 
 /// A caller's counts of all calls of an edge, traced or not, warm-up and drain included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the other fields are their names")]
 pub struct AllCalls {
     pub calls: u64,
@@ -372,7 +383,8 @@ pub struct AllCalls {
 
 /// Cost of tracing for an operation: its traced requests against the untraced ones of the same trial, chosen at random
 /// by the generator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracingCost {
     /// The operation.
     pub operation: String,
@@ -389,7 +401,8 @@ pub struct TracingCost {
 }
 
 /// Difference between two figures, with its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct Difference {
     pub us: f64,

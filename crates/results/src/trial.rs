@@ -1,9 +1,8 @@
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use spec::{Spec, Workload};
+use spec::Spec;
 
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
@@ -15,7 +14,8 @@ use crate::{
 ///
 /// Fields that an earlier schema lacked are read as absent. The default is a trial without any measurement, and
 /// therefore not valid.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Unique within its result, and the name of its files: `0007`.
     pub id: String,
@@ -120,7 +120,7 @@ pub struct Trial {
     pub counters: BTreeMap<String, f64>,
     /// The specification, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.
     #[serde(default, serialize_with = "written")]
-    #[schemars(with = "Option<Spec>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Spec>"))]
     pub spec: Option<Spec>,
     /// Facts found during the trial, in addition to the specification.
     #[serde(default)]
@@ -147,7 +147,7 @@ impl Trial {
     /// for viewers with `--pacing closed` and `player`.
     pub fn is_closed_within_sessions(&self) -> bool {
         let workload = self.spec.as_ref().map(|spec| &spec.workload);
-        !self.is_closed_loop() && matches!(workload, Some(Workload::Video(video)) if video.pacing.is_closed())
+        !self.is_closed_loop() && workload.is_some_and(|workload| workload.is_closed_within_sessions())
     }
 
     /// Whether its offered load is in sessions: a closed loop has no offered load, and its achieved throughput counts
@@ -218,7 +218,8 @@ fn written<S: Serializer>(spec: &Option<Spec>, serializer: S) -> Result<S::Ok, S
 }
 
 /// Why a trial was run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A single trial, outside of sweeps and searches.
@@ -233,7 +234,8 @@ pub enum Purpose {
 }
 
 /// Outcomes of all arrivals in the window: `intended` is the sum of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
     /// Arrivals whose intended time lies in the window.
     pub intended: u64,

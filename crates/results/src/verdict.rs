@@ -75,6 +75,13 @@ pub enum Reason {
     EventsLost,
 }
 
+impl Verdict {
+    /// The JSON schema of verdicts and their reasons, whose descriptions `taillight explain` prints.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Verdict).to_value()
+    }
+}
+
 impl Reason {
     /// The name in words, for reports and tables.
     pub fn words(self) -> &'static str {

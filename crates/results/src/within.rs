@@ -1,12 +1,12 @@
 use hist::Latency;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::Arrivals;
 
 /// The share of requests answered within a target: Memloader's own metric.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Within {
     /// The target of the response time.
     pub target_us: f64,

@@ -125,6 +125,7 @@ fn full_trial() -> Trial {
         spec: Some(spec::Spec::default()),
         found: Found {
             lacks: vec!["live-feed".into()],
+            unknown: vec!["items".into()],
             server_version: Some("1.6".into()),
             servers: vec!["a:1".into()],
             pages: Some(5),
@@ -163,7 +164,12 @@ fn full_trial() -> Trial {
             ..Operation::default()
         }],
         traffic: Traffic::over(100, 200, 2.0),
-        errors: vec![ErrorCount { kind: "timeout".into(), count: 3, first_detail: Some("x".into()) }],
+        errors: vec![ErrorCount {
+            kind: "timeout".into(),
+            count: 3,
+            requests: Some(3),
+            first_detail: Some("x".into()),
+        }],
         servers: vec![ServerFigures { share: Some(1.0), bytes_sent: Some(1), ..ServerFigures::default() }],
         lateness: Some(Lateness { requests: 3, limit_us: Some(50.0), ..Lateness::default() }),
         disturbance: Some(Disturbance {

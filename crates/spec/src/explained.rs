@@ -81,7 +81,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Load, Preset, Workload, is_source};
+    use crate::workload::Kind;
+    use crate::{Load, Preset, is_source};
 
     fn read(whole: Value) -> Spec {
         Spec::read(whole, &|_| Ok(Vec::new())).unwrap()
@@ -98,7 +99,7 @@ mod tests {
             }
             Value::Bool(false) => {}
             Value::Array(all) if all.is_empty() => {}
-            // Which workload it is, is the name of the others' section.
+            // The kind of workload is already the name of its fields' section.
             _ if path == "workload.kind" => {}
             _ => found.push(path.to_owned()),
         }
@@ -123,8 +124,8 @@ mod tests {
 
     #[test]
     fn every_value_of_every_workload_has_its_source() {
-        for name in Workload::NAMES {
-            let mut spec = Spec { workload: Workload::named(name).unwrap(), ..Spec::default() };
+        for kind in Kind::ALL {
+            let mut spec = Spec { workload: kind.usual(), ..Spec::default() };
             for load in [Load::default(), Load::Rate("20k".parse().unwrap()), Load::Closed, Load::Maximum] {
                 spec.load = load;
                 is_whole(&spec);

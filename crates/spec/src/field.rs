@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use serde_json::Value;
 
 use crate::read::SECTIONS;
-use crate::workload::{Cache, Movies, Social, Video, Web};
+use crate::workload::Kind;
 use crate::{Generator, Spec, Target, Time, Workload};
 
 /// A field of a specification.
@@ -89,11 +89,8 @@ fn defaults_of(name: &str) -> Value {
 
 /// The options of each section, without their dashes.
 struct Options {
-    cache: Vec<String>,
-    web: Vec<String>,
-    video: Vec<String>,
-    social: Vec<String>,
-    movies: Vec<String>,
+    /// By the workload's name.
+    workloads: Vec<(&'static str, Vec<String>)>,
     generator: Vec<String>,
     time: Vec<String>,
     target: Vec<String>,
@@ -102,14 +99,10 @@ struct Options {
 impl Options {
     fn all() -> Options {
         Options {
-            cache: options_of::<Cache>(),
-            web: options_of::<Web>(),
-            video: options_of::<Video>(),
-            social: options_of::<Social>(),
-            movies: options_of::<Movies>(),
-            generator: options_of::<Generator>(),
-            time: options_of::<Time>(),
-            target: options_of::<Target>(),
+            workloads: Kind::ALL.iter().map(|kind| (kind.name, options_of(|c| kind.options(c)))).collect(),
+            generator: options_of(Generator::augment_args),
+            time: options_of(Time::augment_args),
+            target: options_of(Target::augment_args),
         }
     }
 
@@ -117,11 +110,7 @@ impl Options {
     fn of(&self, path: &str, workload: Option<&str>) -> Option<String> {
         let (section, name) = path.split_once('.').unwrap_or(("", path));
         let known = match (section, workload) {
-            ("workload", Some("cache")) => &self.cache,
-            ("workload", Some("web")) => &self.web,
-            ("workload", Some("video")) => &self.video,
-            ("workload", Some("social")) => &self.social,
-            ("workload", Some("movies")) => &self.movies,
+            ("workload", Some(kind)) => &self.workloads.iter().find(|(name, _)| *name == kind)?.1,
             ("generator", _) => &self.generator,
             ("time", _) => &self.time,
             ("target", _) if name != "server" => &self.target,
@@ -150,8 +139,8 @@ fn of_commands(path: &str) -> Option<&'static str> {
     })
 }
 
-fn options_of<T: Args>() -> Vec<String> {
-    let command = T::augment_args(Command::new("options"));
+fn options_of(add: impl Fn(Command) -> Command) -> Vec<String> {
+    let command = add(Command::new("options"));
     command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
 }
 
@@ -175,8 +164,8 @@ mod tests {
         let has = |path: &str, workload: Option<&str>| {
             fields.iter().any(|field| field.path == path && field.workload.as_deref() == workload)
         };
-        for name in Workload::NAMES {
-            let whole = serde_json::to_value(Workload::named(name).unwrap()).unwrap();
+        for kind in Kind::ALL {
+            let (name, whole) = (kind.name, serde_json::to_value(kind.usual()).unwrap());
             for key in whole.as_object().unwrap().keys().filter(|key| *key != "kind") {
                 assert!(has(&format!("workload.{key}"), Some(name)), "workload.{key} of {name}");
             }

@@ -39,13 +39,13 @@ pub struct Generator {
     #[schemars(with = "Option<String>")]
     #[schemars(extend("x-source" = "ours, because the server has the first processors, so that the two share none where there are several"))]
     pub cpus: Option<CpuList>,
-    /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each maybe with a profile over
-    /// time behind it as in poisson+ramp:0.1x..1x/60s, or trace:FILE; all are explained by taillight explain cache.
+    /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each optionally followed by a
+    /// profile over time, as in poisson+ramp:0.1x..1x/60s, or trace:FILE; see taillight explain cache.
     #[arg(long, default_value = "poisson", value_name = "ARRIVALS")]
     #[schemars(extend("x-source" = "IISWC'17 §III-C: exponential times between arrivals, a Poisson process"))]
     pub arrivals: ArrivalSpec,
-    /// Virtual clients, each with connections of its own where there are enough, else sharing them [default: each
-    /// connection is one].
+    /// Virtual clients; each has its own connections if there are enough, otherwise clients share them [default: each
+    /// connection is one client].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because each connection stands for one client unless more are to share them; ISPASS'16 §IV-C.2 has virtual clients"))]
@@ -70,18 +70,18 @@ pub struct Generator {
     #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
     #[schemars(extend("x-source" = "ours, because independent users do not look for a free connection (docs/decisions/0003-depth-one-and-random-binding.md)"))]
     pub binding: Binding,
-    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep [default: spin;
-    /// sleep where it shares a processor with a server that is started for the run].
+    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep [default:
+    /// spin; sleep if the thread shares a processor with a server started for the run].
     #[arg(long, value_name = "PACE")]
     #[schemars(extend("x-source" = "ours, because a thread that sleeps sends some 10 to 60 µs late"))]
     pub pace: Option<Pace>,
-    /// What becomes of arrivals that were due while another program or the hypervisor had the thread's processor for more
+    /// Treatment of arrivals that were due while another program or the hypervisor had the thread's processor for more
     /// than 100 µs: withhold (counted and not sent) or send (late, all at once). Sessions are always sent [default:
-    /// withhold with --pace spin; send with sleep, where the server may be what has the processor].
+    /// withhold with --pace spin; send with sleep, because the server itself may have the processor].
     #[arg(long, value_name = "WHAT")]
     #[schemars(extend("x-source" = "ours, because no user would send what an absent generator had to: all that was due, at once"))]
     pub when_absent: Option<WhenAbsent>,
-    /// Longest wait for answers after the window; what is unanswered then counts at its age.
+    /// Longest wait for answers after the window; a request still unanswered then counts with its age.
     #[arg(long, default_value = "1s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
@@ -127,7 +127,7 @@ impl Default for Generator {
 }
 
 impl Agents {
-    /// The leases that there are: a busy machine would break shorter ones; longer ones keep load running without a coordinator.
+    /// Permitted leases: a busy machine would break shorter ones; longer ones keep load running without a coordinator.
     pub const LEASES: RangeInclusive<Nanos> = Nanos::from_millis(200)..=Nanos::from_secs(60);
 
     /// Checks the lease.

@@ -1,4 +1,4 @@
-//! How much is offered.
+//! The offered load.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use units::Rate;
 
 use crate::text::{as_text, count, exact_or_none};
 
-/// How much is offered.
+/// The offered load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
@@ -66,7 +66,7 @@ struct Written {
     /// A closed loop.
     #[schemars(extend("x-source" = "IISWC'17 §III-C: open-loop generators, as a closed loop asks a slow server less"))]
     closed: bool,
-    /// What is searched: `maximum` or `peak`.
+    /// The load to search for: `maximum` or `peak`.
     #[schemars(extend("x-source" = "ours, because a load is offered unless one is to be found"))]
     find: Option<String>,
     /// Applications of the knobs, which are timed.

@@ -3,10 +3,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use units::{Nanos, Qos};
+use units::Qos;
 
 use crate::text::exact;
-use crate::workload::{Movies, Video};
 use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Workload};
 
 /// One measurement.
@@ -17,24 +16,24 @@ use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Wo
 pub struct Spec {
     /// The server.
     pub target: Target,
-    /// What is sent to it.
+    /// The requests that are sent to it.
     pub workload: Workload,
-    /// How much is offered.
+    /// The offered load.
     pub load: Load,
-    /// How it is generated.
+    /// How the load is generated.
     pub generator: Generator,
-    /// What is changed on the server's machine meanwhile.
+    /// Knobs of the server's machine, set during the load.
     #[schemars(extend("x-source" = "ours, because nothing on a machine is changed unless it is asked for"))]
     pub knobs: Vec<Knob>,
-    /// What is changed on the generators' machines meanwhile: those of the agents, or this one.
+    /// Knobs of the generators' machines (the agents' machines, or this one), set during the load.
     #[schemars(extend("x-source" = "ours, because nothing on a machine is changed unless it is asked for"))]
     pub client_knobs: Vec<Knob>,
-    /// What is observed meanwhile.
+    /// Probes that observe the load.
     #[schemars(extend("x-source" = "ours, because looking costs the server processor time (docs/reference/probes.md)"))]
     pub probes: ProbeSet,
-    /// What response times are judged by.
+    /// The QoS target that response times are judged by.
     pub qos: QosTarget,
-    /// How long.
+    /// The durations of a trial's parts.
     pub time: Time,
     /// The seed of arrivals, keys, sizes and operations; the same seed gives the same requests.
     #[schemars(extend("x-source" = "ours, because any number does, and the same one repeats the requests"))]
@@ -58,7 +57,7 @@ impl Default for Spec {
     }
 }
 
-/// What response times are judged by.
+/// The QoS target that response times are judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QosTarget {
@@ -67,25 +66,6 @@ pub struct QosTarget {
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "IISWC'17 §III-B: 1 ms for the 99th percentile of Memcached, 20 ms for NGINX's; ISPASS'16 §IV-C.1: 1 to 2 ms; of sessions, from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12), and 1 % is ours, because a p99 leaves as much; of users, ISPASS'16 §IV-B3 has 95 % of all operations within their limits"))]
     pub target: Qos,
-}
-
-/// The start-up delay that viewers bear, in addition to the unavoidable time of their first chunks. Source: from 2 s
-/// on they begin to leave (Krishnan and Sitaraman, IMC'12).
-const STARTUP: Nanos = Nanos::from_secs(2);
-
-impl QosTarget {
-    /// The default target of `workload`.
-    pub fn of(workload: &Workload) -> QosTarget {
-        match workload {
-            Workload::Video(video) => {
-                let startup = STARTUP + video.first_chunks();
-                Qos::of_sessions_within(Nanos(startup.0 / u64::from(video.speed.max(1)))).into()
-            }
-            Workload::Social(_) => Qos::of_operations().into(),
-            Workload::Movies(_) => Qos::of_queries().into(),
-            Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => QosTarget::default(),
-        }
-    }
 }
 
 impl From<Qos> for QosTarget {
@@ -103,16 +83,7 @@ impl Spec {
 
     /// Connections that a server must accept at once: the generator's, or one for each session.
     pub fn connections(&self) -> usize {
-        match &self.workload {
-            Workload::Video(video) => video.max_sessions.unwrap_or(Video::MOST_SESSIONS) as usize,
-            Workload::Social(social) => match self.load {
-                // In a closed loop each user has a connection.
-                Load::Closed => self.generator.connections as usize,
-                _ => social.most_sessions() as usize,
-            },
-            Workload::Movies(movies) => movies.max_sessions.unwrap_or(Movies::MOST_SESSIONS) as usize,
-            _ => self.generator.connections as usize,
-        }
+        self.workload.connections(&self.load).unwrap_or(self.generator.connections) as usize
     }
 
     /// Sets the fields that a preset names to their published values, except those for which `is_given` is true. It
@@ -168,7 +139,7 @@ mod tests {
     use clap::{Args, Command};
 
     use super::*;
-    use crate::workload::{Cache, Null, Social, Web};
+    use crate::workload::{Cache, Facts, Null, Social, Video, Web};
 
     fn parsed<T: Args>(line: &str) -> T {
         let command = T::augment_args(Command::new("x").no_binary_name(true));
@@ -222,7 +193,7 @@ mod tests {
     #[test]
     fn viewers_are_held_to_a_start_that_a_server_can_give_them() {
         let check = |line: &str, startup: &str| {
-            let target = QosTarget::of(&Workload::Video(Box::new(parsed(line)))).target;
+            let target = parsed::<Video>(line).usual_qos().target;
             assert_eq!(target, format!("startup<{startup},rebuffer<1%,misses<1%").parse().unwrap(), "{line}");
         };
         check("", "10s");
@@ -272,7 +243,7 @@ mod tests {
         let line = "--users 10k --users-seed 7 --mix login:5,logout:5,home:10,live-feed:80 --limits home:500ms --ajax 23% \
                     --think-time 1500ms --operations 10 --site elgg --assets never --cache primed --max-sessions 50";
         spec.workload = Workload::Social(Box::new(parsed(line)));
-        spec.qos = QosTarget::of(&spec.workload);
+        spec.qos = spec.workload.usual_qos();
         spec.load = Load::Rate("20k".parse().unwrap());
         spec.generator =
             parsed("--cpus 0,2-3 --arrivals etc+ramp:0..1/10s --think 1500us --agents a:1,b:2 --pace sleep");
@@ -287,7 +258,7 @@ mod tests {
         spec.target.server = "nginx".parse().unwrap();
         check(&spec);
         spec.target.server = "127.0.0.1:7".parse().unwrap();
-        spec.workload = Workload::Null(Null {});
+        spec.workload = Workload::Null(Box::default());
         for load in [Load::Closed, Load::Trace, Load::Maximum, Load::Peak, Load::Apply(3), Load::Restart(4)] {
             spec.load = load;
             check(&spec);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::ParseError;
 
-/// One kind of looking.
+/// A kind of probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Probe {
     /// The stages of a request in the server.
@@ -17,7 +17,7 @@ pub enum Probe {
     Sockets,
     /// The server's own counters.
     Server,
-    /// When requests left the client's machine, and answers came to it. The generator does that, throughout.
+    /// When requests left the client's machine and answers arrived there, recorded by the generator throughout.
     Client,
     /// Instructions, misses, faults.
     Counters,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use units::ParseError;
 
+use crate::workload::Kind;
 use crate::{Generator, Load, QosTarget, Spec, Target, TargetName, Time, Workload};
 
 /// An error in a specification: the place, and the correction.
@@ -51,9 +52,9 @@ impl Spec {
         let qos = object("qos", qos)?;
         let is_judged = qos.contains_key("target");
         let qos: QosTarget = section("qos", Value::Object(qos))?;
-        let qos = if is_judged { qos } else { QosTarget::of(&workload) };
+        let qos = if is_judged { qos } else { workload.usual_qos() };
         // Times that are not given have the workload's defaults.
-        let usual_time = match serde_json::to_value(Time::of(&workload)) {
+        let usual_time = match serde_json::to_value(workload.usual_time()) {
             Ok(Value::Object(usual)) => usual.into_iter(),
             _ => Map::default().into_iter(),
         };
@@ -115,9 +116,9 @@ fn workload_of(
         Some(Value::String(kind)) => kind,
         Some(other) => return Err(SpecError(format!("workload.kind: it is {other}; write \"cache\""))),
     };
-    let named = Workload::named(&kind).ok_or_else(|| {
-        let names = Workload::NAMES.map(|name| format!("\"{name}\"")).join(" or ");
-        SpecError(format!("workload.kind: '{kind}' is not known; write {names}"))
+    let named = Kind::named(&kind).ok_or_else(|| {
+        let names: Vec<String> = Kind::ALL.iter().map(|kind| format!("\"{}\"", kind.name)).collect();
+        SpecError(format!("workload.kind: '{kind}' is not known; write {}", names.join(" or ")))
     })?;
     if !answers.is_empty() && !answers.contains(&kind.as_str()) {
         let server = &target.server;
@@ -126,20 +127,14 @@ fn workload_of(
         )));
     }
     let given = fields.keys().map(|key| key.replace('_', "-")).collect();
-    let fields = Value::Object(fields);
-    let workload = match named {
-        Workload::Cache(_) => Workload::Cache(Box::new(section("workload", fields)?)),
-        Workload::Web(_) => Workload::Web(Box::new(section("workload", fields)?)),
-        Workload::Video(_) => Workload::Video(Box::new(section("workload", fields)?)),
-        Workload::Social(_) => Workload::Social(Box::new(section("workload", fields)?)),
-        Workload::Movies(_) => Workload::Movies(Box::new(section("workload", fields)?)),
-        Workload::Null(_) => Workload::Null(section("workload", fields)?),
-    };
-    Ok((workload, given))
+    Ok((named.read(Value::Object(fields))?, given))
 }
 
 /// A section, with defaults for missing keys.
-fn section<T: Default + Serialize + DeserializeOwned>(place: &str, value: Value) -> Result<T, SpecError> {
+pub(crate) fn section<T: Default + Serialize + DeserializeOwned>(
+    place: &str,
+    value: Value,
+) -> Result<T, SpecError> {
     let fields = object(place, value)?;
     let default = serde_json::to_value(T::default()).unwrap_or_default();
     let known: Vec<&str> = default.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();

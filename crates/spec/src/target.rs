@@ -13,18 +13,18 @@ use units::{Bytes, CpuList, ParseError};
 use crate::text::{as_text, count, exact, list, words};
 use crate::{Form, TargetName};
 
-/// The server under test: which, and how one that is started for the run is set up.
+/// The server under test, and the set-up of a server started for the run.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Server")]
 #[serde(default, rename_all = "kebab-case")]
 #[schemars(rename = "TargetSpec")]
 pub struct Target {
-    /// Which.
+    /// The server's name or address.
     #[arg(skip = TargetName::app("sphinx"))]
     #[schemars(extend("x-source" = "ours, because Sphinx comes along and takes no installation"))]
     pub server: TargetName,
-    /// What a server that is started here runs in: nothing (bare), the bridge that containers have and no
-    /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
+    /// Isolation form of a server that is started here: bare (none), bridged (behind the bridge that containers use,
+    /// without a container), or a container: lxc, podman, docker. All but bare need root.
     #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
     #[schemars(extend("x-source" = "ours, because a bare process takes neither root nor a container engine; IISWC'17 §III-B has LXC"))]
     pub form: Form,
@@ -51,8 +51,8 @@ pub struct Target {
     #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
     #[schemars(extend("x-source" = "ours, because a server runs on this machine unless another is named"))]
     pub agent: Option<String>,
-    /// Address of this machine that a bare server which is started here listens on, so that generators of other machines reach
-    /// it, as may anyone else there [default: loopback].
+    /// Address of this machine for a bare server that is started here, so that generators on other machines can reach
+    /// it; so can every other host on that network [default: loopback].
     #[arg(id = "server_listen", long = "server-listen", value_name = "IP")]
     #[schemars(extend("x-source" = "ours, because nothing listens beyond loopback unless it is asked to"))]
     pub listen: Option<IpAddr>,
@@ -71,8 +71,8 @@ pub struct Target {
     #[arg(id = "server_cpus", long = "server-cpus", default_value_t = Cpus::Apart, hide_default_value = true, value_name = "LIST")]
     #[schemars(extend("x-source" = "ours, because a server that shares its processors with the generator is measured together with it; IISWC'17 §III-C has the clients on other machines"))]
     pub cpus: Cpus,
-    /// The network device of its machine that settings act on; `None`: the one that it is reached by, as far as that is
-    /// known.
+    /// The network device of the server's machine that knobs act on; `None`: the device through which the server is
+    /// reached, if known.
     #[arg(skip)]
     #[schemars(extend("x-source" = "ours, because the device that a server is reached by is the one that its packets use"))]
     pub device: Option<String>,
@@ -91,13 +91,13 @@ pub struct Target {
     #[schemars(with = "Vec<String>")]
     #[schemars(extend("x-source" = "ours, because a server runs with its own defaults unless arguments are given"))]
     pub args: Vec<String>,
-    /// Where the files that a web server serves are made, where --file-set names none: memory (tmpfs), disk, or the path of a
-    /// folder. They are removed at the end.
+    /// Where a web server's files are made, unless --file-set names a folder of them: memory (tmpfs), disk, or the path
+    /// of a folder. They are removed at the end.
     #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
     #[schemars(extend("x-source" = "ours, because from a disk the disk would be measured"))]
     pub files_in: FilesPlace,
-    /// When data that the workload changes are made what they were: trial (before each trial but the first: the target is
-    /// stopped, its data are copied from those that it began with, and it is started again) or never.
+    /// When data that the workload changes are reset: trial (before each trial except the first: the target is stopped,
+    /// its initial data are copied back, and it is started again) or never.
     #[arg(long, default_value_t = Reset::default(), value_name = "WHEN")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3: transactional data are cleared between runs"))]
     pub reset: Reset,

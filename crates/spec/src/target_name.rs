@@ -45,7 +45,8 @@ impl TargetName {
         for (at, _) in text.match_indices(',') {
             let (one, rest) = (&text[begin..at], &text[at + 1..]);
             let in_path = one.split_once("://").is_some_and(|(_, behind)| behind.contains('/'));
-            if !in_path || rest.starts_with("http://") || rest.starts_with("https://") {
+            let scheme = rest.split_once("://").map_or("", |(scheme, _)| scheme);
+            if !in_path || ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
                 all.push(one);
                 begin = at + 1;
             }
@@ -62,6 +63,15 @@ fn check(one: &str) -> Result<(), ParseError> {
     }
     if one.contains("://") {
         return one.parse::<Url>().map(drop);
+    }
+    if let Some(at) = one.find(['/', '?', '#'])
+        && one[..at].contains(':')
+    {
+        let problem = format!(
+            "only a URL has a path: write http://{one} for a web server, or {} for a cache",
+            &one[..at]
+        );
+        return Err(target_error(one, problem));
     }
     let (host, port) = one
         .rsplit_once(':')
@@ -152,6 +162,10 @@ mod tests {
         check("localhost:0", "'0' is not a port");
         check("localhost:99999", "'99999' is not a port");
         check("localhost:http", "'http' is not a port");
+        check("127.0.0.1:80/x", "write http://127.0.0.1:80/x for a web server, or 127.0.0.1:80 for a cache");
+        check("[::1]:80/a:b", "write http://[::1]:80/a:b");
+        check("h:80?k=v", "write http://h:80?k=v");
+        check("a:1,h:80/", "or h:80 for a cache");
     }
 
     #[test]

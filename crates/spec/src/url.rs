@@ -11,7 +11,7 @@ use crate::workload::check_target;
 pub struct Url {
     /// Whether the connection is encrypted.
     pub https: bool,
-    /// A name or an address; an IPv6 address without its brackets.
+    /// A name or an address; an IPv6 address without its brackets, with its zone after a `%`.
     pub host: String,
     /// 80 or 443 if not given.
     pub port: u16,
@@ -29,9 +29,19 @@ impl Url {
         }
     }
 
+    /// The host without its zone, which has a meaning on this machine only.
+    pub fn name(&self) -> &str {
+        self.host.split_once('%').map_or(&self.host, |(name, _)| name)
+    }
+
+    /// Whether requests to both go to one server.
+    pub fn is_same_server(&self, other: &Url) -> bool {
+        (self.https, self.port) == (other.https, other.port) && self.name().eq_ignore_ascii_case(other.name())
+    }
+
     /// The value of `Host`: without the port if it is the scheme's default.
     pub fn host_field(&self) -> String {
-        let whole = self.authority();
+        let whole = Url { host: self.name().into(), ..self.clone() }.authority();
         if self.port == own_port(self.https) {
             whole[..whole.rfind(':').unwrap_or(whole.len())].to_owned()
         } else {
@@ -55,13 +65,16 @@ impl FromStr for Url {
             hint: "write http://HOST:PORT/PATH, or https",
         };
         let (scheme, rest) = text.split_once("://").ok_or_else(|| error("it has no http:// before it"))?;
-        let https = match scheme {
+        let https = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
             "https" => true,
             _ => return Err(error("it is neither http nor https")),
         };
-        let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // A fragment is the reader's, and is not sent.
+        let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
+        let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
+        let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
         if authority.contains('@') {
             return Err(error("it names a user; add a header instead"));
         }
@@ -90,9 +103,10 @@ impl FromStr for Url {
             }
         };
         if !path.is_empty() {
-            check_target(path)?;
+            check_target(&path)?;
         }
-        Ok(Url { https, host: host.into(), port, path: path.into() })
+        // RFC 6874 has %25 before the zone, browsers and curl take the bare sign, too.
+        Ok(Url { https, host: host.replacen("%25", "%", 1), port, path })
     }
 }
 
@@ -122,6 +136,28 @@ mod tests {
         check("https://h:80", "https://h:80", "h:80");
         check("http://[::1]:8080", "http://[::1]:8080", "[::1]:8080");
         check("http://[::1]/", "http://[::1]:80/", "[::1]");
+        check("HTTP://h/", "http://h:80/", "h");
+        check("Https://h", "https://h:443", "h");
+        check("http://h?k=v", "http://h:80/?k=v", "h");
+        check("http://h#top", "http://h:80", "h");
+        check("http://h/a?b#top", "http://h:80/a?b", "h");
+        check("http://h/#a/?b", "http://h:80/", "h");
+        check("http://[fe80::1%eth0]:8080/x", "http://[fe80::1%eth0]:8080/x", "[fe80::1]:8080");
+        check("http://[fe80::1%25eth0]", "http://[fe80::1%eth0]:80", "[fe80::1]");
+    }
+
+    #[test]
+    fn servers_are_told_apart_by_scheme_name_and_port() {
+        let check = |a: &str, b: &str, expect: bool| {
+            let [a, b] = [a, b].map(|text| text.parse::<Url>().unwrap());
+            assert_eq!(a.is_same_server(&b), expect, "{a} {b}");
+        };
+        check("http://h/a", "http://H:80/b?c", true);
+        check("http://h", "https://h", false);
+        check("http://h:80", "http://h:81", false);
+        check("http://h", "http://i", false);
+        // The server knows no zone.
+        check("http://[fe80::1%eth0]:8080", "http://[fe80::1]:8080", true);
     }
 
     #[test]
@@ -140,8 +176,8 @@ mod tests {
             "http://[::1",
             "http://[::1]x",
             "http://h/a b",
-            "http://h?a",
-            "http://h/#a",
+            "http://#a",
+            "http://?a",
         ] {
             assert!(wrong.parse::<Url>().is_err(), "{wrong}");
         }

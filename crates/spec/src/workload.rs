@@ -1,8 +1,11 @@
-//! The workloads: one type each, with its options on the command line.
+//! The workloads: one type each, with its options on the command line and its [`Facts`].
+//!
+//! A further one is a file here, and a line in `workloads!`.
 
 mod cache;
 mod digits;
 mod expiry;
+mod facts;
 mod files;
 mod mix;
 mod movies;
@@ -17,14 +20,20 @@ mod video;
 mod video_set;
 mod web;
 
+use std::ops::{Deref, DerefMut};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::Preset;
+use crate::SpecError;
+use crate::read::section;
 
 pub use cache::{Cache, Fill, OnMiss, Placement, Protocol};
 pub use digits::Digits;
 pub use expiry::Expiry;
+pub use facts::{ClientKnob, Facts, MadeFiles, OwnFile};
 pub use files::Files;
 pub use mix::{Mix, Share};
 pub use movies::{MovieMix, MovieQuery, Movies};
@@ -39,87 +48,126 @@ pub use video::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing, Video};
 pub use video_set::{ByteShare, VideoSet};
 pub use web::{Verify, Web};
 
-/// What is sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Workload {
-    /// Operations of a memcached-compatible cache.
-    Cache(Box<Cache>),
-    /// Requests to a web server.
-    Web(Box<Web>),
-    /// Viewers of videos.
-    Video(Box<Video>),
-    /// Users of a social network.
-    Social(Box<Social>),
-    /// Visitors of a site of films.
-    Movies(Box<Movies>),
-    /// Lines to a null server.
-    Null(Null),
+/// Declares [`Workload`] and [`Kind::ALL`] from the type, name and description of each.
+macro_rules! workloads {
+    ($($of:ident $name:literal $about:literal;)*) => {
+        /// What is sent.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum Workload {
+            $(
+                #[doc = $about]
+                $of(Box<$of>),
+            )*
+        }
+
+        impl Kind {
+            /// All workloads, the default first.
+            pub const ALL: &[Kind] = &[$(Kind {
+                name: $name,
+                about: $about,
+                usual: || Workload::$of(Box::default()),
+                options: |command| $of::augment_args(command),
+                given: |matches| Ok(Workload::$of(Box::new($of::from_arg_matches(matches)?))),
+                read: |fields| Ok(Workload::$of(Box::new(section("workload", fields)?))),
+            },)*];
+        }
+
+        impl Workload {
+            /// Its name on the command line.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Workload::$of(_) => $name,)*
+                }
+            }
+        }
+
+        impl Deref for Workload {
+            type Target = dyn Facts;
+
+            fn deref(&self) -> &(dyn Facts + 'static) {
+                match self {
+                    $(Workload::$of(one) => &**one,)*
+                }
+            }
+        }
+
+        impl DerefMut for Workload {
+            fn deref_mut(&mut self) -> &mut (dyn Facts + 'static) {
+                match self {
+                    $(Workload::$of(one) => &mut **one,)*
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    Cache "cache" "Gets and sets to a memcached-compatible cache.";
+    Web "web" "Requests to a web server.";
+    Video "video" "Sessions of viewers, who watch videos of a server in chunks; --rate is the number of viewers per second.";
+    Social "social" "Sessions of users of a social network, who log in, do what the mix says and log out; --rate is the number of users per second.";
+    Movies "movies" "Visitors of a site of films, who browse, search, review, rent and watch; --rate is the number of visitors per second.";
+    Null "null" "Lines to a null server, to test the ruler.";
+}
+
+/// A kind of workload, before its options are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// Its description, for the help.
+    pub about: &'static str,
+    usual: fn() -> Workload,
+    options: fn(Command) -> Command,
+    given: fn(&ArgMatches) -> Result<Workload, clap::Error>,
+    read: fn(Value) -> Result<Workload, SpecError>,
+}
+
+impl Kind {
+    /// The kind of this name; `None` if unknown.
+    pub fn named(name: &str) -> Option<&'static Kind> {
+        Kind::ALL.iter().find(|kind| kind.name == name)
+    }
+
+    /// The workload with its defaults.
+    pub fn usual(&self) -> Workload {
+        (self.usual)()
+    }
+
+    /// Adds its options to a command.
+    pub fn options(&self, command: Command) -> Command {
+        (self.options)(command)
+    }
+
+    /// The workload of the options that were given to such a command.
+    ///
+    /// Errors: an option that is missing, or a value that it does not take.
+    pub fn given(&self, matches: &ArgMatches) -> Result<Workload, clap::Error> {
+        (self.given)(matches)
+    }
+
+    /// The workload of the fields of a file.
+    pub(crate) fn read(&self, fields: Value) -> Result<Workload, SpecError> {
+        (self.read)(fields)
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name == other.name
+    }
 }
 
 impl Workload {
-    /// All names.
-    pub const NAMES: [&str; 6] = ["cache", "web", "video", "social", "movies", "null"];
-
     /// The workload of this name with its defaults; `None` if unknown.
     pub fn named(name: &str) -> Option<Workload> {
-        match name {
-            "cache" => Some(Workload::Cache(Box::default())),
-            "web" => Some(Workload::Web(Box::default())),
-            "video" => Some(Workload::Video(Box::default())),
-            "social" => Some(Workload::Social(Box::default())),
-            "movies" => Some(Workload::Movies(Box::default())),
-            "null" => Some(Workload::Null(Null::default())),
-            _ => None,
-        }
-    }
-
-    /// Its name on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Workload::Cache(_) => "cache",
-            Workload::Web(_) => "web",
-            Workload::Video(_) => "video",
-            Workload::Social(_) => "social",
-            Workload::Movies(_) => "movies",
-            Workload::Null(_) => "null",
-        }
-    }
-
-    /// Whether its arrivals are sessions: each owns a connection and sends one step after the other, and is judged by
-    /// its user's experience.
-    pub fn has_sessions(&self) -> bool {
-        match self {
-            Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,
-            Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => false,
-        }
-    }
-
-    /// Whether its servers speak HTTP and are named by URLs.
-    pub fn is_http(&self) -> bool {
-        match self {
-            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => true,
-            Workload::Cache(_) | Workload::Null(_) => false,
-        }
-    }
-
-    /// The published load that it names.
-    pub fn preset(&self) -> Option<Preset> {
-        if let Workload::Cache(cache) = self { cache.preset } else { None }
-    }
-
-    /// Agrees to store items in the servers, which were started for the run.
-    pub fn agree(&mut self) {
-        match self {
-            Workload::Cache(cache) => cache.yes = true,
-            Workload::Web(web) => web.yes = true,
-            Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) | Workload::Null(_) => {}
-        }
+        Kind::named(name).map(Kind::usual)
     }
 }
 
 impl Default for Workload {
     fn default() -> Workload {
-        Workload::Cache(Box::default())
+        Kind::ALL[0].usual()
     }
 }

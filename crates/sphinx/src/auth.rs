@@ -10,10 +10,10 @@ pub(crate) const ATTEMPTS_MAX: u8 = 6;
 /// How the file of users is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsersFormat {
-    /// `user:password`, each one word, as memcached's `-Y`.
+    /// `user:password`, as memcached's `-Y`; the user is one word.
     #[default]
     Words,
-    /// `user@HOST:password`, which may have blanks, and perhaps further colons, as memcached's `MEMCACHED_SASL_PWDB`. A client
+    /// `user@HOST:password`, in which the user may have blanks, and perhaps further colons, as memcached's `MEMCACHED_SASL_PWDB`. A client
     /// that names no host is of this one.
     SaslPwdb,
 }
@@ -71,11 +71,11 @@ fn entries_of(file: &Path, format: UsersFormat) -> Result<Vec<Entry>> {
         while is_sasl && let [rest @ .., b':'] = password {
             password = rest;
         }
-        // In the text protocol they travel as two words.
-        let is_word = |text: &[u8]| !text.is_empty() && (is_sasl || !text.contains(&b' '));
+        // In the text protocol the first blank ends the user's name.
+        let is_user = !user.is_empty() && (is_sasl || !user.contains(&b' '));
         ensure!(
-            is_word(user) && is_word(password),
-            "line {number} of {name} has an empty name or password, or a blank in it; write user:password"
+            is_user && !password.is_empty(),
+            "line {number} of {name} has an empty name or password, or a blank in the name; write user:password"
         );
         if is_sasl && let Some(here) = of_this_host(user) {
             entries.push((here.to_vec(), password.to_vec()));
@@ -99,20 +99,19 @@ fn of_this_host(user: &[u8]) -> Option<&[u8]> {
 pub(crate) enum Attempt<'b> {
     /// It is incomplete.
     NeedMore,
-    /// It is far too long for one.
+    /// Its line is far too long.
     Close,
     /// Not an authentication, or a bad one: the bytes used, and the reply.
     Refused(usize, &'static [u8]),
-    /// A user and a password: the bytes used, and the two words.
+    /// A user and a password: the bytes used, and the two.
     Words(usize, &'b [u8], &'b [u8]),
 }
 
 /// Where memcached gives up looking for the end of the line. Units: bytes.
 /// Source: memcached's `try_read_command_asciiauth`, as for all that follows.
 const LINE_MAX: usize = 2048;
-/// The longest `user password`. Units: bytes. memcached takes any length; ours is what its file's lines may have, and
-/// far less than the server should buffer for a client that has not logged in.
-const WORDS_MAX: usize = 4096;
+/// The longest `user password`. Units: bytes.
+const WORDS_MAX: usize = 16 << 10;
 
 /// Reads the first request of a connection: `set KEY FLAGS TTL LENGTH`, and as its value `user password`.
 pub(crate) fn attempt(bytes: &[u8]) -> Attempt<'_> {
@@ -132,7 +131,7 @@ pub(crate) fn attempt(bytes: &[u8]) -> Attempt<'_> {
     };
     let length = length as usize;
     if length > WORDS_MAX {
-        return Attempt::Close;
+        return Attempt::Refused(start, b"CLIENT_ERROR auth token too long\r\n");
     }
     let end = start + length;
     let Some(terminator) = bytes.get(end..end + 2) else { return Attempt::NeedMore };
@@ -140,10 +139,10 @@ pub(crate) fn attempt(bytes: &[u8]) -> Attempt<'_> {
     if terminator != b"\r\n" {
         return Attempt::Refused(used, b"CLIENT_ERROR bad command line termination\r\n");
     }
-    let mut words = self::words(&bytes[start..end]);
-    match (words.next(), words.next()) {
-        (Some(user), Some(password)) => Attempt::Words(used, user, password),
-        _ => Attempt::Refused(used, b"CLIENT_ERROR bad authentication token format\r\n"),
+    let token = &bytes[start..end];
+    match token.iter().position(|b| *b == b' ') {
+        Some(blank) => Attempt::Words(used, &token[..blank], &token[blank + 1..]),
+        None => Attempt::Refused(used, b"CLIENT_ERROR bad authentication token format\r\n"),
     }
 }
 
@@ -164,8 +163,11 @@ mod tests {
         check("set a 0 0 3\r", Attempt::NeedMore);
         check("set a 0 0 3\r\nu p", Attempt::NeedMore);
         check("set a 0 0 3\r\nu p\r\nget a", Attempt::Words(18, b"u", b"p"));
-        check("set  a x y 11\n ann  xyz \r\n", Attempt::NeedMore);
-        check("set a 0 0 10\n ann  xyz \r\n", Attempt::Words(25, b"ann", b"xyz"));
+        check("set  a x y 8\nann xyz\r\n", Attempt::NeedMore);
+        check("set a 0 0 7\nann xyz\r\n", Attempt::Words(21, b"ann", b"xyz"));
+        check("set a 0 0 11\r\nann  a word\r\n", Attempt::Words(27, b"ann", b" a word"));
+        check("set a 0 0 5\r\n ann \r\n", Attempt::Words(20, b"", b"ann "));
+        check("set a 0 0 4\r\nann \r\n", Attempt::Words(19, b"ann", b""));
         check("get a\r\n", Attempt::Refused(7, unknown));
         check("\r\n", Attempt::Refused(2, unknown));
         check("set a 0 0\r\n", Attempt::Refused(11, unknown));
@@ -176,7 +178,11 @@ mod tests {
             Attempt::Refused(16, b"CLIENT_ERROR bad authentication token format\r\n"),
         );
         check("set a 0 0 3\r\nu pxx", Attempt::Refused(18, b"CLIENT_ERROR bad command line termination\r\n"));
-        check("set a 0 0 4097\r\n", Attempt::Close);
+        check("set a 0 0 16384\r\n", Attempt::NeedMore);
+        let too_long = b"CLIENT_ERROR auth token too long\r\n";
+        check("set a 0 0 16385\r\nann secret", Attempt::Refused(17, too_long));
+        check("set a 0 0 4294967295\r\n", Attempt::Refused(22, too_long));
+        check("set a 0 0 4294967296\r\n", Attempt::Refused(22, unknown));
         check(&"x".repeat(2048), Attempt::NeedMore);
         check(&"x".repeat(2049), Attempt::Close);
     }
@@ -185,13 +191,14 @@ mod tests {
     fn knows_whom_the_file_names() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("users");
-        std::fs::write(&file, "ann:xyz\r\n\nbob:p:q\n").unwrap();
+        std::fs::write(&file, "ann:xyz\r\n\nbob:p:q\neve:two words\n").unwrap();
         let users = Users::read(&file, UsersFormat::Words).unwrap();
         let check = |user: &str, password: &str, expect: bool| {
             assert_eq!(users.know(user.as_bytes(), password.as_bytes()), expect, "{user} {password}");
         };
         check("ann", "xyz", true);
         check("bob", "p:q", true);
+        check("eve", "two words", true);
         check("ann", "p:q", false);
         check("ann", "xy", false);
         check("", "", false);
@@ -224,7 +231,7 @@ mod tests {
         };
         check("", "names no user");
         check("ann:x\nbob\n", "line 2 of");
-        check("ann x:y\n", "a blank in it");
+        check("ann x:y\n", "a blank in the name");
         check(":y\n", "an empty name");
         let error = Users::read(Path::new("/no/such/file"), UsersFormat::Words).err().unwrap();
         assert!(format!("{error:#}").contains("cannot read the users' file /no/such/file"), "{error:#}");

@@ -3,6 +3,7 @@
 //! ```text
 //!   limit ─┬─ common: half of it, taken by threads in steps     ◀── one atomic operation per step
 //!          └─ shares: the other half, the same for each thread  ◀── no atomic operation
+//!                     up to a quarter of each only for requests and replies of at most 128 KiB
 //! ```
 //!
 //! A thread asks before it does something that may take much memory ([`Account::may_grow`]), and counts the memory
@@ -20,6 +21,10 @@ use crate::config::GATHERED_MAX;
 /// Buffers up to this size are not counted: each connection may have one for input and one for output, and requests that
 /// need no more never wait. Source: memcached gives each connection as much to read with (READ_BUFFER_SIZE). Units: bytes.
 pub(crate) const FREE: usize = 16 << 10;
+
+/// The largest of the small requests and replies, for which a part of each thread's share is kept. Units: bytes.
+/// Source: most items of most caches are smaller, and a socket of default size has received all of such a request.
+pub(crate) const SMALL: usize = 128 << 10;
 
 /// Step in which a thread takes from the common part, and the most that it keeps in reserve. Units: bytes.
 const STEP: usize = 64 << 10;
@@ -74,6 +79,11 @@ impl Budget {
         Budget { common: limit - share * threads, share, taken, waiting }
     }
 
+    /// How many connections of all threads wait for memory.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Whether connections of any thread wait for memory.
     #[inline]
     pub(crate) fn is_waited_for(&self) -> bool {
@@ -107,10 +117,11 @@ impl Budget {
     }
 
     /// Whether the common part has this much left: a reply made for another thread is not charged to its maker, and
-    /// must not use the maker's share.
+    /// must not use the maker's share. An eighth is kept for small ones.
     #[inline]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.taken.load(Ordering::Relaxed) + bytes <= self.common
+        let kept = if bytes > SMALL { self.common / 8 } else { 0 };
+        self.taken.load(Ordering::Relaxed) + bytes + kept <= self.common
     }
 
     fn take(&self, bytes: usize) -> bool {
@@ -136,6 +147,8 @@ pub(crate) struct Account {
     granted: usize,
     /// The most that one growth may take. Units: bytes.
     largest: usize,
+    /// What larger growths than [`SMALL`] leave of the share. Units: bytes.
+    kept: usize,
     /// Whether a growth was not allowed since [`Account::was_refused`].
     refused: bool,
     /// The most that was charged since [`Account::has_fallen`] was true. Units: bytes.
@@ -146,7 +159,8 @@ impl Account {
     /// The account of a thread whose largest growth is `largest`.
     pub(crate) fn new(budget: Arc<Budget>, largest: usize) -> Account {
         let granted = budget.share;
-        Account { budget, used: 0, granted, largest, refused: false, peak: 0 }
+        let kept = (granted / 4).min(granted.saturating_sub(largest));
+        Account { budget, used: 0, granted, largest, kept, refused: false, peak: 0 }
     }
 
     pub(crate) fn budget(&self) -> &Budget {
@@ -161,12 +175,27 @@ impl Account {
     /// Whether there is memory for one more of the largest growths.
     #[inline]
     pub(crate) fn may_grow(&mut self) -> bool {
-        self.granted - self.used >= self.largest || self.take()
+        let wanted = self.largest + self.kept;
+        self.granted - self.used >= wanted || self.take(wanted)
+    }
+
+    /// Whether there is memory for a growth by `bytes` bytes. A small one may take all that there is.
+    pub(crate) fn may_grow_by(&mut self, bytes: usize) -> bool {
+        if bytes > SMALL {
+            return self.may_grow();
+        }
+        let wanted = bytes.next_multiple_of(STEP);
+        self.granted - self.used >= wanted || self.take(wanted)
+    }
+
+    /// Whether the thread has more than its share.
+    pub(crate) fn has_of_common(&self) -> bool {
+        self.granted > self.budget.share
     }
 
     #[cold]
-    fn take(&mut self) -> bool {
-        let missing = (self.used + self.largest - self.granted).next_multiple_of(STEP);
+    fn take(&mut self, wanted: usize) -> bool {
+        let missing = (self.used + wanted - self.granted).next_multiple_of(STEP);
         let taken = self.budget.take(missing);
         self.granted += if taken { missing } else { 0 };
         self.refused |= !taken;
@@ -248,16 +277,23 @@ mod tests {
             accounts[0].charge(LARGEST);
             taken += 1;
         }
-        assert_eq!(taken, 12, "its share of 4 MiB and 8 MiB of the common part");
+        assert_eq!(taken, 11, "three quarters of its share of 4 MiB, and 8 MiB of the common part");
+        assert!(!accounts[0].may_grow_by(SMALL + 1));
+        for _ in 0..8 {
+            assert!(accounts[0].may_grow_by(SMALL), "the rest of it is for small ones");
+            accounts[0].charge(SMALL);
+        }
+        assert!(!accounts[0].may_grow_by(1));
         assert!(accounts[1].may_grow());
         accounts[1].charge(4 << 20);
         assert!(!accounts[1].may_grow());
-        accounts[0].release(2 << 20);
+        accounts[0].release(3 << 20);
         assert!(accounts[1].may_grow(), "what one gives back the other may take");
-        accounts[0].release(10 << 20);
-        assert!(budget.has_room(7 << 20));
+        accounts[0].release(9 << 20);
+        // The other account has taken 2 MiB for its next growth, and an eighth is kept for small ones.
+        assert!(budget.has_room(5 << 20) && !budget.has_room(6 << 20));
         budget.depart(2 << 20);
-        assert!(budget.has_room(5 << 20) && !budget.has_room(6 << 20), "what is under way is of no share");
+        assert!(budget.has_room(3 << 20) && !budget.has_room(4 << 20), "what is under way is of no share");
         budget.arrive(2 << 20);
         accounts[1].release(4 << 20);
         budget.audit_is_whole();

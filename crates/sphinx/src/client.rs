@@ -5,6 +5,7 @@ use crate::arriving::{Arriving, Wanted};
 use crate::binary::Binary;
 use crate::budget::{FREE, counted};
 use crate::config::Config;
+use crate::core::holders::Seen;
 use crate::dump::{Dump, Format};
 use crate::frames::Frames;
 use crate::replies::Replies;
@@ -39,6 +40,8 @@ pub(crate) struct Client {
     pub(crate) awaited: Awaited,
     /// Why no request is read at the moment.
     pub(crate) state: State,
+    /// Why it ends, if the server closes it once all is answered; in memcached's words.
+    pub(crate) ends: &'static str,
     /// Whether the reactor has been instructed to stop reading.
     pub(crate) paused: bool,
     /// Whether its first bytes may be another protocol's, see [`foreign`](crate::foreign).
@@ -65,6 +68,11 @@ pub(crate) struct Client {
     pub(crate) charged: [usize; 2],
     /// Whether it is in the thread's list of connections that wait for memory.
     pub(crate) hungry: bool,
+    /// Its place in the thread's list of connections that hold memory, and its progress since it is there.
+    pub(crate) holds: Option<usize>,
+    pub(crate) seen: Seen,
+    /// All bytes received, modulo 2³². Units: bytes.
+    pub(crate) received: u32,
     /// Whether it is a watcher: it receives events, and its input is ignored.
     pub(crate) watches: bool,
     /// The peer's address, if its connection was reported to watchers.
@@ -133,6 +141,12 @@ pub(crate) const OUTPUT_MAX: usize = 1 << 20;
 pub(crate) const ASKS_MAX: usize = 64;
 
 impl Client {
+    /// Its connection is closed for what it has sent.
+    pub(crate) fn close_for_error(&mut self) {
+        self.state = State::Closing;
+        self.ends = "error";
+    }
+
     pub(crate) fn new(conn: Conn, config: &Config) -> Client {
         Client {
             conn,
@@ -148,6 +162,7 @@ impl Client {
             offered: 0,
             awaited: Awaited::default(),
             state: State::Open,
+            ends: "normal",
             paused: false,
             is_new: true,
             is_known: config.auth_file.is_none(),
@@ -161,6 +176,9 @@ impl Client {
             granted: 0,
             charged: [0; 2],
             hungry: false,
+            holds: None,
+            seen: Seen::default(),
+            received: 0,
             watches: false,
             peer: None,
         }

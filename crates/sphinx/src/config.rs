@@ -3,14 +3,15 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use cache_store::Policy;
+use cache_store::{Policy, Provide};
+use host::{Limit, Limits};
 use proto_memcache::limits;
 use reactor::tls::{Clients, Oldest};
-use reactor::{Address, Backend, allowed_cpus};
+use reactor::{Address, Backend, allowed_cpus, permitted_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, Nanos};
 
-use crate::{LogFormat, Protocol, Sharing, Spin, UsersFormat, budget};
+use crate::{LogFormat, Protocol, Sharing, Spin, UsersFormat, budget, group_limits};
 
 /// The resolved configuration of a server, without open defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +26,16 @@ pub struct Config {
     pub backlog: u32,
     /// The processor of each thread; one that is listed twice carries two threads.
     pub cpus: Vec<usize>,
+    /// Whether threads are pinned; not where the system refuses it.
+    pub pinned: bool,
     /// The number of threads requested; more than the processors in `cpus` if the memory is too little for all.
     pub threads_wanted: usize,
     /// Memory of items and their index, over all threads.
     pub memory: Bytes,
     /// The file in which it lies, if items are to outlive the process.
     pub memory_file: Option<PathBuf>,
-    /// Whether memory is provided as it fills, and not at the start.
-    pub lazy_memory: bool,
+    /// When the system provides the memory.
+    pub provide: Provide,
     /// Which items go when memory is full.
     pub policy: Policy,
     /// The largest item, as [`proto_memcache::limits::item_size`] counts it. Units: bytes.
@@ -86,6 +89,8 @@ pub struct Config {
     pub lock_memory: bool,
     /// Where to write the process's number.
     pub pidfile: Option<PathBuf>,
+    /// Where to write the ports.
+    pub ports_file: Option<PathBuf>,
     /// Whom to become once all ports are open.
     pub user: Option<String>,
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
@@ -182,7 +187,7 @@ impl Config {
             segment,
             reach: self.reach(partitions, segment),
             partition: (partition as u32, partitions as u32),
-            populate: !self.lazy_memory,
+            provide: self.provide,
             policy: self.policy,
             item_max: self.item_max,
             known_partitions: self.has_known_partitions(),
@@ -193,8 +198,7 @@ impl Config {
     /// The largest memory that a partition may grow to: its share of the machine's, limited so that the per-segment
     /// state stays small. With `-k` all usable memory is locked at the start, addresses included. Units: bytes.
     fn reach(&self, partitions: usize, segment: usize) -> usize {
-        let machine = rustix::system::sysinfo();
-        let machine = machine.totalram as usize * machine.mem_unit as usize;
+        let machine = machine_memory() as usize;
         if self.lock_memory { 0 } else { (machine / partitions).min(SEGMENTS_MAX * segment) }
     }
 
@@ -241,14 +245,8 @@ impl Config {
     ///
     /// Errors: a sentence that names the option to change.
     pub(crate) fn check(&self) -> Result<()> {
-        let allowed = allowed_cpus().context("cannot read which processors may be used")?;
-        for cpu in &self.cpus {
-            ensure!(
-                allowed.contains(cpu),
-                "there is no cpu {cpu} to use; choose from {} with --cpus",
-                list(&allowed)
-            );
-        }
+        self.check_cpus()?;
+        group_limits::check_memory(self, &self.limits())?;
         let threads = self.cpus.len();
         let least = self.memory_min();
         ensure!(
@@ -268,6 +266,45 @@ impl Config {
             Bytes(least as u64),
         );
         self.raise_descriptor_limit()
+    }
+
+    /// Checks the processors: those that the process inherited, or others that its control group allows.
+    fn check_cpus(&self) -> Result<()> {
+        let has_all = |allowed: &[usize]| self.cpus.iter().all(|cpu| allowed.contains(cpu));
+        let cannot = "cannot read which processors may be used";
+        if !self.pinned || has_all(&allowed_cpus().context(cannot)?) {
+            return Ok(());
+        }
+        let allowed = permitted_cpus().context(cannot)?;
+        for cpu in &self.cpus {
+            ensure!(
+                allowed.contains(cpu),
+                "there is no cpu {cpu} to use; choose from {} with --cpus",
+                list(&allowed)
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether all memory is taken before the first request; that of a file always is, unless it is taken as it fills.
+    pub(crate) fn takes_memory_first(&self) -> bool {
+        match self.provide {
+            Provide::AtOnce => true,
+            Provide::Behind => self.memory_file.is_some(),
+            Provide::AsWritten => false,
+        }
+    }
+
+    /// The limits of the control groups, and of the machine unless memory is taken as it fills.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::here();
+        let machine = machine_memory();
+        if self.provide != Provide::AsWritten
+            && limits.memory.as_ref().is_none_or(|limit| limit.most > machine)
+        {
+            limits.memory = Some(Limit { most: machine, file: "the machine".into() });
+        }
+        limits
     }
 
     /// Descriptors that are not connections.
@@ -295,6 +332,12 @@ impl Config {
     }
 }
 
+/// All memory of the machine. Units: bytes.
+fn machine_memory() -> u64 {
+    let machine = rustix::system::sysinfo();
+    machine.totalram * u64::from(machine.mem_unit)
+}
+
 /// `0,1,5`.
 pub(crate) fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
@@ -310,10 +353,11 @@ impl Config {
             tls: None,
             backlog: 16,
             cpus: vec![allowed_cpus().unwrap()[0]],
+            pinned: true,
             threads_wanted: 1,
             memory: Bytes(64 << 20),
             memory_file: None,
-            lazy_memory: true,
+            provide: Provide::AsWritten,
             policy: Policy::default(),
             item_max: 1 << 20,
             connection_memory: 32 << 20,
@@ -340,6 +384,7 @@ impl Config {
             core_dumps: false,
             lock_memory: false,
             pidfile: None,
+            ports_file: None,
             user: None,
             idle_timeout: 0,
             reader_timeout: 0,
@@ -365,6 +410,13 @@ mod tests {
         };
         config().check().unwrap();
         check(Config { cpus: vec![99_999], ..config() }, "no cpu 99999 to use; choose from");
+        Config { cpus: vec![99_999], pinned: false, ..config() }.check().unwrap();
+        let more = Bytes(machine_memory() + 1);
+        check(
+            Config { memory: more, provide: Provide::Behind, ..config() },
+            "does not fit: the machine allows",
+        );
+        Config { memory: more, ..config() }.check().unwrap();
         let cpu = config().cpus[0];
         check(
             Config { memory: Bytes(3 << 20), cpus: vec![cpu; 2], ..config() },

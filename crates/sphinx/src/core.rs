@@ -10,11 +10,13 @@ mod audit;
 mod binary;
 mod claims;
 mod datagrams;
+pub(crate) mod holders;
 mod lifecycle;
 mod memory;
 mod messages;
 mod operator;
 mod requests;
+mod turn;
 mod watching;
 
 use std::collections::VecDeque;
@@ -35,7 +37,9 @@ use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::core::claims::Pending;
+use crate::core::holders::Holders;
 use crate::core::lifecycle::Rounds;
+use crate::core::turn::Turn;
 use crate::foreign::Warned;
 use crate::large_inputs::LargeInputs;
 use crate::link::Link;
@@ -128,8 +132,11 @@ pub(crate) struct Core<R: Reactor> {
     account: Account,
     /// Memory charged for spare large inputs. Units: bytes.
     spare_charged: usize,
-    /// Connections that wait for memory.
-    hungry: VecDeque<Conn>,
+    /// Connections that wait for memory: those with small requests or replies, and the others.
+    hungry: [VecDeque<Conn>; 2],
+    /// Connections that hold memory.
+    holders: Holders,
+    turn: Turn,
     /// The second in which memory was last short, if nothing spare is kept for that.
     short: Option<u32>,
     /// The connection that may exceed the budget, to guarantee progress.
@@ -182,7 +189,9 @@ impl<R: Reactor> Core<R> {
             received: Time(0),
             account: Account::new(Arc::clone(&common.budget), budget::largest(common.config.item_max)),
             spare_charged: 0,
-            hungry: VecDeque::new(),
+            hungry: Default::default(),
+            holders: Holders::default(),
+            turn: Turn::default(),
             short: None,
             grace: None,
             common,
@@ -223,8 +232,12 @@ impl<R: Reactor> Core<R> {
     /// One turn; a simulation has the thread sleep after it, and not within the poll.
     pub(crate) fn turn(&mut self, reactor: &mut R) -> io::Result<()> {
         self.wake_up();
+        self.begin_turn();
         if self.rounds.due {
             self.look_around(reactor);
+        }
+        if self.common.budget.is_waited_for() {
+            self.press(reactor);
         }
         let busy = self.take_messages(reactor)
             | self.resume_ready(reactor)
@@ -234,6 +247,7 @@ impl<R: Reactor> Core<R> {
         if busy {
             self.found_work(reactor, false);
         }
+        self.begin_turn();
         let mut idle = false;
         let looks = busy || !self.spinner.is_off() && self.spinner.goes_on(reactor.now());
         if looks || !self.go_to_sleep() {
@@ -347,6 +361,9 @@ impl<R: Reactor> Core<R> {
         {
             self.rounds.slow -= usize::from(client.is_slow);
             self.uncharge(&client);
+            if let Some(at) = client.holds {
+                self.remove_holder(at);
+            }
             self.tell_end(&client, reason);
             if client.watches {
                 self.common.watchers.remove(self.number, conn);
@@ -392,15 +409,23 @@ impl<R: Reactor> Core<R> {
         self.rounds.note_slow(&mut client);
         self.charge(reactor, &mut client);
         let hold = client.state == State::Held;
+        if hold && client.offered == 0 && reactor.is_broken(conn) {
+            // No reply that it might still make would be read.
+            self.clients[conn.slot as usize] = Some(client);
+            return self.end(reactor, conn, "error");
+        }
         let goes_on =
             hold && !client.waits && !client.hungry && !client.awaits_part() && client.wanted.is_none();
         // The next part of a large value follows when the kernel has taken the one before.
         let steps = client.state != State::Open && client.replies.is_stepping();
-        let may_step = steps && client.offered == 0;
+        let may_step = steps && client.offered == 0 && !client.hungry;
         if may_step || goes_on && !steps && client.has_room(client.offered, || self.account.may_grow()) {
             // The flush has just made the missing room, so no event will report it. The others have their turn first: a
             // fast reader could otherwise keep the thread forever.
             self.ready.push_back(conn);
+        } else if goes_on {
+            // Whether its step ended or its room: it continues when replies have left.
+            self.stats.output_waits += 1;
         }
         if hold != client.paused {
             client.paused = hold;
@@ -412,9 +437,10 @@ impl<R: Reactor> Core<R> {
             State::Closing => true,
         };
         let over = answers_all && client.replies.is_empty() && client.offered == 0;
+        let ends = client.ends;
         self.clients[conn.slot as usize] = Some(client);
         if over {
-            self.forget(conn, "normal");
+            self.forget(conn, ends);
             reactor.close(conn);
         }
     }
@@ -436,20 +462,6 @@ impl<R: Reactor> Core<R> {
         let Some(mut client) = self.take_client(conn) else { return };
         client.input_ended = true;
         self.put_back(reactor, client);
-    }
-
-    /// Continues the connections that [`Core::put_back`] found ready.
-    fn resume_ready(&mut self, reactor: &mut R) -> bool {
-        let count = self.ready.len();
-        for _ in 0..count {
-            if let Some(conn) = self.ready.pop_front() {
-                self.go_on(reactor, conn);
-            }
-        }
-        if count > 0 {
-            self.ring(reactor);
-        }
-        count > 0
     }
 
     /// Notifies each sleeping peer that got a request or an answer, and releases the memory read in this turn.

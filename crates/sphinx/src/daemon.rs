@@ -92,6 +92,7 @@ fn absolute_paths(config: &mut Config) -> Result<()> {
     });
     let mut paths: Vec<&mut PathBuf> = listen.collect();
     paths.extend(&mut config.pidfile);
+    paths.extend(&mut config.ports_file);
     paths.extend(&mut config.memory_file);
     paths.extend(&mut config.auth_file);
     if let Some(tls) = &mut config.tls {

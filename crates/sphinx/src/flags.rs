@@ -11,7 +11,7 @@ use reactor::Io;
 use units::{Bytes, CpuList, Nanos};
 
 use crate::irq::Leave;
-use crate::listen::Listener;
+use crate::listen::Listeners;
 use crate::trimmed::Trimmed;
 use crate::{Sharing, Spin};
 
@@ -21,16 +21,16 @@ pub(crate) struct Flags {
     /// TCP port; 0 takes a free one and prints it.
     #[arg(short, long, default_value_t = 11211, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(parse_port))]
     pub(crate) port: u16,
-    /// UDP port; 0 is none, tcp that of TCP. A datagram of some bytes is answered with up to a MiB to whatever address it
+    /// UDP port, and without -p that of TCP, too; 0 is none, tcp the port of TCP. A datagram of some bytes is answered with up to a MiB to whatever address it
     /// bears, so never open it to strangers.
-    #[arg(short = 'U', long, default_value_t = UdpPort::None, value_name = "PORT", value_parser = Trimmed(str::parse::<UdpPort>))]
+    #[arg(short = 'U', long, default_value_t = UdpPort::None, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(str::parse::<UdpPort>))]
     pub(crate) udp_port: UdpPort,
-    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,host:11212 (IPv6 in brackets), or *
+    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,host:11212 (IPv6 in brackets, :: is IPv6 alone), or *
     /// for every address. Every client that can reach one can read and write everything. With -Z, notls:ADDRESS is not
     /// encrypted.
-    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", value_delimiter = ',', action = ArgAction::Append,
-          value_parser = Trimmed(str::parse::<Listener>))]
-    pub(crate) listen: Vec<Listener>,
+    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", action = ArgAction::Append,
+          value_parser = str::parse::<Listeners>)]
+    pub(crate) listen: Vec<Listeners>,
     /// Unix socket to listen on; without -p and -l on this alone.
     #[arg(short = 's', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) unix_socket: Option<PathBuf>,
@@ -74,10 +74,14 @@ pub(crate) struct Flags {
     /// end the cache starts empty.
     #[arg(short = 'e', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) memory_file: Option<PathBuf>,
-    /// Take memory as it fills. By default all of it is taken at the start, which takes a second for some
-    /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
+    /// Take memory as it fills. By default all of it is taken behind the first requests, by threads of low priority, so that
+    /// later ones do not wait for the system to clear a page.
     #[arg(long)]
     pub(crate) lazy_memory: bool,
+    /// Take all memory before the first request, which takes a second for some GiB (a virtual machine longer): for
+    /// measurements.
+    #[arg(long, overrides_with = "lazy_memory")]
+    pub(crate) eager_memory: bool,
     /// Which items go when memory is full: the oldest (fifo), the oldest that were not read (second-chance), first
     /// those that were stored and never read (two-queues), or none (never).
     #[arg(long, default_value_t, value_name = "NAME")]
@@ -97,8 +101,7 @@ pub(crate) struct Flags {
     /// Connections at once, over all threads; more are told so and closed. Datagrams do not count.
     #[arg(short, long, visible_alias = "connections", default_value_t = 1024, value_name = "N", value_parser = Trimmed(value_parser!(u32).range(1..)))]
     pub(crate) conn_limit: u32,
-    /// Requests of one connection that are served before the others have their turn; 0 is what one receive brought, at
-    /// most 64 KiB.
+    /// Requests of one connection that are served before the others have their turn; 0 is 1024, or 512 KiB of replies.
     #[arg(short = 'R', long, default_value_t = 0, value_name = "N", value_parser = Trimmed(value_parser!(u32)))]
     pub(crate) max_reqs_per_event: u32,
     /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
@@ -206,6 +209,8 @@ pub(crate) enum UdpPort {
     None,
     /// On the port of TCP, also where that is one that was free.
     OfTcp,
+    /// On any: that of TCP, which is a free one unless `-p` says otherwise.
+    Any,
     /// On this one.
     Port(NonZero<u16>),
 }
@@ -215,6 +220,7 @@ impl Display for UdpPort {
         match self {
             UdpPort::None => f.pad("0"),
             UdpPort::OfTcp => f.pad("tcp"),
+            UdpPort::Any => f.pad("-1"),
             UdpPort::Port(port) => port.fmt(f),
         }
     }
@@ -226,9 +232,13 @@ impl FromStr for UdpPort {
     fn from_str(text: &str) -> Result<UdpPort, String> {
         match text {
             "tcp" => Ok(UdpPort::OfTcp),
+            "-1" => Ok(UdpPort::Any),
             _ => match text.parse::<u16>() {
                 Ok(number) => Ok(NonZero::new(number).map_or(UdpPort::None, UdpPort::Port)),
-                Err(_) => Err("write a port from 1 to 65535, 0 for none, or tcp for the port of TCP".into()),
+                Err(_) => {
+                    Err("write a port from 1 to 65535, 0 for none, -1 for any, or tcp for the port of TCP"
+                        .into())
+                }
             },
         }
     }
@@ -252,7 +262,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is spoken with clients: `-B`.
+/// The protocols that clients may use: `-B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Text, classic and meta.

@@ -67,13 +67,22 @@ pub(crate) fn read(bytes: &[u8]) -> Start {
         [BINARY_REQUEST, ..] => Start::Binary,
         [0x16] => Start::NeedMore,
         [first, second, ..] if [*first, *second] == TLS_HANDSHAKE => Start::Foreign(Protocol::Tls),
-        [b'A'..=b'Z', ..] => match bytes.iter().position(|byte| *byte == b'\n') {
+        _ if begins_as_http(bytes) => match bytes.iter().position(|byte| *byte == b'\n') {
             Some(end) if is_http(&bytes[..end]) => Start::Foreign(Protocol::Http),
             None if bytes.len() <= LINE_MAX => Start::NeedMore,
             _ => Start::Text,
         },
         _ => Start::Text,
     }
+}
+
+/// Whether these are the first bytes of `METHOD …`, or a part of them.
+fn begins_as_http(bytes: &[u8]) -> bool {
+    let begins = |method: &&[u8]| match bytes.strip_prefix(*method) {
+        Some(rest) => matches!(rest, [] | [b' ', ..]),
+        None => !bytes.is_empty() && method.starts_with(bytes),
+    };
+    HTTP_METHODS.iter().any(begins)
 }
 
 /// Whether a line is the first of an HTTP request: `METHOD TARGET HTTP/VERSION`.
@@ -173,8 +182,13 @@ mod tests {
         check(b"GET k k HTTP/1.1\r\n", Start::Text);
         check(b"get / HTTP/1.1\r\n", Start::Text);
         check(b"VERSION / HTTP/1.1\r\n", Start::Text);
-        check(&[b'X'; 2048], Start::NeedMore);
-        check(&[b'X'; 2049], Start::Text);
+        check(b"G", Start::NeedMore);
+        check(b"GA", Start::Text);
+        check(b"GETS", Start::Text);
+        check(b"GARBAGE", Start::Text);
+        let long = |length: usize| [&b"GET "[..], &vec![b'x'; length - 4]].concat();
+        check(&long(2048), Start::NeedMore);
+        check(&long(2049), Start::Text);
     }
 
     #[test]

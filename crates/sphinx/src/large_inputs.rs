@@ -12,6 +12,10 @@ pub(crate) struct LargeInputs {
     bytes: usize,
     /// Whether to keep no spare buffers, since memory is short.
     pub(crate) frugal: bool,
+    /// Whether a large request has taken or left one in the present second.
+    in_use: bool,
+    /// The second that [`LargeInputs::are_unused`] was last asked in.
+    second: u32,
 }
 
 /// Larger buffers leave their connection when they are empty, or each would keep one value's memory for good. Units: bytes.
@@ -32,6 +36,7 @@ impl LargeInputs {
 
     #[cold]
     fn exchange(&mut self, input: &mut Vec<u8>, length: usize) {
+        self.in_use = true;
         let fits = |capacity: usize| (length..=2 * length).contains(&capacity);
         let fits = self.spare.iter().rposition(|spare| fits(spare.capacity()));
         let mut larger = match fits {
@@ -50,6 +55,15 @@ impl LargeInputs {
         self.bytes
     }
 
+    /// Whether there are spare ones that no request has taken or left for a second, `now` being the present one.
+    pub(crate) fn are_unused(&mut self, now: u32) -> bool {
+        if now == self.second {
+            return false;
+        }
+        self.second = now;
+        !std::mem::take(&mut self.in_use) && self.bytes > 0
+    }
+
     /// Frees the spare ones.
     pub(crate) fn clear(&mut self) {
         self.spare.clear();
@@ -66,6 +80,7 @@ impl LargeInputs {
     }
 
     fn give(&mut self, mut buffer: Vec<u8>) {
+        self.in_use |= buffer.capacity() > LARGE;
         if !self.frugal && buffer.capacity() > LARGE && self.bytes + buffer.capacity() <= KEEP {
             buffer.clear();
             self.bytes += buffer.capacity();
@@ -107,6 +122,20 @@ mod tests {
         assert_eq!((other.capacity(), inputs.bytes), (1 << 18, 1 << 17), "what is too small is left");
         inputs.reserve(&mut input, 90_000);
         assert_eq!((input.as_ptr(), inputs.bytes), (address, 0));
+    }
+
+    #[test]
+    fn spare_ones_are_unused_after_a_second_without_large_requests() {
+        let mut inputs = LargeInputs::default();
+        assert!(!inputs.are_unused(1), "there are none");
+        inputs.give(Vec::with_capacity(1 << 17));
+        assert!(!inputs.are_unused(1) && !inputs.are_unused(2), "left in the second before");
+        let mut input = b"set a 0 0 100000\r\n".to_vec();
+        inputs.give(Vec::with_capacity(1 << 20));
+        inputs.reserve(&mut input, 100_020);
+        assert!(!inputs.are_unused(3), "taken in the second before");
+        inputs.give(Vec::with_capacity(100));
+        assert!(!inputs.are_unused(3) && inputs.are_unused(4), "small ones are nobody's");
     }
 
     #[test]

@@ -10,6 +10,20 @@ pub(crate) struct Listener {
     pub(crate) place: Place,
 }
 
+/// The addresses of one `-l`, as memcached separates them; empty ones are skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listeners(pub(crate) Vec<Listener>);
+
+impl FromStr for Listeners {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Listeners, String> {
+        let all = text.split([',', ';']).map(str::trim).filter(|one| !one.is_empty());
+        let all = all.map(str::parse).collect::<Result<Vec<Listener>, String>>()?;
+        if all.is_empty() { Err(complaint()) } else { Ok(Listeners(all)) }
+    }
+}
+
 /// How the connections of a listener are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
@@ -82,7 +96,9 @@ impl Place {
     /// Errors: the name is not known.
     pub(crate) fn addresses(&self, port: u16) -> Result<Vec<SocketAddr>> {
         match self {
-            Place::Every(own) => Ok(vec![SocketAddr::new(every_address(), own.unwrap_or(port))]),
+            Place::Every(own) => {
+                Ok(every_address().map(|every| SocketAddr::new(every, own.unwrap_or(port))).collect())
+            }
             Place::Number(address, own) => Ok(vec![SocketAddr::new(*address, own.unwrap_or(port))]),
             Place::Name(name, own) => {
                 let found = (name.as_str(), own.unwrap_or(port)).to_socket_addrs();
@@ -113,6 +129,9 @@ impl FromStr for Place {
         {
             return Ok(Place::Number(IpAddr::V6(address), None));
         }
+        if let Some(place) = with_zone(text) {
+            return place;
+        }
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| complaint())?)),
             None => (text, None),
@@ -135,10 +154,26 @@ fn complaint() -> String {
     "it is not an address; write for example 127.0.0.1, 0.0.0.0:11211, [::1]:11211 or localhost".into()
 }
 
-/// The address that stands for all: of IPv6, which takes connections by IPv4 too, unless this machine has none.
-fn every_address() -> IpAddr {
-    let every = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-    if UdpSocket::bind((every, 0)).is_ok() { every } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
+/// The addresses that stand for all: of each protocol that this machine has.
+fn every_address() -> impl Iterator<Item = IpAddr> {
+    let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    all.into_iter().filter(|every| UdpSocket::bind((*every, 0)).is_ok())
+}
+
+/// A link-local address with its zone, as the resolver takes it: `fe80::1%eth0`, in brackets before a port. `None`: no zone.
+fn with_zone(text: &str) -> Option<Result<Place, String>> {
+    let (address, rest) = match text.strip_prefix('[') {
+        Some(inner) => inner.split_once(']')?,
+        None => (text, ""),
+    };
+    let (number, zone) = address.split_once('%')?;
+    let port = match rest.strip_prefix(':') {
+        Some(port) => port.parse().ok().map(Some),
+        None => rest.is_empty().then_some(None),
+    };
+    let is_zone = !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+    let place = port.filter(|_| is_zone && number.parse::<Ipv6Addr>().is_ok());
+    Some(place.map(|port| Place::Name(address.into(), port)).ok_or_else(complaint))
 }
 
 #[cfg(test)]
@@ -162,6 +197,43 @@ mod tests {
         let found = local.addresses(1).unwrap();
         assert!(!found.is_empty());
         assert!(found.iter().all(|a| a.ip().is_loopback() && a.port() == 7), "{found:?}");
+    }
+
+    #[test]
+    fn a_zone_is_the_resolvers() {
+        let check = |text: &str, expect: Option<(&str, Option<u16>)>| {
+            let found = text.parse::<Place>().ok();
+            assert_eq!(found, expect.map(|(name, port)| Place::Name(name.into(), port)), "{text}");
+        };
+        check("fe80::1%eth0", Some(("fe80::1%eth0", None)));
+        check("[fe80::1%eth0]", Some(("fe80::1%eth0", None)));
+        check("[fe80::1%eth0.7]:9", Some(("fe80::1%eth0.7", Some(9))));
+        check("fe80::1%", None);
+        check("fe80::x%eth0", None);
+        check("[fe80::1%eth0]x", None);
+        check("[fe80::1%eth0]:x", None);
+        // The zone becomes a part of the address.
+        let addresses = "fe80::1%lo".parse::<Place>().unwrap().addresses(7).unwrap();
+        assert!(
+            matches!(addresses[..], [SocketAddr::V6(one)] if one.scope_id() == 1 && one.port() == 7),
+            "{addresses:?}"
+        );
+    }
+
+    #[test]
+    fn addresses_are_separated_as_memcached_does() {
+        let check = |text: &str, expect: Option<usize>| {
+            let found = text.parse::<Listeners>().ok();
+            assert_eq!(found.map(|found| found.0.len()), expect, "{text}");
+        };
+        check("127.0.0.1", Some(1));
+        check("127.0.0.1, ::1", Some(2));
+        check("127.0.0.1;::1", Some(2));
+        check("127.0.0.1,", Some(1));
+        check(",;[::1]:7;,localhost", Some(2));
+        check("", None);
+        check(" , ", None);
+        check("127.0.0.1,a b", None);
     }
 
     #[test]

@@ -8,19 +8,25 @@
 //! The second file describes the live items in the first. It is written at a graceful stop, when serving has ended, and
 //! removed at the next start just before serving begins: a server that is killed leaves none, and the content of its
 //! first file is ignored. The seal is a random number that both contain while they belong together.
+//!
+//! Both are in memory that may be short. A start takes all of the first file; if the file system has no room for that
+//! beside the second one, the second one is removed as soon as it was read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use cache_store::{InFile, KeyHasher};
-use rustix::fs::{FlockOperation, flock, fstatfs};
+use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 use tracing::{info, warn};
+use units::Bytes;
 
 use crate::config::Config;
+use crate::own_files;
 
 /// Magic bytes of the second file. The number is the version of its format and of the segment format: a change of
 /// either needs a new one.
@@ -31,6 +37,11 @@ const SEAL: u64 = 4096;
 const SETTINGS_MAX: usize = 1024;
 /// Type numbers of tmpfs and hugetlbfs. Source: statfs(2).
 const MEMORY_KINDS: [u64; 2] = [0x0102_1994, 0x9584_58f6];
+/// How far the clock may have been set back since a state was saved: the correction of a clock that runs, not one of a
+/// wrong date. Units: seconds.
+const SET_BACK_MAX: u64 = 10;
+/// Units: bytes. Source: `stat(2)`, `st_blocks`.
+const BLOCK: u64 = 512;
 
 /// The file with the segments of all partitions, and the state saved for them.
 pub(crate) struct MemoryFile {
@@ -55,21 +66,18 @@ struct Saved {
 }
 
 impl MemoryFile {
-    /// Opens the file that `config` names, if any, and reads the state that the last stop has left for it.
+    /// Opens the file that `config` names, if any, and reads the state that the last stop has left for it. `owner` is a
+    /// further user to whom the files may belong.
     ///
-    /// Errors: it cannot be opened or is another server's.
-    pub(crate) fn open(config: &Config) -> Result<Option<MemoryFile>> {
+    /// Errors: a file cannot be opened, or [may be changed by others](own_files::open); it is another server's; the
+    /// file system has no room for it.
+    pub(crate) fn open(config: &Config, owner: Option<u32>) -> Result<Option<MemoryFile>> {
         let Some(path) = config.memory_file.clone() else { return Ok(None) };
         let shown = path.display().to_string();
         let cannot = || format!("cannot use {shown} as memory; choose another file with -e");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
-        let file = options.open(&path).with_context(cannot)?;
-        ensure!(
-            file.metadata().with_context(cannot)?.is_file(),
-            "{} is no file; choose one with -e",
-            path.display()
-        );
+        let file = own_files::open(&path, &mut options, owner).with_context(cannot)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             bail!("another server has {} as its memory; choose another file with -e", path.display());
         }
@@ -79,13 +87,17 @@ impl MemoryFile {
         let (settings, length) = (settings(config), config.store(0, 0).log_length() as u64);
         let mut memory = MemoryFile { file, path, settings, length, saved: None };
         let whole = length * config.partitions() as u64 + SEAL;
-        match memory.take_saved(config, whole) {
-            Ok(saved) => memory.saved = saved,
-            Err(why) => warn!(
-                file = %memory.meta().display(),
-                "what was saved is not used, and the cache starts empty: {why:#}"
-            ),
+        match memory.read_meta(owner)? {
+            None => info!(file = shown, "nothing was saved, and the cache starts empty"),
+            Some(bytes) => match memory.understand(&bytes, config, whole) {
+                Ok(saved) => memory.saved = Some(saved),
+                Err(why) => warn!(
+                    file = %memory.meta().display(),
+                    "what was saved is not used, and the cache starts empty: {why:#}"
+                ),
+            },
         }
+        memory.make_room(whole)?;
         memory.file.set_len(whole).with_context(cannot)?;
         Ok(Some(memory))
     }
@@ -95,23 +107,76 @@ impl MemoryFile {
         meta_of(&self.path)
     }
 
-    /// Reads the state left by the last stop; `None` if there is none.
-    fn take_saved(&self, config: &Config, whole: u64) -> Result<Option<Saved>> {
-        let bytes = match fs::read(self.meta()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                info!(file = %self.path.display(), "nothing was saved, and the cache starts empty");
-                return Ok(None);
-            }
-            bytes => bytes?,
+    /// The content of the second file, if it exists.
+    fn read_meta(&self, owner: Option<u32>) -> Result<Option<Vec<u8>>> {
+        let path = self.meta();
+        let file = match own_files::open(&path, OpenOptions::new().read(true), owner) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file,
         };
-        let saved = parse(&bytes, &self.settings)?;
+        let mut bytes = Vec::new();
+        file.and_then(|mut file| file.read_to_end(&mut bytes)).with_context(|| {
+            format!("cannot use {}; remove it, or choose another file with -e", path.display())
+        })?;
+        Ok(Some(bytes))
+    }
+
+    /// The state that the second file's content describes.
+    ///
+    /// Errors: the state cannot be used now.
+    fn understand(&self, bytes: &[u8], config: &Config, whole: u64) -> Result<Saved> {
+        let saved = parse(bytes, &self.settings)?;
         let (count, length) = (saved.partitions.len(), self.file.metadata()?.len());
         ensure!(count == config.partitions(), "it has {count} partitions");
         ensure!(length == whole, "the memory file has {length} B and not {whole}");
+        // Continuing from its time would keep the clock ahead over any number of restarts.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let ahead = u64::from(saved.now).saturating_sub(now);
+        ensure!(
+            ahead <= SET_BACK_MAX,
+            "it was saved by a clock that was {ahead} s ahead of the present time, so that the expiry times of its items \
+             are wrong"
+        );
         let mut seal = [0; 8];
         self.file.read_exact_at(&mut seal, whole - SEAL)?;
         ensure!(seal == saved.seal.to_le_bytes(), "the memory file was used meanwhile, or is another one");
-        Ok(Some(saved))
+        Ok(saved)
+    }
+
+    /// Makes sure that the file system has room for a memory file of `whole` bytes, before any of them is taken. The
+    /// second file is removed if that is what it takes; its content was read.
+    ///
+    /// Errors: there is not enough room; no file has changed.
+    fn make_room(&self, whole: u64) -> Result<()> {
+        let Some(free) = free(&self.file) else { return Ok(()) };
+        let needed = whole.saturating_sub(self.file.metadata()?.blocks() * BLOCK);
+        if needed <= free {
+            return Ok(());
+        }
+        let meta = self.meta();
+        let gain = fs::symlink_metadata(&meta).map_or(0, |meta| meta.blocks() * BLOCK);
+        ensure!(
+            needed <= free + gain,
+            "cannot use {} as memory: it needs {} more, for {} in all, and its file system has {} free; make that larger, \
+             give less memory with -m, or choose another file with -e",
+            self.path.display(),
+            Bytes(needed),
+            Bytes(whole - SEAL),
+            Bytes(free + gain),
+        );
+        info!(file = %meta.display(), "removed at once, to make room for the memory file");
+        self.remove_meta()
+    }
+
+    /// Removes the second file, or whatever another program has put in its place.
+    fn remove_meta(&self) -> Result<()> {
+        let meta = self.meta();
+        match fs::remove_file(&meta) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", meta.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Invalidates the saved state; call it before any write to the file. From then on only [`MemoryFile::save`] makes
@@ -122,13 +187,7 @@ impl MemoryFile {
         self.saved = None;
         let whole = self.file.metadata()?.len();
         self.file.write_all_at(&[0; 8], whole - SEAL)?;
-        let meta = self.meta();
-        match fs::remove_file(&meta) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", meta.display()))
-            }
-            _ => Ok(()),
-        }
+        self.remove_meta()
     }
 
     /// The hash seed of the saved state.
@@ -154,22 +213,47 @@ impl MemoryFile {
 
     /// Saves the state of all partitions, which must not change any more; `now` is the time, on the partitions' clock.
     ///
-    /// Errors: the second file cannot be written. The next start is then one of an empty cache.
+    /// Errors: the second file cannot be written; none is left, and the next start is one of an empty cache.
     pub(crate) fn save(&self, seed: u64, now: u32, partitions: Vec<Vec<u8>>) -> Result<()> {
         let mut seal = [0; 8];
         rustix::rand::getrandom(&mut seal, rustix::rand::GetRandomFlags::empty())?;
         let saved = Saved { seed, seal: u64::from_le_bytes(seal), now, partitions };
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        let bytes = write(&saved, &self.settings);
         let path = self.meta();
-        let mut meta = options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        meta.write_all(&write(&saved, &self.settings))?;
+        self.remove_meta()?;
+        let free = free(&self.file);
+        let end = self.length * saved.partitions.len() as u64;
+        self.write_meta(&path, &bytes, &seal, end).or_else(|error| {
+            // Half of it would take memory that the next start needs.
+            self.remove_meta()?;
+            let room = match (error.kind(), free) {
+                (ErrorKind::StorageFull, Some(free)) => format!(
+                    ": it needs {}, and its file system has {} free; make that larger, or give less memory with -m",
+                    Bytes(bytes.len() as u64),
+                    Bytes(free)
+                ),
+                _ => String::new(),
+            };
+            Err(error).with_context(|| format!("cannot write {}{room}", path.display()))
+        })
+    }
+
+    fn write_meta(&self, path: &Path, bytes: &[u8], seal: &[u8], end: u64) -> io::Result<()> {
+        // Created new: another user's file is never written to.
+        let mut meta = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        meta.write_all(bytes)?;
         meta.sync_all()?;
         // Last: a save interrupted earlier has no seal, and is not used.
-        self.file.write_all_at(&seal, self.length * saved.partitions.len() as u64)?;
-        self.file.sync_all()?;
-        Ok(())
+        self.file.write_all_at(seal, end)?;
+        self.file.sync_all()
     }
+}
+
+/// The free part of the file's file system; `None` if it has no limit. Units: bytes.
+fn free(file: &File) -> Option<u64> {
+    // Blocks for root alone count: a file that is refused would not fit for anyone.
+    let found = fstatvfs(file).ok()?;
+    (found.f_blocks > 0).then(|| found.f_bfree.saturating_mul(found.f_frsize))
 }
 
 fn meta_of(path: &Path) -> PathBuf {
@@ -276,6 +360,28 @@ mod tests {
     #[test]
     fn reads_what_it_writes() {
         assert_eq!(parse(&write(&saved(), "a=1"), "a=1").unwrap(), saved());
+    }
+
+    /// A clock that was wrong once is not believed for ever.
+    #[test]
+    fn a_state_of_the_future_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { memory_file: Some(folder.path().join("memory")), ..Config::for_tests() };
+        let open = || MemoryFile::open(&config, None).unwrap().unwrap();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as u32;
+        // The last two are apart by more than this test takes.
+        for (at, used) in [(1_000_000_000, true), (now, true), (now + 5, true), (now + 3600, false)] {
+            let mut file = open();
+            file.break_seal().unwrap();
+            file.save(7, at, vec![b"state".to_vec(); config.partitions()]).unwrap();
+            drop(file);
+            let mut file = open();
+            assert_eq!(file.saved_at(), used.then_some(at), "{at}");
+            // As long as no server serves, the state stays.
+            drop(file);
+            file = open();
+            assert_eq!(file.saved_at(), used.then_some(at), "{at}");
+        }
     }
 
     #[test]

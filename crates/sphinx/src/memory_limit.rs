@@ -1,9 +1,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use host::Limits;
 use proto_memcache::server::Refusal;
 use units::Bytes;
 
 use crate::config::Config;
+use crate::group_limits;
 
 /// memcached's minimum. Units: MiB.
 const LEAST: u32 = 8;
@@ -29,7 +31,7 @@ impl MemoryLimit {
         MemoryLimit {
             now: AtomicU64::new(config.memory.0),
             least: (config.store(0, 0).shrunk_min() * config.partitions()) as u64,
-            most: AtomicU64::new(u64::MAX),
+            most: AtomicU64::new(group_limits::most(config, &Limits::here()).unwrap_or(u64::MAX)),
             is_fixed: config.memory_file.is_some(),
         }
     }

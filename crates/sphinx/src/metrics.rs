@@ -1,4 +1,4 @@
-//! Figures for Prometheus, on a port of their own, in the text format of OpenMetrics 1.0.
+//! Figures for Prometheus, on a port of their own, in its text format or in that of OpenMetrics 1.0.
 //!
 //! A scrape leaves a note for each thread and wakes it; the thread later answers with a copy of its counters, and
 //! continues. So a scrape stops no thread and costs each a copy of some KiB; without scrapes there is no cost.
@@ -40,6 +40,24 @@ impl Scrape {
         }
         self.is_asked.store(false, Ordering::Relaxed);
         self.to.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A text format of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Of Prometheus, version 0.0.4, which every collector reads.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl Format {
+    fn content_type(self) -> &'static str {
+        match self {
+            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
     }
 }
 
@@ -85,7 +103,7 @@ impl Scraper {
     }
 
     /// The answer to a scrape.
-    fn text(&self) -> String {
-        text::write(&self.snapshots(), &self.common.config, self.common.memory.bytes())
+    fn text(&self, format: Format) -> String {
+        text::write(&self.snapshots(), &self.common.config, self.common.memory.bytes(), format)
     }
 }

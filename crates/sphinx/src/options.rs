@@ -2,19 +2,24 @@ mod access;
 mod places;
 
 use anyhow::{Context, Result, bail};
-use cache_store::Policy;
+use cache_store::{Policy, Provide};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use host::Limits;
 use nix::unistd::{User, geteuid};
-use reactor::{Address, allowed_cpus};
+use reactor::{Address, Backend, Io, allowed_cpus, may_pin};
 use units::Bytes;
 
 use crate::config::GATHERED_MAX;
 use crate::extended::Extended;
-use crate::flags::{Flags, SteeringOption};
+use crate::flags::{Flags, SteeringOption, UdpPort};
 use crate::memcached_flags::no_effect;
-use crate::{Config, budget, config_file, memcached_flags};
+use crate::{Config, budget, config_file, group_limits, memcached_flags, ports_file};
+
+/// Warning of a server whose threads are not pinned.
+const NOT_PINNED: &str = "threads are not pinned, and run on any processor: the system refuses sched_setaffinity, as a container's \
+                          seccomp profile does; allow it for a shorter tail";
 
 /// The text printed by `-i`.
 const LICENSE: &str = concat!(
@@ -63,13 +68,20 @@ impl FromArgMatches for Options {
 impl Options {
     fn read(matches: &ArgMatches) -> Result<Options, clap::Error> {
         let warnings = memcached_flags::warnings(matches);
-        let flags = Flags::from_arg_matches(matches)?;
+        let mut flags = Flags::from_arg_matches(matches)?;
         if flags.license {
             // This kind marks requested texts: they go to standard output, and the exit code is 0.
             return Err(clap::Error::raw(ErrorKind::DisplayVersion, LICENSE));
         }
         let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let network = flags.unix_socket.is_none() || given("port") || given("listen");
+        // As in memcached.
+        match flags.udp_port {
+            UdpPort::Port(port) if !given("port") => flags.port = port.get(),
+            UdpPort::Any if !given("port") => flags.port = 0,
+            _ => {}
+        }
+        let has_port = given("port") && flags.port != 0;
+        let network = flags.unix_socket.is_none() || has_port || given("listen");
         Ok(Options { flags, network, warnings })
     }
 
@@ -84,7 +96,15 @@ impl Options {
         warnings.extend(extended.warnings.iter().cloned());
         let (listen, tls) = places::of(flags, &extended, self.network, &mut warnings)?;
         let cpus = self.cpus()?;
-        let threads = flags.threads.map_or(cpus.len(), usize::from);
+        let limits = Limits::here();
+        let quota = limits.processors.as_ref();
+        let asked = flags.threads.map(usize::from).or_else(|| flags.cpus.as_ref().map(|_| cpus.len()));
+        let threads = asked.unwrap_or_else(|| group_limits::threads(cpus.len(), quota));
+        warnings.extend(group_limits::quota_warning(threads, asked.is_some(), cpus.len(), quota));
+        let pinned = may_pin();
+        if !pinned {
+            warnings.push(NOT_PINNED.into());
+        }
         let sharing = flags.group.map_or(Some(flags.sharing), |group| flags.sharing.with_group(group.into()));
         let Some(sharing) = sharing else {
             bail!(
@@ -93,7 +113,10 @@ impl Options {
                 flags.sharing
             );
         };
-        let choice = reactor::choose(flags.io, reactor::Backend::FOR_SERVERS)?;
+        let choice = reactor::choose(flags.io, Backend::FOR_SERVERS)?;
+        if flags.io == Io::Auto && choice.backend != Backend::FOR_SERVERS {
+            warnings.push(format!("serving with {}, as {}", choice.backend, choice.reason));
+        }
         let item_max = item_max(flags.max_item_size, flags.memory_limit)?;
         let user = flags.user.clone().filter(|user| may_become(user, &mut warnings));
         let mut config = Config {
@@ -102,9 +125,14 @@ impl Options {
             tls,
             backlog: flags.listen_backlog,
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
+            pinned,
             memory: flags.memory_limit,
             memory_file: flags.memory_file.clone(),
-            lazy_memory: flags.lazy_memory,
+            provide: match (flags.lazy_memory, flags.eager_memory) {
+                (true, _) => Provide::AsWritten,
+                (_, true) => Provide::AtOnce,
+                _ => Provide::Behind,
+            },
             policy: if flags.disable_evictions { Policy::Never } else { flags.policy },
             item_max,
             connection_memory: flags.connection_memory.map_or_else(
@@ -134,6 +162,7 @@ impl Options {
             core_dumps: flags.enable_coredumps,
             lock_memory: flags.lock_memory,
             pidfile: flags.pidfile.clone(),
+            ports_file: ports_file::path(std::env::var_os(ports_file::VARIABLE)),
             user,
             idle_timeout: extended.idle_timeout,
             reader_timeout: extended.reader_timeout,
@@ -149,6 +178,11 @@ impl Options {
         if let Some(port) = flags.partition_ports {
             config.partition_ports = places::of_partitions(flags, &config, port)?;
         }
+        if config.steer_by_cpu && !pinned {
+            config.steer_by_cpu = false;
+            config.warnings.push(no_effect("--steering cpu", "threads are not pinned"));
+        }
+        config.warnings.extend(group_limits::memory_warning(&config, &limits));
         if config.steer_by_key && !config.listen.iter().any(Address::is_datagram) {
             config.warnings.push(no_effect("--steering key", "there are no datagrams without -U"));
         }

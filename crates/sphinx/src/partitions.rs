@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use cache_store::{
-    ConfigError, Entry, Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, Unusable, View,
+    ConfigError, Entry, Epochs, Key, KeyHash, KeyHasher, Provision, Reader, Stats, Store, Unusable, View,
 };
 use reactor::monotonic_now;
 use tracing::{info, warn};
@@ -127,6 +127,14 @@ impl Own {
         }
         let stores = (0..per_thread).map(|number| Ok(Locked(Mutex::new(store(number)?))));
         Ok(Own::Shared(stores.collect::<Result<Vec<_>>>()?.into()))
+    }
+
+    /// The memory that its system may provide.
+    pub(crate) fn provisions(&self) -> Vec<Provision> {
+        match self {
+            Own::Alone(store) => vec![store.provision()],
+            Own::Shared(stores) => stores.iter().map(|store| store.lock().provision()).collect(),
+        }
     }
 
     pub(crate) fn offer(&self, sharing: Sharing) -> Offer {
@@ -266,17 +274,17 @@ impl Partitions {
         })
     }
 
-    /// Whether the item of a key, here or where this thread reads, has a value that would have to be copied into a reply:
-    /// one of more than `free` bytes, that cannot be kept in place or may not be (`lends`).
-    pub(crate) fn copies(&mut self, place: Place, key: Key, free: usize, lends: bool, now: u32) -> bool {
-        let copies = |entry: Option<Entry>| {
-            entry.is_some_and(|entry| entry.value.len() > free && !(lends && entry.pin().is_some()))
-        };
+    /// The length of the value of a key, here or where this thread reads, and whether it would have to be copied into a
+    /// reply, as it cannot be kept in place or may not be (`lends`).
+    #[cold]
+    pub(crate) fn value(&mut self, place: Place, key: Key, lends: bool, now: u32) -> Option<(usize, bool)> {
+        let value =
+            |entry: Option<Entry>| entry.map(|entry| (entry.value.len(), !(lends && entry.pin().is_some())));
         let partition = key.hash.partition(self.count);
         match (place, self.reader()) {
-            (Place::Here(partition), _) => self.with(partition, |store| copies(store.peek(key, now))),
-            (Place::At(_), Some(reader)) => copies(reader.peek(partition, key, now)),
-            (Place::At(_), None) => false,
+            (Place::Here(partition), _) => self.with(partition, |store| value(store.peek(key, now))),
+            (Place::At(_), Some(reader)) => value(reader.peek(partition, key, now)),
+            (Place::At(_), None) => None,
         }
     }
 

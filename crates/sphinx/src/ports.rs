@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use reactor::Address;
@@ -22,12 +24,38 @@ pub(crate) struct Reserved {
     _ports: Vec<OwnedFd>,
 }
 
+/// How long, and how often, a start waits for its addresses: 50 times 20 ms. After SIGKILL the kernel closes the
+/// listening sockets of an `io_uring` some ms after the process has ended.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// As [`check_free`], after waiting for a second at most for addresses in use to be released.
+pub(crate) fn await_free(config: &Config) -> Result<()> {
+    await_free_pausing(config, || thread::sleep(PAUSE))
+}
+
+fn await_free_pausing(config: &Config, mut pause: impl FnMut()) -> Result<()> {
+    let in_use = || taken(config).is_some_and(|(_, error)| error.kind() == io::ErrorKind::AddrInUse);
+    for _ in 0..TRIES {
+        if !in_use() {
+            break;
+        }
+        pause();
+    }
+    check_free(config)
+}
+
 /// Makes sure that no other server listens at the addresses of `config`.
 ///
 /// The threads share a port by `SO_REUSEPORT`, and with it a second server of the same user would silently get a part of
 /// the first one's connections.
 pub(crate) fn check_free(config: &Config) -> Result<()> {
-    for address in addresses(config) {
+    taken(config).map_or(Ok(()), |(address, error)| Err(cannot_listen(&address, &error)))
+}
+
+/// The first address of `config` at which this server could not listen, and the reason.
+fn taken(config: &Config) -> Option<(Address, io::Error)> {
+    addresses(config).find_map(|address| {
         let outcome = match &address {
             Address::Tcp(socket) => {
                 // As servers do, so that connections that have ended (TIME_WAIT) do not matter.
@@ -36,9 +64,8 @@ pub(crate) fn check_free(config: &Config) -> Result<()> {
             Address::Udp(socket) => UdpSocket::bind(socket).map(drop),
             Address::Unix(path) => check_path(path),
         };
-        outcome.map_err(|error| cannot_listen(&address, &error))?;
-    }
-    Ok(())
+        outcome.err().map(|error| (address, error))
+    })
 }
 
 /// Binds the TCP ports of `config`, which have been [checked](check_free), so that the check of another server fails.
@@ -109,6 +136,30 @@ mod tests {
         check_free(&config).unwrap();
         let _listener = TcpListener::bind(port).unwrap();
         assert!(check_free(&config).is_err());
+    }
+
+    #[test]
+    fn a_port_in_use_is_waited_for_and_not_for_long() {
+        let mut held = Some(TcpListener::bind("127.0.0.1:0").unwrap());
+        let port = held.as_ref().unwrap().local_addr().unwrap();
+        let config = Config { listen: vec![Address::Tcp(port)], ..Config::for_tests() };
+        let at_once = check_free(&config).unwrap_err().to_string();
+        let mut pauses = 0;
+        let error = await_free_pausing(&config, || pauses += 1).unwrap_err().to_string();
+        assert_eq!((pauses, error), (TRIES, at_once));
+        let mut pauses = 0;
+        await_free_pausing(&config, || {
+            pauses += 1;
+            if pauses == 3 {
+                held = None;
+            }
+        })
+        .unwrap();
+        assert_eq!(pauses, 3);
+        // Other failures are final.
+        let elsewhere = "192.0.2.1:1".parse().unwrap();
+        let config = Config { listen: vec![Address::Tcp(elsewhere)], ..Config::for_tests() };
+        await_free_pausing(&config, || panic!("it waits")).unwrap_err();
     }
 
     #[test]

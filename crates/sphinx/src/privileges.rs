@@ -21,6 +21,11 @@ impl Account {
         Ok(Account { user })
     }
 
+    /// The user's number.
+    pub(crate) fn uid(&self) -> u32 {
+        self.user.uid.as_raw()
+    }
+
     /// Drops root's privileges in favour of the user's, in all threads, irrevocably.
     ///
     /// Needs no more than `CAP_SETUID` and `CAP_SETGID`.

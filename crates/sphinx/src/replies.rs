@@ -52,7 +52,7 @@ const HAND_OVER: usize = 16 << 10;
 
 /// Bytes of a large value lent to the kernel before others have their turn, or copied if it cannot be lent.
 /// Units: bytes. Source: as [`OUTPUT_MAX`](crate::client::OUTPUT_MAX); it leaves in some 0.1 ms at 10 GB/s.
-const STEP: usize = 1 << 20;
+pub(crate) const STEP: usize = 1 << 20;
 
 /// Whether it contains a value sent in steps: one larger than any segment.
 #[inline]
@@ -169,19 +169,36 @@ impl Replies {
         (gathering.left == 0).then_some(gathering)
     }
 
-    /// Appends the replies that no longer need to wait to `output`, and their loans; returns whether there were any.
+    /// The length of the oldest reply, if it is made.
+    #[inline]
+    pub(crate) fn front_length(&self) -> usize {
+        match self.slots.front() {
+            Some(Slot::Made(text)) => text.bytes.len() + lent(&text.loans),
+            _ => 0,
+        }
+    }
+
+    /// Appends the replies that no longer need to wait to `output`, and their loans, but no more than `room` bytes, and a
+    /// step of a longer one; returns whether there were any. The rest is released when these have left.
     pub(crate) fn release(
         &mut self,
         output: &mut Vec<u8>,
         loans: &mut Vec<Loan>,
         buffers: &mut Buffers,
+        mut room: usize,
     ) -> bool {
         let before = self.first;
         while let Some(Slot::Made(text)) = self.slots.front_mut() {
+            let length = text.bytes.len() + lent(&text.loans);
+            if room == 0 || (length > room && self.first != before) {
+                self.stepping = true;
+                return self.first != before;
+            }
             if has_long(&text.loans) {
-                self.release_step(output, loans);
+                self.release_step(output, loans, room.min(STEP));
                 return true;
             }
+            room = room.saturating_sub(length);
             let mut text = std::mem::take(text);
             self.stepping = false;
             self.copied -= text.bytes.len();
@@ -209,9 +226,9 @@ impl Replies {
 
     /// The same with the next part of the oldest reply, which is too long to leave at once.
     #[cold]
-    fn release_step(&mut self, output: &mut Vec<u8>, loans: &mut Vec<Loan>) {
+    fn release_step(&mut self, output: &mut Vec<u8>, loans: &mut Vec<Loan>, step: usize) {
         let Some(Slot::Made(text)) = self.slots.front_mut() else { return };
-        let (mut left, mut copied, mut taken) = (STEP, 0, 0);
+        let (mut left, mut copied, mut taken) = (step, 0, 0);
         for loan in &mut text.loans {
             if left == 0 {
                 break;
@@ -227,7 +244,7 @@ impl Replies {
         text.bytes.drain(..copied);
         text.loans.iter_mut().for_each(|loan| loan.at -= copied);
         self.copied -= copied;
-        self.bytes -= copied + STEP - left;
+        self.bytes -= copied + step - left;
         self.stepping = true;
     }
 
@@ -274,13 +291,13 @@ mod tests {
         let sixth = replies.expect();
         assert_eq!((replies.bytes(), replies.waiting()), (4, 3));
         replies.fill(sixth, b"6 ".to_vec(), None);
-        assert!(!replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(!replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         replies.fill(second, b"2 ".to_vec(), None);
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         assert_eq!(output, b"1 2 3 4 ");
         replies.make(&mut output, &mut Vec::new(), &mut buffers, write("7 "));
         replies.fill(fifth, b"5 ".to_vec(), None);
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         assert_eq!(output, b"1 2 3 4 5 6 7 ");
         assert!(replies.is_empty());
         assert_eq!((replies.bytes(), replies.waiting()), (0, 0));
@@ -296,7 +313,7 @@ mod tests {
             let (value, end) = (replies.expect(), replies.expect());
             replies.fill(value, vec![b'v'; large], None);
             replies.fill(end, b"END\r\n".to_vec(), None);
-            assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+            assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
             // The head of a value that is lent.
             let make = |draft: &mut Draft| draft.extend_from_slice(b"VALUE k 0 1000000\r\n");
             replies.make(&mut output, &mut Vec::new(), &mut buffers, make);
@@ -313,14 +330,14 @@ mod tests {
         let numbers = [replies.expect(), replies.expect(), replies.expect()];
         replies.fill(numbers[0], large.clone(), None);
         replies.fill(numbers[2], b"end".to_vec(), None);
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         replies.fill(numbers[1], large.clone(), None);
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         assert!(output == [&large[..], &large, b"end"].concat());
         output.clear();
         let number = replies.expect();
         replies.fill(number, large, None);
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers, usize::MAX));
         assert_eq!((output.as_ptr(), output.len(), replies.bytes()), (address, HAND_OVER, 0));
     }
 
@@ -352,7 +369,7 @@ mod tests {
             assert_eq!(replies.bytes(), expected.len());
             let (mut sent, mut steps) = (Vec::new(), 0);
             while !replies.is_empty() {
-                assert!(replies.release(&mut output, &mut loans, &mut buffers));
+                assert!(replies.release(&mut output, &mut loans, &mut buffers, usize::MAX));
                 assert!(lent(&loans) <= 2 * GATHERED_MAX && replies.is_stepping() != replies.is_empty());
                 let mut from = 0;
                 for loan in loans.drain(..) {
@@ -383,7 +400,7 @@ mod tests {
         assert_eq!(whole.lines, b"1 2 3");
         replies.fill(number, b"done".to_vec(), None);
         let mut output = Vec::new();
-        assert!(replies.release(&mut output, &mut Vec::new(), &mut Buffers::default()));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut Buffers::default(), usize::MAX));
         assert_eq!(output, b"done");
     }
 
@@ -398,9 +415,9 @@ mod tests {
         let end = |out: &mut Draft| out.extend_from_slice(b"end");
         replies.make(&mut output, &mut loans, &mut buffers, end);
         assert_eq!(replies.bytes(), 11);
-        assert!(!replies.release(&mut output, &mut loans, &mut buffers) && loans.is_empty());
+        assert!(!replies.release(&mut output, &mut loans, &mut buffers, usize::MAX) && loans.is_empty());
         replies.fill(first, b"[]".to_vec(), Some(loan(1, "first")));
-        assert!(replies.release(&mut output, &mut loans, &mut buffers));
+        assert!(replies.release(&mut output, &mut loans, &mut buffers, usize::MAX));
         assert_eq!((&output[..], replies.bytes()), (&b"before []<>end"[..], 0));
         let places: Vec<_> = loans.iter().map(|loan| (loan.at, &loan.bytes[..])).collect();
         assert_eq!(places, [(8, &b"first"[..]), (10, b"second")]);

@@ -100,12 +100,12 @@ fn watch(mut signals: Signals, end: &Sender<End>, serving: &OnceLock<Arc<Common>
 fn ready_line(config: &Config) -> String {
     let Config { listen, cpus, memory, .. } = config;
     let plural = if cpus.len() == 1 { "" } else { "s" };
-    let (threads, cpus) = (cpus.len(), list(cpus));
+    let threads = cpus.len();
+    let cpus = if config.pinned { format!("cpu{plural} {}", list(cpus)) } else { "any cpu".into() };
     let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).map(|address| format!("tls://{address}"));
     let mut places = listen.iter().map(ToString::to_string).chain(encrypted);
     let first = places.next().unwrap_or_default();
-    let mut line =
-        format!("sphinxd ready on {first} with {threads} thread{plural} on cpu{plural} {cpus} and {memory}");
+    let mut line = format!("sphinxd ready on {first} with {threads} thread{plural} on {cpus} and {memory}");
     let others: Vec<String> = places.collect();
     if !others.is_empty() {
         line += &format!("; also on {}", others.join(", "));
@@ -137,6 +137,8 @@ mod tests {
         let tcp = Address::Tcp("127.0.0.1:4711".parse().unwrap());
         let config = Config { listen: vec![tcp.clone()], cpus: vec![3], ..Config::for_tests() };
         check(config.clone(), "sphinxd ready on 127.0.0.1:4711 with 1 thread on cpu 3 and 64 MiB");
+        let unpinned = Config { pinned: false, ..config.clone() };
+        check(unpinned, "sphinxd ready on 127.0.0.1:4711 with 1 thread on any cpu and 64 MiB");
         let config = Config { cpus: vec![0, 1], ..config };
         check(config.clone(), "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB");
         let tls = Tls {

@@ -23,7 +23,7 @@ use crate::phase::Phase;
 use crate::pidfile::Pidfile;
 use crate::privileges::Account;
 use crate::thread::{CoreThread, Neighbours, Places, Starting, Waker};
-use crate::{partitions, ports, steering};
+use crate::{partitions, ports, ports_file, steering};
 
 /// A running server.
 ///
@@ -116,7 +116,7 @@ impl Server {
         end: Receiver<End>,
     ) -> Result<Option<Server>> {
         config.check()?;
-        ports::check_free(&config)?;
+        ports::await_free(&config)?;
         let reserved = ports::reserve(&config);
         let account = config.user.as_deref().map(Account::find).transpose()?;
         let users = config.auth_file.as_deref();
@@ -125,7 +125,7 @@ impl Server {
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
             .context("the system gives no random numbers")?;
-        let file = MemoryFile::open(&config)?.map(Arc::new);
+        let file = MemoryFile::open(&config, account.as_ref().map(Account::uid))?.map(Arc::new);
         // Hashes say where items are.
         let saved = file.as_ref().and_then(|file| file.seed());
         let seed = saved.unwrap_or_else(|| u64::from_ne_bytes(seed));
@@ -136,7 +136,7 @@ impl Server {
             let (epochs, file) = (Arc::clone(&epochs), file.clone());
             Starting::start(number, config.clone(), tls, seed, epochs, file, end_at.clone())
         };
-        if !config.lazy_memory {
+        if config.takes_memory_first() {
             info!("taking {} of memory", config.memory);
         }
         // All of them take memory at the same time, each on its own core.
@@ -166,6 +166,7 @@ impl Server {
             tls.listen = network.encrypted;
         }
         let pidfile = config.pidfile.clone().and_then(Pidfile::write);
+        ports_file::write(&config);
         tell(&config);
         let common = Common::new(config, users, certificates, monotonic_now(), end_at);
         let clock = common.clock.not_before(common.started, saved_at);

@@ -5,7 +5,8 @@
 //! reads its own writes, nothing is lost or invented, and counters add up; some customers speak the binary protocol
 //! (`binary`), where quiet requests keep their order. After every turn each connection's input and output are within
 //! their bounds (`greedy` tries them), and the charged memory equals the memory in use (`hungry` has too little of it),
-//! and at the end of a history the partitions are audited. In `large` items span several segments. In `expiry` threads
+//! and at the end of a history the partitions are audited. `fair` has a well-behaved client and misbehaving
+//! clients of each kind. In `large` items span several segments. In `expiry` threads
 //! are frozen for seconds, and items expire in that time. A failing seed is printed with the command to repeat it.
 //!
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
@@ -13,6 +14,7 @@
 mod binary;
 mod customer;
 mod expiry;
+mod fair;
 mod fences;
 mod greedy;
 mod hungry;

@@ -98,7 +98,7 @@ core_stats! {
     connection_memory,
     /// Times that a connection had to wait for memory.
     connection_memory_waits,
-    /// Connections closed since they held memory that others waited for, and sent nothing.
+    /// Connections closed since they held memory that others waited for, and made no progress.
     connection_memory_kicks,
     /// Times that a connection had to wait for a full queue.
     queue_waits,

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use cache_store::Epochs;
+use cache_store::{Epochs, Provide};
 use reactor::tls::Renewable;
 use reactor::{Address, Backend, Doorbell, Epoll, Reactor, Steering, Submit, Tls, Uring, pin_to};
 use rustix::fs::Mode;
@@ -19,6 +19,7 @@ use crate::core::{Common, Core};
 use crate::link::Link;
 use crate::memory_file::MemoryFile;
 use crate::partitions::{Offer, Own, Partitions};
+use crate::provider;
 use crate::server::End;
 
 /// The waker of a thread, the same type for every event loop.
@@ -191,6 +192,9 @@ impl Life<'_> {
                 Err(_) => return None,
             }
         };
+        if config.provide == Provide::Behind && !config.takes_memory_first() {
+            provider::start(number, config.cpus[number], own.provisions());
+        }
         let partitions = Partitions::new(config, number, own, &offers);
         let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
         let mut core = Core::new(common, number, partitions, links, doorbell);

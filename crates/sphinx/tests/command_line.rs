@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use crate::support::client::Client;
 use crate::support::{PATIENCE, spawn, sphinxd};
 use launch::Error;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// Starts the server with arguments that it must refuse; checks exit code and message.
 fn check_refused(args: &str, code: i32, expect: &str) {
@@ -40,7 +42,8 @@ fn what_the_machine_cannot_do_ends_with_1() {
         "1 thread needs at least 2 MiB, twice the largest item each; give more with -m, or a smaller -I",
     );
     check_refused("-p 0 -c 2000000000", 1, "ask for fewer with -c");
-    check_refused("-p 0 -t 1 -m 4000000GiB", 1, "give less memory with -m");
+    check_refused("-p 0 -t 1 -m 4000000GiB", 1, "does not fit: the machine allows");
+    check_refused("-p 0 -t 1 -m 4000000GiB --lazy-memory", 1, "give less memory with -m");
 }
 
 #[test]
@@ -157,4 +160,34 @@ fn help_explains_each_flag() {
     for hidden in ["--queue", "--slab-growth-factor"] {
         assert!(!help.contains(hidden), "{hidden} is of no use to a reader");
     }
+}
+
+/// A link in `/tmp` must not have root overwrite a file.
+#[test]
+fn no_file_is_written_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("own"), "precious").unwrap();
+    let check = |expect: &str| {
+        let mut server = sphinxd(&format!("-t 1 --lazy-memory -P {}", file("pid").display()));
+        server.process.terminate();
+        server.process.wait(PATIENCE).unwrap();
+        let said = server.process.stderr_tail().join("\n");
+        assert!(said.contains("the pidfile cannot be written") && said.contains(expect), "{said}");
+    };
+    symlink(file("own"), file("pid")).unwrap();
+    check("it is a symbolic link, which is not followed");
+    assert!(fs::symlink_metadata(file("pid")).unwrap().is_symlink(), "it is left alone");
+    fs::remove_file(file("pid")).unwrap();
+    fs::hard_link(file("own"), file("pid")).unwrap();
+    check("it has a second name");
+    fs::remove_file(file("pid")).unwrap();
+    mknodat(CWD, file("pid"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    check("it is not a regular file");
+    assert_eq!(fs::read_to_string(file("own")).unwrap(), "precious");
+    // That of a server that was killed.
+    fs::remove_file(file("pid")).unwrap();
+    fs::write(file("pid"), "1234567890\n").unwrap();
+    let server = sphinxd(&format!("-t 1 --lazy-memory -P {}", file("pid").display()));
+    assert_eq!(fs::read_to_string(file("pid")).unwrap(), format!("{}\n", server.process.pid()));
 }

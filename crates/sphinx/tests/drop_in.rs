@@ -54,7 +54,8 @@ impl Drop for Background {
 fn in_the_background_it_returns_when_the_server_answers() {
     let folder = tempfile::tempdir().unwrap();
     let check = |extra: &[&str], directory: &str| {
-        let words = ["-d", "-p", "0", "-t", "1", "-m", "8", "-P", "own.pid", "-s", "own.sock"];
+        let words =
+            ["-d", "-p", "0", "-t", "1", "-m", "8", "-P", "own.pid", "-s", "own.sock", "-l", "127.0.0.1"];
         let words: Vec<&str> = words.iter().chain(extra).copied().collect();
         let output = run(folder.path(), &words);
         assert!(output.status.success(), "{output:?}");

@@ -148,6 +148,13 @@ fn text_is_refused_where_only_the_binary_protocol_is_spoken() {
             "CLIENT_ERROR this server speaks memcached's binary protocol only; set the client to binary\r\n"
         );
     }
+    for garbage in ["Here is garbage", "HEADER", "GETS a", "G4", "garbage", "\0", "\n"] {
+        let said = answer(tcp(server.address), garbage.as_bytes(), 1);
+        assert!(said.starts_with(b"CLIENT_ERROR "), "{garbage}: {}", said.escape_ascii());
+    }
+    // As many bytes as a header has decide, also without a line end.
+    let said = answer(tcp(server.address), b"GET /a-path-of-24-bytes-", 1);
+    assert!(said.starts_with(b"HTTP/1.1 400 "), "{}", said.escape_ascii());
     let hello = [&b"\x16\x03\x01\x00\x20"[..], &[1; 32]].concat();
     assert_eq!(answer(tcp(server.address), &hello, 100), [0x15, 3, 3, 0, 2, 2, 40]);
     // `get evil`, a version, and the end.

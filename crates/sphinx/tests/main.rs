@@ -5,11 +5,13 @@
 mod binary;
 mod command_line;
 mod concurrency;
+mod confined;
 mod conformance;
 mod corpus;
 mod debian;
 mod differential;
 mod drop_in;
+mod fair;
 mod fences;
 mod foreign;
 mod large_items;

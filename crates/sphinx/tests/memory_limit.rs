@@ -1,20 +1,12 @@
 //! `cache_memlimit`: the memory of items changes while they are used.
 
-use std::fs;
 use std::time::Instant;
 
 use crate::support::client::Client;
-use crate::support::{MODES, PATIENCE, Running, sphinxd};
+use crate::support::{MODES, PATIENCE, resident, sphinxd};
 
 const MIB: u64 = 1 << 20;
 const VALUE: usize = 1000;
-
-fn resident(server: &Running) -> u64 {
-    let path = format!("/proc/{}/status", server.process.pid());
-    let status = fs::read_to_string(path).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
-}
 
 fn value(i: usize) -> String {
     format!("{i:0VALUE$}")

@@ -148,6 +148,35 @@ fn many_requests_of_one_connection_let_others_in_between() {
     }
 }
 
+/// See `too-large` in `DIFFERENCES.md`.
+#[test]
+fn a_value_that_is_too_large_is_refused_before_it_comes() {
+    let server = sphinxd("-t 1");
+    let mut client = Client::connect(server.address);
+    let length = 2 << 20;
+    for line in [format!("set k 0 0 {length}"), format!("ms k {length}")] {
+        client.set("k", "v");
+        assert_eq!(client.ask(&line), "SERVER_ERROR object too large for cache");
+        // The value is dropped, and so is the old item.
+        client.send([&vec![b'x'; length][..], b"\r\n"].concat());
+        assert_eq!((client.ask("mn"), client.get("k")), ("MN".into(), None));
+    }
+}
+
+/// As in memcached; the conversations show the other numbers.
+#[test]
+fn a_unique_number_of_0_for_ms_is_the_next_one() {
+    let server = sphinxd("-t 1");
+    let mut client = Client::connect(server.address);
+    let mut last = 0;
+    for line in ["ms k 1 E0 c\r\nx", "ms k 1 MA E0 c\r\nx", "ms k 1 MS E0 c\r\nx"] {
+        let answer = client.ask(line);
+        let number = answer.strip_prefix("HD c").and_then(|number| number.parse::<u64>().ok()).unwrap();
+        assert!(number > last, "{line}: {answer}");
+        last = number;
+    }
+}
+
 #[test]
 fn items_are_as_large_as_allowed() {
     let server = sphinxd("-t 1 -I 2k");
@@ -200,7 +229,8 @@ fn metrics_say_what_happened() {
             client.set(&format!("k{i}"), "v");
             assert!(client.get(&format!("k{i}")).is_some());
         }
-        let (head, body) = http(place, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let (head, body) =
+            http(place, "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n");
         assert!(
             head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("application/openmetrics-text"),
             "{head}"

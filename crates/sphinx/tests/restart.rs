@@ -1,6 +1,8 @@
 //! `-e`: items outlive a graceful stop, but no other end.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::support::client::Client;
 use crate::support::{MODES, PATIENCE, Running, spawn, sphinxd};
 use launch::Process;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A folder in memory, if this machine has one.
 fn folder() -> tempfile::TempDir {
@@ -254,4 +257,149 @@ fn its_memory_is_what_it_is() {
     assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
     let server = start(&folder.path().join("memory"), "-t 1 -m 64");
     assert_eq!(all(&mut Client::connect(server.address), 10).len(), 10);
+}
+
+/// The standard error of a server that does not start.
+fn refused(file: &Path, args: &str) -> String {
+    let mut server = spawn(&format!("-p 0 -v -e {} {args}", file.display()));
+    assert_eq!(server.wait(PATIENCE).unwrap().code(), Some(1));
+    server.stderr_tail().join("\n")
+}
+
+/// A file system in memory of a given size, if this process may mount one.
+struct Tmpfs(tempfile::TempDir);
+
+impl Tmpfs {
+    fn new(size: &str) -> Option<Tmpfs> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(folder.path());
+        let done = command.output().is_ok_and(|output| output.status.success());
+        if !done {
+            println!("skipped: a file system of {size} cannot be mounted");
+        }
+        done.then_some(Tmpfs(folder))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("memory")
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        let filled = fs::write(self.0.path().join("other"), vec![1; 80 << 20]);
+        assert!(filled.is_err(), "there is room for more");
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+/// Small items make a large index, whose memory the segments give up: the memory file has holes then, in which the
+/// second file lies.
+#[test]
+fn a_restart_needs_no_room_for_both_files() {
+    let Some(tmpfs) = Tmpfs::new("65m") else { return };
+    let (file, args, n) = (tmpfs.file(), "-t 2 -m 64", 200_000);
+    let mut server = start(&file, args);
+    let mut client = Client::connect(server.address);
+    for first in (0..n).step_by(1000) {
+        let sets = (first..first + 1000).map(|i| format!("set key-{i} 0 0 1 noreply\r\nv\r\n"));
+        client.send(sets.collect::<String>() + "mn\r\n");
+        assert_eq!(client.text(), "MN");
+    }
+    for round in 0..3 {
+        assert_eq!(client.stat("curr_items"), n, "{round}");
+        let said = end(server, "USR1");
+        assert!(said.contains("items are saved for the next start"), "{round}: {said}");
+        // No server with other settings destroys them for want of room.
+        let said = refused(&file, "-t 2 -m 80");
+        for part in
+            ["memory as memory: it needs ", " more, for 80 MiB in all", " free; make that larger, give less"]
+        {
+            assert!(said.contains(part), "{round}: '{part}' is missing in: {said}");
+        }
+        assert!(meta(&file).exists());
+        server = start(&file, args);
+        assert!(!meta(&file).exists(), "{round}");
+        client = Client::connect(server.address);
+        assert_eq!((client.get("key-0"), client.get("key-199999")), (Some(b"v".into()), Some(b"v".into())));
+    }
+    let said = end(server, "USR1");
+    assert!(said.contains("removed at once, to make room"), "the file system is not tight: {said}");
+}
+
+#[test]
+fn a_file_system_without_room_is_told_with_both_figures() {
+    let Some(tmpfs) = Tmpfs::new("66m") else { return };
+    let file = tmpfs.file();
+    let said = refused(&file, "-t 2 -m 100");
+    assert!(said.contains(" more, for 100 MiB in all, and its file system has 66 MiB free"), "{said}");
+    assert_eq!(fs::metadata(&file).unwrap().blocks(), 0, "nothing was taken");
+    let server = start(&file, "-t 2 -m 64");
+    fill(&mut Client::connect(server.address), 0..10_000);
+    tmpfs.fill();
+    signal(&server.process, "USR1");
+    let mut process = server.process;
+    assert_eq!(process.wait(PATIENCE).unwrap().code(), Some(1));
+    let said = process.stderr_tail().join("\n");
+    for part in ["items are not saved", "cannot write", "memory.meta: it needs ", "has 0 B free", "-m"] {
+        assert!(said.contains(part), "'{part}' is missing in: {said}");
+    }
+    assert!(!meta(&file).exists(), "it would take room");
+    fs::remove_file(tmpfs.file().with_file_name("other")).unwrap();
+    let server = start(&file, "-t 2 -m 64");
+    assert_eq!(all(&mut Client::connect(server.address), 100).len(), 0);
+}
+
+#[test]
+fn files_that_others_may_change_are_refused_at_once() {
+    let folder = folder();
+    let file = folder.path().join("memory");
+    let own = folder.path().join("own");
+    for path in [&file, &meta(&file)] {
+        let refuse = |why: &str| {
+            let said = refused(&file, "-t 1 -m 64 --lazy-memory");
+            for part in [&format!("cannot use {}", path.display()), "choose another file with -e", why] {
+                assert!(said.contains(part), "'{part}' is missing in: {said}");
+            }
+        };
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        refuse("it is not a regular file");
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+        refuse("it is not a regular file");
+        fs::remove_dir(path).unwrap();
+        let socket = UnixListener::bind(path).unwrap();
+        refuse("it is not a regular file");
+        drop(socket);
+        fs::remove_file(path).unwrap();
+        fs::write(&own, "precious").unwrap();
+        symlink(&own, path).unwrap();
+        refuse("it is a symbolic link");
+        fs::remove_file(path).unwrap();
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o666)).unwrap();
+        refuse("other users may write to it (mode 0666)");
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+        if chown(path, Some(12345), None).is_ok() {
+            refuse("it belongs to user 12345");
+        } else {
+            println!("skipped: another user's file, which takes root");
+        }
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&own).unwrap(), "precious");
+    // What takes the place of the second file later is not written to either.
+    let server = start(&file, "-t 1 -m 64 --lazy-memory");
+    symlink(&own, meta(&file)).unwrap();
+    end(server, "USR1");
+    assert!(fs::symlink_metadata(meta(&file)).unwrap().is_file());
+    assert_eq!(fs::read_to_string(&own).unwrap(), "precious");
+    for path in [&file, &meta(&file)] {
+        assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+    }
 }

@@ -6,14 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::client::Client;
-use crate::support::{PATIENCE, Running, sphinxd};
-
-/// The process's resident memory. Units: bytes.
-fn resident(server: &Running) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.process.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
-}
+use crate::support::{PATIENCE, Running, resident, sphinxd};
 
 #[test]
 fn stats_add_up_over_all_threads() {
@@ -73,8 +66,8 @@ fn connections_over_the_limit_are_told_so() {
 }
 
 #[test]
-fn memory_is_taken_at_the_start_unless_told_otherwise() {
-    let (whole, lazy) = (sphinxd("-t 2 -m 64"), sphinxd("-t 2 -m 64 --lazy-memory"));
+fn memory_is_taken_before_the_first_request_or_as_it_fills_if_asked() {
+    let (whole, lazy) = (sphinxd("-t 2 -m 64 --eager-memory"), sphinxd("-t 2 -m 64 --lazy-memory"));
     let (whole, lazy) = (resident(&whole), resident(&lazy));
     // Within 16 MiB for the program, its stacks and its buffers.
     assert!((64 << 20..80 << 20).contains(&whole), "{whole}");
@@ -351,6 +344,9 @@ fn connections_are_told_with_their_ends() {
         ends.dedup();
         assert_eq!(ends.len(), 7, "{lines:?}");
         assert_eq!(lines.len(), 6 * 4 + 3);
+        let number = |line: &String| line.split([' ', ':']).nth(1).unwrap().parse::<usize>().unwrap();
+        assert!(lines.is_sorted_by_key(number), "{lines:?}");
+        assert!(lines[1].ends_with(":state conn_listening"), "{lines:?}");
     }
 }
 

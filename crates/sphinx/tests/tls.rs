@@ -156,6 +156,36 @@ fn clients_show_certificates_as_the_mode_says() {
 }
 
 #[test]
+fn a_certificate_may_be_its_own_authority() {
+    let authority = Authority::new();
+    let (own, key) = (authority.text("ca"), authority.file("key"));
+    fs::write(&key, authority.issuer.key().serialize_pem()).unwrap();
+    let both = fs::read_to_string(authority.file("ca")).unwrap() + &fs::read_to_string(&key).unwrap();
+    fs::write(authority.file("both"), both).unwrap();
+    let args = format!(
+        "-Z -p 0 -t 1 -o ssl_chain_cert={own},ssl_key={},ssl_ca_cert={own},ssl_verify_mode=2",
+        key.display()
+    );
+    let (_process, _, encrypted) = places(&args);
+    let mut stream = connect(encrypted[0], &authority, Some(&authority.file("both")));
+    ask(&mut stream, "touch k 0", "NOT_FOUND").unwrap();
+    assert!(ask(&mut connect(encrypted[0], &authority, None), "touch k 0", "NOT_FOUND").is_err());
+}
+
+#[test]
+fn an_encrypted_key_is_refused_with_the_command_that_decrypts_it() {
+    let authority = Authority::new();
+    let key = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIG0\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    fs::write(authority.file("key"), key).unwrap();
+    let (certificate, key) = (authority.text("server"), authority.text("key"));
+    let mut process = spawn(&format!("-Z -p 0 -t 1 -o ssl_chain_cert={certificate},ssl_key={key}"));
+    assert!(process.await_line(launch::sphinx::READY, PATIENCE).is_err());
+    let said = process.stderr_tail().join("\n");
+    let expect = format!("{key} has an encrypted private key; decrypt it: openssl pkey -in {key} -out ");
+    assert!(said.contains(&expect), "{said}");
+}
+
+#[test]
 fn an_old_version_is_refused() {
     let authority = Authority::new();
     let tls12 = |min: u32| {

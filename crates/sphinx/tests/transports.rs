@@ -91,7 +91,7 @@ fn a_unix_socket_has_its_mode_and_goes_at_the_end() {
 fn a_unix_socket_may_stand_beside_the_network() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let (_process, places) = places(&format!("-s {} -p 0 -t 1", path.display()));
+    let (_process, places) = places(&format!("-s {} -l 127.0.0.1 -p 0 -t 1", path.display()));
     Client::connect(port_of(&places[0])).set("k", "v");
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -128,6 +128,16 @@ fn evictions_and_connections_are_told() {
     assert_eq!(next(&mut connections), ends);
     drop(kept);
     assert_eq!(next(&mut connections), ends);
+    // As in memcached, a connection that the server closes for its input ends by an error.
+    for wrong in
+        [&b"GET / HTTP/1.1\r\n"[..], &[b'x'; 3000], b"\x80\0\0\xff\0\0\0\0\0\0\0\xff\0\0\0\0\0\0\0\0\0\0\0\0"]
+    {
+        let mut refused = Client::connect(server.address);
+        assert_eq!(next(&mut connections), begins);
+        refused.send(wrong);
+        let error = "type=conn_close rip=127.0.0.1 transport=tcp reason=error";
+        assert_eq!(next(&mut connections), error, "{}", wrong.escape_ascii());
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use units::Nanos;
 
 use crate::terminal::{say, tell};
 
-/// Hold the figures against the kernel's timestamps and servers of known times, beside other generators'.
+/// Compare the figures with the kernel's timestamps, with servers of known times and with other generators.
 ///
 /// The tables in docs/reference/accuracy.md are made of `taillight accuracy --tables FILE` on a quiet machine.
 /// Exit codes: 0 all bars are met, 1 some not.
@@ -28,7 +28,7 @@ pub(crate) struct AccuracyArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables as text to this file, from which `cargo xtask docs` makes a document's tables.
     #[arg(long, value_name = "FILE")]
     tables: Option<PathBuf>,
 }

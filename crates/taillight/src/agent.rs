@@ -15,31 +15,30 @@ use ::agent::{
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use host_knobs::{HostKnobs, Running};
-use spec::Workload;
-use spec::workload::Site;
+use spec::workload::OwnFile;
 
-/// What an agent is there for.
+/// The task of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Role {
-    /// To generate load.
+    /// Generate load.
     Client,
-    /// To run the server that is measured, and to tell about its machine.
+    /// Run the server under test, and report the facts of its machine.
     Server,
 }
 
 /// Generate load on this machine for a coordinator, taillight load … --agents HOST:PORT; or with --role server run
 /// the server that is measured, for taillight load … --server-agent HOST:PORT.
 ///
-/// Any client that can open a session can have load sent from here, to any address, or with --role server have any
-/// application that comes with this program started, over files that are made for it, and no other program but those
-/// of --allow. Beyond loopback a session needs authentication: certificates of both sides, or a token (also from the
+/// Any client that can open a session can make this machine send load to any address. With --role server it can start
+/// any application that comes with this program, over files that are made for it, and no other program except those of
+/// --allow. Beyond loopback a session needs authentication: certificates of both sides, or a token (also from the
 /// environment variable TAILLIGHT_TOKEN).
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDR")]
     listen: SocketAddr,
-    /// What it is there for.
+    /// The agent's task.
     #[arg(long, value_enum, default_value_t = Role::Client)]
     role: Role,
     /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
@@ -48,12 +47,12 @@ pub(crate) struct AgentArgs {
     /// Let coordinators change knobs of this machine (taillight tune), which are reverted when they disconnect.
     #[arg(long)]
     allow_knobs: bool,
-    /// With --role server: the address that servers listen on; any host that can reach it can use them [default: that
-    /// of --listen].
+    /// With --role server: the address that servers listen on; any host that can reach it can use them [default: the
+    /// address of --listen].
     #[arg(long, value_name = "IP")]
     serve_on: Option<IpAddr>,
-    /// With --role server: a range of addresses that other machines route to this one, such as 10.0.7.0/28. Servers behind a
-    /// bridge and in containers have theirs of it; without it there are bare ones only.
+    /// With --role server: a range of addresses that other machines route to this one, such as 10.0.7.0/28. Servers
+    /// behind a bridge and in containers get their addresses from it; without it only bare servers can be started.
     #[arg(long, value_name = "RANGE")]
     serve_range: Option<launch::Subnet>,
     /// What this machine is called in results [default: its host name].
@@ -62,7 +61,7 @@ pub(crate) struct AgentArgs {
     /// A file that holds the token that coordinators must know, of 16 characters or more.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Agree to have the token sent in clear, where there is no certificate.
+    /// Agree to have the token sent in clear if the agent has no certificate.
     #[arg(long)]
     insecure_token: bool,
     /// The agent's certificate, PEM; it names the address by which the agent is reached.
@@ -177,29 +176,10 @@ fn check(task: &Generate) -> Result<(), String> {
     if !spec.knobs.is_empty() || !spec.client_knobs.is_empty() || !spec.probes.is_empty() {
         return Err("a generator changes and observes nothing; leave out knobs and probes".into());
     }
-    if let Workload::Social(social) = &spec.workload
-        && let Site::File(file) = &social.site
-    {
-        // Refused like a web server's files: an error message would reveal the file's contents.
-        let file = file.display();
-        return Err(format!("an agent reads none of its files, as --site {file} asks for; use own or elgg"));
-    }
-    if let Workload::Movies(movies) = &spec.workload
-        && let Some(file) = &movies.catalogue
-    {
-        let file = file.display();
-        return Err(format!(
-            "an agent reads none of its files, as --catalogue {file} asks for; leave it out"
-        ));
-    }
-    let Workload::Web(web) = &spec.workload else { return Ok(()) };
-    // It would send any file of this machine to any address, whole or line by line.
-    for (file, option, instead) in
-        [(&web.body, "body", "--body-size"), (&web.urls, "urls", "--files, or the target's URL alone")]
-    {
-        if file.is_some() {
-            return Err(format!("an agent sends none of its files, as --{option} asks for; use {instead}"));
-        }
+    // It would send any file of this machine to any address, whole or in an error message.
+    if let Some(OwnFile { file, option, is_sent, instead }) = spec.workload.own_file() {
+        let (does, file) = (if is_sent { "sends" } else { "reads" }, file.display());
+        return Err(format!("an agent {does} none of its files, as --{option} {file} asks for; {instead}"));
     }
     Ok(())
 }

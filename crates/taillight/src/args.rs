@@ -12,13 +12,14 @@ pub(crate) use workload::{AnyWorkload, On, Typed};
 pub(crate) struct LoadOptions {
     #[command(flatten)]
     pub generator: spec::Generator,
-    /// A knob of the machine that generates while it does, such as busy-poll=50us, or a profile, such as
-    /// profile=cache-client: of this machine, which takes root, or with --agents of each of theirs, which must allow it. May
-    /// be given more than once.
+    /// A knob of the generator's machine, set during the load, such as busy-poll=50us, or a profile, such as
+    /// profile=cache-client. On this machine it needs root; with --agents it is set on each agent's machine, which must
+    /// allow it. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Load")]
     pub client_knob: Vec<spec::Knob>,
-    /// CLOSED LOOP instead of a rate: each client asks again once it has its answer, so a slow server is asked less.
-    /// Its figures leave out what was not asked meanwhile; for comparison with tools that measure so.
+    /// CLOSED LOOP instead of a rate: each client sends its next request after the answer to its last, so a slow server
+    /// gets fewer requests. Its figures omit the requests that were not sent because of that; for comparison with tools
+    /// that measure this way.
     #[arg(long, help_heading = "Load")]
     pub closed: bool,
     #[command(flatten)]

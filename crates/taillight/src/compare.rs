@@ -1,6 +1,6 @@
 //! `taillight compare`: two results, or two servers in one run, side by side.
 //!
-//! What kind of results they are decides where the figures are found; what becomes of them is the same.
+//! The kind of the results decides where their figures are found; the comparison of the figures is the same.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,11 +21,11 @@ use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
 
-/// How long a comparison goes on until it is settled.
+/// The time limit of a comparison that runs until it is settled.
 ///
 /// Source: on a two-core cloud machine five pairs of 1 s at two loads took three minutes to settle.
 const BUDGET: Nanos = Nanos::from_millis(180_000);
-/// The window of its trials: many short pairs settle sooner than a few long ones, as what disturbs comes and goes.
+/// The window of its trials: many short pairs settle sooner than a few long ones, because disturbances come and go.
 const SETTLING_WINDOW: Nanos = Nanos::from_millis(1000);
 
 /// Set two results side by side, or with --live run two servers in turn and compare those.
@@ -57,11 +57,12 @@ pub(crate) struct CompareArgs {
     /// peaks are searched only with --tolerance.
     #[arg(long, value_name = "WHAT", value_parser = ["settled"], conflicts_with = "repeats")]
     until: Option<String>,
-    /// With --live: end after about this time; what is not settled then is open, with about how many more pairs it takes
-    /// [default: 3min until settled, else none].
+    /// With --live: end after about this time; a ratio that is not settled then is open, with an estimate of the pairs
+    /// that it still needs [default: 3min until settled, else none].
     #[arg(long, value_name = "TIME")]
     budget: Option<Nanos>,
-    /// With --live: blocks, that is pairs at each load. From 6 on differences can be judged [default: 3 where not until settled].
+    /// With --live: blocks, that is pairs at each load. From 6 on differences can be judged [default: 3 unless until
+    /// settled].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
     /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.

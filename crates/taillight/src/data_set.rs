@@ -26,13 +26,13 @@ enum What {
     FromCloudsuite {
         /// The file.
         file: PathBuf,
-        /// Length of every key, which that form does not name. Units: bytes.
+        /// Length of every key, which CloudSuite's file does not contain. Units: bytes.
         #[arg(long, default_value_t = 40, value_name = "BYTES", value_parser = clap::value_parser!(u8).range(1..=250))]
         key_size: u8,
     },
     /// Make the users of a social network: their friendships, posts and messages.
     Social(social::SocialArgs),
-    /// Check a file, and say what it holds.
+    /// Check a file and describe its contents.
     Check {
         /// The file, or twitter.
         file: String,

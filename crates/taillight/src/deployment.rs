@@ -30,10 +30,10 @@ enum What {
     Images(images::ImagesArgs),
 }
 
-/// The application, and what of it differs.
+/// The application, its settings and its data.
 #[derive(Args, Clone, Debug)]
 struct Which {
-    /// The application: the name of one that comes along, or the path of a folder with an app.toml.
+    /// The application: the name of one that comes with this program, or the path of a folder with an app.toml.
     #[arg(value_name = "NAME")]
     name: String,
     /// A setting: NAME=VALUE, or SERVICE.NAME=VALUE, such as cache=sphinx, plot.instances=2, plot.memory=32MiB. May be given more
@@ -43,13 +43,13 @@ struct Which {
     /// The users of a social network, whose data are in its store at the start: 1k.
     #[arg(long, default_value_t = Users::default(), value_name = "N")]
     users: Users,
-    /// What their friendships and texts are drawn from.
+    /// The seed of their friendships and texts.
     #[arg(long, default_value_t = 1, value_name = "N")]
     users_seed: u64,
     /// The videos that a server computes: 1000x1/160.
     #[arg(long, default_value_t = VideoSet::default(), value_name = "VIDEOS")]
     videos: VideoSet,
-    /// What their lengths and contents are drawn from.
+    /// The seed of their lengths and contents.
     #[arg(long, default_value_t = 1, value_name = "N")]
     videos_seed: u64,
 }

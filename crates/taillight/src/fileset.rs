@@ -33,10 +33,10 @@ pub(crate) struct FilesetArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Make a set. One that is there already is left as it is; of one that was interrupted, videos that are there stay, and
-    /// other files are made anew.
+    /// Make a set. An existing set stays as it is; of an interrupted one, complete videos stay and other files are made
+    /// again.
     Make {
-        /// The folder; it is made where it is not there.
+        /// The folder; it is made if it does not exist.
         folder: PathBuf,
         /// How many files, x, and how large: 100000x4KiB, 20000xweb (half under 1 KiB, 95 % under 64 KiB, none over
         /// 16 MiB), or any distribution of sizes that taillight explain cache names, such as 1000xuniform:1KiB..64KiB.
@@ -57,12 +57,12 @@ enum What {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
         threads: Option<u16>,
     },
-    /// Check that all files of a set are there, that they hold what they should, and that there are no others.
+    /// Check that all files of a set exist and have the right contents, and that there are no other files.
     Check {
         /// The folder.
         folder: PathBuf,
-        /// Read about this share of the files' ranges of 1 MiB, drawn anew each time, and the first and the last of each file; of
-        /// videos made with --real this share of the files [default: all]. Units: per cent.
+        /// Read about this share of the files' ranges of 1 MiB, drawn at random each time, and the first and last range
+        /// of each file; of videos made with --real, read this share of the files [default: all]. Units: per cent.
         #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
         sample: Option<f64>,
     },
@@ -71,9 +71,9 @@ enum What {
         /// The folder.
         folder: PathBuf,
     },
-    /// Remove a set, whole or not. What does not belong to it stays.
+    /// Remove a set, complete or not. Files that do not belong to it stay.
     Remove {
-        /// The folder; it goes as well, unless something else is in it.
+        /// The folder; it is removed as well, unless it contains other files.
         folder: PathBuf,
     },
 }

@@ -17,7 +17,8 @@ pub(crate) use now::look_before_demo;
 
 use crate::terminal::say;
 
-/// Print what this machine can show, what it cannot, and what would change that. Reads only, but for --now.
+/// Print the effects that this machine can show, those that it cannot, and how to change that. Reads only, except with
+/// --now.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
     /// Print all facts, as every result records them, and the abilities that follow from them, as JSON.
@@ -28,12 +29,13 @@ pub(crate) struct HostArgs {
     #[arg(long, conflicts_with = "json")]
     line: bool,
 
-    /// Watch this machine for five seconds, and say which difference in windowed p99 a comparison would tell in two minutes, and who
-    /// takes its processors. Runs short trials of a server that comes along; exits with 75 where nothing can be told.
+    /// Watch this machine for five seconds, and print the smallest difference in windowed p99 that a comparison would
+    /// detect in two minutes, and the programs that use its processors. Runs short trials of a null server; exits with
+    /// 75 if no prediction is possible.
     #[arg(long, conflicts_with_all = ["line", "of"])]
     now: bool,
 
-    /// Of the host that a result's folder recorded, rather than of this machine.
+    /// Describe the host that a result's folder recorded, instead of this machine.
     #[arg(long, value_name = "RESULT")]
     of: Option<PathBuf>,
 }

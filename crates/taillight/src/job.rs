@@ -1,4 +1,4 @@
-//! What all commands that run trials share: from the command line to a result folder and a picture.
+//! The shared part of all commands that run trials: from the command line to a result folder and a picture.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use host::Host;
+use host::{Host, Limits};
 use jiff::{Timestamp, Zoned};
 use lab::{
     Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept,
 };
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
-use spec::{Pace, QosTarget, Spec, Workload};
+use spec::{Pace, Spec, Workload};
 use units::{Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
@@ -29,16 +29,15 @@ const USAGE: u8 = 2;
 /// The run was interrupted, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Where a result goes, what it judges, and what is seen meanwhile.
+/// The QoS target and the folder of a result, and the display of progress.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
-    /// The target that response times are held to: 'p99<1ms' and 'p99.9<5ms' of all requests, or 'windowed p99<1ms',
-    /// the median over windows of 100 ms of each window's p99, which withstands a host that stalls. All conditions
-    /// must hold. Where nothing is asked for, viewers of videos are held to
-    /// 'startup<2s,rebuffer<1%,misses<1%', and to a start-up delay of 10s where they read no faster than their
-    /// bandwidth; users of a social network to 'within>=95%', the share of all operations within their own limits; and
-    /// visitors of movies to 'browse.p99<50ms,search.p99<50ms,review.p99<100ms,rent.p99<100ms,startup<2s'.
+    /// The quality-of-service (QoS) target: 'p99<1ms' and 'p99.9<5ms' of all requests, or 'windowed p99<1ms', the
+    /// median over windows of 100 ms of each window's p99, which withstands a host that stalls. All conditions must
+    /// hold. Without this option, video uses 'startup<2s,rebuffer<1%,misses<1%', with 'startup<10s' if viewers read no
+    /// faster than their bandwidth; social uses 'within>=95%', the share of all operations within their own limits;
+    /// movies uses 'browse.p99<50ms,search.p99<50ms,review.p99<100ms,rent.p99<100ms,startup<2s'.
     #[arg(long, default_value = "windowed p99<1ms", value_name = "TARGET")]
     pub qos: Qos,
     /// Folder in which the result gets a folder of its own.
@@ -47,11 +46,11 @@ pub(crate) struct ResultArgs {
     /// Name of the result's folder [default: the time and the command].
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
-    /// Begin anew although an interrupted run of the same command is in the folder.
+    /// Start a new run even if the folder has an interrupted run of the same command.
     #[arg(long)]
     pub fresh: bool,
-    /// Say in one line how far the run is rather than show each trial while it runs, which is done where standard
-    /// error is a terminal of at least 60 columns and 17 rows.
+    /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
+    /// at least 60 columns and 17 rows.
     #[arg(long)]
     pub no_live: bool,
     #[command(flatten)]
@@ -67,7 +66,7 @@ fn parse_name(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// How it is measured: what all commands that take a load have in common.
+/// The measurement options that all commands with a load share.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Setting {
     #[command(flatten)]
@@ -78,12 +77,12 @@ pub(crate) struct Setting {
     pub load: LoadOptions,
 }
 
-/// What is observed meanwhile: of commands whose trials do not only search, since those are too short to be looked into.
+/// The probes of a run, for commands whose trials do not only search: trials of a search are too short to observe.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
-    /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
-    /// processors), runqueue, sockets (queues at the server, without privilege), server (what it counts itself), client
-    /// (when requests left it and answers came), counters and io with commas between, or all. Their overhead is
+    /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses
+    /// the processors), runqueue, sockets (queues at the server, without privilege), server (its own counters), client
+    /// (when requests left it and answers arrived), counters and io, separated by commas, or all. Their overhead is
     /// measured and shown.
     #[arg(long, value_name = "LIST", help_heading = "Result")]
     pub probe: Option<ProbeSet>,
@@ -111,13 +110,13 @@ impl Setting {
             return Err(lab::Error::Target(error).into());
         }
         let knob = |text: &String| text.parse().map_err(anyhow::Error::new);
-        let qos = if typed.has("qos") { self.result.qos.clone().into() } else { QosTarget::of(&workload) };
-        let usual = spec::Time::of(&workload);
+        let qos = if typed.has("qos") { self.result.qos.clone().into() } else { workload.usual_qos() };
+        let usual = workload.usual_time();
         let window = if typed.has("window") { load.time.window } else { usual.window };
         let time = spec::Time {
             warmup: if typed.has("warmup") { load.time.warmup } else { usual.warmup },
             window,
-            // Trials that search come in numbers and ask less.
+            // A search runs many trials, for which a shorter window is enough.
             search: window.min(usual.search),
         };
         let mut spec = Spec {
@@ -201,8 +200,9 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let mut teller = Teller::new(!job.result.no_live);
     let started = job.targets.iter().any(|target| !target.is_external());
     let generated_here = spec.generator.agents.agents.is_empty();
-    if started && generated_here && job.server.is_here(&job.targets) && placement.is_shared() {
-        // A generator that spins on a core that it shares would starve the server.
+    let shared = started && job.server.is_here(&job.targets) && placement.is_shared();
+    if generated_here && (shared || placement.is_short_of(Limits::here().processors.as_ref())) {
+        // A generator that spins on a core that it shares would starve the server, and use up a quota.
         spec.generator.pace.get_or_insert(Pace::Sleep);
     }
     spec.generator.cpus = Some(placement.generator.iter().copied().collect());
@@ -323,14 +323,11 @@ fn unfinished(job: &Job) -> Option<Begun> {
 /// The target of a command. Without a named target, viewers get a video server that is started for them: NGINX, or the embedded server if
 /// NGINX is not installed.
 pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> TargetName {
-    match workload {
-        Workload::Video(_) if !typed.has("target") => {
-            TargetName::app(if launch::find_program("nginx").is_some() { "video" } else { "video-server" })
-        }
-        Workload::Social(_) if !typed.has("target") => TargetName::app("social"),
-        Workload::Movies(_) if !typed.has("target") => TargetName::app("movies"),
-        _ => named,
+    if typed.has("target") {
+        return named;
     }
+    let has = |program: &str| launch::find_program(program).is_some();
+    workload.usual_target(&has).map_or(named, TargetName::app)
 }
 
 /// Checks that these servers understand the workload.

@@ -11,16 +11,17 @@ use clap::error::ErrorKind;
 use lab::{Plan, TargetName};
 use results::{Gate, Kind};
 use spec::Spec;
-use spec::workload::Bandwidth;
+use spec::workload::ClientKnob;
 use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
 use crate::args::{On, Typed};
+use crate::gate;
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
 use crate::terminal::{say, tell};
 
-/// What `--gate` alone stands for.
+/// The value of `--gate` without a condition.
 const QOS: &str = "qos";
 
 /// The condition of a gate.
@@ -42,21 +43,21 @@ fn parse_gate(text: &str) -> Result<Asked, units::ParseError> {
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
     on: Option<On<Options>>,
-    /// Run one trial of this specification, as --resolve prints it; - reads standard input. It is printed as JSON by
-    /// --json; taillight run FILE keeps a result.
+    /// Run one trial of this specification, as --resolve prints it; - reads standard input. With --json the trial is
+    /// printed as JSON; taillight run FILE keeps a result.
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
     #[command(flatten)]
     process: Process,
 }
 
-/// What one load takes beside what all measuring commands have in common.
+/// Options of one load, in addition to the shared options of all measuring commands.
 #[derive(Args, Debug)]
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Where none is named, of videos: video (NGINX) where it is found, else video-server (embedded); of social:
-    /// social; of movies: movies.
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
+    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
+    /// social; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M; of video, social and movies in sessions per second, of which
@@ -66,10 +67,11 @@ struct Options {
     /// How often the load is run. From 6 on differences can be judged.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "json")]
     repeats: u32,
-    /// Exit with 99 if a trial does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
-    /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%', of sessions 'startup.p95<2s', 'rebuffer<1%',
-    /// 'misses<1%', 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; alone: if the QoS is not met. Several
-    /// with commas between, or given more than once: all must be met. Exit with 75 where most trials say nothing of the server.
+    /// Exit with 99 if a trial does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms', 'within(1ms)>99%',
+    /// 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%', of sessions 'startup.p95<2s', 'rebuffer<1%', 'misses<1%',
+    /// 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; without a condition: the QoS target. If
+    /// there are several, separated by commas or given more than once, all must be met. Exit with 75 if most trials
+    /// give no evidence about the server.
     #[arg(long, value_name = "CONDITION,…", num_args = 0..=1, value_delimiter = ',', default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
     gate: Vec<Asked>,
     #[command(flatten)]
@@ -78,7 +80,7 @@ struct Options {
     probe_args: ProbeArgs,
 }
 
-/// What this process does with its load, and which others take part.
+/// The part that this process has in the load, and the other processes that take part.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Process {
     /// Print one trial as JSON and write no result.
@@ -87,7 +89,7 @@ pub(crate) struct Process {
     /// Print the whole specification as JSON and run nothing. taillight run and load --spec take it.
     #[arg(long)]
     resolve: bool,
-    /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
+    /// Be the generator of one trial: write it to this file, with its histograms next to it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
     /// With --trial: number I of N generators that offer one load together.
@@ -109,8 +111,8 @@ pub(crate) struct Process {
     /// The servers' processes, so that their processor time does not count as foreign.
     #[arg(long, value_name = "PID,…", value_delimiter = ',', hide = true)]
     server_pid: Vec<u32>,
-    /// With --trial: the server has processes on other machines; ask on standard output what those did in the window, by a line
-    /// with its opening and length, and read it from standard input.
+    /// With --trial: the server has processes on other machines; request their activity in the window on standard
+    /// output, by a line with the window's opening and length, and read it from standard input.
     #[arg(long, hide = true)]
     server_elsewhere: bool,
 }
@@ -156,13 +158,10 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
 
 /// Ends the process if a trial by itself would not apply the requested bandwidth: only the program that runs trials sets knobs.
 fn changes_nothing(spec: &Spec) {
-    if let spec::Workload::Video(video) = &spec.workload
-        && matches!(video.bandwidth, Bandwidth::Pace | Bandwidth::Shape)
-    {
+    if let Some(ClientKnob { option, instead, .. }) = spec.workload.client_knob() {
         let message = format!(
-            "--bandwidth {}: it changes this machine for the load, and one trial by itself (--json, --trial) changes nothing; leave \
-             these out, or use --bandwidth read",
-            video.bandwidth
+            "{option}: it changes this machine for the load, and one trial by itself (--json, --trial) changes nothing; leave \
+             these out, or use {instead}"
         );
         usage(ErrorKind::ArgumentConflict, &message);
     }
@@ -225,7 +224,11 @@ fn of_spec(one: One) -> Result<ExitCode> {
         }
         None if process.json => {
             holds_nothing(&one.spec);
-            say(&format!("{}\n", serde_json::to_string_pretty(&trial(one)?.trial)?))?;
+            let trial = trial(one)?.trial;
+            say(&format!("{}\n", serde_json::to_string_pretty(&trial)?))?;
+            if !trial.verdict.is_usable() {
+                return Ok(gate::judge(&[], &[format!("no answer about the server: {}", trial.verdict)]));
+            }
         }
         None => usage(
             ErrorKind::MissingRequiredArgument,
@@ -250,8 +253,7 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
 fn resolve(spec: Spec) -> Result<ExitCode> {
     trial::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
-    let sent = trial::sent(&spec, None, Vec::new(), None)?;
-    say(&format!("{:#}\n", trial::resolve(spec, &sent).to_json()))?;
+    say(&format!("{:#}\n", trial::resolve(spec)?.to_json()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,7 +12,7 @@ use crate::terminal::tell;
 /// The file in the result's folder.
 const NAME: &str = "lock";
 
-/// What `open` makes of the newest folder below `out` of which it makes anything, such as an interrupted result.
+/// The value of `open` for the newest folder below `out` that has one, such as an interrupted result.
 pub(crate) fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option<R> {
     let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
     folders.sort();

@@ -77,12 +77,27 @@ enum Command {
     Tune(Box<tune::TuneArgs>),
 }
 
+impl Command {
+    /// Whether it starts servers or generators, which other programs are to wait for.
+    fn measures(&self) -> bool {
+        use Command::{Agent, Compare, Demo, Load, Peak, Run, Study, Sweep, Wrk};
+        matches!(
+            self,
+            Agent(_) | Compare(_) | Demo(_) | Load(_) | Peak(_) | Run(_) | Study(_) | Sweep(_) | Wrk(_)
+        )
+    }
+}
+
 /// The exit code of a run that Ctrl-C or SIGTERM ended, as shells report it.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let command: Vec<String> = std::env::args().collect();
-    let result = match Cli::parse_from(&command).command {
+    let cli = Cli::parse_from(&command).command;
+    if cli.measures() {
+        lab::raise_priority();
+    }
+    let result = match cli {
         Command::Demo(args) => demo::run(*args, command),
         Command::Sweep(args) => sweep::run(*args, command),
         Command::Peak(args) => peak::run(*args, command),

@@ -41,7 +41,7 @@ enum What {
 /// Where the application comes from.
 #[derive(Args, Clone, Debug)]
 struct Source {
-    /// The folder of its description and sources, such as apps/movies of a checkout [default: what was compiled in].
+    /// The folder of its description and sources, such as apps/movies of a checkout [default: the compiled-in copy].
     #[arg(long, value_name = "FOLDER")]
     source: Option<PathBuf>,
 }

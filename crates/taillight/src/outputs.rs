@@ -8,7 +8,7 @@ use clap::Args;
 use export::Metrics;
 use results::{Experiment, ResultFolder};
 
-/// What is written besides `result.json`, the histograms and the report.
+/// Output files in addition to `result.json`, the histograms and the report.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct OutputArgs {
     /// Write trials.csv and windows.csv into the result's folder.
@@ -29,7 +29,7 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Whether it can be written or sent at all, as far as that is known before anything is measured.
+    /// Whether it can be written or sent, as far as this is known before the measurement.
     pub(crate) fn check(&self) -> Result<()> {
         let Some(to) = &self.openmetrics else { return Ok(()) };
         if is_address(to) {

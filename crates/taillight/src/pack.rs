@@ -26,10 +26,10 @@ pub(crate) struct PackArgs {
     figures_only: bool,
 }
 
-/// Make a result's folder of a packed file, checked against its list; nothing that exists is written over.
+/// Restore a result's folder from a packed file, checked against its list; existing files are not overwritten.
 #[derive(Args, Debug)]
 pub(crate) struct UnpackArgs {
-    /// What taillight pack made.
+    /// A file made by taillight pack.
     file: PathBuf,
     /// The folder to put it in.
     #[arg(long, value_name = "FOLDER", default_value = "results")]

@@ -24,9 +24,9 @@ pub(crate) struct PeakArgs {
 #[derive(Args, Debug)]
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Where none is named, of videos: video (NGINX) where it is found, else video-server (embedded); of social:
-    /// social; of movies: movies.
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
+    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
+    /// social; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Width of the interval of the peak, in per cent of the maximum throughput.
@@ -35,7 +35,7 @@ struct Options {
     /// Width of the interval of the maximum throughput, in per cent of it.
     #[arg(long, default_value = "3", value_name = "PERCENT", value_parser = parse_percent)]
     max_tolerance: f64,
-    /// Exit with 99 if the QoS is met at no load, or the server made a trial invalid, as by errors.
+    /// Exit with 99 if no load meets the QoS target, or the server made a trial invalid, for example by errors.
     #[arg(long)]
     gate: bool,
 }

@@ -31,16 +31,16 @@ pub(crate) struct Teller {
     view: bool,
     color: bool,
     phase: String,
-    /// What runs now.
+    /// The current step.
     step: String,
     /// The latest outcome.
     last: String,
-    /// How far that is which comes before a load.
+    /// The progress of the phase before a load.
     before: String,
     state: State,
 }
 
-/// A line of a generator that says so.
+/// A line of a generator about that phase.
 #[derive(Deserialize)]
 struct Before {
     before: String,
@@ -178,7 +178,7 @@ fn step_words(step: &Step<'_>) -> String {
     }
 }
 
-/// What matters of a trial while one waits: of a search for the maximum the throughput, otherwise the tail.
+/// The most important figures of a trial: in a search for the maximum the throughput, otherwise the tail.
 fn outcome_words(trial: &Trial) -> String {
     let verdict = trial.verdict.label();
     if trial.sessions.is_some() {

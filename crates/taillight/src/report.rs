@@ -12,12 +12,12 @@ use results::{ResultFolder, Study};
 use crate::compare::tell_of_one;
 use crate::terminal::{say, table_width, uses_color};
 
-/// Make report.html anew from a result's folder, and print its table.
+/// Make report.html of a result's folder again, and print its table.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// The folder of an experiment or a study; with --index one that holds such folders.
     folder: PathBuf,
-    /// Make index.html over all results in FOLDER, each linked to its page, which is made where it is missing.
+    /// Make index.html over all results in FOLDER, each linked to its page, which is made if it is missing.
     #[arg(long)]
     index: bool,
 }

@@ -13,11 +13,11 @@ use units::Nanos;
 
 use crate::terminal::{say, tell};
 
-/// Hold the load generator against servers of known response time, on the real clock.
+/// Compare the load generator with servers of known response time, on the real clock.
 ///
-/// With --faults: plant what may go wrong around a measurement, and compare each verdict with the right one.
-/// With --calibration: compare servers that are alike, and servers that differ by a known ratio, again and again.
-/// Exit codes: 0 all within tolerance, 1 some not; with --faults 1 where a verdict was false.
+/// With --faults: plant faults around a measurement, and compare each verdict with the right one. With --calibration:
+/// compare servers that are alike, and servers that differ by a known ratio, many times. Exit codes: 0 all within
+/// tolerance, 1 some not; with --faults 1 if a verdict was false.
 #[derive(Args, Debug)]
 pub(crate) struct SelftestArgs {
     /// Seed of the arrivals and of the service times; with --faults, of all doses.
@@ -39,19 +39,19 @@ pub(crate) struct SelftestArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables as text to this file, from which `cargo xtask docs` makes a document's tables.
     #[arg(long, value_name = "FILE")]
     tables: Option<PathBuf>,
 }
 
-/// What is compared.
+/// The comparisons.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "With --calibration")]
 struct Compared {
     /// Comparisons of each of the six cases.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), requires = "calibration")]
     comparisons: u64,
-    /// The most that one comparison may take; each pair of trials takes 1.8 s.
+    /// The most that one comparison may take; each pair of trials takes 3 s.
     #[arg(long, default_value = "2m", value_name = "TIME", requires = "calibration")]
     budget: Nanos,
     /// In a simulated world instead of on this machine.
@@ -59,7 +59,7 @@ struct Compared {
     simulated: bool,
 }
 
-/// What is planted, and where it is written.
+/// The faults to plant, and their doses.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "With --faults")]
 struct Planted {
@@ -91,6 +91,8 @@ pub(crate) fn run(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode>
 }
 
 fn calibration(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
+    // As in the comparisons of the laboratory.
+    lab::raise_priority();
     let Compared { comparisons, budget, simulated } = args.compared;
     let run = CalibrationRun { seed: args.seed, comparisons, budget, simulated, command };
     let found = ::accuracy::calibration(&run, tell)?;

@@ -41,7 +41,7 @@ enum Subject {
     VideoServer(video_server::VideoServerArgs),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
-    /// Remove what a killed run has left: bridges, containers, images.
+    /// Remove bridges, containers and images that a killed run has left.
     CleanUp,
     /// Another application by its name, such as lighttpd, or by the path of a folder that describes it.
     #[command(external_subcommand)]
@@ -78,10 +78,10 @@ struct NullArgs {
     /// Service time: none, constant:300us or exponential:300us; one request after the other.
     #[arg(long, default_value = "none", value_name = "TIME", value_parser = parse_service)]
     service: ServiceTime,
-    /// Stand still for TIME after every EVERY: 1s:100ms.
+    /// Stall for TIME after every EVERY: 1s:100ms.
     #[arg(long, value_name = "EVERY:TIME", value_parser = parse_stalls)]
     stall: Option<(Nanos, Nanos)>,
-    /// Send each answer so much later, which takes none of the server's time.
+    /// Delay each answer by this time, during which the server is free.
     #[arg(long, value_name = "TIME", requires = "service")]
     delay: Option<Nanos>,
     /// Seed of the service times.
@@ -162,8 +162,18 @@ fn raise_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// Says that `--cpus` has no effect where the system refuses to pin threads.
+fn warn_unpinned() {
+    if !reactor::may_pin() {
+        eprintln!(
+            "taillight: --cpus has no effect: the system refuses sched_setaffinity, as a container's seccomp profile does"
+        );
+    }
+}
+
 fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.as_slice().first()) {
+        warn_unpinned();
         pin_to(*cpu)?;
     }
     raise_limit();

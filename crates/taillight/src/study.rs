@@ -26,11 +26,11 @@ pub(crate) struct StudyArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// List the studies with what they reproduce and how long they take here.
+    /// List the studies, the figures that they reproduce, and how long each takes here.
     List,
     Show(list::ShowArgs),
     Run(run::StudyRunArgs),
-    /// Judge the claims of a result again, and print them with its figures; nothing is written.
+    /// Judge the claims of a result again, and print them with its figures; change nothing without --write.
     Check(check::CheckArgs),
     /// Compare two runs of a study: how many ratios of the second lie in the intervals of the first.
     Compare(compare::CompareArgs),
@@ -43,10 +43,10 @@ pub(crate) struct EffortArgs {
     /// Minutes: few points and repeats; the default.
     #[arg(long)]
     quick: bool,
-    /// Seconds: only whether it runs; its figures mean nothing.
+    /// Seconds: only checks that the study runs; its figures mean nothing.
     #[arg(long)]
     smoke: bool,
-    /// As long as it takes: 7 repeats or more, so that several differences can be judged at once (one from 6 on).
+    /// Unlimited time: 7 repeats or more, so that several differences can be judged at once (one from 6 on).
     #[arg(long)]
     full: bool,
 }
@@ -62,7 +62,7 @@ impl EffortArgs {
     }
 }
 
-/// What is set in a study by hand.
+/// Values that are set in a study by hand.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SetArgs {
     /// Set a parameter of the study by hand, such as threads=4, or a part of every specification, such as
@@ -96,8 +96,8 @@ pub(crate) struct OutArgs {
     /// Folder in which the result gets a folder of its own.
     #[arg(long, default_value = "results", value_name = "FOLDER")]
     out: PathBuf,
-    /// Say in one line how far the run is rather than show each trial while it runs, which is done where standard
-    /// error is a terminal of at least 60 columns and 17 rows.
+    /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
+    /// at least 60 columns and 17 rows.
     #[arg(long)]
     no_live: bool,
 }

@@ -13,7 +13,7 @@ use crate::percent::parse_percent;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
 ///
-/// Each block measures the maximum throughput anew and runs every load once, in an order of its own.
+/// Each block measures the maximum throughput again and runs every load once, in an order of its own.
 #[derive(Args, Debug)]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
@@ -23,9 +23,9 @@ pub(crate) struct SweepArgs {
 #[derive(Args, Debug)]
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Where none is named, of videos: video (NGINX) where it is found, else video-server (embedded); of social:
-    /// social; of movies: movies.
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
+    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
+    /// social; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Loads in per cent of the maximum throughput.
@@ -37,7 +37,7 @@ struct Options {
     /// Width of the interval of the maximum throughput, in per cent of it.
     #[arg(long, default_value = "3", value_name = "PERCENT", value_parser = parse_percent)]
     max_tolerance: f64,
-    /// Exit with 99 if the QoS is met at no load, or the server made a trial invalid, as by errors.
+    /// Exit with 99 if no load meets the QoS target, or the server made a trial invalid, for example by errors.
     #[arg(long)]
     gate: bool,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use host::Limits;
 use lab::{Files, KnobGuard, Placement, Server, ServerOptions, TargetName, allowed_cores};
 use launch::Form;
 use spec::{Agents, Cpus, Spec, Workload};
@@ -22,28 +23,28 @@ use crate::making::Shown;
 pub(crate) struct ServerArgs {
     #[command(flatten)]
     target: spec::Target,
-    /// A knob of the server's machine while it is under load, such as cpu.set=0, or a profile, such as profile=cache-server:
-    /// of this machine, which takes root, or with --server-agent of that one, whose agent must allow it. May be given more
-    /// than once.
+    /// A knob of the server's machine, set during the load, such as cpu.set=0, or a profile, such as
+    /// profile=cache-server. On this machine it needs root; with --server-agent it is set on that machine, whose agent
+    /// must allow it. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE")]
     server_knob: Vec<String>,
-    /// A further argument for memcached alone, where it is one of several targets.
+    /// A further argument for memcached only, if it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     memcached_arg: Vec<String>,
-    /// A further argument for the embedded Sphinx alone, where it is one of several targets.
+    /// A further argument for the embedded Sphinx only, if it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     sphinx_arg: Vec<String>,
-    /// A setting of nginx alone, where it is one of several targets: open_file_cache=off or =1000, gzip=6, access_log=on,
+    /// A setting of nginx only, if it is one of several targets: open_file_cache=off or =1000, gzip=6, access_log=on,
     /// reuseport=on, sendfile=off. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE")]
     nginx_set: Vec<String>,
-    /// What it serves: known once it is known what is asked for.
+    /// The files that it serves; known once the workload is known.
     #[arg(skip)]
     files: Option<Files>,
-    /// The users whose data it begins with.
+    /// The users whose data it has at the start.
     #[arg(skip)]
     people: Option<app::PeopleSet>,
-    /// What is asked for, which says what data the target begins with.
+    /// The workload, which determines the target's initial data.
     #[arg(skip)]
     workload: Workload,
 }
@@ -53,7 +54,12 @@ impl ServerArgs {
     pub(crate) fn placement(&self, generator: Option<&CpuList>) -> Placement {
         let threads = self.target.threads as usize;
         let server = self.list().map(|list| list.as_slice());
-        Placement::new(&allowed_cores(), threads, server, generator.map(|list| list.as_slice()))
+        let placement =
+            Placement::new(&allowed_cores(), threads, server, generator.map(|list| list.as_slice()));
+        match generator {
+            Some(_) => placement,
+            None => placement.within(Limits::here().processors.as_ref()),
+        }
     }
 
     /// Whether a service that is started for these targets runs on this machine, next to the generator.

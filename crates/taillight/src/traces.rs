@@ -13,7 +13,7 @@ use sinks::{Destination, Error, Exported, Kept, Patience, Progress};
 use crate::movies::shown::Shown;
 use crate::terminal::say;
 
-/// Send the traces that a result keeps to Jaeger, a collector, Cassandra or a file.
+/// Send a result's traces to Jaeger, a collector, Cassandra or a file.
 #[derive(Args, Debug)]
 pub(crate) struct TracesArgs {
     #[command(subcommand)]
@@ -25,17 +25,18 @@ enum What {
     Export(ExportArgs),
 }
 
-/// Send the traced requests of a result with all of their spans, and count what the sink holds then.
+/// Send the traced requests of a result with all of their spans, then count the spans in the sink.
 ///
-/// A load with --trace keeps them in its result. They are sent once it is over, so that no sink takes part in what is measured. Sent
-/// again, they add nothing twice. Exit code 1 where the sink does not hold as many spans as were sent.
+/// A load with --trace keeps them in its result. They are sent after the load, so that no sink takes part in the
+/// measurement. Sending them again adds no duplicates. Exit code 1 if the sink does not hold all the spans that were
+/// sent.
 #[derive(Args, Debug)]
 struct ExportArgs {
     /// The folder of a result with traces, such as one of taillight load movies --trace 1/100.
     result: PathBuf,
-    /// Where to: jaeger://HOST (OTLP at port 4318, queries at 16686; else jaeger://HOST:PORT?query=PORT), otlp://HOST:4318 (another
-    /// receiver, which is not asked what it holds), cassandra://HOST:9042/KEYSPACE, or a new file of OTLP's JSON lines. taillight
-    /// serve jaeger and serve cassandra start one.
+    /// The sink: jaeger://HOST (OTLP at port 4318, queries at 16686; else jaeger://HOST:PORT?query=PORT),
+    /// otlp://HOST:4318 (another receiver, whose spans are not counted), cassandra://HOST:9042/KEYSPACE, or a new file
+    /// of OTLP's JSON lines. taillight serve jaeger and serve cassandra start one.
     #[arg(long, value_name = "SINK")]
     to: Destination,
     /// Only this trial, such as 0003. May be given more than once.

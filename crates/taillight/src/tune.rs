@@ -21,9 +21,9 @@ use request::Request;
 /// Knobs are written NAME=VALUE (docs/reference/knobs.md lists all); a profile is a list of them, each line with
 /// its reason. Each action is in a journal before it is made, is read back, and is reverted in reverse order.
 ///
-/// Exit codes: 0 done, 1 the kernel refused or another process has changed a knob meanwhile, 2 wrong usage,
-/// 3 this machine lacks it, 4 a right is missing, 5 another run's knobs are in force, 130 interrupted; with a
-/// COMMAND, its own where the knobs stood.
+/// Exit codes: 0 done, 1 the kernel refused or another process has changed a knob since, 2 wrong usage, 3 this machine
+/// lacks the knob, 4 missing privilege, 5 another run's knobs are in force, 130 interrupted; with a COMMAND, the
+/// command's own code if its knobs stayed in force.
 #[derive(Args, Debug)]
 pub(crate) struct TuneArgs {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ pub(crate) struct TuneArgs {
 
 #[derive(Subcommand, Debug)]
 enum Tune {
-    /// Print the actions that knobs come to on this machine, and change nothing.
+    /// Print the actions of these knobs on this machine, and change nothing.
     Plan(PlanArgs),
     /// Apply knobs: until `tune undo`, or while COMMAND runs.
     Apply(ApplyArgs),
@@ -42,7 +42,7 @@ enum Tune {
         #[arg(long)]
         json: bool,
     },
-    /// Revert what `tune apply` or a run that was killed has left.
+    /// Revert the knobs that `tune apply` or a killed run has left.
     Undo {
         /// As JSON.
         #[arg(long)]
@@ -71,10 +71,10 @@ struct ApplyArgs {
     /// Print the actions as one would type them, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print what was done as JSON.
+    /// Print the actions as JSON.
     #[arg(long)]
     json: bool,
-    /// A command that the knobs act on and that they last for.
+    /// A command that the knobs act on; they are reverted when it ends.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -110,7 +110,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
 
 fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     if args.dry_run {
-        // The command is not started, and some process has to stand in its place.
+        // The command is not started, so this process takes its place in the plan.
         let own = (!args.command.is_empty()).then(std::process::id);
         print_plan(&args.request.plan(own)?, args.json)?;
         return Ok(ExitCode::SUCCESS);

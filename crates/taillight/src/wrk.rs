@@ -8,11 +8,12 @@ use std::process::ExitCode;
 
 use ::units::{CpuList, Nanos, ParseError, Rate};
 use anyhow::Result;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 use proto_http::{Header, Url};
-use spec::workload::Web;
+use spec::workload::{Verify, Web};
 use spec::{ArrivalSpec, Generator, Load, Pace, Spec, Target, TargetName, Time, Tls, Workload};
 
+use crate::gate;
 use crate::job::misused;
 use crate::load::{self, One};
 use crate::targets::ServerArgs;
@@ -27,14 +28,14 @@ use output::{Asked, text};
 #[derive(Args, Debug)]
 #[command(disable_version_flag = true)]
 pub(crate) struct WrkArgs {
-    /// What to ask for.
-    #[arg(value_name = "URL")]
-    url: Url,
+    /// The URL to request.
+    #[arg(value_name = "URL", required_unless_present = "version")]
+    url: Option<Url>,
     /// Threads.
-    #[arg(short, long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| count(text, 1024))]
     threads: u32,
-    /// Connections, in all.
-    #[arg(short, long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Connections, in all: 100, 1k.
+    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| count(text, 1_000_000))]
     connections: u32,
     /// How long: 30s, 2m; a number alone is in seconds.
     #[arg(short, long, default_value = "10s", value_name = "TIME", value_parser = span)]
@@ -45,15 +46,18 @@ pub(crate) struct WrkArgs {
     /// Print the latency distribution.
     #[arg(short = 'L', long)]
     latency: bool,
-    /// Print the service times, too: what wrk without -R calls latency, measured from the sending.
+    /// Also print the service times, measured from the sending, which wrk without -R calls latency.
     #[arg(short = 'U', long = "u_latency")]
     uncorrected: bool,
     /// A header field, such as 'Accept-Encoding: gzip'. May be given more than once.
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     header: Vec<Header>,
     /// A request unanswered for this long has failed.
-    #[arg(long, default_value = "2s", value_name = "TIME", value_parser = span)]
+    #[arg(short = 'T', long, default_value = "2s", value_name = "TIME", value_parser = span)]
     timeout: Nanos,
+    /// Print the version.
+    #[arg(short = 'v', long)]
+    version: bool,
     /// Not supported: Lua scripts.
     #[arg(short, long, value_name = "FILE", hide = true)]
     script: Option<String>,
@@ -63,7 +67,13 @@ pub(crate) struct WrkArgs {
     /// When requests arrive: constant, poisson, and more; see taillight explain cache.
     #[arg(long, default_value = "constant", value_name = "ARRIVALS")]
     arrivals: ArrivalSpec,
-    /// CLOSED LOOP as wrk without -R: each connection asks again once it has its answer.
+    /// The same as DeathStarBench's wrk2 names it: fixed or exp.
+    #[arg(short = 'D', long = "dist", value_name = "fixed|exp", conflicts_with = "arrivals")]
+    distribution: Option<Distribution>,
+    /// Arguments of a script.
+    #[arg(last = true, hide = true)]
+    script_arguments: Vec<String>,
+    /// CLOSED LOOP as wrk without -R: each connection sends its next request after the answer to its last.
     #[arg(long)]
     closed: bool,
     /// How a thread waits: sleep, or spin, which is on time to a few µs and takes a whole core for each thread.
@@ -80,6 +90,34 @@ pub(crate) struct WrkArgs {
     tls_insecure: bool,
 }
 
+/// How DeathStarBench's wrk2 spaces requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Distribution {
+    /// Evenly.
+    Fixed,
+    /// As independent users do.
+    Exp,
+    /// By a normal distribution, which no users do.
+    #[value(hide = true)]
+    Norm,
+    /// By Zipf's law, which no users do.
+    #[value(hide = true)]
+    Zipf,
+}
+
+/// Reads a count as wrk does: with k, M or G for thousands. Bounds: 1 to `most`.
+fn count(text: &str, most: u32) -> Result<u32, String> {
+    let (digits, times) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'g' | 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let all = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(times));
+    let all = all.filter(|all| (1..=u64::from(most)).contains(all)).and_then(|all| u32::try_from(all).ok());
+    all.ok_or_else(|| format!("it is not a number from 1 to {most}; write 100, or 1k for a thousand"))
+}
+
 /// Reads a time as wrk does: a number without a unit is in seconds.
 fn span(text: &str) -> Result<Nanos, ParseError> {
     let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -87,9 +125,13 @@ fn span(text: &str) -> Result<Nanos, ParseError> {
 }
 
 pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
+    if args.version {
+        say(&format!("taillight wrk {} [open loop]\n", env!("CARGO_PKG_VERSION")))?;
+    }
+    let Some(url) = &args.url else { return Ok(ExitCode::SUCCESS) };
     args.check()?;
     let asked = Asked {
-        url: args.url.to_string(),
+        url: url.to_string(),
         threads: args.threads,
         connections: args.connections,
         seconds: args.duration.as_secs_f64(),
@@ -97,14 +139,15 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
         uncorrected: args.uncorrected,
     };
     say(&asked.head())?;
-    let spec = args.spec();
+    let spec = args.spec(url);
     load::check(&spec)?;
     let server = ServerArgs::of(&spec);
     let process = load::Process::default();
     let done = load::trial(One { spec, server, one_url: true, process })?;
     say(&text(&asked, &done.recording))?;
     say(&format!("Verdict:      {}\n", done.trial.verdict))?;
-    Ok(ExitCode::SUCCESS)
+    let unanswered = (done.trial.arrivals.completed == 0).then(|| "no request was completed".to_owned());
+    Ok(gate::judge(&[], unanswered.as_slice()))
 }
 
 impl WrkArgs {
@@ -112,6 +155,12 @@ impl WrkArgs {
         if let Some(script) = &self.script {
             return Err(misused(format!(
                 "-s {script}: a script in the generator's loop would delay the requests that it measures; give paths by 'taillight load web --urls FILE', headers by -H"
+            )));
+        }
+        if let Some(unlike @ (Distribution::Norm | Distribution::Zipf)) = self.distribution {
+            let name = if unlike == Distribution::Norm { "norm" } else { "zipf" };
+            return Err(misused(format!(
+                "-D {name}: no users come in such intervals; use -D exp, or others with --arrivals (taillight explain cache)"
             )));
         }
         if self.batch_latency {
@@ -126,21 +175,27 @@ impl WrkArgs {
     }
 
     /// The same as a specification, but for the target: a URL may hold commas.
-    fn spec(&self) -> Spec {
+    fn spec(&self, url: &Url) -> Spec {
         let load = match self.rate {
             Some(rate) => Load::Rate(rate),
             None => Load::Closed,
         };
+        let arrivals = match self.distribution {
+            Some(Distribution::Exp) => ArrivalSpec::default(),
+            _ => self.arrivals.clone(),
+        };
         let tls = Tls { tls_ca: self.tls_ca.clone(), tls_insecure: self.tls_insecure, ..Tls::default() };
+        // wrk measures redirects as well.
+        let web = Web { header: self.header.clone(), verify: Some(Verify::None), ..Web::default() };
         Spec {
-            target: Target { server: TargetName::External(self.url.to_string()), ..Target::default() },
-            workload: Workload::Web(Box::new(Web { header: self.header.clone(), ..Web::default() })),
+            target: Target { server: TargetName::External(url.to_string()), ..Target::default() },
+            workload: Workload::Web(Box::new(web)),
             load,
             generator: Generator {
                 threads: Some(self.threads),
                 connections: self.connections,
                 timeout: self.timeout,
-                arrivals: self.arrivals.clone(),
+                arrivals,
                 pace: Some(self.pace),
                 cpus: self.cpus.clone(),
                 tls,
@@ -169,8 +224,9 @@ mod tests {
         let spec = |line: &str| {
             let args = args(line);
             args.check().unwrap();
-            load::check(&args.spec()).unwrap();
-            args.spec()
+            let spec = args.spec(args.url.as_ref().unwrap());
+            load::check(&spec).unwrap();
+            spec
         };
         let found = spec("-t2 -c100 -d30s -R2000 http://127.0.0.1:80/index.html");
         assert_eq!((found.generator.threads, found.generator.connections), (Some(2), 100));
@@ -187,6 +243,24 @@ mod tests {
         let found = spec("-d30 --timeout 5 -R1 http://h");
         assert_eq!((found.time.window, found.generator.timeout), (Nanos::from_secs(30), Nanos::from_secs(5)));
         assert_eq!(spec("-d2m -R1 http://h").time.window, Nanos::from_secs(120));
+        let found = spec("-t 4 -c 1k -d 10 -T 30s -R1k -L http://h -v");
+        assert_eq!((found.generator.connections, found.generator.timeout), (1_000, Nanos::from_secs(30)));
+        let arrivals = |line: &str| spec(line).generator.arrivals.to_string();
+        assert_eq!(arrivals("-D exp -R1 http://h"), "poisson");
+        assert_eq!(arrivals("-D fixed -R1 http://h"), "constant");
+        assert!(args("-v").version && args("--version").url.is_none());
+    }
+
+    #[test]
+    fn counts_have_thousands() {
+        let check =
+            |text: &str, expect: Option<u32>| assert_eq!(count(text, 1_000_000).ok(), expect, "{text}");
+        check("1", Some(1));
+        check("1k", Some(1_000));
+        check("1M", Some(1_000_000));
+        for wrong in ["", "0", "k", "1.5k", "-1", "1001k", "1G", "99999999999999999999", "1kk", "ä"] {
+            check(wrong, None);
+        }
     }
 
     #[test]
@@ -199,5 +273,7 @@ mod tests {
         check("http://h", "--closed");
         check("-R 1 -s x.lua http://h", "--urls");
         check("-R 1 -B http://h", "-B");
+        check("-R 1 -s x.lua http://h -- 16", "-s x.lua");
+        check("-D zipf -R 1 http://h", "-D exp");
     }
 }

@@ -1,10 +1,4 @@
-//! Turns a specification into the workload to send and the plan of the engine.
-
-mod cache;
-mod movies;
-mod social;
-mod video;
-mod web;
+//! Turns a specification into the plan of the engine.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -15,60 +9,10 @@ use dist::{ArrivalSpec, Arrivals, Process, Trace};
 use openloop::{Endpoint, Load, Plan};
 use proto_http::Url;
 use reactor::Address;
-use spec::{Spec, Workload};
+use spec::Spec;
 use units::{Nanos, Rate};
-use workloads::cache::{CacheConfig, Server};
-use workloads::movies::MoviesConfig;
-use workloads::social::SocialConfig;
-use workloads::video::VideoConfig;
-use workloads::video::playlist::Listing;
-use workloads::web::{Pages, WebConfig};
 
-pub use cache::read as read_data_set;
-pub(crate) use video::{catalog as catalog_of, most_of, most_sessions};
-pub use web::urls;
-
-/// The workload to send, with every parameter filled in.
-#[derive(Clone, Debug)]
-pub enum Sent {
-    /// Gets and sets.
-    Cache(Box<CacheConfig>),
-    /// HTTP requests.
-    Web(Box<WebConfig>),
-    /// Sessions of viewers; `None` for a playlist that was not fetched yet.
-    Video(Option<Box<VideoConfig>>),
-    /// Sessions of users of a social network.
-    Social(Box<SocialConfig>),
-    /// Visitors of a movie site.
-    Movies(Box<MoviesConfig>),
-    /// Lines to a null server.
-    Null,
-}
-
-/// Upper bound of the time for logins before a load; zero for workloads without logins.
-pub(crate) fn logins(spec: &Spec) -> Nanos {
-    social::logins(spec) + movies::logins(spec)
-}
-
-/// The workload of these servers, as caches or as web servers; `servers` may still be unknown. For a playlist, includes
-/// its listing if it was fetched.
-///
-/// Errors: parameters that contradict each other; a file or folder that cannot be read.
-pub fn sent(
-    spec: &Spec,
-    servers: Option<Vec<Server>>,
-    urls: Vec<Url>,
-    listing: Option<Arc<Listing>>,
-) -> Result<Sent> {
-    Ok(match &spec.workload {
-        Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
-        Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
-        Workload::Video(video) => Sent::Video(video::config(video, spec, urls, listing)?.map(Box::new)),
-        Workload::Social(social) => Sent::Social(Box::new(social::config(social, spec, urls)?)),
-        Workload::Movies(movies) => Sent::Movies(Box::new(movies::config(movies, spec, urls)?)),
-        Workload::Null(_) => Sent::Null,
-    })
-}
+use crate::workload::{self, Offered, Servers};
 
 /// The shortest window: the windowed p99 needs at least this much.
 const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
@@ -106,15 +50,10 @@ pub fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// Errors: a kind of load that sessions do not support.
+/// Errors: a load that sessions do not support.
 fn check_sessions(spec: &Spec) -> Result<()> {
-    if let Workload::Social(_) = &spec.workload {
-        social::check(spec)?;
-    } else if spec.load == spec::Load::Closed {
-        bail!(
-            "--closed: sessions arrive at their own times; use --rate 2 for two a second, and see --pacing for what is closed \
-             within a session"
-        );
+    if let Some(why) = spec.workload.refuses(&spec.load, &spec.generator) {
+        bail!(why);
     }
     if spec.generator.clients.is_some() {
         bail!("--clients: each session is a client of its own; leave it out");
@@ -122,30 +61,17 @@ fn check_sessions(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// The specification with values that are only known at run time: the keys of a data set, the files of a folder.
-pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
-    match (sent, &mut spec.workload) {
-        (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,
-        (Sent::Video(Some(config)), Workload::Video(video)) => {
-            video.chunk_timeout = Some(config.chunk_timeout);
-            if let Ok(catalog) = video::catalog(video) {
-                (video.videos, video.videos_seed) = (*catalog.description(), catalog.seed());
-            }
-        }
-        (Sent::Social(config), Workload::Social(social)) => {
-            // All operations, unless the mix restricts them.
-            let operations = config.mix.operations();
-            if operations.fract() == 0.0 {
-                social.operations.get_or_insert(operations as u32);
-            }
-        }
-        (Sent::Web(config), Workload::Web(web)) => {
-            if let Pages::Files(files) = &config.pages {
-                (web.files, web.files_seed) = (Some(files.description().clone()), files.seed());
-            }
-        }
-        _ => {}
-    }
+/// The specification with all defaults filled in, and with values that only the files that it names tell.
+///
+/// Errors: parameters that contradict each other; a file or folder that cannot be read.
+pub fn resolve(spec: Spec) -> Result<Spec> {
+    let offered = workload::of(&spec, Servers::default())?;
+    Ok(resolved(spec, &*offered))
+}
+
+/// The same for a workload whose parameters are known.
+pub(crate) fn resolved(mut spec: Spec, offered: &dyn Offered) -> Spec {
+    offered.resolve(&mut spec.workload);
     let generator = &mut spec.generator;
     generator.threads.get_or_insert(generator.threads());
     generator.pace.get_or_insert(generator.pace());
@@ -223,8 +149,28 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     Ok(Load::Open { arrivals, rate, steady })
 }
 
+/// Servers as URLs: anything else is read as HOST:PORT of a server without TLS.
+///
+/// Errors: an invalid URL, a Unix socket, or a mix of servers with and without TLS.
+pub fn urls(servers: &[&str]) -> Result<Vec<Url>> {
+    let url = |one: &str| -> Result<Url> {
+        if one.starts_with("unix:") {
+            bail!("{one}: web servers are asked over TCP; give http://HOST:PORT");
+        }
+        Ok(if one.contains("://") { one.parse()? } else { format!("http://{one}").parse()? })
+    };
+    let urls = servers.iter().copied().map(url).collect::<Result<Vec<_>>>()?;
+    if urls.iter().any(|url| url.https != urls[0].https) {
+        let all = servers.join(",");
+        bail!("{all}: some of these servers want TLS and others do not; measure them apart");
+    }
+    Ok(urls)
+}
+
 #[cfg(test)]
 mod tests {
+    use spec::TargetName;
+
     use super::*;
 
     #[test]
@@ -243,5 +189,21 @@ mod tests {
         check(0, 1, 2.0);
         check(1, 1, 3.0);
         check(0, 2, 2.5);
+    }
+
+    #[test]
+    fn a_target_is_a_url_or_an_address() {
+        let check = |target: &str, expect: &[&str]| {
+            let found: Vec<String> =
+                urls(&TargetName::each(target)).unwrap().iter().map(ToString::to_string).collect();
+            assert_eq!(found, expect, "{target}");
+        };
+        check("127.0.0.1:8080", &["http://127.0.0.1:8080"]);
+        check("http://h/x", &["http://h:80/x"]);
+        check("http://h/a,b,http://i", &["http://h:80/a,b", "http://i:80"]);
+        check("https://h:8443,https://[::1]", &["https://h:8443", "https://[::1]:443"]);
+        for wrong in ["unix:/x", "http://a,https://b", "ftp://h", "http://"] {
+            assert!(urls(&TargetName::each(wrong)).is_err(), "{wrong}");
+        }
     }
 }

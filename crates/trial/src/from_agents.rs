@@ -15,14 +15,13 @@ use anyhow::{Context, Error, Result, bail};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{Spec, Workload};
-use units::{Nanos, Time};
-use workloads::web::FileSet;
+use units::Time;
 
 pub use options::agent_config;
 
-use crate::config::logins;
 use crate::live::{self, Gathered};
 use crate::task::Task;
+use crate::workload::LOGIN;
 
 /// Time for starting, connecting, writing and sending on busy machines, in addition to the load itself.
 const ALLOWANCE: Duration = Duration::from_secs(60);
@@ -51,19 +50,19 @@ impl Agents {
         Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, drift: None, opened: None }))
     }
 
-    /// Generates the load on all agents, with this file set if the workload has one, and merges their recordings.
+    /// Generates the load of this resolved workload on all agents, and merges their recordings.
     ///
     /// Errors: nothing was recorded, or the recordings cannot be merged; [`NotOffered`].
     pub(crate) fn gather(
         &mut self,
         task: &Task,
-        files: Option<&FileSet>,
+        workload: &Workload,
         offered: &Offered,
         stop: &AtomicBool,
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
         let (prepare_within, end_within) = within(spec);
-        let part = |share| part::of(task, files, share, shares).to_json().to_string();
+        let part = |share| part::of(task, workload, share, shares).to_json().to_string();
         let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
@@ -145,7 +144,7 @@ impl Agents {
     }
 }
 
-/// This generator cannot offer the load, whatever the server does: the trial is invalid.
+/// This generator cannot offer the load at any speed of the server, so the trial is invalid.
 #[derive(Debug)]
 pub(crate) struct NotOffered(pub(crate) Invalid);
 
@@ -176,13 +175,11 @@ fn not_offered(error: agent::Error) -> Error {
 /// Time limits of the agents: to become ready, and from then on to finish recording.
 fn within(spec: &Spec) -> (Duration, Duration) {
     // Users of a site log in before the load.
-    let ready = ALLOWANCE.saturating_add(logins(spec).into());
-    // The drain follows the last chunks to their end.
-    let last = match &spec.workload {
-        Workload::Video(video) => video.longest_chunk(),
-        Workload::Social(social) => social.limits.longest(),
-        Workload::Cache(_) | Workload::Web(_) | Workload::Movies(_) | Workload::Null(_) => Nanos::ZERO,
-    };
+    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate.rps()) } else { None };
+    let logins = spec.workload.logins(rate, &spec.generator);
+    let ready = ALLOWANCE.saturating_add(Duration::from(LOGIN).mul_f64(logins));
+    // The drain follows the last steps to their end.
+    let last = spec.workload.longest_step();
     let parts = [spec.time.warmup, spec.time.window, spec.generator.drain.max(last), spec.generator.timeout];
     (ready, parts.into_iter().fold(ready, |sum, part| sum.saturating_add(part.into())))
 }
@@ -256,6 +253,8 @@ fn show(gathered: &mut Gathered, line: &str) {
 
 #[cfg(test)]
 mod tests {
+    use units::Nanos;
+
     use super::*;
 
     #[test]

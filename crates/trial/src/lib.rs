@@ -6,22 +6,26 @@
 //!
 //! Try it: `cargo test -p trial`; a whole trial is `cargo run --release -- load cache --rate 20k --json`.
 
+mod absences;
 mod clocks;
 mod config;
 mod from_agents;
 mod generate;
 mod live;
 mod noise;
+mod quotas;
 mod record;
 mod sampled;
 mod served;
 mod sides;
 mod task;
 mod tls;
+mod workload;
 
 pub use clocks::Clocks;
-pub use config::{Sent, check, read_data_set, resolve, sent, urls};
+pub use config::{check, resolve, urls};
 pub use from_agents::agent_config;
 pub use generate::{Done, Interrupted, run, write, write_recording};
 pub use noise::{MachineSeen, Watch};
 pub use task::{Task, parse_share};
+pub use workload::read_data_set;

@@ -1,13 +1,13 @@
 //! Disturbance by the host: time stolen by the hypervisor, and time used by other programs.
 //!
-//! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second at a time.
-//! A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their own: at this pace they
-//! touch fewer than one request in two thousand. A server with many threads makes a sample more expensive, so samples
-//! are taken less often.
+//! The generator's own loop sees stalls of its processor, and the waits of the server's threads for theirs are read every
+//! 5 ms ([`Absences`]). `/proc/stat` shows the rest, a quarter of a second at a time. A sample of it costs about 0.1 ms of
+//! one processor, so more of them would be a disturbance of their own: at this pace they touch fewer than one request in
+//! two thousand. A server with many threads makes both more expensive, so they are taken less often.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -15,11 +15,13 @@ use host::census::{self, Census};
 use host::cpu_time::{ProcessTicks, Sample, Shares, ticks_per_second};
 use openloop::{Recording, Taken};
 use reactor::{allowed_cpus, monotonic_now};
-use results::{MachineNoise, Noise, Program};
+use results::{MachineNoise, Noise, Program, Quota};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos, Time};
 
+use crate::absences::{Absence, Absences};
+use crate::quotas::Quotas;
 use crate::record;
 use crate::served::{Served, Used, busiest_in_interrupts, figures};
 use crate::sides::{Lost, Point, Sides};
@@ -43,10 +45,20 @@ const NAMED: f64 = 0.02;
 /// ...and at most this number of programs, which is what fits on a line.
 const NAMES: usize = 3;
 
+/// The result of the thread.
+#[derive(Default)]
+struct Watched {
+    points: Vec<Point>,
+    sides: Sides,
+    absences: Absences,
+    programs: Vec<Program>,
+    quotas: Quotas,
+}
+
 /// Watches the machine's processors while a load runs.
 pub struct Watch {
     stop: Sender<()>,
-    thread: JoinHandle<(Vec<Point>, Sides, Vec<Program>)>,
+    thread: JoinHandle<Watched>,
     knows_server: bool,
     generates: bool,
 }
@@ -74,17 +86,24 @@ impl Watch {
         let mut sides = Sides::new(generator, servers.len());
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
-            let mut points = Vec::new();
+            let (root, mut points, mut absences) = (Path::new("/"), Vec::new(), Absences::default());
             let (mut all, began_at) = (census::Used::default(), monotonic_now());
-            all.look(Census::read(Path::new("/")));
+            all.look(Census::read(root));
+            let mut quotas = Quotas::of(root, &servers, generates);
             loop {
                 let began = thread_time();
-                sides.note_threads(Path::new("/"), &servers);
+                sides.note_threads(root, &servers, |thread, cpus| {
+                    absences.follow(root, thread, cpus, monotonic_now());
+                });
                 points.extend(point(&servers, generates));
-                if stopped.recv_timeout(pause_after(thread_time() - began)) != Err(RecvTimeoutError::Timeout)
-                {
+                quotas.look(monotonic_now());
+                let pause = pause_after(thread_time() - began).as_nanos() as u64;
+                let next = monotonic_now() + Nanos(pause);
+                if !absences.look_until(next, &stopped) {
                     points.extend(point(&servers, generates));
-                    return (points, sides, programs(all, began_at, &servers));
+                    quotas.look(monotonic_now());
+                    let programs = programs(all, began_at, &servers);
+                    return Watched { points, sides, absences, programs, quotas };
                 }
             }
         });
@@ -101,7 +120,7 @@ impl Watch {
     /// Stops; returns the machine's activity in the window that opened at this time.
     pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
-        let (points, sides, programs) = self.thread.join().unwrap_or_default();
+        let Watched { points, sides, absences, programs, quotas } = self.thread.join().unwrap_or_default();
         let (from, to) = (opened, opened + window);
         let within = around(&points, from, to);
         let span = |pair: &[Point]| {
@@ -113,7 +132,10 @@ impl Watch {
         let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
         let whole = whole.filter(|_| self.generates || self.knows_server);
         let ends = ends(&points, from, to);
+        let alone = within.first().zip(within.last()).and_then(|(first, last)| sides.alone(first, last));
+        let absent = alone.and_then(|tids| Some(Absent::of(&absences.of(&tids)?, tids.len(), from, to)));
         MachineSeen {
+            absent,
             generates: self.generates,
             spans: within.windows(2).filter_map(span).collect(),
             whole: within.first().zip(within.last()).and_then(|(first, last)| sides.lost_in_all(first, last)),
@@ -123,12 +145,13 @@ impl Watch {
             busiest_interrupt_share: ends
                 .and_then(|(first, last)| busiest_in_interrupts(&first.all, &last.all)),
             programs,
+            quotas: quotas.between(from, to),
         }
     }
 }
 
 /// Processor time of this thread; its waits for a processor must not make sampling rarer.
-fn thread_time() -> Duration {
+pub(crate) fn thread_time() -> Duration {
     rustix::time::clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
@@ -161,6 +184,10 @@ pub struct MachineSeen {
     /// Whether this machine also generated load.
     generates: bool,
     spans: Vec<SpanSeen>,
+    /// When the server's threads were without a processor, from the opening of the window on; `None` if they share their
+    /// processors with each other or with the generator, so that only the spans say how long they were.
+    #[serde(default)]
+    absent: Option<Absent>,
     /// Over all spans together. The time lost in a short span is uncertain and clamped at 0, so a sum over spans would
     /// grow with their number.
     #[serde(default)]
@@ -172,6 +199,27 @@ pub struct MachineSeen {
     busiest_interrupt_share: Option<f64>,
     #[serde(default)]
     programs: Vec<Program>,
+    #[serde(default)]
+    quotas: Vec<Quota>,
+}
+
+/// Absences of the server's threads in a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Absent {
+    /// When they may have held up requests, from the opening of the window on: from, to.
+    spans: Vec<(Nanos, Nanos)>,
+    /// Share of the time of the threads in which they were absent.
+    share: f64,
+}
+
+impl Absent {
+    fn of(all: &[Absence], threads: usize, from: Time, to: Time) -> Absent {
+        let inside = all.iter().filter(|one| one.to > from && one.from < to);
+        let spans = inside.clone().map(|one| (one.from.max(from).since(from), one.to.since(from))).collect();
+        let sum: Nanos = inside.map(|one| one.absent).sum();
+        let wanted = threads.max(1) as f64 * to.since(from).as_secs_f64();
+        Absent { spans, share: (sum.as_secs_f64() / wanted).min(1.0) }
+    }
 }
 
 /// A span between two samples, from the opening of the window on, and the time lost in it.
@@ -190,7 +238,28 @@ impl SpanSeen {
 }
 
 impl MachineSeen {
+    /// Times in which others disturbed server or generator: from, to.
+    fn disturbed(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        // Where the server's absences are known, the use of its processors by others adds nothing to them. The hypervisor's
+        // is known by span only.
+        let counts = |lost: Lost| match self.absent {
+            Some(_) => lost.steal > STEAL,
+            None => is_disturbed(lost),
+        };
+        let spans = self.spans.iter().filter(move |span| counts(span.lost)).map(|span| (span.from, span.to));
+        spans.chain(self.absent.iter().flat_map(|absent| &absent.spans).copied())
+    }
+
+    /// Share of the time of server and generator that others took.
     fn taken(&self, window: Nanos) -> Option<Taken> {
+        let mut taken = self.taken_by_spans(window)?;
+        if let Some(absent) = &self.absent {
+            taken.server = Some(taken.server.unwrap_or(0.0).max(absent.share));
+        }
+        Some(taken)
+    }
+
+    fn taken_by_spans(&self, window: Nanos) -> Option<Taken> {
         let mut sum = Sum::default();
         for span in &self.spans {
             sum.add(span.lost, span.within(window).as_secs_f64());
@@ -216,9 +285,7 @@ pub(crate) fn enter(
 ) -> (Noise, BTreeMap<String, f64>) {
     let window = recording.window;
     let all: Vec<&MachineSeen> = std::iter::once(here).chain(servers.iter().flatten()).collect();
-    for span in all.iter().flat_map(|machine| &machine.spans).filter(|span| is_disturbed(span.lost)) {
-        recording.windows.mark(span.from, span.to);
-    }
+    recording.mark_absences(all.iter().flat_map(|machine| machine.disturbed()));
     let server = all.iter().filter_map(|machine| machine.taken(window)?.server).reduce(f64::max);
     let generator = here.taken(window).filter(|_| here.generates).and_then(|taken| taken.generator);
     // This process knows nothing about agents' machines; their own records are already merged.
@@ -226,10 +293,12 @@ pub(crate) fn enter(
         server: server.or(recording.taken.server),
         generator: generator.or(recording.taken.generator),
     };
+    recording.quotas.extend(all.iter().flat_map(|machine| &machine.quotas).cloned());
     let noise = Noise {
         steal_share: here.steal_share,
         foreign_cpu_share: here.foreign_share,
         programs: here.programs.clone(),
+        quotas: recording.quotas.clone(),
         server_machines: servers.iter().flatten().map(machine_noise).collect(),
         ..record::stalls(recording)
     };

@@ -14,8 +14,7 @@ use results::{
     PercentileBounds, Purpose, ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic,
     Transport, Trial, Verdict, WindowPoint, Within, counted,
 };
-use spec::workload::{self, SocialOperation};
-use spec::{Spec, Workload};
+use spec::Spec;
 use units::Nanos;
 use workloads::social::{TIERS, of_operation};
 
@@ -86,8 +85,10 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     };
     let seen = |times: &&OperationTimes| times.tally.intended > 0 || !times.response_time.is_empty();
     let mut operations: Vec<Operation> = recording.operations.iter().filter(seen).map(operation).collect();
-    if let Workload::Social(social) = &spec.workload {
-        operations.iter_mut().for_each(|operation| limited(operation, social, recording));
+    for operation in &mut operations {
+        if let Some(limit) = spec.workload.limit_of(&operation.name) {
+            limited(operation, limit, recording);
+        }
     }
     Trial {
         id: String::new(),
@@ -171,14 +172,16 @@ fn targets(asked: &[Nanos]) -> impl Iterator<Item = Nanos> + use<> {
     targets.into_iter()
 }
 
-/// The failures by kind, the most frequent first.
+/// The failures of the window by kind, the most frequent first.
 fn errors(recording: &Recording) -> Vec<ErrorCount> {
     let mut kinds: Vec<ErrorCount> = recording
         .errors
         .iter()
+        .filter(|kind| kind.in_window > 0)
         .map(|kind| ErrorCount {
             kind: kind.kind.replace(' ', "_"),
-            count: kind.count,
+            count: kind.in_window,
+            requests: Some(kind.requests),
             first_detail: Some(kind.first.clone()),
         })
         .collect();
@@ -264,14 +267,13 @@ fn operation(times: &OperationTimes) -> Operation {
 }
 
 /// Adds to an operation with its own limit: the share within it, the work of the site's tiers, and its distribution.
-fn limited(operation: &mut Operation, social: &workload::Social, recording: &Recording) {
+fn limited(operation: &mut Operation, limit: Nanos, recording: &Recording) {
     let name = operation.name.clone();
     let counted = |counter: &str| {
         let name = of_operation(counter, &name);
         recording.counters.iter().find(|(known, ..)| *known == name).map(|(_, count, of)| (*count, *of))
     };
-    let limit = SocialOperation::named(&name).map(|known| social.limits.of(known));
-    operation.within = limit.zip(counted("within")).map(|(limit, (within, due))| OperationLimit {
+    operation.within = counted("within").map(|(within, due)| OperationLimit {
         limit_us: limit.as_micros_f64(),
         due,
         within,
@@ -355,6 +357,7 @@ pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturban
             .filter(|_| footing.percentile == 99.0)
             .map(Nanos::as_micros_f64),
         undisturbed: (footing.undisturbed_windows > 0).then(|| LatencySummary::of(&footing.undisturbed)),
+        windowed_p99_of_all_us: footing.windowed_p99_of_all().map(Nanos::as_micros_f64),
         basis: footing.basis,
     }
 }

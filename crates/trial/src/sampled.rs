@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use hist::Latency;
 use openloop::{Moments, OperationTimes, Outcome, Recording, Sent, Traced};
 use results::{ByLot, RequestOutcome, TracedRequest, TracedRequests};
-use spec::{Spec, Workload};
+use spec::Spec;
 
 /// The traced requests of a recording; `None` for a load without tracing.
 pub(crate) fn sampled(spec: &Spec, recording: &Recording) -> Option<TracedRequests> {
-    let Workload::Movies(movies) = &spec.workload else { return None };
-    let one_in = movies.trace.one_in()?;
+    let one_in = spec.workload.traced_one_in()?;
     Some(TracedRequests {
         one_in: one_in.into(),
         requests: recording.traced.iter().map(|traced| request(traced, recording)).collect(),

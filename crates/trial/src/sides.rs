@@ -70,12 +70,18 @@ impl Sides {
         Sides { server: BTreeMap::new(), generator, processes: 1 + servers }
     }
 
-    /// Records the allowed processors of new threads of the server. Cost: 20 µs for each thread.
-    pub(crate) fn note_threads(&mut self, root: &Path, pids: &[u32]) {
+    /// Records the allowed processors of new threads of the server, each of which is `new`. Cost: 20 µs for each thread.
+    pub(crate) fn note_threads(
+        &mut self,
+        root: &Path,
+        pids: &[u32],
+        mut new: impl FnMut((u32, u32), &CpuList),
+    ) {
         for (pid, tid) in threads::of(root, pids) {
             if !self.server.contains_key(&tid)
                 && let Some(cpus) = threads::allowed(root, pid, tid)
             {
+                new((pid, tid), &cpus);
                 self.server.insert(tid, cpus);
             }
         }
@@ -125,6 +131,29 @@ impl Sides {
             foreign: if knows_server { span.foreign_ns(&all) / time } else { 0.0 },
             steal: span.steal_ns(&all) / time,
         })
+    }
+
+    /// The server's working threads from `before` to `after`, if none of them shares its processors with another one or with
+    /// the generator: then their waits are for other programs, and for threads of the server that hardly work.
+    pub(crate) fn alone(&self, before: &Point, after: &Point) -> Option<Vec<u32>> {
+        let active: Vec<(u32, f64)> = since(&before.server, &after.server)
+            .map(|(tid, thread)| (tid, thread.running_ns as f64))
+            .collect();
+        let most = active.iter().map(|(_, ran)| *ran).fold(0.0, f64::max);
+        let workers: Vec<u32> = active
+            .into_iter()
+            .filter(|(_, ran)| *ran > 0.0 && *ran >= WORKS * most)
+            .map(|(tid, _)| tid)
+            .collect();
+        let mut taken = self.generator.clone();
+        for tid in &workers {
+            let cpus = self.server.get(tid)?;
+            if cpus.as_slice().iter().any(|cpu| taken.contains(*cpu)) {
+                return None;
+            }
+            taken = taken.as_slice().iter().chain(cpus.as_slice()).copied().collect();
+        }
+        (!workers.is_empty()).then_some(workers)
     }
 
     /// Each server thread's activity and allowed processors; a thread that was never noted may run wherever the server
@@ -405,7 +434,7 @@ mod tests {
     #[test]
     fn knows_where_the_threads_of_this_process_may_run() {
         let mut sides = Sides::new([0].into_iter().collect(), 1);
-        sides.note_threads(Path::new("/"), &[std::process::id()]);
+        sides.note_threads(Path::new("/"), &[std::process::id()], |_, _| {});
         assert!(sides.server.get(&std::process::id()).is_some_and(|cpus| !cpus.is_empty()));
     }
 }

@@ -3,12 +3,11 @@
 use anyhow::Result;
 use proto_http::Url;
 use reactor::Address;
-use results::{Body, Found};
-use spec::{Spec, Workload};
+use results::Found;
+use spec::Spec;
 use units::Rate;
-use workloads::cache::{FillPolicy, Seat, Server};
+use workloads::cache::{Seat, Server};
 
-use crate::config::Sent;
 use crate::tls::{self, TlsClient};
 
 /// Description of one trial.
@@ -43,45 +42,24 @@ impl Task {
         if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }
 
-    /// Policy for storing the data set.
-    pub(crate) fn fill(&self) -> FillPolicy {
-        if let Workload::Cache(cache) = &self.spec.workload { cache.fill } else { FillPolicy::Never }
-    }
-
-    /// Whether items may be stored in servers on other machines.
-    pub(crate) fn agrees(&self) -> bool {
-        matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
-    }
-
     /// Names of the servers: consistent hashing places keys by them, and certificates must match them.
     pub(crate) fn servers(&self) -> Vec<String> {
         let called = |(address, name): (&Address, &Server)| match address {
             Address::Unix(_) => address.to_string(),
             Address::Tcp(_) | Address::Udp(_) => name.to_string(),
         };
-        match &self.spec.workload {
-            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Movies(_) => {
-                self.urls.iter().map(ToString::to_string).collect()
-            }
-            _ => self.addresses.iter().zip(&self.names).map(called).collect(),
+        match self.spec.workload.is_http() {
+            true => self.urls.iter().map(ToString::to_string).collect(),
+            false => self.addresses.iter().zip(&self.names).map(called).collect(),
         }
     }
 
-    /// Facts known before the first request, in addition to the specification.
-    pub(crate) fn found(&self, sent: &Sent, io_reason: String) -> Found {
-        let web = if let Sent::Web(config) = sent { Some(config) } else { None };
-        let body =
-            |body: &workloads::web::Body| Body { length: body.content().len() as u64, xxh3: body.xxh3() };
+    /// Facts known before the first request, in addition to the specification and to the facts of the workload.
+    pub(crate) fn found(&self, io_reason: String) -> Found {
         let source = |(name, source): (&str, &str)| (name.to_owned(), source.to_owned());
         Found {
             servers: self.servers(),
-            pages: web.map(|config| config.pages.count()),
-            body: web.and_then(|config| config.body.as_ref()).map(body),
             io_reason,
-            lacks: match sent {
-                Sent::Social(config) => config.lacks().map(|operation| operation.name().to_owned()).collect(),
-                _ => Vec::new(),
-            },
             sources: self.spec.sources().into_iter().map(source).collect(),
             ..Found::default()
         }

@@ -1,18 +1,18 @@
-use std::io;
-use std::net::{IpAddr, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use proto_http::Url;
 use reactor::Address;
-use reactor::tls::{Identity, Trust, client_config};
+use reactor::tls::{Failure, Identity, Peer, Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use spec::Tls;
-use workloads::cache::{Control, ControlError, PATIENCE, Stream};
+use workloads::cache::{Control, ControlError, Stream, stream};
+
+use crate::workload::stranger;
 
 /// Locations of the system's trusted authorities: Debian, Fedora, Alpine.
 const AUTHORITIES: [&str; 3] =
@@ -78,40 +78,26 @@ pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsCl
         _ => None,
     };
     let config = client_config(trust, identity)?;
+    // A zone does not belong to a name.
+    let host = host.split_once('%').map_or(host, |(host, _)| host);
     let name = tls.tls_name.as_deref().unwrap_or(host).to_owned();
     let name = ServerName::try_from(name.clone())
         .with_context(|| format!("'{name}' cannot be the name in a certificate; give it with --tls-name"))?;
     Ok(Some(TlsClient { config, name }))
 }
 
-/// Connects for requests outside of the measurement.
-pub(crate) fn control(address: &Address, tls: Option<&TlsClient>) -> Result<(Control, String), ControlError> {
+/// Connects for requests outside of the measurement; also returns the version that the server reports.
+pub(crate) fn control(
+    address: &Address,
+    tls: Option<&TlsClient>,
+) -> Result<(Control, Option<String>), ControlError> {
     let Some(tls) = tls else { return Control::connect(address) };
     let server = address.to_string();
-    match stream(address, Some(tls)) {
-        Ok(stream) => Control::over(stream, server),
-        Err(source) => Err(ControlError::Connect { server, source }),
-    }
-}
-
-/// Connects, with a limit on the peer's silence. A UDP address is connected over TCP.
-fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
-    let patience: Duration = PATIENCE;
-    match address {
-        Address::Tcp(socket) | Address::Udp(socket) => {
-            let stream = TcpStream::connect_timeout(socket, patience)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(patience))?;
-            stream.set_write_timeout(Some(patience))?;
-            encrypted(stream, tls)
-        }
-        Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(patience))?;
-            stream.set_write_timeout(Some(patience))?;
-            encrypted(stream, tls)
-        }
-    }
+    let found = Control::over(server.clone(), &|| encrypted(stream(address)?, Some(tls)));
+    found.map_err(|error| match stranger(address, Some(tls), &error, &Arc::default()) {
+        Some(found) => ControlError::Plain { server, found },
+        None => error,
+    })
 }
 
 /// `stream`, with TLS over it if requested.
@@ -122,7 +108,30 @@ pub(crate) fn encrypted<S: Stream + 'static>(
     let Some(tls) = tls else { return Ok(Box::new(stream)) };
     let session =
         ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
-    Ok(Box::new(StreamOwned::new(session, stream)))
+    Ok(Box::new(Explained(StreamOwned::new(session, stream))))
+}
+
+/// A stream whose errors are sentences.
+struct Explained<S: Stream>(StreamOwned<ClientConnection, S>);
+
+fn explained(error: io::Error) -> io::Error {
+    Failure::explained(error, Peer::Server)
+}
+
+impl<S: Stream> Read for Explained<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(explained)
+    }
+}
+
+impl<S: Stream> Write for Explained<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(explained)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(explained)
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use proto_http::{Asked, ContentRange, Defect, HEAD_MAX, Head, Parse, ResponseParser, Sink};
 use thiserror::Error;
 
+use crate::peer::{Peer, Stranger};
+
 /// A server's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -12,8 +14,12 @@ pub struct Answer {
     pub status: u16,
     /// The value of `Server`.
     pub server: Option<String>,
+    /// Where a redirect leads, as the answer has it.
+    pub location: Option<String>,
     /// The part of the file, if the answer states it.
     pub range: Option<ContentRange>,
+    /// The value of `Content-Length`. Units: bytes.
+    pub length: Option<u64>,
     /// The body, up to the length read.
     pub body: Vec<u8>,
 }
@@ -29,6 +35,10 @@ pub enum ExchangeError {
         if *.encrypted { "" } else { " without TLS" }
     )]
     Closed { server: String, encrypted: bool },
+    #[error("{server} is {found}; {}", found.peer.instead_of_web(server))]
+    Other { server: String, found: Stranger },
+    #[error("{server} does not speak TLS and is {found}; {}", found.peer.instead_of_web(server))]
+    Plain { server: String, found: Stranger },
     #[error("{server}: {problem}")]
     Garbage { server: String, problem: Defect },
     #[error("{server} answered with more than {most} B")]
@@ -36,6 +46,18 @@ pub enum ExchangeError {
     #[error("the connection to {server} failed: {source}")]
     Io { server: String, source: io::Error },
 }
+
+/// Texts by which servers of another kind refuse HTTP without TLS, with status 400: NGINX, Go's `net/http`, Apache httpd, Tomcat;
+/// Sphinx.
+const REFUSALS: [(&str, Peer); 5] = [
+    ("to HTTPS port", Peer::Tls),
+    ("to an HTTPS server", Peer::Tls),
+    ("SSL-enabled server port", Peer::Tls),
+    ("requires TLS", Peer::Tls),
+    ("memcached's text protocol", Peer::Memcached),
+];
+/// The part of such an answer that is read. Source: ten times NGINX's.
+const REFUSAL_MAX: usize = 4096;
 
 /// Takes head and body.
 #[derive(Default)]
@@ -49,20 +71,31 @@ impl Sink for Looked {
     fn head(&mut self, head: &Head<'_>) {
         let server = head.header("server").map(|value| String::from_utf8_lossy(value).into_owned());
         let range = head.header("content-range").and_then(ContentRange::read);
-        self.answer = Some(Answer { status: head.status, server, range, body: Vec::new() });
+        let location = head.header("location").map(|value| String::from_utf8_lossy(value).into_owned());
+        let length = head.content_length();
+        self.answer = Some(Answer { status: head.status, server, location, range, length, body: Vec::new() });
     }
 
     fn body(&mut self, slice: &[u8]) {
-        let Some(Answer { body, .. }) = &mut self.answer else { return };
-        self.too_long |= body.len() + slice.len() > self.most;
-        body.extend_from_slice(&slice[..slice.len().min(self.most - body.len())]);
+        let Some(Answer { status, body, .. }) = &mut self.answer else { return };
+        let most = if *status == 400 { self.most.max(REFUSAL_MAX) } else { self.most };
+        self.too_long |= body.len() + slice.len() > most;
+        body.extend_from_slice(&slice[..slice.len().min(most - body.len())]);
+    }
+}
+
+impl Looked {
+    /// Whether the head suffices. The body is needed if it is asked for, or may name another kind of server.
+    fn is_enough(&self, encrypted: bool) -> bool {
+        self.most == 0 && self.answer.as_ref().is_some_and(|answer| answer.status != 400 || encrypted)
     }
 }
 
 /// Sends `request`, whose answer ends the connection, to the server of this name over a stream that gives up 5 s after its
 /// beginning, and reads up to `most` bytes of the body; with 0 the head is enough.
 ///
-/// Errors: no answer, not HTTP, or a longer answer. A status other than success is not an error.
+/// Errors: no answer, not HTTP, or a longer answer. A status other than success is not an error, unless the server says that
+/// it is of another kind.
 pub fn exchange(
     (server, encrypted): (&str, bool),
     request: &[u8],
@@ -78,43 +111,75 @@ pub fn exchange(
         | io::ErrorKind::UnexpectedEof => ExchangeError::Closed { server: name(), encrypted },
         _ => ExchangeError::Io { server: name(), source },
     };
-    stream.write_all(request).and_then(|()| stream.flush()).map_err(failed)?;
+    let written = stream.write_all(request).and_then(|()| stream.flush());
     let (mut parser, mut looked) = (ResponseParser::default(), Looked { most, ..Looked::default() });
     let (mut received, mut piece, mut all) = (Vec::new(), [0; 16 * 1024], 0);
     loop {
         let whole = match parser.parse(Asked::Any, &received, &mut looked) {
-            Parse::Malformed(problem) => return Err(ExchangeError::Garbage { server: name(), problem }),
+            Parse::Malformed(problem) => {
+                let garbage = ExchangeError::Garbage { server: name(), problem };
+                return Err(stranger(server, received, stream).unwrap_or(garbage));
+            }
             Parse::NeedMore { consumed } => {
                 drop(received.drain(..consumed));
                 false
             }
             Parse::Done { .. } => true,
         };
+        let is_enough = whole || looked.is_enough(encrypted) || looked.too_long && most == 0;
         if looked.too_long && most > 0 {
             return Err(ExchangeError::TooLong { server: name(), most });
         }
-        if let Some(answer) = looked.answer.take_if(|_| whole || most == 0) {
-            return Ok(answer);
+        if let Some(answer) = looked.answer.take_if(|_| is_enough) {
+            return checked(server, encrypted, answer);
         }
         // Interim answers without an end are not an answer.
         if looked.answer.is_none() && all > HEAD_MAX {
             return Err(ExchangeError::Garbage { server: name(), problem: Defect::HeadTooLong });
         }
-        match stream.read(&mut piece) {
+        let error = match stream.read(&mut piece) {
             Ok(0) => {
                 // The close may be the body's end.
-                return match (parser.closed(), looked.answer.take()) {
-                    (Some(Ok(_)), Some(answer)) => Ok(answer),
-                    _ => Err(ExchangeError::Closed { server: name(), encrypted }),
-                };
+                if let Some(answer) = looked.answer.take_if(|_| matches!(parser.closed(), Some(Ok(_)))) {
+                    return checked(server, encrypted, answer);
+                }
+                ExchangeError::Closed { server: name(), encrypted }
             }
             Ok(length) => {
                 received.extend_from_slice(&piece[..length]);
                 all += length;
+                continue;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => failed(error),
+        };
+        // A server may refuse a request before it has all of it, and close: its answer counts and not the failed write.
+        return match (looked.answer.filter(|_| most == 0), written) {
+            (Some(answer), _) => checked(server, encrypted, answer),
+            (None, Err(source)) => Err(failed(source)),
+            (None, Ok(())) => Err(stranger(server, received, &mut io::empty()).unwrap_or(error)),
+        };
+    }
+}
+
+/// The server that begins with these bytes, which are not HTTP, and with those that follow.
+fn stranger(server: &str, received: Vec<u8>, stream: &mut impl Read) -> Option<ExchangeError> {
+    let found = Stranger::read(received, "an HTTP request", stream)?;
+    let found = Some(found).filter(|found| found.peer != Peer::Http)?;
+    Some(ExchangeError::Other { server: server.into(), found })
+}
+
+/// The answer, unless it says that the server is of another kind.
+fn checked(server: &str, encrypted: bool, answer: Answer) -> Result<Answer, ExchangeError> {
+    let body = String::from_utf8_lossy(&answer.body);
+    let refuses = |(text, _): &&(&str, Peer)| !encrypted && answer.status == 400 && body.contains(text);
+    match REFUSALS.iter().find(refuses) {
+        Some((text, peer)) => {
+            let (server, answer) = (server.into(), format!("400 … {text}"));
+            let found = Stranger { peer: *peer, asked: "an HTTP request", answer };
+            Err(ExchangeError::Other { server, found })
         }
+        None => Ok(answer),
     }
 }
 
@@ -171,8 +236,76 @@ mod tests {
         check(chunks, 5, Ok("abcde"));
         check(b"HTTP/1.1 204 No Content\r\n\r\n", 5, Ok(""));
         check(b"", 5, Err("closed the connection"));
-        check(b"ERROR\r\n", 5, Err("does not begin with HTTP/1"));
-        check(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), 5, Err("not done after 65536 B"));
+        check(b"hello\r\n", 5, Err("does not begin with HTTP/1"));
+        check(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(20_000), 5, Err("not done after 307200 B"));
+    }
+
+    #[test]
+    fn other_servers_are_named() {
+        let check = |says: &[u8], parts: &[&str]| {
+            let error = asked(says, 0).unwrap_err();
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        };
+        check(b"ERROR\r\n", &["a memcached-compatible cache", "taillight load cache --target h:80"]);
+        check(b"-ERR wrong number of arguments for 'get' command\r\n", &["Redis", "'-ERR wrong"]);
+        check(b"\x15\x03\x01\x00\x02\x02\x46", &["expects TLS", "https://h:80/"]);
+        check(b"SSH-2.0-OpenSSH_9.2\r\n", &["an SSH server"]);
+        check(b"220 mail.example ESMTP\r\n", &["SMTP"]);
+        check(b"\x5b\x00\x00\x00\x0a8.0.36\x00", &["MySQL"]);
+        // NGINX, Go, Apache httpd and Tomcat.
+        for text in [
+            "<center>The plain HTTP request was sent to HTTPS port</center>",
+            "Client sent an HTTP request to an HTTPS server.\n",
+            "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+            "Bad Request\r\nThis combination of host and port requires TLS.\r\n",
+        ] {
+            let length = text.len();
+            let whole = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {length}\r\n\r\n{text}");
+            check(whole.as_bytes(), &["expects TLS", "https://h:80/"]);
+            check(format!("HTTP/1.0 400 Bad Request\r\n\r\n{text}").as_bytes(), &["expects TLS"]);
+        }
+        let cache = b"HTTP/1.1 400 Bad Request\r\n\r\nThis is a cache that speaks memcached's text protocol, not HTTP.\r\n";
+        check(cache, &["a memcached-compatible cache"]);
+        for other in ["sorry", "", &"x".repeat(10_000)] {
+            assert_eq!(asked(format!("HTTP/1.0 400 No\r\n\r\n{other}").as_bytes(), 0).unwrap().status, 400);
+        }
+        let cut = b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\n123";
+        assert_eq!(asked(cut, 0).unwrap().status, 400);
+    }
+
+    /// A peer that answers early and resets: writing fails.
+    struct Early<'a>(&'a [u8]);
+
+    impl Read for Early<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer) {
+                Ok(0) => Err(io::ErrorKind::ConnectionReset.into()),
+                read => read,
+            }
+        }
+    }
+
+    impl Write for Early<'_> {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_early_refusal_is_an_answer() {
+        let check = |says: &[u8], expect: Option<u16>| {
+            let found = exchange(("h:80", false), b"POST / HTTP/1.1\r\n\r\nbody", 0, &mut Early(says));
+            assert_eq!(found.ok().map(|answer| answer.status), expect);
+        };
+        check(b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 9\r\n\r\n", Some(413));
+        check(b"HTTP/1.1 413 Content Too Large\r\n\r\nsorry", Some(413));
+        check(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nso", Some(400));
+        check(b"HTTP/1.1 413 Content", None);
+        check(b"", None);
     }
 
     #[test]

@@ -11,8 +11,13 @@ pub mod exchange;
 mod json;
 pub mod movies;
 pub mod null;
+mod peer;
+mod reference;
 pub mod sets;
 pub mod social;
 pub mod status;
+mod unasked;
 pub mod video;
 pub mod web;
+
+pub use peer::{Peer, Stranger};

@@ -24,6 +24,11 @@ pub(crate) fn kind(status: u16) -> &'static str {
            511 520 521 522 523 524 525 526 527 530)
 }
 
+/// Whether a browser requests the `Location` of an answer with this status.
+pub(crate) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
 /// Whether a kind of failure is that of whole answers whose status is not a success.
 pub fn is_status(kind: &str) -> bool {
     kind.contains("status ")

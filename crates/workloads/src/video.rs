@@ -6,6 +6,7 @@
 
 mod answers;
 mod audience;
+mod beginning;
 mod classes;
 mod config;
 mod counts;

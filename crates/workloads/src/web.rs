@@ -18,6 +18,6 @@ pub use body::Body;
 pub use config::WebConfig;
 pub use files::{Content, FileSet};
 pub use pages::{Listed, Pages};
-pub use probe::Probe;
+pub use probe::{Probe, Redirect};
 pub use requests::{Checked, Job, Web};
 pub use spec::workload::Verify;

@@ -10,10 +10,11 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: name, Debian package, and the tests skipped without it.
-const PACKAGES: [(&str, &str, &str); 25] = [
+const PACKAGES: [(&str, &str, &str); 26] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
+    ("redis-server", "redis-server", "the test that Redis is named where a cache was expected"),
     ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
     ("mariadbd", "mariadb-server", "the tests of the social network"),
     ("php-fpm8.2", "php8.2-fpm", "the tests of the social network"),
@@ -33,7 +34,7 @@ const PACKAGES: [(&str, &str, &str); 25] = [
     // Ansible's machines are this one, reached through an SSH server that the tests start.
     ("sshd", "openssh-server", "the tests of the Ansible playbook"),
     ("ssh", "openssh-client", "the tests of the Ansible playbook"),
-    ("openssl", "openssl", "the tests of the Ansible playbook"),
+    ("openssl", "openssl", "the tests of certificates and of the Ansible playbook"),
     ("python3", "python3", "Ansible, and the clients in Python"),
     ("sysctl", "procps", "the tests of knobs on this machine"),
     ("javac", "default-jdk-headless", "the test of a client in Java"),

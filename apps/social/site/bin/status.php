@@ -20,7 +20,7 @@ $fields = ['SCRIPT_FILENAME' => '/.fpm', 'SCRIPT_NAME' => '/.fpm', 'REQUEST_METH
 foreach ($fields as $name => $value) {
     $params .= chr(strlen($name)) . chr(strlen($value)) . $name . $value;
 }
-// The first of the roles, and no connection that is kept.
+// The role of a responder; the connection is not kept.
 $begin = $record(BEGIN, pack('nCx5', 1, 0));
 fwrite($socket, $begin . $record(PARAMS, $params) . $record(PARAMS, '') . $record(INPUT, ''));
 $answer = (string) stream_get_contents($socket);

@@ -20,11 +20,11 @@ final class Cache
     private const CHANGED = '-';
     /** Seconds for which it stays: longer than any reader takes, whose read of the database ends after 5 s. */
     private const CHANGED_FOR = 10;
-    /** How often a number is tried to be raised while others raise it. */
+    /** Attempts to raise a number while other requests raise it. */
     private const TRIES = 20;
     /** Keys of one request to the cache. */
     private const KEYS = 200;
-    /** Longest waits for the cache: it answers within 1 ms, or is not well. */
+    /** Longest waits for the cache, which normally answers within 1 ms. */
     private const WAIT_MS = 1000;
 
     public readonly Timing $timing;
@@ -94,7 +94,7 @@ final class Cache
         }
     }
 
-    /** Raises a number; one that is as high already stays. */
+    /** Raises a number, unless it is as high already. */
     public function raise(string $key, int $number, int $seconds): void
     {
         for ($try = 0; $try < self::TRIES && $this->isThere() && !$this->failed; $try++) {

@@ -84,8 +84,8 @@ final class Feed
             return [];
         }
         $marks = Db::marks(count($friends));
-        // Numbers are given before posts are there. A friend who is about to post is waited for, and who begins now gets a
-        // later number than all that is read here: no post can appear behind the newest of this answer.
+        // A post gets its number before it appears. This waits for friends who are about to post; a post begun later
+        // gets a higher number than all that is read here, so no post can appear behind the newest of this answer.
         $lock = "SELECT id FROM users FORCE INDEX (PRIMARY) WHERE id IN ($marks) ORDER BY id LOCK IN SHARE MODE";
         $sql = 'SELECT ' . Wall::COLUMNS . " FROM posts WHERE author IN ($marks) AND id > ? ORDER BY id LIMIT " . self::POLL;
         $rows = $this->db->transaction(function () use ($lock, $sql, $friends, $since): array {

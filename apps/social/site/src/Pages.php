@@ -219,7 +219,7 @@ final class Pages
     }
 
     /**
-     * A page for who is logged in, with the users that it names.
+     * A page for a logged-in user, with the users that it names.
      *
      * @param array<string, mixed> $values
      * @param list<int> $named

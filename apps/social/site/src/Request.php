@@ -74,7 +74,7 @@ final class Request
     }
 
     /**
-     * A text that a person wrote.
+     * A text written by a user.
      *
      * Errors: it is empty, or longer than `$most` characters.
      */

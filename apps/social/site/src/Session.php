@@ -127,7 +127,7 @@ final class Session
         if ($this->cache->isThere()) {
             $user = $this->cache->get(self::key($sid));
             if ($this->cache->hasFailed()) {
-                // Whether it is logged in is not known, so that it must not be told to log in.
+                // It is unknown whether the user is logged in, so the answer must not be a request to log in.
                 throw Problem::unavailable(new \RuntimeException('the cache does not answer for a session'));
             }
         } else {

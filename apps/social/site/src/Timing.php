@@ -52,7 +52,7 @@ final class Timing
         if (preg_match('/^[0-9]{1,12}\.[0-9]{3}$/D', $handedOn) !== 1) {
             return '';
         }
-        // On average half of one was cut off.
+        // The truncation cut off half a millisecond on average.
         return sprintf('queue;dur=%.3f, ', max(0.0, ($begun - (float) $handedOn) * 1e3 - 0.5));
     }
 }

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Social;
 
 /**
- * Users: who there is, and who may log in. Keys of the cache: `u:ID`, a user; `n:NAME`, the number of a name, which never
+ * Users, and their logins. Keys of the cache: `u:ID`, a user; `n:NAME`, the number of a name, which never
  * changes.
  */
 final class Users

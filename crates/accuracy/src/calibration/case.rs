@@ -1,7 +1,7 @@
 //! A comparison that is repeated many times.
 
 use anyhow::Result;
-use results::Ratio;
+use results::{Ratio, Reading};
 use serde::Serialize;
 use stats::{LEVEL, Looks, Paired};
 
@@ -107,13 +107,13 @@ impl Case {
                 let (seed, swapped) = (chance.seed(), chance.unit() < 0.5);
                 let planted = [None, Some(self.planted)];
                 let order = if swapped { [1, 0] } else { [0, 1] };
-                let mut figures = [f64::NAN; 2];
+                let mut figures = [Reading::default(); 2];
                 for place in order {
                     figures[place] = world.trial(planted[place], self.noise, seed, &mut chance)?;
                 }
-                if figures.iter().all(|figure| figure.is_finite()) {
-                    first.push(figures[0]);
-                    second.push(figures[1]);
+                if let Some((a, b)) = Reading::pair(figures[0], figures[1]) {
+                    first.push(a);
+                    second.push(b);
                 }
             }
             last = Paired::compare_at(&second, &first, look.level).and_then(judged).or(last);

@@ -7,6 +7,7 @@ use anyhow::Result;
 use dist::Gap;
 use null_server::{Dialect, NullServer, Service};
 use openloop::{Footing, Generator, Plan, Recording, WhenAbsent};
+use results::Reading;
 use trial::Watch;
 use units::{Nanos, Time};
 use workloads::null::Null;
@@ -35,8 +36,8 @@ const HERE: Shape = Shape {
     service: Nanos::from_micros(9),
     rps: 55_000.0,
     warmup: Nanos::from_millis(50),
-    window: Nanos::from_millis(400),
-    truth: 100,
+    window: Nanos::from_secs(1),
+    truth: 60,
 };
 const SIMULATED: Shape = Shape {
     service: Nanos::from_micros(4),
@@ -46,7 +47,7 @@ const SIMULATED: Shape = Shape {
     truth: 30,
 };
 /// Approximate time of a pair of trials on the real clock, including server starts.
-pub(super) const PAIR: Nanos = Nanos::from_millis(1_800);
+pub(super) const PAIR: Nanos = Nanos::from_millis(3_000);
 /// The planted additional service time, as a share.
 const MORE_TIME: f64 = 0.1;
 const LATER: Nanos = Nanos::from_micros(20);
@@ -110,21 +111,25 @@ impl World<'_> {
         }
     }
 
-    /// The windowed p99 of a trial of the server with `planted`, by the laboratory's own method; NaN without a
-    /// figure. Arrivals follow from `seed`, everything else from `chance`. Units: µs.
+    /// The windowed p99 of a trial of the server with `planted`, by the laboratory's own method. Arrivals follow from
+    /// `seed`, everything else from `chance`. Units: µs.
     pub(super) fn trial(
         self,
         planted: Option<Planted>,
         noise: bool,
         seed: u64,
         chance: &mut Chance,
-    ) -> Result<f64> {
+    ) -> Result<Reading> {
         let recording = match self {
             World::Here(setting) => self.here(setting, planted, noise, seed, chance)?,
             World::Simulated => self.simulated(planted, noise, seed, chance)?,
         };
-        let p99 = Footing::of(&recording).windowed_p99();
-        Ok(p99.map_or(f64::NAN, Nanos::as_micros_f64))
+        let footing = Footing::of(&recording);
+        let undisturbed = footing.windowed_p99_bounds().filter(|(low, high)| low == high);
+        Ok(Reading {
+            undisturbed: undisturbed.map(|(_, high)| high.as_micros_f64()),
+            served: footing.windowed_p99_of_all().map(Nanos::as_micros_f64),
+        })
     }
 
     /// The true ratio of the windowed p99 of the server with `planted` to the first server's, from undisturbed trials.
@@ -136,8 +141,12 @@ impl World<'_> {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for _ in 0..self.shape().truth {
             let seed = chance.seed();
-            first.push(self.trial(None, false, seed, &mut chance)?);
-            second.push(self.trial(Some(planted), false, seed, &mut chance)?);
+            let plain = self.trial(None, false, seed, &mut chance)?;
+            let other = self.trial(Some(planted), false, seed, &mut chance)?;
+            if let Some((a, b)) = Reading::pair(plain, other) {
+                first.push(a);
+                second.push(b);
+            }
         }
         let known = stats::Paired::compare(&second, &first);
         Ok(known.map_or(f64::NAN, |known| known.ratio))
@@ -162,7 +171,7 @@ impl World<'_> {
             if noise { &[Stalled::Server, Stalled::Neighbour, Stalled::Generator] } else { &[] };
         let stalls = sides.iter().map(|side| Stalls::start(*side, EVERY, server.pid(), &setting));
         let stalls = stalls.collect::<Result<Vec<_>>>()?;
-        let watch = Watch::start(&[server.pid()]);
+        let watch = Watch::on(&[server.pid()], &[setting.generator()]);
         let recorded = Generator::new(plan, 1, vec![setting.generator()], Arc::default()).run(|_| Null);
         stalls.into_iter().flatten().try_for_each(Stalls::finish)?;
         let mut recording = recorded?;

@@ -6,6 +6,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::{Index, Look, Usage};
+use crate::epochs::{Epochs, Seat};
 use crate::hash::KeyHash;
 use crate::records::Location;
 
@@ -21,8 +22,8 @@ fn hash_of(at: Location) -> KeyHash {
     hash(BUCKETS[at.0 as usize], at.0)
 }
 
-fn index(records: &[u64]) -> Index {
-    let mut index = Index::new(8);
+fn index(records: &[u64], epochs: &Arc<Epochs>) -> Index {
+    let mut index = Index::new(8, Arc::clone(epochs));
     for &record in records {
         index.insert(hash_of(Location(record)), Location(record), Usage::default(), hash_of);
     }
@@ -39,18 +40,22 @@ fn check(records: &'static [u64], stay: &'static [u64], write: impl Fn(&mut Inde
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let mut index = index(records);
+        let epochs = Epochs::new(1, || ());
+        let mut index = index(records, &epochs);
         let table = index.table();
         let reader = thread::spawn(move || {
+            let mut seat = Seat::take(&epochs).unwrap();
+            seat.enter();
             for &record in stay {
-                let look = table.look(hash_of(Location(record)), 0, |at| at.0 == record);
+                let look = table.look(hash_of(Location(record)), 0, |at| (at.0 == record).then_some(true));
                 assert!(look != Look::Missing, "record {record} was missed");
             }
         });
         write(&mut index);
         reader.join().unwrap();
         for &record in stay {
-            let look = index.table().look(hash_of(Location(record)), 0, |at| at.0 == record);
+            let look =
+                index.table().look(hash_of(Location(record)), 0, |at| (at.0 == record).then_some(true));
             assert!(matches!(look, Look::Found(at, _) if at.0 == record), "{look:?}");
         }
     });
@@ -61,6 +66,16 @@ fn loom_no_entry_is_missed_while_its_bucket_is_split() {
     // The third entry has bucket 0 split: record 1 moves to bucket 2.
     check(&[0, 1], &[1, 0], |index| {
         index.insert(hash_of(Location(2)), Location(2), Usage::default(), hash_of)
+    });
+}
+
+#[test]
+fn loom_no_entry_is_missed_while_buckets_are_merged() {
+    // Bucket 2, with record 1 and a piece of its own, goes back to bucket 0 when the third entry is removed.
+    check(&[0, 1, 2], &[1], |index| {
+        remove(index, 0);
+        remove(index, 2);
+        assert_eq!(index.homes(), 2);
     });
 }
 
@@ -82,13 +97,13 @@ fn loom_no_entry_is_missed_while_an_overflow_bucket_changes_its_chain() {
 #[test]
 fn loom_a_record_is_written_before_it_is_found() {
     loom::model(|| {
-        let mut index = index(&[]);
+        let mut index = index(&[], &Epochs::new(0, || ()));
         let table = index.table();
         let record = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
         let reader = {
             let record = Arc::clone(&record);
             thread::spawn(move || {
-                if let Look::Found(at, _) = table.look(hash(0, 9), 0, |_| true) {
+                if let Look::Found(at, _) = table.look(hash(0, 9), 0, |_| Some(true)) {
                     // SAFETY: an entry's record is not written any more; loom checks every order.
                     record[at.0 as usize].with(|text| assert_eq!(unsafe { *text }, 7 + at.0));
                 }

@@ -63,16 +63,22 @@ impl Table {
     }
 
     /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write; notes that it
-    /// is read now.
+    /// is read now if `is_it` says so.
     ///
     /// A record that stays in the index is never missed. It can only be overlooked if its entry moves to a place that
     /// the reader has passed already: within its chain, or to a new home bucket. Both happen while the version of its
     /// home bucket is odd, and a new home is counted before the version is even again. So if the version was even
     /// before the look and is the same after it, and the home bucket is still the one for `hash`, every entry was seen.
+    /// When the last home bucket is removed, both versions are odd while its entries move and the count falls.
     /// A record that is found needs no such check: an entry is only ever taken away or moved while it still points at
     /// its record, so that it was in the index when it was read.
     #[inline]
-    pub(crate) fn look(&self, hash: KeyHash, now: u32, mut is_it: impl FnMut(Location) -> bool) -> Look {
+    pub(crate) fn look(
+        &self,
+        hash: KeyHash,
+        now: u32,
+        mut is_it: impl FnMut(Location) -> Option<bool>,
+    ) -> Look {
         for _ in 0..LOOKS {
             let home = home(hash, self.homes.len());
             let first = self.homes.get(home);
@@ -83,8 +89,12 @@ impl Table {
             let mut bucket = first;
             loop {
                 for (slot, entry) in bucket.entries().enumerate() {
-                    if entry.has_tag(hash.tag()) && is_it(entry.location()) {
-                        bucket.read(slot, entry, now);
+                    if entry.has_tag(hash.tag())
+                        && let Some(reads) = is_it(entry.location())
+                    {
+                        if reads {
+                            bucket.read(slot, entry, now);
+                        }
                         return Look::Found(entry.location(), entry.usage());
                     }
                 }
@@ -116,8 +126,14 @@ impl Table {
 /// The home bucket of a hash in a table of `homes` home buckets.
 #[inline]
 pub(super) fn home(hash: KeyHash, homes: usize) -> usize {
+    fold(hash.bucket(), homes)
+}
+
+/// The one of `homes` home buckets that has the entries of a hash's bucket number, or of a bucket of a larger table.
+#[inline]
+pub(super) fn fold(bucket: usize, homes: usize) -> usize {
     let mask = homes.next_power_of_two() - 1;
-    let bucket = hash.bucket() & mask;
+    let bucket = bucket & mask;
     // A bucket that does not exist yet is still part of the one half as far.
     if bucket < homes { bucket } else { bucket & (mask >> 1) }
 }

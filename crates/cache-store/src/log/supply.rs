@@ -133,7 +133,7 @@ impl Supply {
             return Lowered::Done;
         }
         self.settle(index_bytes);
-        // The index does not shrink.
+        // The rest is the index's, which shrinks with the number of items alone.
         if self.resident() <= SEGMENTS_MIN {
             self.memory = self.target;
             return Lowered::Done;

@@ -25,11 +25,12 @@ impl Store {
         if cursor.homes == 0 {
             cursor.homes = self.index.homes();
         }
-        let Store { log, shared, index, .. } = self;
+        let Store { log, shared, index, hasher, .. } = self;
+        let hash_of = |at| hasher.hash(log.key(at, &log.header(at)));
         let mut work = 0;
         while work < WORK && cursor.at < cursor.homes {
             work += 1;
-            index.show(cursor.at, cursor.homes, &mut |at, usage| {
+            index.show(cursor.at, cursor.homes, &hash_of, &mut |at, usage| {
                 work += 4;
                 let header = log.header(at);
                 if shared.gone(at, &header, now).is_none() {

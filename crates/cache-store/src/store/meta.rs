@@ -221,7 +221,10 @@ impl Store {
             // `add` does not look at it.
             (Some(_), _) if verb == StoreVerb::Add => {}
             (Some(0), _) if joins => {}
-            (Some(wanted), Some(number)) if wanted == number => self.stats.cas_hits += u64::from(!joins),
+            // An item may have the number 0, but never on this condition.
+            (Some(wanted), Some(number)) if wanted == number && wanted != 0 => {
+                self.stats.cas_hits += u64::from(!joins)
+            }
             (Some(wanted), Some(number)) if older_too && !joins && wanted != 0 && wanted < number => {
                 self.stats.cas_hits += 1;
                 let Header { expiry, marks, .. } = old.expect("it has a number").header;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use crate::epochs::Epochs;
 use crate::hash::Key;
 use crate::index::{Look, Table};
+use crate::marks::Marks;
 use crate::record::Header;
 use crate::records::{Location, Records};
 use crate::stats::Gone;
@@ -60,11 +61,16 @@ impl Shared {
         }
     }
 
-    /// The record of `key`, for a reader that is inside.
+    /// The record of `key`, for a reader that is inside. `reads`: whether that is a use of the item; never of a stale one,
+    /// which only its owner reads.
     #[inline]
-    pub(crate) fn look(&self, key: Key, now: u32) -> Look {
+    pub(crate) fn look(&self, key: Key, reads: bool, now: u32) -> Look {
         let records = &self.records;
-        self.table.look(key.hash, now, |at| records.key(at, &records.header(at)) == key.bytes)
+        self.table.look(key.hash, now, |at| {
+            let header = records.header(at);
+            let is_it = records.key(at, &header) == key.bytes;
+            is_it.then(|| reads && !Marks::from_u32(header.marks).has(Marks::STALE))
+        })
     }
 }
 

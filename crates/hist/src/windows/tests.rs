@@ -248,26 +248,43 @@ fn parts_of_the_windows_that_are_kept_are_looked_at() {
 }
 
 #[test]
-fn windows_are_as_short_as_hold_a_thousand_samples() {
-    let check = |seconds: u64, per_s: f64, expect_ms: u64| {
-        let windows = Windows::for_rate(Nanos::from_secs(seconds), per_s);
-        assert_eq!(windows.length(), Nanos::from_millis(expect_ms), "{seconds} s of {per_s}");
+fn short_windows_are_no_more_than_a_thousand() {
+    let check = |seconds: u64, expect_ms: u64| {
+        let windows = Windows::shortest(Nanos::from_secs(seconds));
+        assert_eq!(windows.length(), Nanos::from_millis(expect_ms), "{seconds} s");
     };
-    check(2, 120e3, 10);
-    check(2, 100e3, 20);
-    check(2, 25e3, 50);
-    check(2, 3e3, 100);
-    check(2, f64::INFINITY, 10);
-    // No more than a thousand windows.
-    check(15, 120e3, 20);
-    check(300, 120e3, 400);
+    check(2, 10);
+    check(10, 10);
+    check(15, 20);
+    check(60, 100);
+    check(300, 400);
+}
+
+#[test]
+fn few_samples_are_judged_by_the_short_windows_that_no_stall_touches() {
+    // 3 ms in every 50 ms, at 2 krps: each window of 100 ms has a stall.
+    let span = Nanos::from_secs(10);
+    let (mut short, mut long) = (Windows::shortest(span), Windows::new(span));
+    for i in 0..20_000u64 {
+        let offset = Nanos(i * 500_000);
+        let stalled = offset.0 % 50_000_000 < 3_000_000;
+        let time = Nanos::from_micros(if stalled { 3_000 } else { 1 + i % 100 });
+        for windows in [&mut short, &mut long] {
+            windows.record(offset, time);
+            if stalled {
+                windows.mark(offset, offset + Nanos(1));
+            }
+        }
+    }
+    assert_eq!(long.windowed_p99(Kept::Unmarked), None);
+    within(short.windowed_p99(Kept::Unmarked).unwrap(), 100);
 }
 
 #[test]
 fn a_short_stall_touches_few_of_short_windows() {
     // 3 ms in every 100 ms, at 200 krps.
     let (span, rate) = (Nanos::from_secs(1), 200_000u64);
-    let (mut short, mut long) = (Windows::for_rate(span, rate as f64), Windows::new(span));
+    let (mut short, mut long) = (Windows::shortest(span), Windows::new(span));
     for i in 0..rate {
         let offset = Nanos(i * span.0 / rate);
         let time = if offset.0 % 100_000_000 < 3_000_000 { 3_000 } else { 1 + i % 100 };
@@ -282,7 +299,7 @@ fn a_short_stall_touches_few_of_short_windows() {
 
 #[test]
 fn marks_and_samples_of_short_windows_are_those_of_long_ones() {
-    let mut windows = Windows::for_rate(Nanos::from_millis(250), 200e3);
+    let mut windows = Windows::shortest(Nanos::from_millis(250));
     for i in 0..25u64 {
         windows.record(Nanos::from_millis(10 * i), Nanos::from_micros(i + 1));
     }
@@ -299,7 +316,7 @@ fn marks_and_samples_of_short_windows_are_those_of_long_ones() {
 
 #[test]
 fn a_shorter_measurement_has_fewer_windows() {
-    let mut windows = Windows::for_rate(Nanos::from_secs(2), 200e3);
+    let mut windows = Windows::shortest(Nanos::from_secs(2));
     windows.record(Nanos::from_millis(5), Nanos::from_micros(1));
     windows.record(Nanos::from_millis(1_500), Nanos::from_micros(1));
     windows.shorten(Nanos::from_millis(101));

@@ -15,7 +15,9 @@ const UNCONNECTED: &str = "07";
 const ACCEPTS: u32 = 1 << 16;
 
 /// The inodes of the sockets in the tables of folder `net` that receive for `endpoint`, each with its account.
-pub(super) fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
+///
+/// `net` is that of a process, `/proc/PID/net`, for the sockets of its network namespace.
+pub fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
     let text = |name: &str| fs::read_to_string(net.join(name)).unwrap_or_default();
     let both = |v4: &str, v6: &str, state: &str, address: SocketAddr| {
         best(rows(&text(v4), state, address).chain(rows(&text(v6), state, address)))

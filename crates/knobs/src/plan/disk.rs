@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use host::unescaped;
+
 use super::Planner;
 use crate::{Error, Kernel, Syntax};
 
@@ -158,26 +160,6 @@ impl Mount {
 fn mount_of(mounts: &str, path: &Path) -> Option<Mount> {
     let depth = |mount: &Mount| mount.at.components().filter(|part| *part != Component::RootDir).count();
     mounts.lines().filter_map(Mount::read).filter(|mount| path.starts_with(&mount.at)).max_by_key(depth)
-}
-
-/// A field without the escapes for spaces and the like. Source: `getmntent(3)`: `\040` is a space.
-fn unescaped(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code {
-            Some(code) => {
-                plain.push(char::from(code));
-                plain += &part[3..];
-            }
-            None => {
-                plain.push('\\');
-                plain += part;
-            }
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The loads of two results that belong together.
 
 use results::study::Point;
-use results::{ComparedPoint, LoadPoint, Purpose, Trial, Verdict};
+use results::{ComparedPoint, LoadPoint, Purpose, Reading, Trial, Verdict};
 
 use super::{Choice, Pairing, ratio};
 
@@ -121,7 +121,8 @@ impl Pair<'_> {
             ComparedPoint { disturbed, undisturbed: (disturbed > 0).then(undisturbed).flatten(), ..point }
         } else {
             let of = |load: &LoadPoint<'_>| {
-                at(load, &load.usable().filter_map(|trial| value(read, trial)).collect::<Vec<f64>>())
+                let values = load.usable().filter_map(|trial| read(trial).claimed()).filter(is_value);
+                at(load, &values.collect::<Vec<f64>>())
             };
             ratio::compared(of(self.a), of(self.b), None)
         };
@@ -145,7 +146,8 @@ impl Pair<'_> {
             let Some(j) = partner else { continue };
             let (left, right) = (self.a.trials[i], self.b.trials[j]);
             if count(left) && count(right) {
-                pairs.extend(value(read, left).zip(value(read, right)));
+                let pair = Reading::pair(read(left), read(right));
+                pairs.extend(pair.filter(|(a, b)| is_value(a) && is_value(b)));
             }
         }
         pairs
@@ -153,9 +155,9 @@ impl Pair<'_> {
 }
 
 /// How a figure is read from a trial.
-pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
+pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Reading;
 
 /// 0 is a valid share: dropping it would leave only the trials with misses.
-fn value(read: Read<'_>, trial: &Trial) -> Option<f64> {
-    read(trial).filter(|value| value.is_finite() && *value >= 0.0)
+fn is_value(value: &f64) -> bool {
+    value.is_finite() && *value >= 0.0
 }

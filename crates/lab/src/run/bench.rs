@@ -6,6 +6,7 @@ mod search;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use host::Limits;
 use knobs::Engine;
 use probes::Probe;
 use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
@@ -89,9 +90,14 @@ impl Bench {
         let remote_host = setup.remote_host.as_deref().filter(|_| !external);
         let cpus = processors::told(&target.cpus, remote_host.map(|there| there.host()))?;
         let placement = processors::placement(experiment, &cpus, &allowed_cores(), remote_host.is_none());
+        let quota = Limits::here().processors;
+        let placement = match &experiment.generator.cpus {
+            Some(_) => placement,
+            None => placement.within(quota.as_ref()),
+        };
         let generated_here = spec.generator.agents.agents.is_empty();
-        if remote_host.is_none() && generated_here && placement.is_shared() {
-            // A generator that spins on a core that it shares would starve the server.
+        if generated_here && placement.leaves_no_time_to_spin(quota.as_ref()) {
+            // A generator that spins on a core that it shares would starve the server, and use up a quota.
             spec.generator.pace.get_or_insert(Pace::Sleep);
         }
         spec.generator.cpus = Some(placement.generator.iter().copied().collect());

@@ -9,8 +9,7 @@ use knobs::overhead::{Overhead, measure};
 use knobs::{Action, Asked, Engine, Problem, Skipped, Subject};
 use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
-use spec::workload::Bandwidth;
-use spec::{Agents, Spec, Target, Workload};
+use spec::{Agents, Spec, Target};
 
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server, forget_files};
@@ -39,17 +38,11 @@ enum By {
 
 /// The knobs as `taillight tune` takes them, with what keeps the bandwidth of clients.
 pub(crate) fn names(spec: &Spec) -> Vec<String> {
-    spec.knobs.iter().map(ToString::to_string).chain(of_clients(spec)).collect()
-}
-
-/// The knob that keeps the bandwidth of clients on the server's side, where the workload asks for one.
-fn of_clients(spec: &Spec) -> Option<String> {
-    let Workload::Video(video) = &spec.workload else { return None };
-    match video.bandwidth {
-        Bandwidth::Off | Bandwidth::Read => None,
-        Bandwidth::Pace => Some("client.pace=on".into()),
-        Bandwidth::Shape => Some(format!("client.shape={}bit", (video.fastest() as u64).max(1))),
-    }
+    spec.knobs
+        .iter()
+        .map(ToString::to_string)
+        .chain(spec.workload.client_knob().map(|needs| needs.knob))
+        .collect()
 }
 
 /// The knobs of the generators' machines.

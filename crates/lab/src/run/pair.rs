@@ -93,7 +93,7 @@ fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     let vote = match met(trial, &experiment.qos.target, basis).vote {
         Vote::Pass => Some(1.0),
         Vote::Fail => Some(0.0),
-        Vote::Unknown => None,
+        Vote::Unknown | Vote::Limited => None,
     };
     cell.metrics.extend(vote.map(|vote| (format!("{name}_met"), vote)));
     // The worse of the two: an invalid one invalidates the cell, an overload is a finding.

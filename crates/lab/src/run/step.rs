@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use results::Purpose;
-use spec::workload::{Files, VideoSet, Workload};
+use spec::workload::MadeFiles;
 use spec::{Load, Spec};
 
 use super::agenda::{Agenda, OVERHEAD, Part};
@@ -146,22 +146,10 @@ impl Plan {
 
     /// About how long the files of web and video servers take to be made: each set once, whichever servers share it.
     fn making(&self) -> Duration {
-        let sets = self.benches.iter().filter_map(|bench| match &bench.experiment.workload {
-            Workload::Web(web) => {
-                let files = web.files.clone().unwrap_or_else(Files::usual);
-                let count = u32::try_from(files.number()).unwrap_or(u32::MAX);
-                Some((files.to_string(), MAKE.saturating_mul(count)))
-            }
-            Workload::Video(video) if video.file_set.is_none() => {
-                let whole = VideoSet::MEAN_BYTES as f64;
-                let bytes = video.videos.videos as f64 * whole * video.videos.bytes.as_f64();
-                Some((video.videos.to_string(), Duration::from_secs_f64(bytes / MAKE_VIDEO)))
-            }
-            Workload::Cache(_)
-            | Workload::Video(_)
-            | Workload::Social(_)
-            | Workload::Movies(_)
-            | Workload::Null(_) => None,
+        let sets = self.benches.iter().filter_map(|bench| {
+            let MadeFiles { set, count, bytes } = bench.experiment.workload.made_files()?;
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            Some((set, MAKE.saturating_mul(count) + Duration::from_secs_f64(bytes / MAKE_VIDEO)))
         });
         sets.collect::<BTreeMap<String, Duration>>().values().sum()
     }
@@ -205,25 +193,20 @@ impl Plan {
 }
 
 fn fill(experiment: &Spec) -> Duration {
-    match &experiment.workload {
-        Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
-        Workload::Web(_)
-        | Workload::Video(_)
-        | Workload::Social(_)
-        | Workload::Movies(_)
-        | Workload::Null(_) => Duration::ZERO,
-    }
+    STORE.saturating_mul(u32::try_from(experiment.workload.items()).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
 mod tests {
+    use spec::workload::Workload;
+
     use super::*;
     use crate::run::Sweep;
 
     #[test]
     fn a_search_of_sessions_is_planned_for_as_many_trials_as_it_takes() {
         let of = |workload: Workload| {
-            let spec = Spec { time: spec::Time::of(&workload), workload, ..Spec::default() };
+            let spec = Spec { time: workload.usual_time(), workload, ..Spec::default() };
             let peak = Sweep {
                 loads: Vec::new(),
                 repeats: 1,

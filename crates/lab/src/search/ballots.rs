@@ -12,6 +12,8 @@ pub(super) struct Ballot {
     passes: u32,
     fails: u32,
     unknown: u32,
+    /// Trials that the generator limited.
+    limited: u32,
     /// Trials that said nothing and no longer count.
     forgotten: u32,
     /// The vote expected from an earlier search.
@@ -32,7 +34,12 @@ impl Ballot {
     /// Trials that say nothing are repeated, and count against a rate that never held from then on.
     fn counted_fails(&self) -> u32 {
         let against = if self.passes == 0 { self.unknown.saturating_sub(REPEATS - 1) } else { 0 };
-        self.fails + against
+        self.fails + self.limited + against
+    }
+
+    /// Trials that said nothing of the server.
+    fn says_nothing(&self) -> u32 {
+        self.unknown + self.limited + self.forgotten
     }
 
     fn is_empty(&self) -> bool {
@@ -76,6 +83,7 @@ impl Ballots {
             Vote::Pass => &mut ballot.passes,
             Vote::Fail => &mut ballot.fails,
             Vote::Unknown => &mut ballot.unknown,
+            Vote::Limited => &mut ballot.limited,
         } += 1;
     }
 
@@ -127,12 +135,13 @@ impl Ballots {
     /// Whether every rate that was tried has a trial that passed or failed.
     pub(super) fn all_answered(&self) -> bool {
         let is_answered = |ballot: &Ballot| ballot.passes + ballot.fails > 0;
-        self.rising.iter().all(|ballot| is_answered(ballot) || ballot.unknown + ballot.forgotten == 0)
+        self.rising.iter().all(|ballot| is_answered(ballot) || ballot.says_nothing() == 0)
     }
 
     /// Forgets inconclusive trials at rates without other votes, so that these can be tried again.
     pub(super) fn forget_unknown(&mut self) {
-        for ballot in self.rising.iter_mut().filter(|ballot| ballot.passes + ballot.fails == 0) {
+        let is_open = |ballot: &&mut Ballot| ballot.passes + ballot.fails + ballot.limited == 0;
+        for ballot in self.rising.iter_mut().filter(is_open) {
             ballot.forgotten += std::mem::take(&mut ballot.unknown);
         }
     }
@@ -147,7 +156,7 @@ impl Ballots {
     /// How many trials there were.
     pub(super) fn tally(&self) -> Tally {
         let sum = |read: fn(&Ballot) -> u32| self.rising.iter().map(read).sum::<u32>();
-        let unknown = sum(|ballot| ballot.unknown + ballot.forgotten);
+        let unknown = sum(Ballot::says_nothing);
         Tally { all: sum(|ballot| ballot.passes + ballot.fails) + unknown, unknown }
     }
 
@@ -175,6 +184,7 @@ mod tests {
                 let vote = match mark {
                     '+' => Vote::Pass,
                     '-' => Vote::Fail,
+                    '>' => Vote::Limited,
                     _ => Vote::Unknown,
                 };
                 ballots.count(*rate, vote);
@@ -216,6 +226,10 @@ mod tests {
         check("+???", false, false, None);
         check("+????", false, true, None);
         check("?-??", false, true, Some(5.0));
+        // The generator's own limit is decided as fast as a failure.
+        check(">", false, false, Some(5.0));
+        check(">>", false, true, Some(5.0));
+        check("+>>", false, true, Some(5.0));
     }
 
     #[test]
@@ -228,6 +242,7 @@ mod tests {
         check(&[(1.0, "++"), (2.0, "???"), (3.0, "--")], Some(3.0));
         check(&[(1.0, "++-"), (2.0, "???")], None);
         check(&[(2.0, "???"), (3.0, "-?")], Some(3.0));
+        check(&[(1.0, "++"), (2.0, ">>"), (3.0, "--")], Some(3.0));
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl MaxSearch {
 
     fn probe(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
-        let unknown = u32::from(vote == Vote::Unknown);
+        let unknown = u32::from(vote.says_nothing());
         if let Offers::Sessions { .. } = self.offers {
             return self.probe_sessions(offer, retried, outcome);
         }
@@ -211,7 +211,7 @@ impl MaxSearch {
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
         // The achieved throughput is a starting point, and no vote on the offer.
-        if vote == Vote::Unknown {
+        if vote.says_nothing() {
             self.spent = self.spent.plus(Tally { all: 1, unknown });
             return State::Bisecting(search);
         }
@@ -225,7 +225,7 @@ impl MaxSearch {
     /// was not: twice, unless far less came out.
     fn probe_sessions(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
-        if vote == Vote::Unknown && !retried {
+        if vote.says_nothing() && !retried {
             self.spent = self.spent.plus(Tally { all: 1, unknown: 1 });
             return State::Probing { offer, retried: true };
         }
@@ -236,7 +236,7 @@ impl MaxSearch {
             return State::Probing { offer: next, retried: false };
         }
         // The second inconclusive trial in a row leads to a lower rate.
-        self.spent.unknown += u32::from(vote == Vote::Unknown);
+        self.spent.unknown += u32::from(vote.says_nothing());
         let is_clear = vote == Vote::Fail && offer > CLEAR_OVERLOAD * achieved;
         if vote != Vote::Pass && !is_clear && !has_failed {
             self.failed = true;

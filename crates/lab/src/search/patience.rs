@@ -17,7 +17,7 @@ pub(super) struct Patience {
 impl Patience {
     /// A trial ended so.
     pub(super) fn enter(&mut self, vote: Vote) {
-        self.in_a_row = if vote == Vote::Unknown { self.in_a_row + 1 } else { 0 };
+        self.in_a_row = if vote.says_nothing() { self.in_a_row + 1 } else { 0 };
     }
 
     /// Whether too many said nothing.

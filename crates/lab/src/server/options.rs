@@ -58,39 +58,30 @@ pub struct ServerOptions {
 
 /// The users whose data a server begins with that is started for a workload; `None` of a workload that has none.
 pub fn people_of(workload: &Workload) -> Option<PeopleSet> {
-    match workload {
-        Workload::Social(social) => Some(PeopleSet { users: social.users.0, seed: social.users_seed }),
-        _ => None,
-    }
+    workload.people().map(|(users, seed)| PeopleSet { users, seed })
 }
 
 /// The settings of the application `target` that have it begin with the data which `workload` asks for; none where its data are not
 /// chosen by settings.
 pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
-    match workload {
-        Workload::Movies(movies) if is_like(target, "movies") => vec![
-            format!("users={}", movies.users.0),
-            format!("movies={}", movies.films),
-            format!("seed={}", movies.data_seed),
-        ],
-        _ => Vec::new(),
-    }
+    let of_application = workload.data_settings().filter(|(name, _)| is_like(target, name));
+    of_application.map_or(Vec::new(), |(_, settings)| settings)
 }
 
 /// Whether `workload` traces requests.
 pub fn is_traced(workload: &Workload) -> bool {
-    matches!(workload, Workload::Movies(movies) if movies.trace.is_on())
+    workload.traced_one_in().is_some()
 }
 
 /// How many bytes of spans a trial of `spec` leaves, about.
 pub(crate) fn span_bytes(spec: &spec::Spec) -> u64 {
-    let Workload::Movies(movies) = &spec.workload else { return 0 };
+    let Some(one_in) = spec.workload.traced_one_in() else { return 0 };
     let rate = match &spec.load {
         spec::Load::Rate(rate) => Some(rate.rps()),
         _ => None,
     };
     let time = [spec.time.warmup, spec.time.window, spec.generator.drain].map(Duration::from).iter().sum();
-    movies.trace.one_in().map_or(0, |one_in| spans::bytes_of(time, rate, one_in))
+    spans::bytes_of(time, rate, one_in)
 }
 
 /// Whether a target is the application `name`, or one like it that begins with the same data.

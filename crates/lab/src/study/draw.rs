@@ -1,7 +1,7 @@
 //! The figures and tables of a record, from its cells.
 
 use results::study::{Axis, Cell, Entry, Figure, FigureKind, Point, Row, Series, Table, X};
-use spec::{QosTarget, Workload};
+use spec::Workload;
 use units::{Condition, SessionFigure};
 
 use super::Definition;
@@ -95,7 +95,7 @@ impl Definition {
         let qos = match text("qos", "target") {
             Some(target) => target.parse().ok()?,
             // The default target of the workload, which also applies to its trials.
-            None => QosTarget::of(&self.workload()).target,
+            None => self.workload().usual_qos().target,
         };
         let of_metric = qos.conditions().iter().find_map(|condition| match condition {
             Condition::Times { name, percentile, limit_ns } => {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use results::study::{Effort, Parameter, X};
-use spec::{Load, Spec, Workload};
+use spec::{Load, Spec};
 use units::CpuList;
 
 use super::parameter::words;
@@ -81,23 +81,9 @@ fn described(point: &Point, machine: &Machine) -> String {
     };
     let form = if target.form == spec::Form::Bare { String::new() } else { format!(", {}", target.form) };
     let mut text = format!("{}{form}, {threads}{instances} {}", target.server, placed(spec, machine));
-    if let Workload::Web(web) = &spec.workload
-        && let Some(files) = &web.files
-    {
-        let _ = write!(text, "; files {files}");
-    }
-    if let Workload::Video(video) = &spec.workload {
-        let _ = write!(text, "; videos {}", video.videos);
-        if video.speed > 1 {
-            let _ = write!(text, " at {} times the speed", video.speed);
-        }
-    }
-    if let Workload::Cache(cache) = &spec.workload {
-        let size = cache.key_size.to_string();
-        let _ = match &cache.data_set {
-            Some(name) => write!(text, "; the data set {name}"),
-            None => write!(text, "; {} keys of {} B", cache.keys, size.trim_start_matches("fixed:")),
-        };
+    let data = spec.workload.in_words();
+    if !data.is_empty() {
+        let _ = write!(text, "; {data}");
     }
     match &spec.load {
         Load::Share { of: Some(of), .. } => {

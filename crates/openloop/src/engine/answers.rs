@@ -6,7 +6,7 @@ use units::{Nanos, Time};
 use crate::connection::{Begun, InFlight, Request, SINGLE};
 use crate::engine::links::Loss;
 use crate::engine::{Engine, NO_SESSION};
-use crate::{Fault, Outcome, Parsed, Then, Workload};
+use crate::{Fault, Outcome, Parsed, Then, Unasked, Workload};
 
 impl<W: Workload> Engine<W> {
     /// Matches received answers with requests in flight, and reuses the freed places.
@@ -68,8 +68,7 @@ impl<W: Workload> Engine<W> {
             let connection = &mut self.connections[index];
             let rest = &whole[used_up..];
             let Some(oldest) = connection.in_flight.front_mut() else {
-                self.recording.unsolicited += 1;
-                result = Err(Loss::unsolicited());
+                result = Err(self.unasked(rest));
                 break;
             };
             oldest.first_byte.get_or_insert(at);
@@ -112,6 +111,18 @@ impl<W: Workload> Engine<W> {
         result
     }
 
+    /// Bytes came on a connection without a request.
+    fn unasked(&mut self, bytes: &[u8]) -> Loss {
+        match self.workload.unasked(bytes) {
+            Unasked::Farewell => Loss::closed(),
+            Unasked::Noise => Loss::noise(bytes),
+            Unasked::Answer => {
+                self.recording.unsolicited += 1;
+                Loss::unsolicited()
+            }
+        }
+    }
+
     /// A request got its whole answer: it ends, or its job goes on.
     #[inline]
     pub(super) fn answered(
@@ -125,7 +136,7 @@ impl<W: Workload> Engine<W> {
         let outcome = match outcome {
             Ok(()) => Outcome::Completed,
             Err(fault) => {
-                self.recording.errors.add(fault.kind, 1, || fault.detail);
+                self.recording.failed(fault.kind, answered.request.intended, || fault.detail);
                 self.note_fault(index);
                 Outcome::Error
             }

@@ -55,7 +55,7 @@ impl<W: Workload> Engine<W> {
             connection.note_ended(lost.tag(), false);
             self.recording.datagrams.lost += 1;
             let detail = || format!("no whole answer within {timeout}: a datagram was lost, or is late");
-            self.recording.errors.add("datagram lost", 1, detail);
+            self.recording.failed("datagram lost", lost.request.intended, detail);
             self.ended(index, lost, now, Outcome::Timeout);
         }
     }

@@ -9,6 +9,8 @@ use crate::{Errors, Outcome, Workload};
 
 /// A connection that could not be established again, or was closed this soon with nothing sent on it, is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
+/// The most of unexpected bytes that an error shows.
+const SHOWN: usize = 40;
 
 /// Why a connection is closed.
 pub(super) struct Loss {
@@ -23,9 +25,20 @@ impl Loss {
         Loss { kind, detail, always: false }
     }
 
+    pub(super) fn closed() -> Loss {
+        Loss::new(Errors::CLOSED, "connection closed by the server".into())
+    }
+
     pub(super) fn unsolicited() -> Loss {
-        let detail = "the server sent bytes without a request".into();
+        let detail = "the server sent an answer without a request".into();
         Loss { kind: "unsolicited bytes", detail, always: true }
+    }
+
+    /// The server sent these bytes without a request, and they are no answer.
+    pub(super) fn noise(bytes: &[u8]) -> Loss {
+        let first = bytes[..bytes.len().min(SHOWN)].escape_ascii();
+        let detail = format!("the server sent '{first}' without a request; the connection was opened again");
+        Loss { kind: "bytes between answers", detail, always: true }
     }
 }
 
@@ -61,13 +74,14 @@ impl<W: Workload> Engine<W> {
             return;
         }
         if was_connecting || self.is_turned_away(index, now) {
-            self.cannot_establish(index, &error.map_or_else(closed_at_once, |error| error.to_string()));
+            let why = error.map_or_else(closed_at_once, |error| error.to_string());
+            self.cannot_establish(index, &why, now);
             self.down(index, now);
             return;
         }
         let loss = match error {
             Some(error) => Loss::new(Errors::LOST, format!("connection lost: {error}")),
-            None => Loss::new(Errors::CLOSED, "connection closed by the server".into()),
+            None => Loss::closed(),
         };
         self.give_up(reactor, index, &loss, now);
     }
@@ -89,16 +103,16 @@ impl<W: Workload> Engine<W> {
             self.connections[index].link = Link::Down { retry_at: Time::NEVER };
             return;
         }
-        self.cannot_establish(index, &error.to_string());
+        self.cannot_establish(index, &error.to_string(), now);
         self.refusal.get_or_insert((address, error));
         self.connections[index].link =
             if was_connecting { Link::Down { retry_at: now + RETRY } } else { Link::Ended };
     }
 
-    /// Enters that the connection cannot be established.
-    fn cannot_establish(&mut self, index: usize, why: &str) {
+    /// Enters that the connection cannot be established at `now`.
+    fn cannot_establish(&mut self, index: usize, why: &str, now: Time) {
         let (kind, says) = self.connections[index].cannot_connect();
-        self.recording.errors.add(kind, 1, || format!("{says}: {why}"));
+        self.recording.noted(kind, now, || format!("{says}: {why}"));
         self.note_fault(index);
     }
 
@@ -164,10 +178,11 @@ impl<W: Workload> Engine<W> {
     /// Fails all that is in flight on a connection and re-establishes it, later if the server turned it away.
     pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, loss: &Loss, now: Time) {
         let turned_away = self.is_turned_away(index, now);
-        let failed = self.connections[index].in_flight.len() as u64;
-        if failed > 0 || loss.always {
-            self.recording.errors.add(loss.kind, failed.max(1), || loss.detail.clone());
+        self.add_in_flight(index, loss.kind, || loss.detail.clone());
+        if !self.connections[index].in_flight.is_empty() {
             self.note_fault(index);
+        } else if loss.always {
+            self.recording.noted(loss.kind, now, || loss.detail.clone());
         }
         self.end_in_flight(index, now, |_| Outcome::Error);
         if turned_away {
@@ -181,14 +196,20 @@ impl<W: Workload> Engine<W> {
     pub(super) fn time_out<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
         let Some(oldest) = self.connections[index].in_flight.front() else { return };
         let timeout = self.timeouts[oldest.request.operation as usize];
-        let failed = self.connections[index].in_flight.len() as u64;
-        self.recording.errors.add(Errors::NO_ANSWER, failed, || format!("no answer within {timeout}"));
+        self.add_in_flight(index, Errors::NO_ANSWER, || format!("no answer within {timeout}"));
         let late = |sent: Time| if now.since(sent) >= timeout { Outcome::Timeout } else { Outcome::Error };
         self.end_in_flight(index, now, late);
         if let Some(conn) = self.connections[index].up() {
             reactor.close(conn);
         }
         self.establish(reactor, index, now);
+    }
+
+    /// Counts the requests in flight on a connection as failures of this kind.
+    fn add_in_flight(&mut self, index: usize, kind: &str, detail: impl Fn() -> String) {
+        for request in &self.connections[index].in_flight {
+            self.recording.failed(kind, request.request.intended, &detail);
+        }
     }
 
     /// Opens a new socket for a connection.
@@ -210,7 +231,7 @@ impl<W: Workload> Engine<W> {
                 self.note_idle(index);
             }
             Err(error) => {
-                self.cannot_establish(index, &error.to_string());
+                self.cannot_establish(index, &error.to_string(), now);
                 self.down(index, now);
             }
         }
@@ -224,7 +245,7 @@ impl<W: Workload> Engine<W> {
         conn: Conn,
         now: Time,
     ) {
-        self.cannot_establish(index, &format!("no answer within {}", self.plan.timeout));
+        self.cannot_establish(index, &format!("no answer within {}", self.plan.timeout), now);
         reactor.close(conn);
         self.down(index, now);
     }

@@ -370,7 +370,7 @@ impl<W: Workload> Engine<W> {
         now: Time,
         (kind, detail): (&str, &str),
     ) {
-        self.recording.errors.add(kind, 1, || detail.into());
+        self.recording.failed(kind, request.intended, || detail.into());
         if request.session != NO_SESSION {
             self.note_fault(request.session as usize);
         }

@@ -199,8 +199,9 @@ impl<W: Workload> Engine<W> {
         now: Time,
         (kind, detail): (&str, String),
     ) {
-        self.recording.refusals.add(kind, 1, || detail.clone());
-        self.recording.errors.add(kind, 1, || detail);
+        let in_window = self.recording.in_window(request.intended);
+        self.recording.refusals.add(kind, in_window, || detail.clone());
+        self.recording.errors.add(kind, in_window, || detail);
         self.recording.sessions.refused += 1;
         self.lose_all(endpoint, session, &mut request, now, Outcome::Error);
         self.source.ended(request.client, now, true);

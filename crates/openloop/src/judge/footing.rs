@@ -5,13 +5,15 @@ use units::Nanos;
 use crate::Recording;
 use crate::judge::{moved_limit, sessions};
 
-/// Length of a disturbance of the host, with the time in which its backlog is worked off, over the length of the
-/// pause itself. Source: a server that is half busy works off the queue of a pause in as much time again.
+/// Least length of a disturbance of the host, with the time in which its backlog is worked off, over the length of the
+/// pause itself. Source: a server that is half busy works off the queue of a pause in as much time again; a busier one
+/// takes longer ([`Recording::catch_up`]).
 pub(super) const CATCH_UP: f64 = 2.0;
-/// The fewest undisturbed windows of [`WINDOW`] that figures rest on: a second of load, and not one state of the server...
-const LEAST_WINDOWS: usize = 10;
+/// The fewest undisturbed windows of [`WINDOW`] that figures rest on: half a second of load, in pieces of 10 ms from all over the
+/// trial...
+const LEAST_WINDOWS: usize = 5;
 /// ...or this share of all windows, if that is fewer, as in short trials.
-const SHARE_OF_FEW: f64 = 1.0 / 3.0;
+const SHARE_OF_FEW: f64 = 0.2;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
 /// The percentiles that host and generator may not move: the highest that the number of requests supports. Lower ones
@@ -72,14 +74,16 @@ impl Footing {
         let undisturbed = by_window.samples(Kept::Unmarked);
         let of_generator = recording.taken.generator.unwrap_or(0.0) - withheld(recording);
         let lost = (stalled(recording).max(of_generator) + recording.taken.server.unwrap_or(0.0)).min(1.0);
-        let touched = (CATCH_UP * lost).min(1.0);
+        let touched = (recording.catch_up.max(CATCH_UP) * lost).min(1.0);
         let all = by_window.samples(Kept::All);
         let told = JUDGED.into_iter().find_map(|percentile| Some((percentile, all.percentile(percentile)?)));
         let (percentile, tail) = told.unzip();
         let percentile = percentile.unwrap_or(JUDGED[0]);
         let longest = recording.stalls.iter().map(|stall| stall.span).max().unwrap_or_default();
         let of_sessions = sessions::are_in(recording).then_some(longest);
-        let least = |times: &Latency| at_least(times, percentile, lost, of_sessions);
+        // By the least touched: undisturbed windows that lie below it are too low by chance.
+        let surely = (CATCH_UP * lost).min(1.0);
+        let least = |times: &Latency| at_least(times, percentile, (lost, surely), of_sessions);
         let tail_at_least = tail.and_then(|_| least(&all));
         let in_time = recording.late.without(&by_window, Kept::All);
         let tail_in_time = tail.and_then(|_| least(&in_time));
@@ -119,14 +123,14 @@ impl Footing {
             if self.basis == Basis::UndisturbedWindows {
                 return Some((high, high));
             }
-            let low = at_least(&self.in_time, percentile, self.lost, self.of_sessions)?;
+            let low = at_least(&self.in_time, percentile, (self.lost, self.touched), self.of_sessions)?;
             Some((low.min(high), high))
         })
     }
 
     /// Bounds of the windowed p99.
     pub fn windowed_p99_bounds(&self) -> Option<(Nanos, Nanos)> {
-        let all = self.by_window.windowed_p99(Kept::All)?;
+        let all = self.windowed_p99_of_all()?;
         let enough = self.undisturbed_windows >= least_windows(&self.by_window);
         // Windows are disturbed by chance and not by the server's work in them: the others represent all.
         match self.by_window.windowed_p99(Kept::Unmarked).filter(|_| enough) {
@@ -167,17 +171,26 @@ impl Footing {
         self.windowed_p99_bounds().map(|(_, high)| high)
     }
 
+    /// The windowed p99 of all windows, as it was served.
+    pub fn windowed_p99_of_all(&self) -> Option<Nanos> {
+        self.by_window.windowed_p99(Kept::All)
+    }
+
     /// How many windows are undisturbed, in words.
     pub(crate) fn windows_in_words(&self) -> String {
         format!("{} of {} windows were undisturbed", self.undisturbed_windows, self.windows)
     }
 }
 
-/// Lower bound of a percentile of `times`, had others not taken the share `lost` of server's and generator's time:
-/// the percentile of the requests that cannot have been held up. For sessions, at least the measured value less the
-/// largest loss of a step, from the longest stall `of_sessions`.
-fn at_least(times: &Latency, percentile: f64, lost: f64, of_sessions: Option<Nanos>) -> Option<Nanos> {
-    let touched = (CATCH_UP * lost).min(1.0);
+/// Lower bound of a percentile of `times`, had others not taken the share `lost` of server's and generator's time, which
+/// touched the share `touched` of the requests: the percentile of the requests that cannot have been held up. For sessions,
+/// at least the measured value less the largest loss of a step, from the longest stall `of_sessions`.
+fn at_least(
+    times: &Latency,
+    percentile: f64,
+    (lost, touched): (f64, f64),
+    of_sessions: Option<Nanos>,
+) -> Option<Nanos> {
     let any = times.value_at((percentile - 100.0 * touched).max(0.0));
     match of_sessions {
         Some(longest) => any.max(sessions::at_least(times, percentile, lost, longest)),
@@ -188,8 +201,8 @@ fn at_least(times: &Latency, percentile: f64, lost: f64, of_sessions: Option<Nan
 /// The fewest undisturbed windows of these that figures rest on.
 fn least_windows(of: &Windows) -> usize {
     let shares = |share: f64| (share * of.count() as f64).ceil() as usize;
-    let second = LEAST_WINDOWS * (WINDOW.0 / of.length().0).max(1) as usize;
-    second.min(shares(SHARE_OF_FEW)).max(shares(LEAST_SHARE))
+    let enough = LEAST_WINDOWS * (WINDOW.0 / of.length().0).max(1) as usize;
+    enough.min(shares(SHARE_OF_FEW)).max(shares(LEAST_SHARE))
 }
 
 /// What to rest on, where the percentile is between `least` and `tail`, and `quiet` in undisturbed windows, if enough are left.
@@ -242,7 +255,8 @@ mod tests {
 
     /// A thousand requests in each of 100 windows, of 1 to 1000 µs; in the `slow` windows, one in ten took 50 ms.
     fn recording(slow: &[u64]) -> Recording {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
+        let mut recording =
+            Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, Windows::new(WINDOW));
         recording.window_start = START;
         for window in 0..100 {
             for i in 0..1_000 {
@@ -321,7 +335,8 @@ mod tests {
 
     /// `count` requests, evenly over the window, of 1 to 2 ms, of which the host may have held up 24 in 100.
     fn few(count: u64) -> Footing {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
+        let mut recording =
+            Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, Windows::new(WINDOW));
         recording.window_start = START;
         for i in 0..count {
             // Spread by the golden ratio.

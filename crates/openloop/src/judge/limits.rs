@@ -99,6 +99,8 @@ mod tests {
     use results::{Reason, Verdict};
     use units::{Rate, Time};
 
+    use hist::Windows;
+
     use super::*;
     use crate::judge::judge_strictly;
     use crate::{EndpointTimes, Interval, Load, Outcome, SessionTally, Stall, Taken};
@@ -108,7 +110,8 @@ mod tests {
 
     /// 10 000 operations, evenly spread, of which the given shares take 0.99 and 1.03 of the limit and fail; the rest take 10 ms.
     fn recording(below: f64, above: f64, failed: f64) -> Recording {
-        let mut recording = Recording::new(&["home".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
+        let mut recording =
+            Recording::new(&["home".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, Windows::new(WINDOW));
         recording.window_start = Time(1_000_000_000);
         for i in 0..10_000u64 {
             let intended = recording.window_start + Nanos(WINDOW.0 / 10_000 * i);
@@ -136,7 +139,7 @@ mod tests {
                 late: Nanos::ZERO,
             });
             if outcome == Outcome::Error {
-                recording.errors.add("502", 1, || "502 Bad Gateway, the first".into());
+                recording.errors.add("502", true, || "502 Bad Gateway, the first".into());
             }
         }
         let (all, failures) = (recording.tally.intended, recording.tally.errors);

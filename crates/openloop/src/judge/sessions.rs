@@ -153,6 +153,8 @@ mod tests {
     use results::{Reason, Verdict};
     use units::{Rate, Time};
 
+    use hist::Windows;
+
     use super::*;
     use crate::judge::judge_strictly;
     use crate::{BacklogPoint, EndpointTimes, Load, SessionTally, Taken};
@@ -168,8 +170,13 @@ mod tests {
 
     impl Viewers {
         fn record(&self, seed: u64) -> Recording {
-            let mut recording =
-                Recording::new(&["480p".into()], 0, Vec::<EndpointTimes>::new(), WINDOW, None);
+            let mut recording = Recording::new(
+                &["480p".into()],
+                0,
+                Vec::<EndpointTimes>::new(),
+                WINDOW,
+                Windows::new(WINDOW),
+            );
             recording.operations[0].has_deadline = true;
             let warmup = 20e9;
             recording.window_start = Time(warmup as u64);
@@ -211,7 +218,7 @@ mod tests {
                 });
                 if outcome != crate::Outcome::Completed {
                     let kind = if took > 0.0 { Errors::NO_ANSWER } else { Errors::CANNOT_CONNECT };
-                    recording.errors.add(kind, 1, || format!("{kind}, the first"));
+                    recording.errors.add(kind, true, || format!("{kind}, the first"));
                 }
                 for (moment, change) in [(now, 1), (now + took, -1)] {
                     if let Some(changed) = changes.get_mut(at(moment)) {
@@ -323,7 +330,7 @@ mod tests {
     fn sessions_without_room_are_the_generators() {
         let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(3);
         recording.sessions.refused = 1;
-        recording.refusals.add(Errors::NO_SESSION, 1, || "no room".into());
+        recording.refusals.add(Errors::NO_SESSION, true, || "no room".into());
         let why = |recording: &Recording| {
             let (reason, detail) = reason(&judged(recording));
             assert_eq!(reason, Reason::RateMissed);
@@ -332,7 +339,7 @@ mod tests {
         let detail = why(&recording);
         assert!(detail.starts_with("1 of 421 sessions were not begun: no room; offer fewer"), "{detail}");
         recording.refusals = Errors::default();
-        recording.refusals.add("no user", 1, || "all 7 users are there".into());
+        recording.refusals.add("no user", true, || "all 7 users are there".into());
         assert_eq!(why(&recording), "1 of 421 sessions were not begun: all 7 users are there");
         recording.refusals = Errors::default();
         (recording.sessions.refused, recording.sessions.never_begun) = (0, 2);

@@ -279,7 +279,7 @@ mod tests {
                 0,
                 Vec::<crate::EndpointTimes>::new(),
                 Nanos::from_secs(2),
-                None,
+                Windows::new(Nanos::from_secs(2)),
             );
             recording.tally.intended = 6_000;
             recording.backlog = (0..=200)

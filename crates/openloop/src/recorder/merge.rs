@@ -61,6 +61,8 @@ impl Recording {
         self.stall_count += other.stall_count;
         self.withheld.merge(other.withheld);
         self.taken.merge(self.threads, other.taken, other.threads);
+        self.catch_up = self.catch_up.max(other.catch_up);
+        self.quotas.extend_from_slice(&other.quotas);
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;
         self.unowned += other.unowned;
@@ -83,12 +85,20 @@ impl Recording {
 
 #[cfg(test)]
 mod tests {
+    use hist::Windows;
+
     use super::*;
     use crate::Stall;
     use units::Nanos;
 
     fn recording(counters: &[(&str, u64, u64)]) -> Recording {
-        let mut recording = Recording::new(&["get".into()], 0, Vec::new(), Nanos::from_secs(1), None);
+        let mut recording = Recording::new(
+            &["get".into()],
+            0,
+            Vec::new(),
+            Nanos::from_secs(1),
+            Windows::new(Nanos::from_secs(1)),
+        );
         recording.counters = counters.iter().map(|&(name, count, of)| (name.into(), count, of)).collect();
         recording
     }

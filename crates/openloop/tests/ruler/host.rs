@@ -69,7 +69,7 @@ fn a_backlog_that_grows_only_while_others_have_the_processor_is_the_hosts() {
     assert!(matches!(server, Verdict::Overloaded { .. }), "its own pause is its own: {server}");
     recording.taken = taken(0.26);
     recording.windows.mark(Nanos::from_secs(3), recording.window);
-    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "30 of 40 windows were undisturbed");
+    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "300 of 400 windows were undisturbed");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_p99_that_the_host_may_have_moved_is_none() {
     // A thread of the server had no processor for one part in fifty of the time, all the time.
     recording.taken = taken(0.02);
     recording.windows.mark(Nanos::ZERO, recording.window);
-    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "0 of 60 windows were undisturbed");
+    assert_disturbed(&judge_strictly(&recording, &load, Vec::new()), "0 of 300 windows were undisturbed");
     // Of one part in two thousand nothing can be seen.
     recording.taken = taken(0.0005);
     assert_eq!(judge_strictly(&recording, &load, Vec::new()), Verdict::Valid);

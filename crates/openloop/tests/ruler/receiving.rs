@@ -43,18 +43,19 @@ fn run_of(mut setup: Setup, stalled: impl Fn(u64) -> bool) -> (Recording, Verdic
 
 #[test]
 fn a_stall_while_receiving_is_told_from_the_servers_time_for_each_request() {
-    let (recording, verdict) = run(|seq| seq % 25 == 0);
+    // Each window of 20 ms has four of them.
+    let (recording, verdict) = run(|seq| seq % 5 == 0);
     let all = recording.all();
     assert_eq!(all.generator_lag.max(), Some(Nanos::ZERO), "nothing was sent late");
     assert_close("as measured", all.response_time.percentile(99.0), 700e3, 0.002);
     let without = recording.late.without(&recording.windows, Kept::All);
-    assert_eq!((recording.late.count(), without.count()), (800, 20_000));
+    assert_eq!((recording.late.count(), without.count()), (4_000, 20_000));
     // On a simulated clock it is known when an answer came.
     assert_close("in time", without.percentile(90.0), 300e3, 0.002);
     assert!(without.max().unwrap() <= Nanos::from_micros(301), "{without:?}");
     let Verdict::Invalid { reasons } = verdict else { panic!("{verdict}") };
     assert_eq!(reasons.iter().map(|found| found.reason).collect::<Vec<_>>(), [Reason::ReceiveLag]);
-    assert!(reasons[0].detail.contains("800 requests"), "{}", reasons[0].detail);
+    assert!(reasons[0].detail.contains("4000 requests"), "{}", reasons[0].detail);
 }
 
 #[test]
@@ -105,12 +106,12 @@ fn what_is_rarer_than_the_percentile_does_not_move_it() {
 
 #[test]
 fn windows_without_a_stall_carry_the_p99() {
-    // In every third window, one request in ten.
+    // In every third span of 100 ms, one request in ten.
     let (recording, verdict) = run(|seq| seq / 100 % 3 == 0 && seq % 10 == 5);
     assert_eq!(verdict, Verdict::Valid);
     let footing = Footing::of(&recording);
-    assert_eq!((footing.basis, footing.windows), (Basis::UndisturbedWindows, 200));
-    assert!((130..=134).contains(&footing.undisturbed_windows), "{footing:?}");
+    assert_eq!((footing.basis, footing.windows), (Basis::UndisturbedWindows, 1000));
+    assert!((650..=670).contains(&footing.undisturbed_windows), "{footing:?}");
     assert_close("p99 of all", footing.tail, 700e3, 0.002);
     assert_close("p99 of undisturbed windows", footing.undisturbed.percentile(99.0), 300e3, 0.002);
 }
@@ -185,7 +186,8 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
             Verdict::Overloaded { .. } => panic!("seed {seed}: the server had time: {verdict}"),
         }
     }
-    assert!(valid >= 4 && invalid >= 4, "{valid} valid, {invalid} invalid: doses on both sides are needed");
+    // Most leave windows that no stall touches; some doses are too dense for that.
+    assert!(valid >= 24 && invalid >= 2, "{valid} valid, {invalid} invalid: doses on both sides are needed");
 }
 
 #[test]

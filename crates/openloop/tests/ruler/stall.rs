@@ -41,6 +41,11 @@ fn the_windowed_p99_is_robust_and_the_raw_one_is_not() {
     assert!(windowed < Nanos::from_micros(10), "windowed p99 {windowed}");
 }
 
+/// The windows of 100 ms.
+fn over_time(recording: &openloop::Recording) -> Vec<hist::Window> {
+    recording.windows.over_time(hist::Kept::All).series()
+}
+
 /// A stall of the generator's own machine is late sending: it shows in the response time, it is blamed on
 /// the generator, and the windows that it hit are marked.
 #[test]
@@ -55,7 +60,7 @@ fn a_stall_of_the_generator_is_its_own_fault_and_is_marked() {
     assert_eq!(all.connection_wait.max(), Some(Nanos::ZERO));
     assert_eq!(recording.stall_count, 1, "{:?}", recording.stalls);
     let marked: Vec<u64> =
-        recording.windows.series().iter().filter(|w| w.marked).map(|w| w.start.0 / 1_000_000).collect();
+        over_time(&recording).iter().filter(|w| w.marked).map(|w| w.start.0 / 1_000_000).collect();
     assert_eq!(marked, [1_000]);
 }
 
@@ -67,7 +72,7 @@ fn what_a_stall_before_the_window_leaves_to_it_is_marked() {
         let mut setup = Setup::new(10_000.0, Gap::Exponential(70_000.0), Stalls::default(), 24);
         (setup.plan.warmup, setup.plan.window) = (Nanos::from_millis(warmup), Nanos::from_secs(2));
         setup.generator_stalls = vec![(START + Nanos::from_millis(from), Nanos::from_millis(100))];
-        let windows = setup.run().windows.series();
+        let windows = over_time(&setup.run());
         (0..windows.len()).filter(|i| windows[*i].marked).collect()
     };
     let check = |marked: &[usize]| {

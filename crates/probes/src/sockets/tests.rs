@@ -71,11 +71,15 @@ fn one_connection_of_many_counts_as_one() {
         .find(|client| client.local_addr().unwrap().port() == connections[1].client_port())
         .unwrap();
     second.write_all(&[b'a'; 4000]).unwrap();
-    let sampler = Sampler::start(&connections).unwrap();
-    thread::sleep(Duration::from_secs(1));
-    let queues = sampler.finish();
+    // On a busy machine the sampler has fewer moments a second.
+    let sampled = [1, 2, 4, 8, 16].into_iter().map(|seconds| {
+        let sampler = Sampler::start(&connections).unwrap();
+        thread::sleep(Duration::from_secs(seconds));
+        sampler.finish()
+    });
+    let queues = sampled.into_iter().find(|queues| queues.moments > 100).expect("a hundred moments");
     let mean = queues.unread as f64 / queues.moments as f64;
-    assert!(queues.moments > 100 && (mean / 100.0 - 1.0).abs() < 0.5, "{mean}: {queues:?}");
+    assert!((mean / 100.0 - 1.0).abs() < 0.5, "{mean}: {queues:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
 
 use units::Time;
 
-use crate::epoll::table::State;
+use crate::epoll::table::{Entry, State};
 use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
 use crate::peers::{GO_FOR_ONE, Peers};
 use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
@@ -144,7 +144,7 @@ impl Epoll {
             }
         }
         let server = index as u32;
-        let conn = self.table.insert(None, State::Peer { server, peer: u32::MAX });
+        let conn = self.table.insert(|conn| Entry::new(conn, None, State::Peer { server, peer: u32::MAX }));
         let peer = self.servers[index].peers.insert(from, conn, at);
         if let Some(entry) = self.table.get_mut(conn) {
             entry.state = State::Peer { server, peer };

@@ -22,6 +22,7 @@ pub(super) fn listen(addr: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
     let fd = tcp(addr)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     sockopt::set_socket_reuseport(&fd, true)?;
+    crate::listener::prepare(&fd, addr)?;
     bind(&fd, &addr)?;
     sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(fd)

@@ -3,8 +3,8 @@ use std::os::fd::OwnedFd;
 use rustix::event::epoll::EventFlags;
 
 use crate::Conn;
-use crate::free_slots::FreeSlots;
 use crate::loans::Loans;
+use crate::slots::{self, Slots};
 
 /// Output buffers over this size are given back to the allocator once they are empty: each connection may keep one.
 /// Source: memcached keeps as much (READ_BUFFER_SIZE, 16 KiB). Units: bytes.
@@ -49,6 +49,22 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    pub(super) fn new(conn: Conn, fd: Option<OwnedFd>, state: State) -> Entry {
+        Entry {
+            fd,
+            state,
+            listener: 0,
+            paused: false,
+            stamped: false,
+            read_closed: false,
+            watched: EventFlags::empty(),
+            data: u64::from(conn.generation) << 32 | u64::from(conn.slot),
+            out: Vec::new(),
+            sent: 0,
+            loans: Loans::default(),
+        }
+    }
+
     #[inline]
     pub(super) fn unsent(&self) -> usize {
         self.out.len() - self.sent + self.loans.bytes()
@@ -97,86 +113,20 @@ impl Entry {
     }
 }
 
-#[derive(Default)]
-struct Slot {
-    generation: u32,
-    entry: Option<Entry>,
+impl slots::Entry for Entry {
+    /// 31 bits: the topmost bit of the event data marks listeners.
+    const GENERATIONS: u32 = 1 << 31;
+
+    #[inline]
+    fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
 }
 
 /// All connections of a reactor.
-#[derive(Default)]
-pub(super) struct Table {
-    slots: Vec<Slot>,
-    free: FreeSlots,
-    /// What [`crate::Reactor::output`] yields for a connection that was closed.
-    nowhere: Vec<u8>,
-}
+pub(super) type Table = Slots<Entry>;
 
-impl Table {
-    pub(super) fn insert(&mut self, fd: Option<OwnedFd>, state: State) -> Conn {
-        let slot = self.free.take().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let place = &mut self.slots[slot as usize];
-        // 31 bits: the topmost bit of the event data marks listeners.
-        place.generation = (place.generation + 1) & 0x7fff_ffff;
-        let conn = Conn { slot, generation: place.generation };
-        place.entry = Some(Entry {
-            fd,
-            state,
-            listener: 0,
-            paused: false,
-            stamped: false,
-            read_closed: false,
-            watched: EventFlags::empty(),
-            data: u64::from(conn.generation) << 32 | u64::from(slot),
-            out: Vec::new(),
-            sent: 0,
-            loans: Loans::default(),
-        });
-        conn
-    }
-
-    /// Makes slots usable that were freed since the last poll.
-    #[inline]
-    pub(super) fn poll_begins(&mut self) {
-        self.free.poll_begins();
-    }
-
-    pub(super) fn conn_of(data: u64) -> Conn {
-        Conn { slot: data as u32, generation: (data >> 32) as u32 }
-    }
-
-    #[inline]
-    pub(super) fn get(&self, conn: Conn) -> Option<&Entry> {
-        let slot = self.slots.get(conn.slot as usize)?;
-        slot.entry.as_ref().filter(|_| slot.generation == conn.generation)
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, conn: Conn) -> Option<&mut Entry> {
-        let slot = self.slots.get_mut(conn.slot as usize)?;
-        slot.entry.as_mut().filter(|_| slot.generation == conn.generation)
-    }
-
-    #[inline]
-    pub(super) fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
-        match self.slots.get_mut(conn.slot as usize) {
-            Some(Slot { generation, entry: Some(entry) }) if *generation == conn.generation => &mut entry.out,
-            _ => {
-                self.nowhere.clear();
-                &mut self.nowhere
-            }
-        }
-    }
-
-    /// Closes the connection; returns its last state, unless it was closed already.
-    pub(super) fn remove(&mut self, conn: Conn) -> Option<State> {
-        let state = self.get(conn)?.state;
-        // Closing the descriptor takes it out of the epoll set too.
-        self.slots[conn.slot as usize].entry = None;
-        self.free.give(conn.slot);
-        Some(state)
-    }
+/// Names the connection of an event.
+pub(super) fn conn_of(data: u64) -> Conn {
+    Conn { slot: data as u32, generation: (data >> 32) as u32 }
 }

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use units::{Nanos, Time};
 
-use crate::free_slots::FreeSlots;
 use crate::loans::{self, Loan, Loans};
 use crate::peers::Peers;
 use crate::room::received;
 use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
+use crate::slots::{self, Slots};
 use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait, Waker};
 
 /// Deliveries taken per poll, as the real backend bounds its events.
@@ -22,8 +22,6 @@ const EVENTS_PER_POLL: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Slot {
-    generation: u32,
-    open: bool,
     pub(super) link: Link,
     pub(super) out: Vec<u8>,
     /// Loans in `out`.
@@ -31,6 +29,10 @@ pub(super) struct Slot {
     pub(super) paused: bool,
     /// The kernel has taken a part of the output, and takes no more for now.
     pub(super) blocked: bool,
+    /// Bytes that the peer's program has not read.
+    pub(super) unread: usize,
+    /// A send has found that the peer does not read any more.
+    pub(super) broken: bool,
     /// When the last bytes sent arrive.
     pub(super) last_arrival: Time,
     /// Arrived while reading was paused, or is more than one receive takes.
@@ -45,13 +47,19 @@ pub(super) struct Slot {
     source: Option<IpAddr>,
 }
 
+impl slots::Entry for Slot {
+    const GENERATIONS: u32 = u32::MAX;
+
+    fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+}
+
 /// A reactor on a simulated machine.
 pub struct SimReactor {
     pub(super) wires: Rc<RefCell<Wires>>,
     pub(super) index: usize,
-    slots: Vec<Slot>,
-    free: FreeSlots,
-    nowhere: Vec<u8>,
+    slots: Slots<Slot>,
     /// The peers that have written to its datagram servers.
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
@@ -80,9 +88,7 @@ impl SimReactor {
         SimReactor {
             wires,
             index,
-            slots: Vec::new(),
-            free: FreeSlots::default(),
-            nowhere: Vec::new(),
+            slots: Slots::default(),
             peers: Peers::new(),
             datagrams: Datagrams::default(),
             half_closes: false,
@@ -139,9 +145,7 @@ impl SimReactor {
 
     /// Source address that the client of an accepted stream chose ([`Via::source`]).
     pub fn source(&self, conn: Conn) -> Option<IpAddr> {
-        let slot =
-            self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);
-        slot?.source
+        self.slots.get(conn)?.source
     }
 
     /// Spends `span` of this machine's processor time.
@@ -159,30 +163,19 @@ impl SimReactor {
     }
 
     pub(super) fn insert(&mut self, link: Link) -> Conn {
-        let slot = self.free.take().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let place = &mut self.slots[slot as usize];
-        *place = Slot { generation: place.generation + 1, open: true, link, ..Slot::default() };
-        Conn { slot, generation: place.generation }
+        self.slots.insert(|_| Slot { link, ..Slot::default() })
     }
 
     pub(super) fn slot(&mut self, conn: Conn) -> Option<&mut Slot> {
-        let slot = self.slots.get_mut(conn.slot as usize)?;
-        (slot.open && slot.generation == conn.generation).then_some(slot)
+        self.slots.get_mut(conn)
     }
 
     /// Frees the connection's slot; returns its link, unless it was closed already.
     pub(super) fn remove(&mut self, conn: Conn) -> Option<Link> {
-        let slot = self.slot(conn)?;
-        slot.open = false;
-        slot.loans.clear();
-        let link = slot.link;
+        let link = self.slots.remove(conn)?.link;
         if let Link::Peer { index, .. } = link {
             self.peers.remove(index);
         }
-        self.free.give(conn.slot);
         Some(link)
     }
 
@@ -248,6 +241,7 @@ impl SimReactor {
             }
             Delivery::Ended { conn, deserted } => self.ended(conn, deserted, handler),
             Delivery::Room { conn } => self.room(conn, handler),
+            Delivery::Read { conn, bytes } => self.was_read(conn, bytes, handler),
             Delivery::Woken => handler.event(self, Event::Woken),
         }
     }
@@ -266,6 +260,7 @@ impl SimReactor {
         if more {
             self.deliver_held(conn);
         }
+        self.tell_read(conn, bytes.len());
         let at = self.now();
         let room = handler.room(conn);
         let length = room.len().min(bytes.len());
@@ -356,13 +351,7 @@ impl Reactor for SimReactor {
     }
 
     fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
-        match self.slots.get_mut(conn.slot as usize) {
-            Some(slot) if slot.open && slot.generation == conn.generation => &mut slot.out,
-            _ => {
-                self.nowhere.clear();
-                &mut self.nowhere
-            }
-        }
+        self.slots.output(conn)
     }
 
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
@@ -378,7 +367,7 @@ impl Reactor for SimReactor {
     }
 
     fn memory(&self, conn: Conn) -> usize {
-        let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.generation == conn.generation);
+        let slot = self.slots.get(conn);
         slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Bytes::len).sum::<usize>())
     }
 
@@ -395,10 +384,11 @@ impl Reactor for SimReactor {
     }
 
     fn unsent(&self, conn: Conn) -> usize {
-        self.slots
-            .get(conn.slot as usize)
-            .filter(|s| s.generation == conn.generation)
-            .map_or(0, |s| s.out.len() + s.loans.bytes())
+        self.slots.get(conn).map_or(0, |slot| slot.out.len() + slot.loans.bytes())
+    }
+
+    fn is_broken(&self, conn: Conn) -> bool {
+        self.slots.get(conn).is_some_and(|slot| slot.broken)
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
@@ -437,8 +427,7 @@ impl Reactor for SimReactor {
     }
 
     fn is_datagram(&self, conn: Conn) -> bool {
-        let slot = self.slots.get(conn.slot as usize);
-        slot.is_some_and(|s| s.open && s.generation == conn.generation && s.link.is_datagram())
+        self.slots.get(conn).is_some_and(|slot| slot.link.is_datagram())
     }
 
     fn stop_accepting(&mut self) {
@@ -451,7 +440,7 @@ impl Reactor for SimReactor {
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
-        self.free.poll_begins();
+        self.slots.poll_begins();
         let mut events = 0;
         while events < EVENTS_PER_POLL
             && let Some((arrived, delivery)) = self.next_delivery()

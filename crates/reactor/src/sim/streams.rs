@@ -60,7 +60,8 @@ impl SimReactor {
         if slot.blocked {
             return;
         }
-        let deserted = slot.deserted;
+        let (deserted, unread) = (slot.deserted, slot.unread);
+        slot.broken |= deserted;
         let (mut out, mut loans) = (std::mem::take(&mut slot.out), std::mem::take(&mut slot.loans));
         // Copy the loans only here: the peer sees it if they were changed before the bytes leave.
         let mut bytes = Vec::with_capacity(out.len() + loans.bytes());
@@ -75,13 +76,30 @@ impl SimReactor {
         }
         let mut wires = self.wires.borrow_mut();
         let Some(mut fate) = wires.stream_fate.take() else {
-            return wires.deliver(machine, left, Delivery::Data { conn: peer, bytes });
+            let taken = bytes.len().min(wires.window.saturating_sub(unread));
+            let is_whole = taken == bytes.len();
+            bytes.truncate(taken);
+            if taken > 0 {
+                wires.deliver(machine, left, Delivery::Data { conn: peer, bytes });
+            }
+            drop(wires);
+            let slot = self.slot(conn).expect("it was there");
+            slot.unread += taken;
+            if !is_whole {
+                let from = loans.advance(0, taken);
+                out.drain(..from);
+                loans.shift(from);
+                (slot.out, slot.loans, slot.blocked) = (out, loans, true);
+            }
+            return;
         };
         if fate.happens(fate.faults.reset) {
             let error = Some(std::io::ErrorKind::ConnectionReset);
             wires.deliver(machine, left, Delivery::Closed { conn: peer, error });
             wires.arrive(self.index, left, Delivery::Closed { conn, error });
             wires.stream_fate = Some(fate);
+            drop(wires);
+            self.slot(conn).expect("it was there").broken = true;
             return;
         }
         let taken = fate.cut(bytes.len(), fate.faults.short);
@@ -114,6 +132,26 @@ impl SimReactor {
         }
         if let Some(slot) = self.slot(conn) {
             slot.last_arrival = last;
+        }
+    }
+
+    /// The program reads bytes, of which the peer's kernel learns if streams have windows.
+    pub(super) fn tell_read(&mut self, conn: Conn, bytes: usize) {
+        if self.wires.borrow().window == usize::MAX {
+            return;
+        }
+        let at = self.clock();
+        if let Some(Link::Stream { peer: Some((machine, peer)) }) = self.slot(conn).map(|slot| slot.link) {
+            self.wires.borrow_mut().deliver(machine, at, Delivery::Read { conn: peer, bytes });
+        }
+    }
+
+    /// The peer's program has read bytes, so that there is room for others.
+    pub(super) fn was_read(&mut self, conn: Conn, bytes: usize, handler: &mut impl Handler<Self>) {
+        let Some(slot) = self.slot(conn) else { return };
+        slot.unread = slot.unread.saturating_sub(bytes);
+        if slot.blocked {
+            self.room(conn, handler);
         }
     }
 

@@ -120,6 +120,11 @@ pub(super) enum Delivery {
     Room {
         conn: Conn,
     },
+    /// The peer's program has read bytes.
+    Read {
+        conn: Conn,
+        bytes: usize,
+    },
     Woken,
 }
 
@@ -212,6 +217,8 @@ pub(super) struct Wires {
     sequence: u64,
     fate: Option<Fate>,
     pub(super) stream_fate: Option<StreamFate>,
+    /// Most bytes of a stream on their way or unread. Units: bytes.
+    pub(super) window: usize,
     /// Machines that were woken in the turn that runs.
     pub(super) woken: Arc<Mutex<Vec<usize>>>,
 }
@@ -246,6 +253,7 @@ impl World {
             sequence: 0,
             fate: None,
             stream_fate: None,
+            window: usize::MAX,
             woken: Arc::default(),
         };
         World { wires: Rc::new(RefCell::new(wires)) }
@@ -280,6 +288,12 @@ impl World {
     /// Bounds: panics where a probability is none.
     pub fn stream_faults(&mut self, faults: StreamFaults) {
         self.wires.borrow_mut().stream_fate = Some(StreamFate::new(faults));
+    }
+
+    /// Gives each direction of each stream a window: the kernel takes no more than `bytes` bytes that the other program has
+    /// not read. For a network without [faults](World::stream_faults) of streams.
+    pub fn windows(&mut self, bytes: usize) {
+        self.wires.borrow_mut().window = bytes.max(1);
     }
 
     /// Faults so far.

@@ -1,10 +1,12 @@
+use std::collections::VecDeque;
 use std::io;
 
 use rustls::ServerConnection;
 use units::Time;
 
 use crate::tls::session::Session;
-use crate::tls::{Role, find, keep};
+use crate::tls::words::explain;
+use crate::tls::{Peer, Role, find, keep};
 use crate::{Conn, Event, Handler, Reactor};
 
 /// An event for the handler.
@@ -72,9 +74,60 @@ pub(super) struct Layer<'a> {
     pub(super) incoming: &'a mut Incoming,
     /// Whether a peer that ends its sending side leaves the connection standing.
     pub(super) half_closes: bool,
+    /// Clients whose handshakes wait for their turn.
+    pub(super) greeting: &'a mut VecDeque<Conn>,
+    /// Whether a step of a handshake may still be taken in this poll.
+    pub(super) greets: bool,
 }
 
+/// Bytes of a handshake that may wait for its turn; more are read at once. Units: bytes. Source: a message of a
+/// handshake is seldom over 4 KiB, and rustls takes 64 KiB at most.
+const GREETING_MAX: usize = 64 << 10;
+
 impl Layer<'_> {
+    /// Takes a step of the handshake that has waited the longest; returns whether any has waited.
+    pub(super) fn greet_next<R: Reactor>(&mut self, inner: &mut R) -> bool {
+        let mut is_due = false;
+        while self.greets
+            && let Some(conn) = self.greeting.pop_front()
+        {
+            is_due = true;
+            let Some(session) = find(self.sessions, conn) else { continue };
+            let bytes = std::mem::take(&mut session.greeting);
+            if !bytes.is_empty() {
+                self.receive(inner, conn, (inner.now(), None), &bytes);
+            }
+        }
+        is_due || !self.greeting.is_empty()
+    }
+
+    /// Reads the bytes of a handshake that wait for their turn.
+    fn greet_now<R: Reactor>(&mut self, inner: &mut R, conn: Conn, moments: (Time, Option<Time>)) {
+        let Some(session) = find(self.sessions, conn) else { return };
+        let bytes = std::mem::take(&mut session.greeting);
+        if !bytes.is_empty() {
+            self.greets = true;
+            self.receive(inner, conn, moments, &bytes);
+        }
+    }
+
+    /// Whether the bytes of a client's handshake wait for another poll: it takes a thousand times as long as a small
+    /// message, which other clients would wait for.
+    fn puts_off(&mut self, conn: Conn, bytes: &[u8]) -> bool {
+        let Some(session) = find(self.sessions, conn) else { return false };
+        if session.stands || matches!(self.role, Role::Client(..)) {
+            return false;
+        }
+        if std::mem::take(&mut self.greets) && session.greeting.is_empty() {
+            return false;
+        }
+        if session.greeting.is_empty() {
+            self.greeting.push_back(conn);
+        }
+        session.greeting.extend_from_slice(bytes);
+        true
+    }
+
     fn accept<R: Reactor>(&mut self, inner: &mut R, conn: Conn) {
         if inner.is_datagram(conn) || self.plain.contains(&inner.listener(conn)) {
             return self.incoming.happened.push(Happened::Accepted(conn));
@@ -99,6 +152,12 @@ impl Layer<'_> {
         (at, came): (Time, Option<Time>),
         bytes: &[u8],
     ) {
+        if self.puts_off(conn, bytes) {
+            if find(self.sessions, conn).is_some_and(|session| session.greeting.len() > GREETING_MAX) {
+                self.greet_now(inner, conn, (at, came));
+            }
+            return;
+        }
         let Incoming { happened, plain } = &mut *self.incoming;
         let half_closes = self.half_closes;
         let Some(session) = find(self.sessions, conn) else {
@@ -139,7 +198,9 @@ impl Layer<'_> {
             Ok(_) => self.end(inner, conn, None),
             Err(error) => {
                 let stage = if stood { "a TLS record is bad" } else { "the TLS handshake failed" };
-                let error = io::Error::new(io::ErrorKind::InvalidData, format!("{stage}: {error}"));
+                let peer = if let Role::Client(..) = self.role { Peer::Server } else { Peer::Client };
+                let error = format!("{stage}: {}", explain(&error, peer));
+                let error = io::Error::new(io::ErrorKind::InvalidData, error);
                 self.end(inner, conn, Some(error));
             }
         }
@@ -185,16 +246,19 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
                     self.incoming.happened.push(Happened::Drained(conn));
                 }
             }
-            Event::ReadClosed { conn } => match find(self.sessions, conn) {
-                None => self.incoming.happened.push(Happened::ReadClosed(conn)),
-                // TLS has reported it before.
-                Some(session) if session.read_closed => {}
-                Some(session) => {
+            Event::ReadClosed { conn } if find(self.sessions, conn).is_none() => {
+                self.incoming.happened.push(Happened::ReadClosed(conn));
+            }
+            Event::ReadClosed { conn } => {
+                // With its last flight the client may have sent requests, and TLS's farewell.
+                self.greet_now(inner, conn, (inner.now(), None));
+                // Unless that ended it, or TLS has reported the end.
+                if let Some(session) = find(self.sessions, conn).filter(|session| !session.read_closed) {
                     let error = cut_short(session.stands);
                     inner.close(conn);
                     self.closed(conn, Some(error));
                 }
-            },
+            }
             Event::Closed { conn, error } => {
                 let Some(session) = find(self.sessions, conn) else {
                     return self.incoming.happened.push(Happened::Closed(conn, error));

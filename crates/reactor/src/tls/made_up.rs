@@ -3,14 +3,14 @@ use std::sync::Arc;
 
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
-use rustls::crypto;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 
-use super::config::{AnyCertificate, unusable};
+use super::config::unusable;
+use super::verify::{Servers, provider};
 use super::{Renewable, Tls};
 use crate::Reactor;
 
@@ -28,7 +28,7 @@ impl MadeUp {
         let pair = PrivatePkcs8KeyDer::from(
             pair.map_err(|error| io::Error::other(error.to_string()))?.as_ref().to_vec(),
         );
-        let provider = Arc::new(crypto::ring::default_provider());
+        let provider = provider();
         let key = provider.key_provider.load_private_key(pair.into()).map_err(unusable)?;
         let public = key.public_key().ok_or_else(|| io::Error::other("the key has no public part"))?;
         let shown = CertificateDer::from(public.as_ref().to_vec());
@@ -36,11 +36,10 @@ impl MadeUp {
         let server = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let server = server.with_protocol_versions(&[&TLS13]).map_err(unusable)?;
         let server = server.with_no_client_auth().with_cert_resolver(Arc::new(resolver));
-        let client = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let client = ClientConfig::builder_with_provider(provider);
         let client = client.with_protocol_versions(&[&TLS13]).map_err(unusable)?.dangerous();
-        let client = client
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate { provider, raw_key: true }))
-            .with_no_client_auth();
+        let client =
+            client.with_custom_certificate_verifier(Arc::new(Servers::RawKeys)).with_no_client_auth();
         Ok(MadeUp { server: Renewable::new(Arc::new(server)), client: Arc::new(client) })
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Session {
     pub(super) read_closed: bool,
     /// The handler gets the end when it reads again.
     pub(super) held_end: bool,
+    /// Bytes of a handshake that waits for its turn.
+    pub(super) greeting: Vec<u8>,
 }
 
 /// Result of a receive.
@@ -47,6 +49,7 @@ impl Session {
             held_at: Time(0),
             read_closed: false,
             held_end: false,
+            greeting: Vec::new(),
         }
     }
 
@@ -96,6 +99,11 @@ impl Session {
             self.out = out;
             self.out.clear();
         }
+    }
+
+    /// The memory of its buffers. Units: bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.out.capacity() + self.held.capacity() + self.greeting.capacity()
     }
 
     /// Keeps bytes received at `at` while reading is paused.

@@ -75,7 +75,7 @@ impl Uring {
     }
 
     fn greet(&mut self, fd: OwnedFd, listener: usize, handler: &mut impl Handler<Self>) -> io::Result<usize> {
-        let conn = self.table.insert(Entry::new(Some(fd), State::Open));
+        let conn = self.table.insert(|_| Entry::new(Some(fd), State::Open));
         if let Some(entry) = self.table.get_mut(conn) {
             entry.listener = listener as u32;
         }

@@ -37,7 +37,7 @@ impl Uring {
         let fd = udp::connect(addr)?;
         self.prepare_for_datagrams(&fd);
         let stamped = self.receive_stamps.ask(&fd);
-        let conn = self.table.insert(Entry { stamped, ..Entry::new(Some(fd), State::Datagrams) });
+        let conn = self.table.insert(|_| Entry { stamped, ..Entry::new(Some(fd), State::Datagrams) });
         self.greeted.push_back(conn);
         Ok(conn)
     }
@@ -169,7 +169,7 @@ impl Uring {
             }
         }
         let server = index as u32;
-        let conn = self.table.insert(Entry::new(None, State::Peer { server, peer: u32::MAX }));
+        let conn = self.table.insert(|_| Entry::new(None, State::Peer { server, peer: u32::MAX }));
         let peer = self.servers[index].peers.insert(from, conn, at);
         if let Some(entry) = self.table.get_mut(conn) {
             entry.state = State::Peer { server, peer };

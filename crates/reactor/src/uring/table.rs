@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types;
@@ -7,8 +8,8 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use crate::Conn;
-use crate::free_slots::FreeSlots;
 use crate::loans::Loans;
+use crate::slots::{self, Slots};
 use crate::uring::gather::Gather;
 use crate::uring::token::{GENERATIONS, Op};
 
@@ -226,10 +227,13 @@ impl Entry {
     }
 }
 
-#[derive(Default)]
-struct Slot {
-    generation: u32,
-    entry: Option<Entry>,
+impl slots::Entry for Entry {
+    const GENERATIONS: u32 = GENERATIONS;
+
+    #[inline]
+    fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
 }
 
 /// Resources of a closed connection, until the kernel has finished its operations.
@@ -243,67 +247,30 @@ struct Remains {
 /// All connections of a reactor.
 #[derive(Default)]
 pub(super) struct Table {
-    slots: Vec<Slot>,
-    free: FreeSlots,
+    slots: Slots<Entry>,
     remains: HashMap<Conn, Remains>,
-    /// What [`crate::Reactor::output`] yields for a connection that was closed.
-    nowhere: Vec<u8>,
+}
+
+impl Deref for Table {
+    type Target = Slots<Entry>;
+
+    #[inline]
+    fn deref(&self) -> &Slots<Entry> {
+        &self.slots
+    }
+}
+
+impl DerefMut for Table {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Slots<Entry> {
+        &mut self.slots
+    }
 }
 
 impl Table {
-    pub(super) fn insert(&mut self, entry: Entry) -> Conn {
-        let slot = self.free.take().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let place = &mut self.slots[slot as usize];
-        place.generation = (place.generation + 1) % GENERATIONS;
-        place.entry = Some(entry);
-        Conn { slot, generation: place.generation }
-    }
-
-    /// Makes slots usable that were freed since the last poll.
-    #[inline]
-    pub(super) fn poll_begins(&mut self) {
-        self.free.poll_begins();
-    }
-
-    #[inline]
-    pub(super) fn get(&self, conn: Conn) -> Option<&Entry> {
-        let slot = self.slots.get(conn.slot as usize)?;
-        slot.entry.as_ref().filter(|_| slot.generation == conn.generation)
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, conn: Conn) -> Option<&mut Entry> {
-        let slot = self.slots.get_mut(conn.slot as usize)?;
-        slot.entry.as_mut().filter(|_| slot.generation == conn.generation)
-    }
-
-    #[inline]
-    pub(super) fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
-        match self.slots.get_mut(conn.slot as usize) {
-            Some(Slot { generation, entry: Some(entry) }) if *generation == conn.generation => &mut entry.out,
-            _ => {
-                self.nowhere.clear();
-                &mut self.nowhere
-            }
-        }
-    }
-
-    /// All open connections.
-    pub(super) fn connections(&self) -> Vec<Conn> {
-        let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some());
-        slots.map(|(slot, place)| Conn { slot: slot as u32, generation: place.generation }).collect()
-    }
-
     /// Frees the connection's slot. Resources in use by the kernel are kept until it has finished.
     pub(super) fn remove(&mut self, conn: Conn) {
-        if self.get(conn).is_none() {
-            return;
-        }
-        self.free.give(conn.slot);
-        let entry = self.slots[conn.slot as usize].entry.take().expect("it was just there");
+        let Some(entry) = self.slots.remove(conn) else { return };
         let under_way = entry.under_way().count();
         if under_way > 0 {
             self.remains.insert(conn, Remains { under_way, _entry: entry });
@@ -322,8 +289,8 @@ impl Table {
 
     #[cfg(test)]
     pub(super) fn counts(&self) -> Counts {
-        let slots = self.slots.len();
-        Counts { slots, in_use: slots - self.free.count(), remains: self.remains.len() }
+        let (slots, in_use) = self.slots.counts();
+        Counts { slots, in_use, remains: self.remains.len() }
     }
 }
 

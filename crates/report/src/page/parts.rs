@@ -143,11 +143,17 @@ fn errors(rows: &Rows) -> Option<Markup> {
         let due = trial.arrivals.intended as f64;
         trial.errors.iter().map(move |error| {
             let detail = error.first_detail.clone().unwrap_or_else(|| number::NONE.into());
-            let share = number::percent(error.count as f64 / due);
+            let share = error.requests.filter(|requests| *requests > 0);
+            let share = share.map_or(number::NONE.into(), |requests| number::percent(requests as f64 / due));
             vec![load.clone(), error.kind.replace('_', " "), detail, number::count(error.count), share]
         })
     });
-    table("Errors by kind", &["load", "kind", "the first of them", "requests", "of all"], 3, rows.collect())
+    table(
+        "Errors by kind",
+        &["load", "kind", "the first of them", "number", "of requests"],
+        3,
+        rows.collect(),
+    )
 }
 
 fn servers(rows: &Rows) -> Option<Markup> {

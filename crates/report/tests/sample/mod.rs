@@ -438,10 +438,11 @@ pub fn load() -> Experiment {
     trial.arrivals.completed -= 59;
     trial.traffic = Traffic::over(22_500_000, 121_000_000, 5.0);
     trial.errors = vec![
-        ErrorCount { kind: "datagram_lost".into(), count: 42, first_detail: None },
+        ErrorCount { kind: "datagram_lost".into(), count: 42, requests: Some(42), first_detail: None },
         ErrorCount {
             kind: "server_error".into(),
             count: 17,
+            requests: Some(17),
             first_detail: Some("SERVER_ERROR out of memory storing object".into()),
         },
     ];

@@ -1,4 +1,3 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Rate, SessionFigure};
 
@@ -12,7 +11,8 @@ use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Ver
 const MEAN_ANSWERED: f64 = 99.9;
 
 /// Result of a gate for a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateResult {
     /// The gate as specified.
     pub gate: String,

@@ -1,10 +1,10 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Span;
 
 /// How the server's threads were scheduled, and the interrupts of the processors during that time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scheduling {
     /// Time of observation.
     pub observed_s: f64,
@@ -22,7 +22,8 @@ pub struct Scheduling {
 }
 
 /// One thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadScheduling {
     /// Its number.
     pub tid: u32,
@@ -43,7 +44,8 @@ pub struct ThreadScheduling {
 }
 
 /// One processor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreActivity {
     /// Its number.
     pub cpu: u32,

@@ -1,10 +1,10 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Counter;
 
 /// The server's own counters, read at the beginning and the end of each slot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCounters {
     /// From the first response of a slot to its last, summed over the slots.
     pub observed_s: f64,
@@ -24,7 +24,8 @@ pub struct ServerCounters {
 }
 
 /// A server's own histogram of its service times, with steps of one octave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerTime {
     /// Timed requests.
     pub requests: u64,

@@ -1,11 +1,11 @@
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The time of requests in the server, divided into contiguous stages.
 ///
 /// A request here is a message: the data that a client wrote in one go. Messages that share one read or one send each
 /// include the whole of it: stages are waiting times of a request, not shares of the processor's work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stages {
     /// Time of observation.
     pub observed_s: f64,
@@ -32,7 +32,8 @@ pub struct Stages {
 }
 
 /// One stage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Its name.
     pub name: String,
@@ -41,7 +42,8 @@ pub struct Stage {
 }
 
 /// A distribution of times, from a histogram of eight steps an octave: a percentile is exact to 6 %, the mean exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// Number of times.
     pub count: u64,
@@ -54,7 +56,8 @@ pub struct Span {
 }
 
 /// Messages that were not correlated, for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uncorrelated {
     /// The reason, in words.
     pub reason: String,
@@ -63,7 +66,8 @@ pub struct Uncorrelated {
 }
 
 /// The time of some of the same requests, measured independently.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IndependentTime {
     /// Method of measurement.
     pub method: String,

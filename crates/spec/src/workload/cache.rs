@@ -2,11 +2,11 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Digits, Expiry, Mix, Prefix, Verify};
+use super::{Digits, Expiry, Facts, Mix, Prefix, Verify};
 use crate::text::{as_text, number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
-/// What the cache workload asks for.
+/// The options of the cache workload.
 ///
 /// The default is the Memcached study of IISWC'17, made smaller: 30 B keys and 200 B values (§III-B), gets only (§III-C). The
 /// paper has 6.4 million items.
@@ -15,7 +15,7 @@ use crate::{Popularity, Preset, Scaling, Size};
 #[serde(default, rename_all = "kebab-case")]
 pub struct Cache {
     /// A published load: etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read, ancs19-update. It
-    /// stands for the options that taillight explain cache lists; those that are typed as well count more.
+    /// sets the options that taillight explain cache lists; options on the command line override it.
     #[arg(long, value_name = "NAME")]
     #[schemars(extend("x-source" = "ours, because no published load is assumed; each value of a preset names its source (taillight explain cache)"))]
     pub preset: Option<Preset>,
@@ -53,17 +53,17 @@ pub struct Cache {
     #[arg(long)]
     #[schemars(extend("x-source" = "ISPASS'16 §VI-C: TCP connections"))]
     pub udp: bool,
-    /// What follows a miss: nothing, or set (read-through: the item is stored at once).
+    /// Action after a miss: nothing, or set (read-through: the item is stored at once).
     #[arg(long, default_value_t = OnMiss::default(), value_name = "WHAT")]
     #[schemars(extend("x-source" = "ours, because the data set is stored before the window, so that a miss is to be seen and not repaired"))]
     pub on_miss: OnMiss,
-    /// After how many seconds what is stored expires: 0 (never), 60, or a distribution such as uniform:30..90.
+    /// Expiry time of stored items, in seconds: 0 (never), 60, or a distribution such as uniform:30..90.
     #[arg(long, default_value_t = Expiry::never(), value_name = "SECONDS")]
     #[schemars(extend("x-source" = "memcached's protocol.txt, Expiration times: 0 is never"))]
     pub expiry: Expiry,
-    /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
-    /// libmemcached places keys); or partitions: of one Sphinx that has --partition-ports, each key at the thread that owns it,
-    /// among which its connections are divided.
+    /// How several servers divide the keys: replicated (every server has all: writes to all, reads to one), ketama or
+    /// modulo (shards, as libmemcached places keys); or partitions, for one Sphinx with --partition-ports: each key at
+    /// the thread that owns it, with the connections divided among the threads.
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
     #[schemars(extend("x-source" = "ours, because it asks nothing of the clients' hashing; ISPASS'16 §IV-C.1 has replicas and shards"))]
     pub placement: Placement,
@@ -71,26 +71,28 @@ pub struct Cache {
     #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
     #[schemars(extend("x-source" = "ours, because no item of a server's own may be touched; its 10 B are part of the key's length"))]
     pub key_prefix: Prefix,
-    /// How the number of a key is written behind the prefix: decimal, or base62, with which short keys tell more items apart.
+    /// How the number of a key is written after the prefix: decimal, or base62, which distinguishes more items in short
+    /// keys.
     #[arg(long, default_value_t = Digits::default(), value_name = "DIGITS")]
     #[schemars(extend("x-source" = "ours, because decimal keys can be read in a capture; IISWC'17 §IV-C has keys from 4 B on, which need more"))]
     pub key_digits: Digits,
-    /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
+    /// When to store the data set: auto (if it is not stored yet), always or never. Servers are never flushed.
     #[arg(long, default_value_t = Fill::default(), value_name = "WHEN")]
     #[schemars(extend("x-source" = "ours, because a data set that is there need not be stored again"))]
     pub fill: Fill,
-    /// How often each key is asked for: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential, latest:ALPHA and more;
+    /// How often each key is requested: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential, latest:ALPHA and more;
     /// see taillight explain cache.
     #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
     #[schemars(extend("x-source" = "ISPASS'16 §VI-C: uniform; IISWC'17 and ANCS'19 name none for Memcached, and mutilate draws so"))]
     pub popularity: Popularity,
-    /// Check every value that comes back by its content. What is wrong makes the run invalid.
+    /// Check the content of every returned value. A wrong value makes the run invalid.
     #[arg(long, value_name = "checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
     #[schemars(extend("x-source" = "ours, because checking every value takes the generator's processor time"))]
     pub verify: Option<Verify>,
-    /// Agree to store items in a server that is not on this machine.
+    /// Agree to store items in a server that runs already and holds others' items, has too little memory for the data
+    /// set, or does not tell. An empty server with room needs no agreement, nor does a load that only reads.
     #[arg(long)]
-    #[schemars(extend("x-source" = "ours, because storing items in another machine's server must be agreed to"))]
+    #[schemars(extend("x-source" = "ours, because storing items may evict others', wherever the server is"))]
     pub yes: bool,
 }
 
@@ -181,6 +183,35 @@ words!(
     "auto" => Fill::Auto, "always" => Fill::Always, "never" => Fill::Never
 );
 as_text! { Protocol; OnMiss; Placement; Fill; }
+
+impl Facts for Cache {
+    fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    fn agree(&mut self) {
+        self.yes = true;
+    }
+
+    fn items(&self) -> u64 {
+        // The length of a listed data set is unknown.
+        const LISTED: u64 = 1_000_000;
+        if self.data_set.is_some() { self.keys.max(LISTED) } else { self.keys }
+    }
+
+    fn divide(&mut self, _part: &dyn Fn(u32) -> u32) {
+        // The coordinator has already asked the servers, and stored the data set.
+        (self.fill, self.yes) = (Fill::Never, true);
+    }
+
+    fn in_words(&self) -> String {
+        let size = self.key_size.to_string();
+        match &self.data_set {
+            Some(name) => format!("the data set {name}"),
+            None => format!("{} keys of {} B", self.keys, size.trim_start_matches("fixed:")),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -5,14 +5,15 @@ use std::str::FromStr;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, ParseError};
+use units::{Nanos, ParseError, Qos};
 
+use super::facts::{Facts, OwnFile};
 use super::{Sampling, Users};
-use crate::Popularity;
 use crate::text::{as_text, count, exact, number};
+use crate::{Generator, Load, Popularity, QosTarget, Time};
 
-/// What the movies workload asks for: visitors of a site of films, each of whom asks for one thing over a connection of their own;
-/// who rents a film goes on to watch it.
+/// The options of the movies workload: visitors of a site of films, each of whom sends one query over their own
+/// connection; a visitor who rents a film then watches it.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Movies workload")]
 #[serde(default, rename_all = "kebab-case")]
@@ -35,11 +36,11 @@ pub struct Movies {
     #[arg(long, default_value_t = MovieMix::default(), value_name = "MIX")]
     #[schemars(extend("x-source" = "ours, because CAL'18 names the queries and no shares: visitors look at far more films than they rent"))]
     pub mix: MovieMix,
-    /// How often each film is asked for: zipf:0.8, uniform.
+    /// How often each film is requested: zipf:0.8, uniform.
     #[arg(long, default_value_t = Popularity::Zipf { alpha: 0.8 }, value_name = "POPULARITY")]
     #[schemars(extend("x-source" = "ours, because CAL'18 says nothing of it; ISPASS'16 §IV-A2b has this one for videos"))]
     pub popularity: Popularity,
-    /// Users who are logged in when the load begins, whose reviews and rentals they are.
+    /// Users who are logged in when the load begins; reviews and rentals are theirs.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "ours, because each pays for some 250 000 rentals with what the data set gives, and logging so many in takes seconds"))]
@@ -55,22 +56,27 @@ pub struct Movies {
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because three segments of 6 s are asked for at once and tell the start-up delay; longer films only lengthen the warm-up"))]
     pub watch: Nanos,
-    /// The titles of the films, by which pages are checked, and tickets by the data set that it is a file of: files/catalogue.tsv
-    /// [default: as the site says before the load].
+    /// The file with the films' titles, files/catalogue.tsv of a data set: pages are checked against the titles, and
+    /// tickets against that data set [default: the titles that the site reports before the load].
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because a site that was filled with something else must show as such"))]
     pub catalogue: Option<PathBuf>,
-    /// Which queries are traced through all services of a site that is started for the load, by lot: 1/100 is one in 100, 1/1 all;
-    /// off: none.
+    /// The share of queries, drawn at random, that are traced through all services of a site started for the load:
+    /// 1/100 is one in 100, 1/1 all; off: none.
     #[arg(long, default_value_t = Sampling::OFF, value_name = "1/N")]
     #[schemars(extend("x-source" = "ours, because what a user sees is measured without it first; CAL'18 traces and bounds its cost on the latency by 0.1 %, for which 1/100 leaves 99 in 100 to compare with"))]
     pub trace: Sampling,
-    /// The most visitors at once, shared out among the threads; those who come beyond are refused, and their queries are errors
-    /// [default: as many as there are descriptors for].
+    /// Maximum number of visitors at once, divided among the threads; further visitors are refused, and their queries
+    /// are errors [default: as many as descriptors allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,
+    /// Agree to change the data of a site that runs already: reviews and rentals are stored. A site that
+    /// Taillight starts for the load needs no agreement.
+    #[arg(long)]
+    #[schemars(extend("x-source" = "ours, because the site may be in use by others"))]
+    pub yes: bool,
 }
 
 impl Movies {
@@ -93,6 +99,7 @@ impl Default for Movies {
             catalogue: None,
             trace: Sampling::OFF,
             max_sessions: None,
+            yes: false,
         }
     }
 }
@@ -131,6 +138,11 @@ impl MovieQuery {
     /// The query of this name.
     pub fn named(name: &str) -> Option<MovieQuery> {
         MovieQuery::ALL.into_iter().find(|query| query.name() == name)
+    }
+
+    /// Whether it changes the site's data.
+    pub fn writes(self) -> bool {
+        matches!(self, MovieQuery::Review | MovieQuery::Rent)
     }
 
     /// Its place in [`MovieQuery::ALL`].
@@ -223,6 +235,73 @@ impl FromStr for MovieMix {
 }
 
 as_text! { MovieMix; }
+
+/// The load of visitors before the window, in addition to the time that films are watched. Source: by then viewers end at
+/// the rate at which they begin; the 2 s are twenty times a limit of 100 ms, so earlier steps have ended or missed it.
+const WARMUP: Nanos = Nanos::from_secs(2);
+/// The window. Source: at 50 queries a second 60 reviews, too few for a good p99, and 1200 pages, enough for one; longer
+/// windows make a search too expensive.
+const WINDOW: Nanos = Nanos::from_secs(30);
+/// The window of a trial that searches. Source: a third.
+const SEARCH: Nanos = Nanos::from_secs(10);
+
+impl Facts for Movies {
+    fn has_sessions(&self) -> bool {
+        true
+    }
+
+    fn is_http(&self) -> bool {
+        true
+    }
+
+    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+        Some("movies")
+    }
+
+    fn usual_qos(&self) -> QosTarget {
+        Qos::of_queries().into()
+    }
+
+    fn usual_time(&self) -> Time {
+        Time { warmup: self.watch + WARMUP, window: WINDOW, search: SEARCH }
+    }
+
+    fn logins(&self, _sessions_per_s: Option<f64>, _generator: &Generator) -> f64 {
+        f64::from(self.logged_in)
+    }
+
+    fn connections(&self, _load: &Load) -> Option<u32> {
+        Some(self.max_sessions.unwrap_or(Movies::MOST_SESSIONS))
+    }
+
+    fn agree(&mut self) {
+        self.yes = true;
+    }
+
+    fn divide(&mut self, part: &dyn Fn(u32) -> u32) {
+        self.max_sessions = self.max_sessions.map(|all| part(all).max(1));
+        // The coordinator has asked.
+        self.yes = true;
+    }
+
+    fn own_file(&self) -> Option<OwnFile<'_>> {
+        let file = self.catalogue.as_deref()?;
+        Some(OwnFile { file, option: "catalogue", is_sent: false, instead: "leave it out" })
+    }
+
+    fn data_settings(&self) -> Option<(&'static str, Vec<String>)> {
+        let settings = [
+            format!("users={}", self.users.0),
+            format!("movies={}", self.films),
+            format!("seed={}", self.data_seed),
+        ];
+        Some(("movies", settings.into()))
+    }
+
+    fn traced_one_in(&self) -> Option<u32> {
+        self.trace.one_in()
+    }
+}
 
 #[cfg(test)]
 mod tests {

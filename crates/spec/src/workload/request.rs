@@ -80,7 +80,9 @@ impl FromStr for Header {
         if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
             return Err(error("its value has control characters"));
         }
-        if name.eq_ignore_ascii_case("connection") {
+        // Connections stay anyway, and many command lines say so.
+        let stays = value.trim().eq_ignore_ascii_case("keep-alive");
+        if name.eq_ignore_ascii_case("connection") && !stays {
             let hint = "leave it out: connections stay; `taillight load web --requests-per-connection 1` ends each \
                          after one request";
             return Err(ParseError { hint, ..error("it is written where it is needed") });

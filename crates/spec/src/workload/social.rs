@@ -5,13 +5,15 @@ use std::str::FromStr;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, ParseError};
+use units::{Nanos, ParseError, Qos};
 
-use super::{OperationShare, SocialLimits, SocialMix};
+use super::facts::{Facts, OwnFile};
+use super::{OperationShare, SocialLimits, SocialMix, SocialOperation};
 use crate::text::{Exact, as_text, count, exact, number, words};
+use crate::{Generator, Load, QosTarget, Time};
 
-/// What the social workload asks for: users of a network, each of whom logs in, does what the mix says, and logs out, over a
-/// connection of their own.
+/// The options of the social workload: users of a network, each of whom logs in, performs operations of the mix and
+/// logs out, over their own connection.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Social workload")]
 #[serde(default, rename_all = "kebab-case")]
@@ -30,46 +32,53 @@ pub struct Social {
     #[arg(long, default_value_t = SocialMix::default(), value_name = "MIX")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II"))]
     pub mix: SocialMix,
-    /// How soon each operation must be over: table-2, or home:500ms,live-feed:2s; what is not named has that of the table.
+    /// Time limit of each operation: table-2, or home:500ms,live-feed:2s; an operation that is not named has its limit
+    /// of the table.
     #[arg(long, default_value_t = SocialLimits::default(), value_name = "LIMITS")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II"))]
     pub limits: SocialLimits,
-    /// The share of all operations that pages do without being loaded anew, by AJAX [default: as many as can be, 89.5% of
+    /// The share of all operations that pages perform by AJAX, without a reload [default: all that can be, 89.5% with
     /// table-2].
     #[arg(long, value_name = "SHARE")]
     #[schemars(extend("x-source" = "ISPASS'16 §VI-A2: 89 %, all that can be by Table II; 23 % is that of Olio"))]
     pub ajax: Option<OperationShare>,
-    /// From one operation of a user to the next, on average, drawn from an exponential distribution when the user comes; in
-    /// a closed loop, from the answer on.
+    /// Mean time from one operation of a user to the next, drawn from an exponential distribution when the user
+    /// arrives; in a closed loop it begins at the answer.
     #[arg(long, default_value = "2s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "CloudSuite 3's client: 2 s after each answer; ISPASS'16 says nothing of it"))]
     pub think_time: Nanos,
-    /// Operations of a session on average, login and logout among them [default: what the mix says, 40 of table-2].
+    /// Mean number of operations per session, including login and logout [default: from the mix, 40 with table-2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II: one login in 40 operations"))]
     pub operations: Option<u32>,
-    /// The site: own (that of apps/social), elgg, or a file that describes one; see taillight explain social.
+    /// The site: own (apps/social), elgg, or a file that describes one; see taillight explain social.
     #[arg(long, default_value_t = Site::default(), value_name = "own|elgg|FILE")]
     #[schemars(extend("x-source" = "ours, because the site that Taillight ships needs nothing but packages; ISPASS'16 §IV-B1 has Elgg"))]
     pub site: Site,
-    /// What comes with a page: first-view (style sheet and script once in a session, as a browser keeps them) or never.
+    /// When a page's style sheet and script are requested: first-view (once per session, as a browser keeps them) or
+    /// never.
     #[arg(long, default_value_t = Assets::default(), value_name = "WHEN")]
     #[schemars(extend("x-source" = "ours, because a browser whose cache is empty asks once; CloudSuite 3's client asks for them once, too"))]
     pub assets: Assets,
-    /// What the site's cache holds before a load: flushed (nothing, as a reset leaves it; that of a site that runs already
-    /// stays as it is) or primed (what it keeps of each user, for each of whom the site is asked once).
+    /// Content of the site's cache before a load: flushed (empty after a reset; the cache of a site that already runs
+    /// is left unchanged) or primed (with the site's entries for each user, requested once per user).
     #[arg(long, default_value_t = SiteCache::default(), value_name = "flushed|primed")]
     #[schemars(extend("x-source" = "ours, because a reset restarts the cache; ISPASS'16 §IV-B3 clears what a run has left in the database, and says nothing of the cache"))]
     pub cache: SiteCache,
-    /// The most users logged in at once, shared out among the threads; those who come beyond are refused, and their
-    /// operations are errors [default: as many as there are].
+    /// Maximum number of users logged in at once, divided among the threads; further users are refused, and their
+    /// operations are errors [default: all users].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,
+    /// Agree to change the data of a site that runs already: create-user, wall-post, friend-request
+    /// and send-chat store something. A site that Taillight starts for the load needs no agreement.
+    #[arg(long)]
+    #[schemars(extend("x-source" = "ours, because the site may be in use by others"))]
+    pub yes: bool,
 }
 
 impl Default for Social {
@@ -86,6 +95,7 @@ impl Default for Social {
             assets: Assets::default(),
             cache: SiteCache::default(),
             max_sessions: None,
+            yes: false,
         }
     }
 }
@@ -154,7 +164,7 @@ impl FromStr for Users {
 /// The description of a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Site {
-    /// That of `apps/social`.
+    /// The site of `apps/social`.
     #[default]
     Own,
     /// Elgg.
@@ -221,6 +231,133 @@ impl Exact for Users {
 
     fn exact(&self) -> String {
         self.to_string()
+    }
+}
+
+/// The load of users before the window, in think times: 6 s of the usual 2 s. Source: the initial users have logged in
+/// beforehand and are in steady state, so that only queues must settle. The largest limit of Table II is 3 s: earlier
+/// steps have ended or missed it by then, twice over.
+const WARMUP: u64 = 3;
+/// The window, in think times: 30 s of the usual 2 s. Source: 15 operations of each user; at 10 operations a second 300
+/// of them, whose share of 95 % is known to 2.5 points.
+const WINDOW: u64 = 15;
+/// The least of both. Source: a load whose users do not think still has a window of the usual length.
+const LEAST: Time =
+    Time { warmup: Nanos::from_secs(1), window: Nanos::from_secs(5), search: Nanos::from_secs(5) };
+
+impl Facts for Social {
+    fn has_sessions(&self) -> bool {
+        true
+    }
+
+    fn is_http(&self) -> bool {
+        true
+    }
+
+    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+        Some("social")
+    }
+
+    fn usual_qos(&self) -> QosTarget {
+        Qos::of_operations().into()
+    }
+
+    fn usual_time(&self) -> Time {
+        let times = |times: u64, least: Nanos| Nanos(self.think_time.0.saturating_mul(times)).max(least);
+        Time {
+            warmup: times(WARMUP, LEAST.warmup),
+            window: times(WINDOW, LEAST.window),
+            search: times(WINDOW, LEAST.search),
+        }
+    }
+
+    fn refuses(&self, load: &Load, generator: &Generator) -> Option<String> {
+        if generator.think > Nanos::ZERO {
+            return Some(format!("--think {}: users think for --think-time; leave it out", generator.think));
+        }
+        if let Site::File(file) = &self.site
+            && !generator.agents.agents.is_empty()
+        {
+            let file = file.display();
+            return Some(format!("--site {file}: agents know no files of this machine; use own or elgg"));
+        }
+        let (users, threads) = (generator.connections, generator.threads());
+        (*load == Load::Closed && users < threads).then(|| {
+            format!(
+                "--closed with {users} users for {threads} threads: each thread needs at least one; use --connections {threads} \
+                 or more, or fewer --threads"
+            )
+        })
+    }
+
+    fn logins(&self, sessions_per_s: Option<f64>, generator: &Generator) -> f64 {
+        let operations = self.operations.map_or_else(|| self.mix.operations(), f64::from);
+        let users = match sessions_per_s {
+            Some(rate) => rate * (operations - 1.0) * self.think_time.as_secs_f64(),
+            None => f64::from(generator.connections),
+        };
+        users.clamp(0.0, f64::from(self.users.0))
+    }
+
+    fn primed(&self) -> u32 {
+        if self.cache == SiteCache::Primed { self.users.0 } else { 0 }
+    }
+
+    fn longest_step(&self) -> Nanos {
+        self.limits.longest()
+    }
+
+    fn connections(&self, load: &Load) -> Option<u32> {
+        // In a closed loop each user has one of the generator's.
+        (*load != Load::Closed).then(|| self.most_sessions())
+    }
+
+    fn agree(&mut self) {
+        self.yes = true;
+    }
+
+    fn divide(&mut self, part: &dyn Fn(u32) -> u32) {
+        self.max_sessions = self.max_sessions.map(|all| part(all).max(1));
+        // The coordinator has asked.
+        self.yes = true;
+        // The coordinator has already primed it.
+        self.cache = SiteCache::Flushed;
+    }
+
+    fn own_file(&self) -> Option<OwnFile<'_>> {
+        let Site::File(file) = &self.site else { return None };
+        Some(OwnFile { file, option: "site", is_sent: false, instead: "use own or elgg" })
+    }
+
+    fn people(&self) -> Option<(u32, u64)> {
+        Some((self.users.0, self.users_seed))
+    }
+
+    fn notes(&self, load: &Load, lacks: &[String]) -> Vec<String> {
+        let closed = (*load == Load::Closed).then(|| {
+            "Closed loop: each user thinks after an answer and only then asks again, so that a slow site is asked less, and \
+             what was not asked meanwhile is missing from response times and from the share within the limits."
+                .to_owned()
+        });
+        let lacks = (!lacks.is_empty()).then(|| {
+            format!(
+                "The site {} has no {}: the mix is without these, and is not that of Table II.",
+                self.site,
+                lacks.join(", ")
+            )
+        });
+        let primed = (self.cache == SiteCache::Primed).then(|| {
+            format!(
+                "The site's cache was primed: before each load it was asked once for each of the {} users, which its database \
+                 has in memory since, too.",
+                self.users
+            )
+        });
+        closed.into_iter().chain(lacks).chain(primed).collect()
+    }
+
+    fn limit_of(&self, operation: &str) -> Option<Nanos> {
+        SocialOperation::named(operation).map(|known| self.limits.of(known))
     }
 }
 

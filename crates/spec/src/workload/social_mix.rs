@@ -56,6 +56,12 @@ impl SocialOperation {
         SocialOperation::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
+    /// Whether it changes the site's data.
+    pub fn writes(self) -> bool {
+        use SocialOperation::{CreateUser, FriendRequest, SendChat, WallPost};
+        matches!(self, CreateUser | WallPost | FriendRequest | SendChat)
+    }
+
     /// Its place in [`SocialOperation::ALL`].
     pub fn place(self) -> usize {
         self as usize

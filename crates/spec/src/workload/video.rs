@@ -1,15 +1,17 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
+use units::{Nanos, Qos};
 
+use super::facts::{ClientKnob, Facts, MadeFiles};
 use super::{Verify, VideoSet};
 use crate::text::{as_text, count, exact_or_none, number, words};
-use crate::{Popularity, Url};
+use crate::{Load, Popularity, QosTarget, Time, Url};
 
-/// What the video workload asks for: viewers, each of whom watches a video in chunks of 10 s over a connection of their own.
+/// The options of the video workload: viewers, each of whom watches a video in chunks of 10 s over their own
+/// connection.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Video workload")]
 #[serde(default, rename_all = "kebab-case")]
@@ -24,7 +26,7 @@ pub struct Video {
     #[serde(deserialize_with = "number::deserialize")]
     #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same files"))]
     pub videos_seed: u64,
-    /// The videos of a set that lies in a folder here, as the server serves it, and that is not made for the run.
+    /// A local folder with an existing set of videos, which the server serves; no set is made for the run.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["videos", "videos_seed", "playlist"])]
     #[schemars(extend("x-source" = "ours, because videos are made for the run unless a folder is named"))]
     pub file_set: Option<PathBuf>,
@@ -32,30 +34,31 @@ pub struct Video {
     #[arg(long, default_value_t = Popularity::Zipf { alpha: 0.8 }, value_name = "POPULARITY")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A2b: Zipf with the exponent 0.8; its §VI-B has uniform for the mix that is unaware of popularity"))]
     pub popularity: Popularity,
-    /// Which clients watch in which quality: table-1 (each the best that their bandwidth carries) or cloudsuite (10, 30,
-    /// 40 and 20 % of 240p, 360p, 480p and 720p, whatever the bandwidth).
+    /// The quality of each client: table-1 (the best that its bandwidth carries) or cloudsuite (10, 30, 40 and 20 % of
+    /// 240p, 360p, 480p and 720p, independently of bandwidth).
     #[arg(long, default_value_t = ClientMix::default(), value_name = "MIX")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A3, Table I: the bandwidth of clients; its shares of the qualities are lost with Fig. 1"))]
     pub mix: ClientMix,
-    /// How the bandwidth of clients is kept: read (each reads no faster), pace (the server sends to each no faster; root, a
-    /// server on loopback), shape (each has a link of its own; root, --form bridged) or off (nothing is limited).
+    /// How the bandwidth of clients is limited: read (each client reads no faster), pace (the server sends to each no
+    /// faster; needs root and a server on loopback), shape (each client has its own link; needs root and --form
+    /// bridged) or off (no limit).
     #[arg(long, default_value_t = Bandwidth::default(), value_name = "HOW")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A3: a limit for each TCP connection, there by dummynet; ours, because reading takes no privileges and works with any server"))]
     pub bandwidth: Bandwidth,
-    /// Chunks that are asked for at once when a viewer comes; the others are paced.
+    /// Chunks requested at once when a viewer arrives; the others are paced.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "CloudSuite's request generator: 3; ISPASS'16 §IV-A says some"))]
     pub ahead: u32,
-    /// A chunk that is not whole so long after it could be asked for is a miss [default: what a chunk lasts, 10s by
-    /// --speed].
+    /// A chunk that is not complete this long after it could be requested is a miss [default: the length of a chunk,
+    /// 10s divided by --speed].
     #[arg(long, value_name = "TIME")]
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
     #[schemars(extend("x-source" = "CloudSuite's request generator: 10 s; ISPASS'16 §IV-A2a has a time-out for each request without its value"))]
     pub chunk_timeout: Option<Nanos>,
-    /// What follows a chunk that is late or fails: keep (it is waited for, six time-outs at most, and the viewer stays) or
-    /// kill (it is given up, and the viewer with it: the rest are misses).
+    /// The reaction to a chunk that is late or fails: keep (wait for it, for at most six time-outs; the viewer stays)
+    /// or kill (abandon the chunk and end the session: its other chunks are misses).
     #[arg(long, default_value_t = Late::default(), value_name = "WHAT")]
     #[schemars(extend("x-source" = "ours, because viewers stay when a video stops; CloudSuite's client ends the session and counts none of the rest"))]
     pub late: Late,
@@ -63,17 +66,17 @@ pub struct Video {
     #[arg(long, default_value_t = Abandon::default(), value_name = "MODEL")]
     #[schemars(extend("x-source" = "ours, because viewers who leave take load off a slow server; the model is that of Krishnan and Sitaraman, IMC 2012"))]
     pub abandon: Abandon,
-    /// Chunks that must be there before a video plays, at its start and after it has stopped.
+    /// Chunks that must have arrived before a video plays, at its start and after a stall.
     #[arg(long, default_value_t = 1, value_name = "1..3", value_parser = clap::value_parser!(u32).range(1..=3))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "ours, because a player that shows what it has is the kindest to the server; a chunk is 10 s"))]
     pub resume_with: u32,
-    /// When chunks are asked for: open (each at its own time, whatever came before) or, as a CLOSED LOOP WITHIN THE
+    /// When chunks are requested: open (each at its own time, independently of answers) or, as a CLOSED LOOP WITHIN THE
     /// SESSION, closed (10 s after each answer) or player (when less than 30 s are buffered).
     #[arg(long, default_value_t = Pacing::default(), value_name = "PACING")]
     #[schemars(extend("x-source" = "ours, because a slow server must not lower its own load; CloudSuite's client pauses 10 s after each answer"))]
     pub pacing: Pacing,
-    /// How videos are asked for: ranges (parts of files) or hls (playlists first).
+    /// How videos are requested: ranges (parts of files) or hls (playlists first).
     #[arg(long, default_value_t = Delivery::default(), value_name = "PROTOCOL")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A: chunks by HTTP range requests"))]
     pub protocol: Delivery,
@@ -81,18 +84,18 @@ pub struct Video {
     #[arg(long, value_name = "URL")]
     #[schemars(extend("x-source" = "ours, because the set that taillight fileset makes is asked for unless another server's is named"))]
     pub playlist: Option<Url>,
-    /// Check the answers: length (the default), checksum or none. What is wrong makes the run invalid.
+    /// Check the answers: length (the default), checksum or none. A wrong answer makes the run invalid.
     #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
     #[schemars(extend("x-source" = "ours, because comparing lengths costs next to nothing; checksums take 0.3 ns a byte, 2 ms for a chunk of 720p"))]
     pub verify: Option<Verify>,
-    /// The most viewers at once, shared out among the threads; those who come beyond are refused, and their chunks are errors
-    /// [default: as many as there are descriptors and ports].
+    /// Maximum number of viewers at once, divided among the threads; further viewers are refused, and their chunks are
+    /// errors [default: as many as descriptors and ports allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,
-    /// Play so many times as fast, for short tests: chunks, pauses, time-outs and what viewers bear last a part of their
-    /// time, and the bandwidth of clients grows. Figures of a load at another speed are not those of real viewers.
+    /// Play this many times as fast, for short tests: chunks, pauses, time-outs and the patience of viewers are divided
+    /// by it, and the bandwidth of clients is multiplied by it. Figures at another speed do not apply to real viewers.
     #[arg(long, default_value_t = 1, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "ours, because viewers watch in real time; a session lasts 154 s on average"))]
@@ -269,6 +272,127 @@ words!(
 words!(Delivery, "protocol", "write ranges or hls", "ranges" => Delivery::Ranges, "hls" => Delivery::Hls);
 as_text! { ClientMix; Bandwidth; Late; Abandon; Pacing; Delivery; }
 
+/// The start-up delay that viewers bear, in addition to the unavoidable time of their first chunks. Source: from 2 s
+/// on they begin to leave (Krishnan and Sitaraman, IMC'12).
+const STARTUP: Nanos = Nanos::from_secs(2);
+/// The load before the window, at real speed. Source: the time-out of a chunk, the longest that an earlier chunk may be
+/// under way; from then on as many end as fall due.
+const WARMUP: Nanos = Nanos::from_secs(10);
+/// The window, at real speed. Source: six chunks of each viewer, so that stalls are seen.
+const WINDOW: Nanos = Nanos::from_secs(60);
+/// The window of a trial that searches, at real speed. Source: half of the other.
+const SEARCH: Nanos = Nanos::from_secs(30);
+
+impl Facts for Video {
+    fn has_sessions(&self) -> bool {
+        true
+    }
+
+    fn is_http(&self) -> bool {
+        true
+    }
+
+    fn usual_target(&self, has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+        Some(if has("nginx") { "video" } else { "video-server" })
+    }
+
+    fn usual_qos(&self) -> QosTarget {
+        let startup = STARTUP + self.first_chunks();
+        Qos::of_sessions_within(Nanos(startup.0 / u64::from(self.speed.max(1)))).into()
+    }
+
+    fn usual_time(&self) -> Time {
+        let [warmup, window, search] =
+            [WARMUP, WINDOW, SEARCH].map(|time| Nanos(time.0 / u64::from(self.speed.max(1))));
+        Time { warmup, window, search }
+    }
+
+    fn longest_step(&self) -> Nanos {
+        self.longest_chunk()
+    }
+
+    fn connections(&self, _load: &Load) -> Option<u32> {
+        Some(self.max_sessions.unwrap_or(Video::MOST_SESSIONS))
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.max_sessions.is_none()
+    }
+
+    fn divide(&mut self, part: &dyn Fn(u32) -> u32) {
+        self.max_sessions = self.max_sessions.map(|all| part(all).max(1));
+        // The folder exists only here; number, lengths and seed describe its contents.
+        self.file_set = None;
+    }
+
+    fn served_folder(&self) -> Option<(Option<&Path>, &'static str)> {
+        Some((self.file_set.as_deref(), "--videos"))
+    }
+
+    fn made_files(&self) -> Option<MadeFiles> {
+        let bytes = self.videos.videos as f64 * VideoSet::MEAN_BYTES as f64 * self.videos.bytes.as_f64();
+        self.file_set.is_none().then(|| MadeFiles { set: self.videos.to_string(), count: 0, bytes })
+    }
+
+    fn client_knob(&self) -> Option<ClientKnob> {
+        let knob = match self.bandwidth {
+            Bandwidth::Off | Bandwidth::Read => return None,
+            Bandwidth::Pace => "client.pace=on".into(),
+            Bandwidth::Shape => format!("client.shape={}bit", (self.fastest() as u64).max(1)),
+        };
+        Some(ClientKnob {
+            knob,
+            option: format!("--bandwidth {}", self.bandwidth),
+            instead: "--bandwidth read",
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let speed =
+            if self.speed > 1 { format!(" at {} times the speed", self.speed) } else { String::new() };
+        format!("videos {}{speed}", self.videos)
+    }
+
+    fn notes(&self, _load: &Load, _lacks: &[String]) -> Vec<String> {
+        let closed = self.pacing.is_closed().then(|| {
+            format!(
+                "Closed loop within each session (--pacing {}): chunks are due after answers, so that a slow server is asked \
+                 less, and what was not asked meanwhile is missing from response times and misses.",
+                self.pacing
+            )
+        });
+        let fast = (self.speed > 1).then(|| {
+            format!(
+                "Videos were played {} times as fast (--speed): figures are not those of viewers in real time.",
+                self.speed
+            )
+        });
+        closed.into_iter().chain(fast).chain(self.beyond_any_server()).collect()
+    }
+
+    fn beyond_any_server(&self) -> Option<String> {
+        let why = match (self.mix, self.pacing) {
+            _ if !self.bandwidth.is_limited() => return None,
+            (ClientMix::CloudSuite, _) => {
+                "--mix cloudsuite gives viewers a quality whatever their bandwidth is; the hopeless among them miss their \
+                 chunks on any server, and count in the start-up delay, the rebuffer ratio and the misses"
+            }
+            (ClientMix::Table1, Pacing::Closed) => {
+                "with --pacing closed each pause begins when a chunk is there, so that clients of limited bandwidth show more \
+                 than comes, and stop on any server"
+            }
+            (ClientMix::Table1, _) => return None,
+        };
+        let instead = "no server meets the target that is used where none is given: give --bandwidth off, or a --qos with room \
+                       for them";
+        Some(format!("Clients are too slow by themselves: {why}. So {instead}."))
+    }
+
+    fn is_closed_within_sessions(&self) -> bool {
+        self.pacing.is_closed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{Command, FromArgMatches};
@@ -333,5 +457,27 @@ mod tests {
     fn only_one_pacing_is_an_open_loop() {
         let closed = |word: &str| word.parse::<Pacing>().unwrap().is_closed();
         assert_eq!(["open", "closed", "player"].map(closed), [false, true, true]);
+    }
+
+    #[test]
+    fn a_target_that_no_server_meets_is_told() {
+        let check = |mix: ClientMix, pacing: Pacing, bandwidth: Bandwidth, says: Option<&str>| {
+            let note = Video { mix, pacing, bandwidth, ..Video::default() }.beyond_any_server();
+            match says {
+                None => assert_eq!(note, None, "{mix} {pacing} {bandwidth}"),
+                Some(says) => assert!(note.as_ref().is_some_and(|note| note.contains(says)), "{note:?}"),
+            }
+        };
+        check(ClientMix::Table1, Pacing::Open, Bandwidth::Read, None);
+        check(ClientMix::Table1, Pacing::Player, Bandwidth::Read, None);
+        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Off, None);
+        check(ClientMix::Table1, Pacing::Closed, Bandwidth::Off, None);
+        check(ClientMix::CloudSuite, Pacing::Open, Bandwidth::Pace, Some("hopeless"));
+        check(
+            ClientMix::Table1,
+            Pacing::Closed,
+            Bandwidth::Read,
+            Some("each pause begins when a chunk is there"),
+        );
     }
 }

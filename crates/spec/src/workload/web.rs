@@ -1,15 +1,16 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, ParseError};
 
+use super::facts::{Facts, MadeFiles, OwnFile};
 use super::{Files, Header, Method};
 use crate::Popularity;
 use crate::text::{as_text, exact_or_none, list, number};
 
-/// What the web workload asks for.
+/// The options of the web workload.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Web workload")]
 #[serde(default, rename_all = "kebab-case")]
@@ -24,16 +25,16 @@ pub struct Web {
     #[serde(deserialize_with = "number::deserialize")]
     #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same files"))]
     pub files_seed: u64,
-    /// The same of a set that lies in a folder here, as the server serves it.
+    /// A local folder with an existing set of files, which the server serves.
     #[arg(long, value_name = "FOLDER", conflicts_with = "urls")]
     #[schemars(extend("x-source" = "ours, because files are made for the run unless a folder is named"))]
     pub file_set: Option<PathBuf>,
-    /// The paths in this file, one a line, each maybe with the length in bytes of what is there.
+    /// A file with the paths to request, one per line, each optionally followed by the length of its body in bytes.
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because the target's own URL is asked for unless paths are listed"))]
     pub urls: Option<PathBuf>,
-    /// End a connection after so many requests and establish another, for which its next request waits [default:
-    /// connections stay].
+    /// Close a connection after this number of requests and open another, for which the next request waits [default:
+    /// connections stay open].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[schemars(extend("x-source" = "ours, because connections that stay measure requests and not handshakes; no paper names a number"))]
     pub requests_per_connection: Option<u64>,
@@ -45,7 +46,7 @@ pub struct Web {
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
     #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only, which have no body"))]
     pub body: Option<PathBuf>,
-    /// The same of text of so many bytes: 1KiB.
+    /// Length of a text body, in place of --body: 1KiB.
     #[arg(long, value_name = "SIZE")]
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
@@ -57,18 +58,18 @@ pub struct Web {
     #[schemars(with = "Vec<String>")]
     #[schemars(extend("x-source" = "ours, because a request has the header fields that HTTP wants unless others are given"))]
     pub header: Vec<Header>,
-    /// How often each page is asked for: uniform, zipf:ALPHA, hotset:PAGES%,ACCESSES%, sequential and more; see
+    /// How often each page is requested: uniform, zipf:ALPHA, hotset:PAGES%,ACCESSES%, sequential and more; see
     /// taillight explain cache.
     #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
     #[schemars(extend("x-source" = "IISWC'17 §V-C: uniform; its §III-C says Zipf and gives no exponent"))]
     pub popularity: Popularity,
-    /// Check the answers: length (the default), checksum or none. What is wrong makes the run invalid.
+    /// Check the answers: length (the default), checksum or none. A wrong answer makes the run invalid.
     #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
     #[schemars(extend("x-source" = "ours, because comparing lengths costs next to nothing and tells an answer that was cut off"))]
     pub verify: Option<Verify>,
-    /// Agree to change what a server has that is not on this machine.
+    /// Accepted for scripts that also load caches: --method says whether a web load writes.
     #[arg(long)]
-    #[schemars(extend("x-source" = "ours, because changing what another machine's server has must be agreed to"))]
+    #[schemars(extend("x-source" = "ours, because a web load asks for no agreement"))]
     pub yes: bool,
 }
 
@@ -133,3 +134,41 @@ impl std::str::FromStr for Verify {
 }
 
 as_text! { Verify; }
+
+impl Facts for Web {
+    fn is_http(&self) -> bool {
+        true
+    }
+
+    fn agree(&mut self) {
+        self.yes = true;
+    }
+
+    fn divide(&mut self, _part: &dyn Fn(u32) -> u32) {
+        // The folder of a file set exists only here; its number, sizes and seed describe its contents.
+        if self.files.is_some() {
+            self.file_set = None;
+        }
+    }
+
+    fn own_file(&self) -> Option<OwnFile<'_>> {
+        let sent = |file, option, instead| OwnFile { file, option, is_sent: true, instead };
+        let body = self.body.as_deref().map(|file| sent(file, "body", "use --body-size"));
+        let urls =
+            || self.urls.as_deref().map(|file| sent(file, "urls", "use --files, or the target's URL alone"));
+        body.or_else(urls)
+    }
+
+    fn served_folder(&self) -> Option<(Option<&Path>, &'static str)> {
+        Some((self.file_set.as_deref().or(self.urls.as_deref()), "--files"))
+    }
+
+    fn made_files(&self) -> Option<MadeFiles> {
+        let files = self.files.clone().unwrap_or_else(Files::usual);
+        Some(MadeFiles { set: files.to_string(), count: files.number(), bytes: 0.0 })
+    }
+
+    fn in_words(&self) -> String {
+        self.files.as_ref().map_or_else(String::new, |files| format!("files {files}"))
+    }
+}

@@ -27,7 +27,7 @@ impl Server {
     /// Units: `memory` in bytes.
     pub(crate) fn sphinx(memory: u64, policy: &str, more: &str) -> Result<Server> {
         let memory = format!("{}KiB", memory >> 10);
-        let args = ["-p", "0", "-t", "1", "-c", "64", "-m", &memory, "--policy", policy];
+        let args = ["-p", "0", "-t", "1", "-c", "64", "-m", &memory, "--eager-memory", "--policy", policy];
         let args = args.into_iter().chain(more.split_whitespace());
         let mut process = Process::spawn(Spec::new("sphinxd", env!("CARGO_BIN_EXE_sphinxd")).args(args))?;
         let address = launch::sphinx::await_ready(&mut process, PATIENCE)?;

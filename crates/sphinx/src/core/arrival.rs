@@ -98,8 +98,9 @@ impl<R: Reactor> Core<R> {
 
     /// Reports that the reactor has put bytes into the value's place.
     pub(super) fn fill(&mut self, conn: Conn, length: usize) {
-        if let Some(Client { arriving: Some(arriving), .. }) = self.client(conn) {
+        if let Some(Client { arriving: Some(arriving), received, .. }) = self.client(conn) {
             arriving.reservation.fill(length);
+            *received = received.wrapping_add(length as u32);
         }
     }
 

@@ -33,6 +33,7 @@ impl<R: Reactor> Core<R> {
         }
         assert_eq!(self.account.used(), charged);
         assert_eq!(self.spare_charged, self.large_inputs.bytes());
+        self.audit_holders();
     }
 
     /// Panics if anything is charged although all clients have disconnected.

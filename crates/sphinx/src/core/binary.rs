@@ -26,7 +26,7 @@ use crate::stats::{groups, settings};
 impl<R: Reactor> Core<R> {
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
     pub(super) fn binary_requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
-        let (mut used, mut requests) = (0, 0);
+        let (mut used, mut requests, most) = (0, 0, self.requests_per_step());
         if client.arriving.is_some() {
             used += self.go_on_with_value(reactor, client, bytes);
             if client.arriving.is_some() {
@@ -34,7 +34,7 @@ impl<R: Reactor> Core<R> {
             }
         }
         loop {
-            if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
+            if used < bytes.len() && (requests == most || self.is_step_over()) {
                 self.stats.yields += 1;
                 client.state = State::Held;
                 return used;
@@ -54,7 +54,7 @@ impl<R: Reactor> Core<R> {
                 }
                 Parse::Done { consumed, request } => (consumed, request),
                 Parse::Close => {
-                    client.state = State::Closing;
+                    client.close_for_error();
                     return bytes.len();
                 }
             };
@@ -135,7 +135,11 @@ impl<R: Reactor> Core<R> {
             }
             Command::Refused { status, closes } => {
                 self.make(reactor, client, |out| reply::error(out, echo, status));
-                if closes { Flow::Close } else { Flow::Next }
+                if closes {
+                    client.ends = "error";
+                    return Flow::Close;
+                }
+                Flow::Next
             }
             Command::Get { .. }
             | Command::GetAndTouch { .. }
@@ -227,7 +231,11 @@ impl<R: Reactor> Core<R> {
             return self.respond(reactor, client, |out| reply::text(out, echo, b"Authenticated"));
         }
         self.make(reactor, client, |out| reply::error(out, echo, Status::AuthError));
-        if self.refuse_words(client, words.map(|(user, _)| user)) { Flow::Close } else { Flow::Next }
+        if self.refuse_words(client, words.map(|(user, _)| user)) {
+            client.ends = "error";
+            return Flow::Close;
+        }
+        Flow::Next
     }
 
     /// Counts a client that could not say who it is; returns whether it has tried too often.

@@ -15,6 +15,7 @@ use crate::operation::NO_MEMORY;
 impl<R: Reactor> Core<R> {
     /// Takes one datagram.
     pub(super) fn receive_datagram(&mut self, reactor: &mut R, mut client: Box<Client>, bytes: &[u8]) {
+        client.received = client.received.wrapping_add(bytes.len() as u32);
         if let Some(frames) = &mut client.frames {
             // Parts of a larger request take memory before the request is known.
             let limit =

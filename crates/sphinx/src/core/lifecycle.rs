@@ -143,6 +143,8 @@ impl<R: Reactor> Core<R> {
     pub(super) fn tend(&mut self, idle: bool) {
         if idle {
             self.give_memory_back();
+        } else if self.large_inputs.are_unused(self.now) {
+            self.give_spare_back();
         }
         let (now, steps) = (self.now, if idle { IDLE_STEPS } else { 1 });
         let mut goes_on = false;
@@ -173,11 +175,7 @@ impl<R: Reactor> Core<R> {
                 let lost = self.rounds.readers && over(heard, now, config.reader_timeout);
                 // There is nothing to close; and a datagram that is lost never comes.
                 if lost || over(heard, now, 0) && self.common.budget.is_waited_for() {
-                    frames.forget_partial();
-                    self.rounds.partial -= 1;
-                    self.stats.datagrams_dropped += 1;
-                    let input = client.input_memory();
-                    self.account.exchange(&mut client.charged[0], input);
+                    self.drop_partial(conn);
                 }
                 continue;
             }
@@ -206,9 +204,23 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    fn end(&mut self, reactor: &mut R, conn: Conn, reason: &'static str) {
+    pub(super) fn end(&mut self, reactor: &mut R, conn: Conn, reason: &'static str) {
         self.forget(conn, reason);
         reactor.close(conn);
+    }
+
+    /// Drops the datagrams of a request that is not whole.
+    pub(super) fn drop_partial(&mut self, conn: Conn) {
+        let Some(mut client) = self.take_client(conn) else { return };
+        if let Some(frames) = &mut client.frames {
+            frames.forget_partial();
+            self.rounds.partial -= 1;
+            self.stats.datagrams_dropped += 1;
+        }
+        let input = client.input_memory();
+        self.account.exchange(&mut client.charged[0], input);
+        self.note_holder(&mut client);
+        self.clients[conn.slot as usize] = Some(client);
     }
 
     /// Closes each connection that owes no reply, once the input received before the end was answered.
@@ -288,6 +300,12 @@ impl<R: Reactor> Core<R> {
     pub(super) fn greet(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) {
         client.input.extend_from_slice(bytes);
         match foreign::read(&client.input) {
+            // As in memcached, a server of the binary protocol decides by as many bytes as a header has.
+            Start::NeedMore
+                if client.input.len() >= BINARY_HEADER && !self.common.config.protocol.has_text() =>
+            {
+                self.refuse(reactor, client, Protocol::Http);
+            }
             Start::NeedMore => {}
             Start::Text if self.common.config.protocol.has_text() => {
                 client.is_new = false;
@@ -309,7 +327,7 @@ impl<R: Reactor> Core<R> {
     fn refuse(&mut self, reactor: &mut R, client: &mut Client, protocol: Protocol) {
         let input = std::mem::take(&mut client.input);
         self.make(reactor, client, |out| protocol.refuse(&input, out));
-        client.state = State::Closing;
+        client.close_for_error();
         self.count_refused(reactor, client.conn, protocol);
     }
 
@@ -357,7 +375,7 @@ impl<R: Reactor> Core<R> {
             let (length, reply): (usize, &[u8]) = match attempt(&bytes[used..]) {
                 Attempt::NeedMore => return used,
                 Attempt::Close => {
-                    client.state = State::Closing;
+                    client.close_for_error();
                     return bytes.len();
                 }
                 Attempt::Refused(length, reply) => (length, reply),
@@ -369,7 +387,7 @@ impl<R: Reactor> Core<R> {
                         true => (length, b"STORED\r\n"),
                         false => {
                             if self.refuse_words(client, Some(user)) {
-                                client.state = State::Closing;
+                                client.close_for_error();
                             }
                             (length, b"CLIENT_ERROR authentication failure\r\n")
                         }

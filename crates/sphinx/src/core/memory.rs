@@ -11,17 +11,13 @@
 //! Waiting connections continue in order. The first one continues in any case unless another has been granted that:
 //! this guarantees progress, unless its own client blocks, for which there is a time-out.
 
-use reactor::Reactor;
-use units::{Nanos, Time};
+use reactor::{Conn, Reactor};
 
 use super::Core;
 use super::requests::Flow;
-use crate::budget::{FREE, counted};
+use crate::budget::{self, FREE, SMALL, counted};
 use crate::client::{Client, State};
-
-/// How long a thread sleeps at most while connections wait for memory, which another thread may give back. Source: 100
-/// looks a second take less than 0.1 % of a processor.
-const LOOK: Nanos = Nanos::from_millis(10);
+use crate::replies;
 
 impl<R: Reactor> Core<R> {
     /// Charges the current memory of the connection's output.
@@ -37,6 +33,7 @@ impl<R: Reactor> Core<R> {
         self.charge_output(reactor, client);
         let input = client.input_memory();
         self.account.exchange(&mut client.charged[0], input);
+        self.note_holder(client);
         self.account.exchange(&mut self.spare_charged, self.large_inputs.bytes());
         // Outstanding answers of other threads are charged to this thread's account, or to none.
         let has_nothing = client.charged == [0; 2] && client.replies.waiting() == 0;
@@ -65,17 +62,52 @@ impl<R: Reactor> Core<R> {
         self.account.may_grow() || self.grace == Some(client.conn)
     }
 
-    /// Has the connection wait for memory.
+    /// Whether the connection may take `bytes` bytes.
+    pub(super) fn may_grow_by(&mut self, client: &Client, bytes: usize) -> bool {
+        self.account.may_grow_by(bytes) || self.grace == Some(client.conn)
+    }
+
+    /// Has the connection wait for `bytes` bytes of memory.
     #[cold]
-    pub(super) fn wait_for_memory(&mut self, client: &mut Client) -> Flow {
+    pub(super) fn wait_for_memory(&mut self, client: &mut Client, bytes: usize) -> Flow {
         if !client.hungry {
             client.hungry = true;
             self.account.budget().begin_wait();
             self.stats.connection_memory_waits += 1;
-            self.hungry.push_back(client.conn);
+            self.hungry[usize::from(bytes > SMALL)].push_back(client.conn);
         }
-        client.state = State::Held;
+        if client.state == State::Open {
+            client.state = State::Held;
+        }
         Flow::Hold
+    }
+
+    /// Most bytes of replies that may be put into the output now: a step at a time, in turn with other connections. Those
+    /// that must be copied there, as TLS does, wait until there is memory.
+    #[inline]
+    pub(super) fn room_for_release(&mut self, reactor: &R, client: &mut Client) -> usize {
+        match client.replies.front_length() {
+            0..=FREE if client.replies.bytes() <= FREE => usize::MAX,
+            _ if client.frames.is_some() => usize::MAX,
+            first => self.room_for_large(reactor.lends(client.conn), client, first),
+        }
+    }
+
+    #[cold]
+    fn room_for_large(&mut self, lends: bool, client: &mut Client, first: usize) -> usize {
+        let step = budget::largest(self.common.config.item_max).min(replies::STEP);
+        if first > FREE && self.is_turn_over() {
+            return 0;
+        }
+        if lends || self.may_grow(client) {
+            return step;
+        }
+        let first = first.min(step);
+        if first > FREE && !self.may_grow_by(client, first) {
+            _ = self.wait_for_memory(client, first);
+            return 0;
+        }
+        first
     }
 
     /// Makes room for the request that is not whole, or has the connection wait. To be called when its input is in place.
@@ -94,39 +126,44 @@ impl<R: Reactor> Core<R> {
         if client.state != State::Open || client.arriving.is_some() {
             return;
         }
-        if !self.may_grow(client) {
-            self.wait_for_memory(client);
+        let needed = client.needed();
+        let wanted = needed.max(client.input.capacity());
+        if !self.may_grow_by(client, wanted) {
+            self.wait_for_memory(client, wanted);
             return;
         }
-        let needed = client.needed();
         self.large_inputs.reserve(&mut client.input, needed);
         client.granted = client.input.capacity();
     }
 
+    /// Whether a connection of this thread waits for memory.
+    pub(super) fn has_hungry(&self) -> bool {
+        self.hungry.iter().any(|line| !line.is_empty())
+    }
+
     /// Continues connections that wait for memory, in order of arrival.
     pub(super) fn resume_hungry(&mut self, reactor: &mut R) -> bool {
-        if self.hungry.is_empty() {
+        if !self.has_hungry() {
             if self.short.is_some() {
                 self.end_frugality(reactor);
             }
             return false;
         }
+        self.begin_turn();
         let mut any = false;
-        // Once for each: one that has to wait again is queued behind the others.
-        for _ in 0..self.hungry.len() {
-            let Some(&conn) = self.hungry.front() else { break };
-            if self.client(conn).is_some() && !self.account.may_grow() {
-                if self.grace.is_some() {
+        for line in 0..self.hungry.len() {
+            // Once for each: one that has to wait again is queued behind the others.
+            for _ in 0..self.hungry[line].len() {
+                if any && self.is_turn_over() {
                     break;
                 }
-                self.grace = Some(conn);
+                let Some(conn) = self.next_hungry(line) else { break };
+                let Some(client) = self.client(conn) else { continue };
+                client.hungry = false;
+                self.account.budget().end_wait();
+                self.go_on(reactor, conn);
+                any = true;
             }
-            self.hungry.pop_front();
-            let Some(client) = self.client(conn) else { continue };
-            client.hungry = false;
-            self.account.budget().end_wait();
-            self.go_on(reactor, conn);
-            any = true;
         }
         if any {
             self.ring(reactor);
@@ -134,9 +171,19 @@ impl<R: Reactor> Core<R> {
         any
     }
 
-    /// Until when a thread may sleep of which connections wait for memory.
-    pub(super) fn look_for_memory(&self, reactor: &R, until: Time) -> Time {
-        if self.hungry.is_empty() { until } else { until.min(reactor.now() + LOOK) }
+    /// Takes the first connection of a line, if it may go on or is closed.
+    fn next_hungry(&mut self, line: usize) -> Option<Conn> {
+        let conn = *self.hungry[line].front()?;
+        let may = self.client(conn).is_none()
+            || if line == 0 { self.account.may_grow_by(SMALL) } else { self.account.may_grow() };
+        if !may {
+            // A large one that waits has it before small ones, which would otherwise always have it.
+            if self.grace.is_some() || (line == 0 && !self.hungry[1].is_empty()) {
+                return None;
+            }
+            self.grace = Some(conn);
+        }
+        self.hungry[line].pop_front()
     }
 
     /// Keeps no spare memory, and receives no more at once than a connection has free, since memory is short.
@@ -177,6 +224,6 @@ impl<R: Reactor> Core<R> {
     /// closes, since within a `get` of several keys no client expects it.
     pub(super) fn refuse_reply(&mut self, client: &mut Client, number: u64, answer: Vec<u8>) {
         client.replies.fill(number, answer, None);
-        client.state = State::Closing;
+        client.close_for_error();
     }
 }

@@ -16,13 +16,15 @@ use crate::message::{Answer, Ask, Commit, DetailVerb, Extra, Work};
 use crate::partitions::Place;
 use crate::phase::Phase;
 use crate::replies::Finish;
-use crate::stats::connections::Told;
+use crate::stats::connections::{self, Told};
 use crate::stats::general::Moment;
 use crate::stats::prefixes::{Detail, Prefixes};
 use crate::stats::{CoreStats, groups};
 
 /// Messages of each kind taken from one peer before the others and the sockets have their turn.
 const MESSAGES_PER_TURN: usize = 128;
+/// Bytes of values copied for one peer in that time. Units: bytes.
+const COPIED_PER_TURN: usize = 512 << 10;
 
 impl<R: Reactor> Core<R> {
     /// Executes other threads' asks, and takes their answers; returns whether there were any.
@@ -43,6 +45,7 @@ impl<R: Reactor> Core<R> {
     }
 
     fn take_asks(&mut self, reactor: &R, peer: usize) -> bool {
+        let mut copied = 0;
         for taken in 0..MESSAGES_PER_TURN {
             let Some(ask) = self.links[peer].as_mut().and_then(|link| link.next_ask()) else {
                 return taken > 0;
@@ -56,8 +59,12 @@ impl<R: Reactor> Core<R> {
                 continue;
             }
             let answer = self.do_work(reactor, peer, ask);
+            copied += answer.buffer.len();
             let link = self.links[peer].as_mut().expect("the ask came from it");
             link.answer(answer);
+            if copied >= COPIED_PER_TURN {
+                break;
+            }
         }
         true
     }
@@ -75,7 +82,9 @@ impl<R: Reactor> Core<R> {
                 let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
                 if operation.shows_value()
                     && !self.account.budget().has_room(budget::largest(self.common.config.item_max))
-                    && self.partitions.copies(place, key, FREE, true, now)
+                    && let Some((length, true)) = self.partitions.value(place, key, true, now)
+                    && length > FREE
+                    && !self.account.budget().has_room(length)
                 {
                     operation.no_memory(&mut buffer);
                     self.buffers.give(question);
@@ -213,7 +222,7 @@ impl<R: Reactor> Core<R> {
             Finish::Items => groups::items(&stats.store, self.now, &mut text),
             Finish::Slabs => groups::slabs(&stats.store, &self.common.config, &mut text),
             Finish::Connections => {
-                text.extend_from_slice(lines);
+                connections::write_sorted(lines, &mut text);
                 text.extend_from_slice(reply::END);
             }
             Finish::Detail => Prefixes::answer(lines, &mut text),

@@ -136,6 +136,7 @@ impl<R: Reactor> Core<R> {
         match how {
             Shutdown::Now | Shutdown::Graceful => {
                 let graceful = how == Shutdown::Graceful;
+                client.ends = "shutdown";
                 // If the receiver was dropped the end has begun already.
                 let _ = self.common.end.send(if graceful { End::Graceful } else { End::Interrupted });
                 Flow::Close

@@ -8,6 +8,7 @@ use proto_memcache::server::{BINARY_KEY_MAX, Keys, Meta, MetaVerb, Parse, Refusa
 use reactor::{Conn, Reactor};
 
 use super::Core;
+use super::turn::REQUESTS;
 use crate::budget::FREE;
 use crate::client::{Client, Lookup, RestOfGet, State};
 use crate::draft::{Draft, lent};
@@ -50,6 +51,8 @@ impl<R: Reactor> Core<R> {
             return self.put_back(reactor, client);
         }
         client.heard = self.now;
+        client.received = client.received.wrapping_add(bytes.len() as u32);
+        self.begin_step();
         if client.is_new && client.input.is_empty() {
             client.is_new = may_be_foreign(bytes) || !self.common.config.protocol.has_text();
         }
@@ -74,6 +77,7 @@ impl<R: Reactor> Core<R> {
     /// Continues a connection whose replies have left, or for which there may be room again.
     pub(super) fn go_on(&mut self, reactor: &mut R, conn: Conn) {
         let Some(mut client) = self.take_client(conn) else { return };
+        self.begin_step();
         if client.replies.is_stepping() {
             self.release(reactor, &mut client);
         }
@@ -92,9 +96,10 @@ impl<R: Reactor> Core<R> {
         if client.replies.is_stepping() && reactor.unsent(client.conn) > 0 {
             return;
         }
+        let room = self.room_for_release(reactor, client);
         let output = reactor.output(client.conn);
         let before = output.len();
-        client.replies.release(output, &mut self.loans, &mut self.buffers);
+        client.replies.release(output, &mut self.loans, &mut self.buffers, room);
         self.stats.bytes_written += (output.len() - before + lent(&self.loans)) as u64;
         if !self.loans.is_empty() {
             self.stats.values_lent += self.loans.len() as u64;
@@ -145,8 +150,10 @@ impl<R: Reactor> Core<R> {
             }
         }
         let mut requests = 0;
+        let most = self.requests_per_step();
         loop {
-            if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
+            let has_more = used < bytes.len() || client.get.is_some() || client.dump.is_some();
+            if has_more && (requests == most || self.is_step_over()) {
                 self.stats.yields += 1;
                 client.state = State::Held;
                 return used;
@@ -166,7 +173,7 @@ impl<R: Reactor> Core<R> {
                 }
                 Parse::Done { consumed, request } => (consumed, request),
                 Parse::Close(_) => {
-                    client.state = State::Closing;
+                    client.close_for_error();
                     return bytes.len();
                 }
             };
@@ -205,14 +212,15 @@ impl<R: Reactor> Core<R> {
             self.charge_output(reactor, client);
             unsent = reactor.unsent(client.conn);
             client.offered = unsent;
+            if unsent == 0 && reactor.is_broken(client.conn) {
+                return false;
+            }
         }
         if client.replies.copied() > FREE {
             // They wait for others, so that no flush has counted them.
             self.charge_output(reactor, client);
         }
-        let may = client.has_room(unsent, || self.account.may_grow());
-        self.stats.output_waits += u64::from(!may);
-        may
+        client.has_room(unsent, || self.account.may_grow())
     }
 
     fn request(&mut self, reactor: &mut R, client: &mut Client, request: Request) -> Flow {
@@ -289,10 +297,12 @@ impl<R: Reactor> Core<R> {
         let key = self.hasher.key(key);
         let place = self.partitions.place(key.hash);
         if operation.shows_value()
-            && !self.may_grow(client)
-            && self.partitions.copies(place, key, FREE, reactor.lends(client.conn), self.now)
+            && (self.is_turn_over() || !self.may_grow(client))
+            && let Some((length, copied)) =
+                self.partitions.value(place, key, reactor.lends(client.conn), self.now)
+            && let Some(flow) = self.put_off(client, length, copied)
         {
-            return self.wait_for_memory(client);
+            return flow;
         }
         let telling = self.telling(client.conn, self.number);
         let owner = match place {
@@ -330,7 +340,7 @@ impl<R: Reactor> Core<R> {
         }
         let link = self.links[owner].as_mut().expect("there is a link to every other thread");
         let length = key.bytes.len() + value.len();
-        if !link.has_room() || (length >= link::LARGE && !self.may_ask_large(client)) {
+        if !link.has_room() || (length >= link::LARGE && !self.may_ask_large(client, length)) {
             return self.wait_for_room(client);
         }
         let mut buffer = self.buffers.take();
@@ -392,8 +402,8 @@ impl<R: Reactor> Core<R> {
     /// Whether there is memory for a large value on its way to another thread. One is always allowed, since the
     /// receiving thread waits for nothing.
     #[cold]
-    fn may_ask_large(&mut self, client: &Client) -> bool {
-        self.may_grow(client) || self.links.iter().flatten().all(|link| link.large_bytes() == 0)
+    fn may_ask_large(&mut self, client: &Client, length: usize) -> bool {
+        self.may_grow_by(client, length) || self.links.iter().flatten().all(|link| link.large_bytes() == 0)
     }
 
     #[cold]
@@ -495,9 +505,11 @@ impl<R: Reactor> Core<R> {
         mut keys: Keys<'b>,
         how: Lookup,
     ) -> Option<(&'b [u8], usize)> {
+        let mut left = REQUESTS;
         loop {
             let rest = keys.rest();
             let key = keys.next()?;
+            left -= 1;
             let (with_cas, last) = (how.with_cas, keys.len() == 0);
             let operation = match how.exptime {
                 None => Operation::Get { with_cas, last },
@@ -506,7 +518,7 @@ impl<R: Reactor> Core<R> {
             if self.operate(reactor, client, operation, key, b"") == Flow::Hold {
                 return Some(rest);
             }
-            if keys.len() > 0 && !self.may_go_on(reactor, client) {
+            if keys.len() > 0 && (left == 0 || self.is_step_over() || !self.may_go_on(reactor, client)) {
                 return Some(keys.rest());
             }
         }

@@ -4,11 +4,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::debug;
 
-use crate::metrics::Scraper;
+use crate::metrics::{Format, Scraper};
 
-/// Answers `GET /metrics`, one client after the other, on a thread of its own.
+/// Answers `GET /metrics` and `HEAD`, all clients at once on a thread of its own: a silent one holds up no other.
 ///
 /// One request of one kind needs no library: a request is read up to its blank line, its first line is checked, and the
 /// connection is closed after the answer.
@@ -19,8 +20,10 @@ pub(crate) struct Exporter {
 
 /// Far more than any collector sends. Units: bytes.
 const REQUEST_MAX: usize = 8 << 10;
-/// How long a client may take in all, since others wait for it.
+/// How long a client may take in all.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Clients at once; one more takes the place of the one that has been there for longest.
+const CLIENTS_MAX: usize = 64;
 
 impl Exporter {
     /// Opens the port.
@@ -29,6 +32,7 @@ impl Exporter {
     pub(crate) fn bind(address: SocketAddr) -> Result<Exporter> {
         let cannot = || format!("cannot give metrics on {address}; choose another address with --metrics");
         let listener = TcpListener::bind(address).with_context(cannot)?;
+        listener.set_nonblocking(true).with_context(cannot)?;
         let address = listener.local_addr().with_context(cannot)?;
         Ok(Exporter { listener, address })
     }
@@ -36,14 +40,12 @@ impl Exporter {
     /// Answers from now on; returns where. The thread ends with the process.
     pub(crate) fn start(self, scraper: Scraper) -> Result<SocketAddr> {
         let serve = move || {
-            for client in self.listener.incoming() {
-                match client.and_then(|client| answer(client, &scraper)) {
-                    Ok(()) => {}
-                    Err(error) => {
-                        debug!(%error, "a request for metrics failed");
-                        // For example out of descriptors: an immediate failure must not be retried without a pause.
-                        thread::sleep(Duration::from_millis(10));
-                    }
+            let mut clients = Vec::new();
+            loop {
+                if let Err(error) = turn(&self.listener, &mut clients, &|format| scraper.text(format)) {
+                    debug!(%error, "a request for metrics failed");
+                    // For example out of descriptors: an immediate failure must not be retried without a pause.
+                    thread::sleep(Duration::from_millis(10));
                 }
             }
         };
@@ -52,48 +54,135 @@ impl Exporter {
     }
 }
 
-fn answer(mut client: TcpStream, scraper: &Scraper) -> io::Result<()> {
-    client.set_write_timeout(Some(PATIENCE))?;
-    let request = read_request(&mut client)?;
-    let (status, kind, body) = match target(&request) {
-        Some("/metrics") => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", scraper.text())
+/// A client: its request while it arrives, then the rest of its answer.
+struct Client {
+    stream: TcpStream,
+    until: Instant,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+/// Waits for clients and goes on with those that can; all of them in the order in which they came.
+///
+/// Errors: no client could be accepted, or waited for.
+fn turn(
+    listener: &TcpListener,
+    clients: &mut Vec<Client>,
+    text: &dyn Fn(Format) -> String,
+) -> io::Result<()> {
+    let now = Instant::now();
+    let left = clients.first().map(|first| first.until.saturating_duration_since(now));
+    let left =
+        left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+    let ready: Vec<bool> = {
+        let wanted = |client: &Client| if client.answer.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+        let of_clients = clients.iter().map(|client| PollFd::new(&client.stream, wanted(client)));
+        let mut all: Vec<PollFd<'_>> =
+            std::iter::once(PollFd::new(listener, PollFlags::IN)).chain(of_clients).collect();
+        poll(&mut all, left.as_ref())?;
+        all.iter().map(|one| !one.revents().is_empty()).collect()
+    };
+    let now = Instant::now();
+    let mut place = 0;
+    clients.retain_mut(|client| {
+        place += 1;
+        let stays = client.until > now;
+        stays && (!ready[place] || client.go_on(text).is_ok_and(|is_done| !is_done))
+    });
+    if ready[0] {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        if clients.len() == CLIENTS_MAX {
+            clients.remove(0);
         }
-        Some(_) => ("404 Not Found", "text/plain", "there is only /metrics\n".into()),
-        None => ("405 Method Not Allowed", "text/plain", "write GET /metrics HTTP/1.1\n".into()),
+        clients.push(Client { stream, until: now + PATIENCE, request: Vec::new(), answer: Vec::new() });
+    }
+    Ok(())
+}
+
+impl Client {
+    /// Reads or writes once; returns whether the answer has left.
+    ///
+    /// Errors: the client is gone, or its request is too long.
+    fn go_on(&mut self, text: &dyn Fn(Format) -> String) -> io::Result<bool> {
+        if self.answer.is_empty() {
+            let mut piece = [0; 1024];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.request.extend_from_slice(&piece[..length]),
+                Err(error) if is_early(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            if self.request.len() > REQUEST_MAX {
+                return Err(io::Error::other("the request is too long"));
+            }
+            if !self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+                return Ok(false);
+            }
+            self.answer = answer(&self.request, text);
+        }
+        match self.stream.write(&self.answer) {
+            Ok(length) => drop(self.answer.drain(..length)),
+            Err(error) if is_early(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(self.answer.is_empty())
+    }
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// The whole answer to a whole request.
+fn answer(request: &[u8], text: &dyn Fn(Format) -> String) -> Vec<u8> {
+    let (head_only, (status, kind, body)) = match target(request) {
+        Some((is_head, "/metrics")) => {
+            let format = accepted(request);
+            (is_head, ("200 OK", format.content_type(), text(format)))
+        }
+        Some((is_head, _)) => (is_head, ("404 Not Found", "text/plain", "there is only /metrics\n".into())),
+        None => (false, ("405 Method Not Allowed", "text/plain", "write GET /metrics HTTP/1.1\n".into())),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    client.write_all(head.as_bytes())?;
-    client.write_all(body.as_bytes())
-}
-
-fn read_request(client: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let until = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > REQUEST_MAX {
-            return Err(io::Error::other("the request is too long, or takes too long"));
-        }
-        client.set_read_timeout(Some(left))?;
-        match client.read(&mut piece)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            n => request.extend_from_slice(&piece[..n]),
-        }
+    let mut answer = head.into_bytes();
+    if !head_only {
+        answer.extend_from_slice(body.as_bytes());
     }
-    Ok(request)
+    answer
 }
 
-/// The target of a `GET`, without the query; `None` if it is not a `GET`.
-fn target(request: &[u8]) -> Option<&str> {
+/// Whether only the head is asked for, and the target of a `GET` or `HEAD` without its query; `None` if it is neither.
+fn target(request: &[u8]) -> Option<(bool, &str)> {
     let line = request.split(|b| *b == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
-    (method == "GET").then(|| target.split('?').next().unwrap_or_default())
+    let is_head = method == "HEAD";
+    (is_head || method == "GET").then(|| (is_head, target.split('?').next().unwrap_or_default()))
+}
+
+/// The format that `Accept` prefers; that of Prometheus if it does not name the other, as its own client library has it.
+fn accepted(request: &[u8]) -> Format {
+    let text = String::from_utf8_lossy(request);
+    let fields = text.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+    let accept = fields
+        .filter(|(name, _)| name.eq_ignore_ascii_case("accept"))
+        .flat_map(|(_, value)| value.split(','));
+    let (mut open, mut plain) = (0.0_f64, 0.0_f64);
+    for range in accept {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok()).unwrap_or(1.0);
+        match name.to_ascii_lowercase().as_str() {
+            "application/openmetrics-text" => open = open.max(weight),
+            "text/plain" => plain = plain.max(weight),
+            _ => {}
+        }
+    }
+    if open > 0.0 && open >= plain { Format::OpenMetrics } else { Format::Prometheus }
 }
 
 #[cfg(test)]
@@ -102,12 +191,77 @@ mod tests {
 
     #[test]
     fn reads_what_is_asked_for() {
-        let check = |request: &str, expect: Option<&str>| assert_eq!(target(request.as_bytes()), expect);
-        check("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", Some("/metrics"));
-        check("GET /metrics?x=1 HTTP/1.1\r\n\r\n", Some("/metrics"));
-        check("GET / HTTP/1.1\r\n\r\n", Some("/"));
+        let check =
+            |request: &str, expect: Option<(bool, &str)>| assert_eq!(target(request.as_bytes()), expect);
+        check("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", Some((false, "/metrics")));
+        check("GET /metrics?x=1 HTTP/1.1\r\n\r\n", Some((false, "/metrics")));
+        check("HEAD /metrics HTTP/1.1\r\n\r\n", Some((true, "/metrics")));
+        check("GET / HTTP/1.1\r\n\r\n", Some((false, "/")));
         check("POST /metrics HTTP/1.1\r\n\r\n", None);
         check("\r\n\r\n", None);
         assert_eq!(target(b"GET \xff HTTP/1.1\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn the_format_is_the_one_that_is_preferred() {
+        let check = |accept: &str, expect: Format| {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n");
+            assert_eq!(accepted(request.as_bytes()), expect, "{accept}");
+        };
+        check("", Format::Prometheus);
+        check("Accept: */*\r\n", Format::Prometheus);
+        // Telegraf, Netdata.
+        check("Accept: text/plain;version=0.0.4\r\n", Format::Prometheus);
+        check("accept: application/openmetrics-text\r\n", Format::OpenMetrics);
+        // Prometheus 2 and 3.
+        check(
+            "Accept: application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2\r\n",
+            Format::OpenMetrics,
+        );
+        check("Accept: application/openmetrics-text;q=0.1,text/plain;q=0.9\r\n", Format::Prometheus);
+        check("Accept: application/openmetrics-text;q=0\r\n", Format::Prometheus);
+        check(
+            "Accept: text/plain;version=0.0.4;q=0.5\r\nAccept: application/openmetrics-text\r\n",
+            Format::OpenMetrics,
+        );
+    }
+
+    /// Sends `request` and reads the whole answer.
+    fn exchange(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn silent_clients_hold_up_no_other() {
+        let exporter = Exporter::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = exporter.address;
+        // Larger than what a socket takes at once.
+        let text = |_: Format| "x".repeat(8 << 20);
+        thread::spawn(move || {
+            let mut clients = Vec::new();
+            while turn(&exporter.listener, &mut clients, &text).is_ok() {}
+        });
+        let half = |words: &str| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(words.as_bytes()).unwrap();
+            stream
+        };
+        let request = "GET /metrics HTTP/1.1\r\n\r\n";
+        // Some say nothing, some half of it, and some read nothing of the answer.
+        let others: Vec<TcpStream> =
+            (0..CLIENTS_MAX).map(|i| half(["", "GET /met", request][i % 3])).collect();
+        let began = Instant::now();
+        assert_eq!(
+            exchange(address, request).len(),
+            exchange(address, &request.replace("GET", "HEAD")).len() + (8 << 20)
+        );
+        // No sooner are the others ended.
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+        drop(others);
     }
 }

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use crate::VERSION;
 use crate::config::Config;
-use crate::metrics::Snapshot;
+use crate::metrics::{Format, Snapshot};
 use crate::service::{CLASSES, bound_us};
 use crate::stats::CoreStats;
 use units::Bytes;
@@ -120,7 +120,7 @@ const FIGURES: &[Figure] = &[
     }),
     counter(
         "sphinx_connection_memory_kicks",
-        "Connections closed that held memory and sent nothing",
+        "Connections closed that held memory and made no progress",
         None,
         |s| s.connection_memory_kicks,
     ),
@@ -129,16 +129,25 @@ const FIGURES: &[Figure] = &[
     }),
 ];
 
-/// Writes the threads' figures, in the text format of OpenMetrics 1.0.
-pub(super) fn write(snapshots: &[Snapshot], config: &Config, memory: Bytes) -> String {
+/// Writes the threads' figures.
+pub(super) fn write(snapshots: &[Snapshot], config: &Config, memory: Bytes, format: Format) -> String {
     let mut out = String::new();
     // Writing into a string cannot fail.
-    let _ = try_write(&mut out, snapshots, config, memory);
+    let _ = try_write(&mut out, snapshots, config, memory, format);
     out
 }
 
-fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config, memory: Bytes) -> std::fmt::Result {
-    head(out, "sphinx_build", "info", "The version and the event loop")?;
+fn try_write(
+    out: &mut String,
+    snapshots: &[Snapshot],
+    config: &Config,
+    memory: Bytes,
+    format: Format,
+) -> std::fmt::Result {
+    // Prometheus' format has no type for facts, and names a family of counters as their samples.
+    let is_open = format == Format::OpenMetrics;
+    let (build, info) = if is_open { ("sphinx_build", "info") } else { ("sphinx_build_info", "gauge") };
+    head(out, build, info, "The version and the event loop")?;
     writeln!(out, "sphinx_build_info{{version=\"{VERSION}\",io=\"{}\"}} 1", config.io.name())?;
     head(out, "sphinx_memory_limit_bytes", "gauge", "What items and their index may take")?;
     writeln!(out, "sphinx_memory_limit_bytes {}", memory.0)?;
@@ -148,11 +157,12 @@ fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config, memory: 
     writeln!(out, "sphinx_connection_memory_limit_bytes {}", config.connection_memory)?;
     let mut last = "";
     for Figure { name, help, is_counter, label, of } in FIGURES {
+        let suffix = if *is_counter { "_total" } else { "" };
         if *name != last {
-            head(out, name, if *is_counter { "counter" } else { "gauge" }, help)?;
+            let family = if is_open { (*name).to_owned() } else { format!("{name}{suffix}") };
+            head(out, &family, if *is_counter { "counter" } else { "gauge" }, help)?;
             last = name;
         }
-        let suffix = if *is_counter { "_total" } else { "" };
         let label = label.map_or(String::new(), |(name, value)| format!(",{name}=\"{value}\""));
         for snapshot in snapshots {
             let (core, value) = (snapshot.number, of(&snapshot.stats));
@@ -167,7 +177,7 @@ fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config, memory: 
         }
     }
     service_times(out, snapshots)?;
-    writeln!(out, "# EOF")
+    if is_open { writeln!(out, "# EOF") } else { Ok(()) }
 }
 
 fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
@@ -222,8 +232,21 @@ mod tests {
 
     #[test]
     fn each_line_is_a_head_or_a_sample_of_its_family() {
-        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20));
-        assert!(text.ends_with("\n# EOF\n"));
+        for format in [Format::OpenMetrics, Format::Prometheus] {
+            check_families(
+                &write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20), format),
+                format,
+            );
+        }
+    }
+
+    fn check_families(text: &str, format: Format) {
+        let is_open = format == Format::OpenMetrics;
+        assert_eq!(text.ends_with("\n# EOF\n"), is_open);
+        assert_eq!(text.contains("# TYPE sphinx_build info\n"), is_open);
+        assert_eq!(text.contains("# TYPE sphinx_build_info gauge\n"), !is_open);
+        assert_eq!(text.contains("# TYPE sphinx_commands counter\n"), is_open);
+        assert_eq!(text.contains("# TYPE sphinx_commands_total counter\n"), !is_open);
         let (mut families, mut family) = (HashSet::new(), String::new());
         for line in text.lines().filter(|line| *line != "# EOF") {
             if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -239,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_figures_are_there() {
-        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20));
+        let text =
+            write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20), Format::OpenMetrics);
         for expect in [
             "sphinx_outcomes_total{core=\"1\",outcome=\"get_hits\"} 7",
             "sphinx_connections{core=\"0\"} 3",

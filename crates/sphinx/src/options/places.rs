@@ -21,16 +21,18 @@ pub(super) fn of(
     warnings: &mut Vec<String>,
 ) -> Result<(Vec<Address>, Option<Tls>)> {
     let (mut listen, mut encrypted) = (Vec::new(), Vec::new());
-    for listener in flags.listen.iter().filter(|_| network) {
+    for listener in flags.listen.iter().flat_map(|listeners| &listeners.0).filter(|_| network) {
         let streams = listener.place.addresses(flags.port)?;
         // As in memcached, a port that is part of an address is for TCP.
         let with = |port: u16| -> Vec<SocketAddr> {
-            streams.iter().map(|stream| SocketAddr::new(stream.ip(), port)).collect()
+            let mut addresses = streams.clone();
+            addresses.iter_mut().for_each(|address| address.set_port(port));
+            addresses
         };
         let datagrams = match flags.udp_port {
             UdpPort::None => Vec::new(),
             // One of 0 is known once the listener has taken a free one.
-            UdpPort::OfTcp => streams.clone(),
+            UdpPort::OfTcp | UdpPort::Any => streams.clone(),
             UdpPort::Port(port) => with(port.get()),
         };
         let beside = flags.tls_port.map_or_else(Vec::new, with);

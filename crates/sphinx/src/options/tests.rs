@@ -1,6 +1,6 @@
 use std::fs;
 
-use cache_store::Policy;
+use cache_store::{Policy, Provide};
 use clap::Parser;
 use reactor::tls::{Clients, Oldest};
 use reactor::{Address, Backend, allowed_cpus};
@@ -36,7 +36,7 @@ fn memcacheds_flags_mean_the_same() {
     assert_eq!((config.connections, config.requests_per_event, config.backlog), (7, 20, 9));
     assert_eq!((config.policy, parse("").unwrap().policy), (Policy::Fifo, Policy::TwoQueues));
     assert_eq!(parse("-M").unwrap().policy, Policy::Never);
-    assert!(config.lazy_memory && config.shutdown && !config.flush_all);
+    assert!(config.provide == Provide::AsWritten && config.shutdown && !config.flush_all);
     assert_eq!((config.verbose, config.unix_mask), (2, 0o770));
     assert_eq!(config.pidfile, Some("/p".into()));
     assert_eq!(config.user, geteuid().is_root().then(|| "nobody".into()));
@@ -47,7 +47,9 @@ fn memcacheds_flags_mean_the_same() {
     let default = parse("").unwrap();
     assert_eq!(default.listen, [Address::Tcp("127.0.0.1:11211".parse().unwrap())]);
     assert_eq!((default.memory, default.connections, default.item_max), (Bytes(64 << 20), 1024, 1 << 20));
-    assert!(!default.lazy_memory && !default.shutdown && default.flush_all && default.tls.is_none());
+    assert!(
+        default.provide == Provide::Behind && !default.shutdown && default.flush_all && default.tls.is_none()
+    );
     assert!(default.dump && !default.daemon && !default.core_dumps && !default.lock_memory);
     assert_eq!((default.prefix_delimiter, default.warnings), (None, Vec::<String>::new()));
     assert_eq!((default.idle_timeout, default.reader_timeout, default.drain), (0, 60, Nanos::from_secs(5)));
@@ -63,7 +65,16 @@ fn it_listens_where_it_is_told() {
     let check = |line: &str, expect: &[&str]| assert_eq!(listens(line), expect, "{line}");
     check("-l 127.0.0.1,[::1]:7", &["127.0.0.1:11211", "[::1]:7"]);
     check("-l 127.0.0.1 -l 127.0.0.2 -p 9", &["127.0.0.1:9", "127.0.0.2:9"]);
-    check("-U 5", &["127.0.0.1:11211", "udp://127.0.0.1:5"]);
+    check("-U 5", &["127.0.0.1:5", "udp://127.0.0.1:5"]);
+    check("-U 5 -p 11211", &["127.0.0.1:11211", "udp://127.0.0.1:5"]);
+    check("-U 0", &["127.0.0.1:11211"]);
+    check("-U -1", &["127.0.0.1:0", "udp://127.0.0.1:0"]);
+    check("-U -1 -p 7", &["127.0.0.1:7", "udp://127.0.0.1:7"]);
+    check("-p -1", &["127.0.0.1:0"]);
+    check("-s /a", &["unix:/a"]);
+    check("-s /a -p 0", &["unix:/a"]);
+    check("-s /a -p 7", &["127.0.0.1:7", "unix:/a"]);
+    check("-s /a -p 0 -l ::1", &["[::1]:0", "unix:/a"]);
     check("-U tcp", &["127.0.0.1:11211", "udp://127.0.0.1:11211"]);
     check("-U tcp -p 0", &["127.0.0.1:0", "udp://127.0.0.1:0"]);
     let each = ["127.0.0.1:7", "udp://127.0.0.1:7", "127.0.0.1:8", "udp://127.0.0.1:8"];
@@ -308,11 +319,11 @@ fn a_file_has_the_same_names_and_the_command_line_overrules_it() {
     let places: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
     assert_eq!(places, ["127.0.0.1:7", "[::1]:7"]);
     assert_eq!((config.memory, config.cpus.len(), config.idle_timeout), (Bytes(100 << 20), 2, 9));
-    assert!(config.shutdown && !config.lazy_memory && config.verbose == 2);
+    assert!(config.shutdown && config.provide == Provide::Behind && config.verbose == 2);
     let config = with(text, "-m 8 -t 1 -l 127.0.0.2 -v --lazy-memory").unwrap();
     assert_eq!((config.memory, config.cpus.len(), config.verbose), (Bytes(8 << 20), 1, 1));
     assert_eq!(config.listen, [Address::Tcp("127.0.0.2:7".parse().unwrap())]);
-    assert!(config.lazy_memory && config.shutdown);
+    assert!(config.provide == Provide::AsWritten && config.shutdown);
     assert_eq!(with("memory = 3", "").unwrap().memory, Bytes(3 << 20));
     assert_eq!(with("slab-growth-factor = 2", "-C").unwrap().warnings.len(), 2);
 

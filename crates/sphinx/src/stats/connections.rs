@@ -32,6 +32,17 @@ impl Told {
     }
 }
 
+/// Appends the lines in the order of their numbers, as memcached lists descriptors: listening sockets stand first.
+pub(crate) fn write_sorted(lines: &[u8], out: &mut Vec<u8>) {
+    let number = |line: &[u8]| {
+        let digits = line.iter().skip("STAT ".len()).take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0_usize, |number, digit| number.wrapping_mul(10).wrapping_add(usize::from(digit - b'0')))
+    };
+    let mut lines: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_by_key(|line| number(line));
+    lines.into_iter().for_each(|line| out.extend_from_slice(line));
+}
+
 fn with_scheme(address: &Address) -> String {
     match address {
         Address::Tcp(socket) if socket.is_ipv6() => format!("tcp6:{socket}"),
@@ -68,6 +79,9 @@ mod tests {
              STAT 7:secs_since_last_cmd 3\r\n",
         );
         check(None, None, "conn_mwrite", "STAT 7:state conn_mwrite\r\nSTAT 7:secs_since_last_cmd 3\r\n");
+        let mut out = Vec::new();
+        write_sorted(b"STAT 10:b 1\r\nSTAT 10:a 2\r\nSTAT 9:b 3\r\n", &mut out);
+        assert_eq!(out, b"STAT 9:b 3\r\nSTAT 10:b 1\r\nSTAT 10:a 2\r\n");
         assert_eq!(with_scheme(&tcp("[::1]:80")), "tcp6:[::1]:80");
         assert_eq!(with_scheme(&Address::Unix("/run/a".into())), "unix:/run/a");
     }

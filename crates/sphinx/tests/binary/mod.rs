@@ -1,13 +1,13 @@
-//! The binary protocol: the same conversations with Sphinx and with memcached, which must answer alike, and random sequences
-//! of commands to both.
+//! The binary protocol: the same conversations with Sphinx and with memcached, which must answer alike. Random sequences of
+//! commands are sent by `differential`.
 //!
-//! Allowed differences are listed in `DIFFERENCES.md`, with reasons; neither test runs into them.
+//! Allowed differences are listed in `DIFFERENCES.md`, with reasons; the conversations do not run into them.
 //!
-//! Try it: `cargo test -p sphinx --test it binary`, with `SEQUENCES=5000` for more and `SEED=7` for others.
+//! Try it: `cargo test -p sphinx --test it binary`.
 
 mod conversations;
 mod listed;
-mod random;
+pub(crate) mod random;
 mod sasl;
 mod talk;
 
@@ -60,17 +60,4 @@ fn a_wrong_answer_is_found() {
     assert!(held.is_err());
     let held = std::panic::catch_unwind(|| connect().shows(talk::get(b"none"), 0, b"", b"x"));
     assert!(held.is_err());
-}
-
-#[test]
-fn sphinx_and_memcached_answer_random_commands_alike() {
-    let Some(memcached) = crate::support::memcached() else { return };
-    for args in [
-        "-t 1 -m 64 --lazy-memory",
-        "-t 2 -m 64 --lazy-memory --queue 1",
-        "-t 4 -m 128 --lazy-memory --sharing nothing",
-        "-t 4 -m 128 --lazy-memory --sharing everything",
-    ] {
-        random::compare(args, memcached.address, sphinxd(args).address);
-    }
 }

@@ -10,9 +10,9 @@ use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 use rand::RngExt;
 
 use crate::binary::talk::{Answer, Pieces, Talk};
+use crate::differential::Compared;
+use crate::support::{Running, Words};
 
-/// Default number of sequences.
-const SEQUENCES: u64 = 100;
 /// Batches of a sequence, and requests of a batch.
 const BATCHES: usize = 8;
 const REQUESTS: usize = 12;
@@ -37,12 +37,19 @@ struct Request {
     cas: Cas,
 }
 
-const KEYS: [&[u8]; 5] = [b"a", b"b", b"key-three", b"\x00\xff four\r\n", b"5"];
+const KEYS: [&[u8]; 5] = [b"a", b"b", b"key.three", b"\x00\xff four\r\n", b"5"];
 const VALUES: [&[u8]; 8] = [b"", b"0", b"7", b"18446744073709551615", b"text", b"12 ", b"\r\nEND\r\n", b"-3"];
+/// Values without a `-`, which memcached 1.6.18 looks for behind a number from 2⁶³ on, in memory of earlier items.
+const OLD_VALUES: usize = VALUES.len() - 1;
 /// Never, spans that are longer than a test takes, a past date and a distant one.
 const EXPTIMES: [u32; 5] = [0, 0, 1_000, 1_000_000_000, 4_000_000_000];
 
-fn request(rng: &mut Rng) -> Request {
+/// Whether a command counts a number up or down.
+fn counts(opcode: u8) -> bool {
+    matches!(opcode, opcode::INCREMENT..=opcode::DECREMENT | opcode::INCREMENTQ..=opcode::DECREMENTQ)
+}
+
+fn request(rng: &mut Rng, words: Words) -> Request {
     let pick = |rng: &mut Rng, from: &[u8]| from[rng.random_range(0..from.len())];
     let codes = [
         opcode::GET,
@@ -75,17 +82,16 @@ fn request(rng: &mut Rng) -> Request {
         opcode::FLUSHQ,
         0x40,
     ];
-    let mut value = VALUES[rng.random_range(0..VALUES.len())].to_vec();
+    let values = if words == Words::Old { OLD_VALUES } else { VALUES.len() };
+    let mut value = VALUES[rng.random_range(0..values)].to_vec();
     if rng.random_range(0..12) == 0 {
         value = vec![pick(rng, b"xyz"); rng.random_range(0..30_000)];
     }
     let numbers = [0, 1, 2, 10, u64::from(u32::MAX), u64::MAX];
     let number = |rng: &mut Rng| numbers[rng.random_range(0..numbers.len())];
     let opcode = pick(rng, &codes);
-    let counts =
-        matches!(opcode, opcode::INCREMENT..=opcode::DECREMENT | opcode::INCREMENTQ..=opcode::DECREMENTQ);
     let exptime = match rng.random_range(0..3) {
-        0 if counts => NO_VIVIFY,
+        0 if counts(opcode) => NO_VIVIFY,
         _ => EXPTIMES[rng.random_range(0..EXPTIMES.len())],
     };
     let cas = match rng.random_range(0..6) {
@@ -95,6 +101,16 @@ fn request(rng: &mut Rng) -> Request {
     };
     let key = KEYS[rng.random_range(0..KEYS.len())];
     Request { opcode, key, value, numbers: (number(rng), number(rng)), exptime, cas }
+}
+
+fn batch(rng: &mut Rng, words: Words) -> Vec<Request> {
+    let requests: Vec<Request> = (0..rng.random_range(1..REQUESTS)).map(|_| request(rng, words)).collect();
+    // While an answer with the item waits, memcached makes a new one instead of writing over it (`counted-while-sent`).
+    let is_first =
+        |(i, request): &(usize, &Request)| requests[..*i].iter().all(|other| other.key != request.key);
+    let kept =
+        requests.iter().enumerate().filter(|numbered| !counts(numbered.1.opcode) || is_first(numbered));
+    kept.map(|(_, request)| request.clone()).collect()
 }
 
 impl Request {
@@ -169,47 +185,44 @@ fn without_padding(value: &[u8]) -> &[u8] {
     if is_number { number } else { value }
 }
 
-/// Compares the requested number of sequences.
-pub(crate) fn compare(args: &str, memcached: SocketAddr, sphinx: SocketAddr) {
-    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (seed, count) = (setting("SEED").unwrap_or(1), setting("SEQUENCES").unwrap_or(SEQUENCES));
-    println!("sphinx {args}: {count} sequences from seed {seed}");
-    for number in 0..count {
-        let mut rng = Streams::new(seed).stream(Purpose::Other(0x6269_6e64), number);
-        let mut sequence: Sequence = (0..rng.random_range(1..BATCHES))
-            .map(|_| (0..rng.random_range(1..REQUESTS)).map(|_| request(&mut rng)).collect())
-            .collect();
-        let pieces = if number % 4 == 0 { Pieces::Bytes } else { Pieces::Whole };
-        let differ =
-            |sequence: &Sequence| hold(sequence, memcached, pieces) != hold(sequence, sphinx, pieces);
-        if differ(&sequence) {
-            shrink(&mut sequence, differ);
-            let (expect, got) = (hold(&sequence, memcached, pieces), hold(&sequence, sphinx, pieces));
-            let mut text = String::new();
-            for request in sequence.iter().flatten() {
-                let length = request.value.len();
-                let value = request.value[..length.min(40)].escape_ascii();
-                let key = request.key.escape_ascii();
-                let Request { opcode, numbers, exptime, cas, .. } = request;
-                writeln!(text, "{opcode:#04x} '{key}' {numbers:?} {exptime} {cas:?} '{value}' ({length} B)")
-                    .unwrap();
-            }
-            panic!(
-                "sphinx {args}, seed {seed}, sequence {number}:\n{text}memcached answered\n{expect:#?}\nsphinx answered\n{got:#?}"
-            );
-        }
+/// Compares the sequence of this seed.
+pub(crate) fn compare(seed: u64, memcached: &Running, sphinx: &Running) -> Compared {
+    let (words, memcached, sphinx) = (memcached.words, memcached.address, sphinx.address);
+    let mut rng = Streams::new(seed).stream(Purpose::Other(0x6269_6e64), 0);
+    let mut sequence: Sequence = (0..rng.random_range(1..BATCHES)).map(|_| batch(&mut rng, words)).collect();
+    let pieces = match rng.random_range(0..4) {
+        0 => Pieces::Bytes,
+        1 => Pieces::Whole,
+        _ => Pieces::Random(seed),
+    };
+    let commands = sequence.iter().map(Vec::len).sum();
+    let difference = |sequence: &Sequence| {
+        let both = (hold(sequence, memcached, pieces), hold(sequence, sphinx, pieces));
+        (both.0 != both.1).then_some(both)
+    };
+    let Some(both) = difference(&sequence) else { return Compared { commands, difference: None } };
+    let (expect, got) = shrink(&mut sequence, both, difference);
+    let mut text = String::new();
+    for request in sequence.iter().flatten() {
+        let length = request.value.len();
+        let value = request.value[..length.min(40)].escape_ascii();
+        let key = request.key.escape_ascii();
+        let Request { opcode, numbers, exptime, cas, .. } = request;
+        writeln!(text, "{opcode:#04x} '{key}' {numbers:?} {exptime} {cas:?} '{value}' ({length} B)").unwrap();
     }
+    write!(text, "memcached answered\n{expect:#?}\nsphinx answered\n{got:#?}").unwrap();
+    Compared { commands, difference: Some(text) }
 }
 
-/// Removes all parts that the difference does not need.
-fn shrink(sequence: &mut Sequence, differ: impl Fn(&Sequence) -> bool) {
+/// Removes all parts that the difference does not need; returns the difference of the rest.
+fn shrink<D>(sequence: &mut Sequence, mut last: D, difference: impl Fn(&Sequence) -> Option<D>) -> D {
     let mut at = (0, 0);
     while at.0 < sequence.len() {
         let mut shorter = sequence.clone();
         if at.1 < shorter[at.0].len() {
             shorter[at.0].remove(at.1);
-            if differ(&shorter) {
-                *sequence = shorter;
+            if let Some(found) = difference(&shorter) {
+                (*sequence, last) = (shorter, found);
             } else {
                 at.1 += 1;
             }
@@ -217,4 +230,5 @@ fn shrink(sequence: &mut Sequence, differ: impl Fn(&Sequence) -> bool) {
             at = (at.0 + 1, 0);
         }
     }
+    last
 }

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use proto_memcache::binary::client::{self, Packet, Response};
 use proto_memcache::binary::{Header, Status, opcode};
 
+use crate::differential::random::Random;
 use crate::support::PATIENCE;
 
 /// How requests are cut.
@@ -11,6 +12,8 @@ use crate::support::PATIENCE;
 pub(crate) enum Pieces {
     Whole,
     Bytes,
+    /// At places that the seed decides.
+    Random(u64),
 }
 
 /// An answer.
@@ -57,11 +60,18 @@ impl Talk {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let piece = match self.pieces {
-            Pieces::Whole => bytes.len(),
-            Pieces::Bytes => bytes.len() / 1000 + 1,
-        };
-        for piece in bytes.chunks(piece.max(1)) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let length = match &mut self.pieces {
+                Pieces::Whole => rest.len(),
+                Pieces::Bytes => (bytes.len() / 1000 + 1).min(rest.len()),
+                Pieces::Random(seed) => {
+                    *seed = seed.wrapping_add(1);
+                    1 + Random::new(*seed).below(rest.len())
+                }
+            };
+            let (piece, after) = rest.split_at(length);
+            rest = after;
             match self.stream.write_all(piece) {
                 Ok(()) => {}
                 // The server has closed; reading shows when.

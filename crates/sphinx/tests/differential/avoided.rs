@@ -2,7 +2,8 @@
 
 /// The row that a request would run into, if the request alone shows it. `first`: all earlier requests are answered.
 pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
-    let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+    let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
     let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).collect();
     let (&command, rest) = words.split_first()?;
     let flags = || rest.iter().skip(if command == b"ms" { 2 } else { 1 });
@@ -86,7 +87,7 @@ pub(crate) fn has_changed(request: &[u8]) -> bool {
         (b"verbosity" | b"cache_memlimit", [level]) => digits(level),
         (b"me", [name]) => key(name),
         (b"mn" | b"quit", []) => true,
-        (b"md", [name, flags @ ..]) if name.len() % 4 > 0 && flags.contains(&&b"b"[..]) => false,
+        (b"md", [name, flags @ ..]) if !is_base64(name) && flags.contains(&&b"b"[..]) => false,
         (b"mg" | b"md" | b"ma", [name, flags @ ..]) => key(name) && are_plain(command, flags),
         (b"ms", [name, length, flags @ ..]) => key(name) && fits(length) && are_plain(command, flags),
         (b"foo" | b"GET" | b"mx", _) if words.last() == Some(&&b"noreply"[..]) => false,
@@ -94,6 +95,12 @@ pub(crate) fn has_changed(request: &[u8]) -> bool {
         _ => false,
     };
     !is_as_written
+}
+
+/// Whether a key may be one in base 64.
+fn is_base64(key: &[u8]) -> bool {
+    key.len().is_multiple_of(4)
+        && key.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
 }
 
 /// Whether both versions take these flags for the same.
@@ -157,6 +164,7 @@ fn what_has_changed_is_known() {
         "ma a N0 q\r\n",
         "shutdown\r\n",
         "mn\n",
+        "md HTTP/1.1 b q\r\n",
         "foo HTTP/1.1\r\n",
     ] {
         check(request, true);
@@ -184,6 +192,7 @@ fn every_row_is_in_the_table_and_nothing_else_is_avoided() {
     check(&format!("gat 0 {}\r\n", "k".repeat(251)), true, Some("gat-long-key"));
     check(&format!("get {}\r\n", "k".repeat(251)), false, Some("get-long-key"));
     check(&format!("get {}\r\n", "k".repeat(251)), true, Some("get-long-key"));
+    check(&format!("get {}\r\r\n", "k".repeat(250)), true, Some("get-long-key"));
     check(&format!("version {}\r\n", "k".repeat(3000)), true, Some("long-lines"));
     check("set a 4294967296 0 1\r\nx\r\n", false, Some("number-range"));
     check("set a 0 -4294967296 1\r\nx\r\n", false, Some("number-range"));

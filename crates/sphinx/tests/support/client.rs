@@ -1,5 +1,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::PATIENCE;
 
@@ -110,5 +112,14 @@ impl Client {
                 found = words.next().and_then(|number| number.parse().ok());
             }
         }
+    }
+}
+
+/// Waits until a figure of `stats` is as it should be.
+pub(crate) fn await_stat(client: &mut Client, name: &str, is_right: impl Fn(u64) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_right(client.stat(name)) {
+        assert!(Instant::now() < deadline, "{name} is {}", client.stat(name));
+        thread::sleep(Duration::from_millis(10));
     }
 }

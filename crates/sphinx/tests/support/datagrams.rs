@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 
 use proto_memcache::client::udp::{Arrived, Header, Reassembly};
@@ -30,7 +31,11 @@ impl Datagrams {
         let mut reply = Reassembly::default();
         let mut datagram = vec![0; 65_536];
         loop {
-            let length = self.socket.recv(&mut datagram).unwrap();
+            let length = match self.socket.recv(&mut datagram) {
+                // With a time limit the kernel does not go on by itself after a signal.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                length => length.unwrap(),
+            };
             assert!(length <= Header::DATAGRAM_MAX, "{length}");
             let (header, _) = Header::read(&datagram[..length]).unwrap();
             assert_eq!(header.request, number, "an answer to something else");

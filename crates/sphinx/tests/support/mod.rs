@@ -4,6 +4,7 @@
 
 pub(crate) mod certificate;
 pub(crate) mod client;
+pub(crate) mod confine;
 pub(crate) mod datagrams;
 pub(crate) mod sasl;
 pub(crate) mod transcript;
@@ -63,9 +64,33 @@ impl Words {
 
 /// Starts `sphinxd` on a free port and waits until it is ready.
 pub(crate) fn sphinxd(args: &str) -> Running {
-    let mut process = spawn(&format!("-p 0 {args}"));
+    // A Unix socket is alone unless the network is asked for.
+    let network = if args.contains("-s ") { "-l 127.0.0.1" } else { "" };
+    let mut process = spawn(&format!("-p 0 {network} {args}"));
     let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
     Running { address, process, words: Words::New }
+}
+
+/// Starts `sphinxd` on a free port, and on another one with TLS by these [papers](certificate::certificate); returns the
+/// address of that, too.
+pub(crate) fn sphinxd_with_tls(args: &str, papers: &tempfile::TempDir) -> (Running, SocketAddr) {
+    let file = |name: &str| papers.path().join(name).display().to_string();
+    let (cert, key) = (file("cert.pem"), file("key.pem"));
+    let mut process = spawn(&format!("-p 0 {args} --tls-port 0 --tls-cert {cert} --tls-key {key}"));
+    let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
+    let port = |after: &str| {
+        let rest = line.split_once(after).unwrap().1;
+        rest.split([' ', ',', ';']).next().unwrap().parse::<SocketAddr>().unwrap()
+    };
+    let (address, encrypted) = (port(launch::sphinx::READY), port("tls://"));
+    (Running { address, process, words: Words::New }, encrypted)
+}
+
+/// The process's resident memory. Units: bytes.
+pub(crate) fn resident(server: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
 /// Starts `sphinxd` with these arguments and waits for nothing.

@@ -48,7 +48,7 @@ struct Options {
     /// How Taillight reads and writes: handed on to `taillight load --io`, if it knows that.
     #[arg(long)]
     io: Option<String>,
-    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables to this file, from which `cargo xtask docs` makes a document's tables.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo adds.

@@ -60,7 +60,7 @@ impl Contestant {
             "there is no {}: cargo build --profile bench -p sphinx --bins",
             sphinxd.display()
         );
-        let line = format!("-p 0 -m {} --cpus {cpus} {args}", MEMORY.0 >> 20);
+        let line = format!("-p 0 -m {} --eager-memory --cpus {cpus} {args}", MEMORY.0 >> 20);
         let spec = Spec::new("sphinxd", &sphinxd).args(line.split_whitespace());
         let mut process = Process::spawn(spec).expect("sphinxd starts");
         let address = launch::sphinx::await_ready(&mut process, PATIENCE).expect("sphinxd is ready");

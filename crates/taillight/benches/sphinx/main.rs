@@ -46,13 +46,13 @@ enum Part {
     Open,
     /// The most requests whose windowed p99 is at most 1 ms.
     Peak,
-    /// Two server threads on two cores with the generator beside them.
+    /// Two server threads on two cores that they share with the generator.
     Two,
     /// Values of 1 KB to 1 MB.
     Values,
     /// Facebook's ETC.
     Etc,
-    /// What other clients feel of items of 100 MB.
+    /// Response times of other clients during transfers of 100 MB items.
     Transfers,
 }
 
@@ -73,7 +73,7 @@ struct Options {
     /// Further sets of arguments for Sphinx, each a contestant of its own.
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     sphinx: Vec<String>,
-    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables to this file, from which `cargo xtask docs` makes a document's tables.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo adds.

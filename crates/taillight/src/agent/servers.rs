@@ -68,6 +68,7 @@ impl Launches {
         if let Some(unknown) = options.only.iter().find(|name| app.service(name).is_none()) {
             return Err(format!("there is no service '{unknown}' in {}", app.name));
         }
+        let permitted = reactor::permitted_cpus().unwrap_or_else(|_| allowed_cpus());
         let started = app.services.iter().filter(|service| plan.starts(&service.name));
         for placement in started.filter_map(|service| plan.placement(&service.name)) {
             if let Some(binary) = &placement.binary
@@ -101,11 +102,8 @@ impl Launches {
             if placement.agent.is_some() {
                 return Err("an agent cannot ask further agents".into());
             }
-            if let Some(cpu) = placement.cpus.iter().find(|cpu| !allowed_cpus().contains(cpu)) {
-                return Err(format!(
-                    "there is no processor {cpu} for it here; it may use {:?}",
-                    allowed_cpus()
-                ));
+            if let Some(cpu) = placement.cpus.iter().find(|cpu| !permitted.contains(cpu)) {
+                return Err(format!("there is no processor {cpu} for it here; it may use {permitted:?}"));
             }
         }
         plan.check_arguments().map_err(|error| error.to_string())
@@ -143,13 +141,7 @@ fn called(text: &str) -> Result<Addresses, String> {
 ///
 /// Errors: a folder or a list of this machine; a coordinator may not choose the place of the set.
 fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, String> {
-    let (own, instead) = match &workload {
-        Workload::Web(web) => (web.file_set.as_ref().or(web.urls.as_ref()), "--files"),
-        Workload::Video(video) => (video.file_set.as_ref(), "--videos"),
-        Workload::Cache(_) | Workload::Social(_) | Workload::Movies(_) | Workload::Null(_) => {
-            return Ok(None);
-        }
-    };
+    let Some((own, instead)) = workload.served_folder() else { return Ok(None) };
     if let Some(path) = own {
         return Err(format!(
             "it serves none of its files, such as {}; name a set with {instead}",
@@ -205,7 +197,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Ends what looks at it, without a word.
+    /// Ends its observation without a message.
     fn look_away(&mut self) {
         self.noise = None;
         if let Some(observer) = self.observer.take() {
@@ -310,7 +302,7 @@ mod tests {
         }
     }
 
-    /// What a coordinator could type.
+    /// Options that a coordinator could type.
     #[derive(Args)]
     struct Line {
         #[command(flatten)]

@@ -1,17 +1,17 @@
 use std::collections::BTreeSet;
 
-use clap::builder::{OsStr, Resettable, ValueParser};
+use clap::builder::{OsStr, PossibleValue, PossibleValuesParser, Resettable, ValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use spec::Workload;
-use spec::workload::{Cache, Movies, Null, Social, Video, Web};
+use spec::workload::Kind;
 
 use crate::job::Setting;
 
 /// The names of the options that were typed, and not left to their defaults.
 ///
-/// It must be the first part of the arguments that it stands among: the others take their values away.
+/// It must be the first of the flattened arguments, because the others remove their values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Typed(BTreeSet<String>);
 
@@ -51,92 +51,85 @@ impl Args for Typed {
     }
 }
 
-/// A command on one workload, with that workload's options.
-#[derive(Subcommand, Debug)]
-pub(crate) enum On<C: Args> {
-    /// Gets and sets to a memcached-compatible cache.
-    Cache(Box<Measured<Cache, C>>),
-    /// Requests to a web server.
-    Web(Box<Measured<Web, C>>),
-    /// Sessions of viewers, who watch videos of a server in chunks; --rate is how many come per second.
-    Video(Box<Measured<Video, C>>),
-    /// Sessions of users of a social network, who log in, do what the mix says and log out; --rate is how many come per second.
-    Social(Box<Measured<Social, C>>),
-    /// Visitors of a site of films, who browse, search, review, rent and watch; --rate is how many come per second.
-    Movies(Box<Measured<Movies, C>>),
-    /// Lines to a null server, to test the ruler.
-    Null(Box<Measured<Null, C>>),
-}
-
-/// The options of a command, of what all measuring commands have in common, and of a workload.
-#[derive(Args, Debug)]
-pub(crate) struct Measured<W: Args, C: Args> {
-    #[command(flatten)]
-    typed: Typed,
-    #[command(flatten)]
+/// A command and the workload that its first word names, with the options of both and of all measuring commands.
+#[derive(Debug)]
+pub(crate) struct On<C> {
     command: C,
-    #[command(flatten)]
     setting: Setting,
-    #[command(flatten)]
-    workload: W,
+    workload: Workload,
+    typed: Typed,
 }
 
-impl<C: Args> On<C> {
-    /// The parts, whichever workload it is.
+impl<C> On<C> {
+    /// The parts.
     pub(crate) fn parts(self) -> (C, Setting, Workload, Typed) {
-        match self {
-            On::Cache(on) => (on.command, on.setting, Workload::Cache(Box::new(on.workload)), on.typed),
-            On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
-            On::Video(on) => (on.command, on.setting, Workload::Video(Box::new(on.workload)), on.typed),
-            On::Social(on) => (on.command, on.setting, Workload::Social(Box::new(on.workload)), on.typed),
-            On::Movies(on) => (on.command, on.setting, Workload::Movies(Box::new(on.workload)), on.typed),
-            On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
-        }
+        (self.command, self.setting, self.workload, self.typed)
     }
 }
 
-/// The workloads between which `--workload` chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Name {
-    /// Gets and sets to a memcached-compatible cache.
-    Cache,
-    /// Requests to a web server.
-    Web,
-    /// Sessions of viewers, who watch videos of a server in chunks.
-    Video,
-    /// Sessions of users of a social network.
-    Social,
-    /// Visitors of a site of films.
-    Movies,
-    /// Lines to a null server, to test the ruler.
-    Null,
+impl<C: Args> Subcommand for On<C> {
+    fn augment_subcommands(command: Command) -> Command {
+        let add = |command: Command, kind: &Kind| {
+            let of_kind = Command::new(kind.name).about(about(kind));
+            command.subcommand(kind.options(Setting::augment_args(C::augment_args(of_kind))))
+        };
+        Kind::ALL.iter().fold(command, add)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Kind::named(name).is_some()
+    }
 }
 
-/// A workload that `--workload` chooses, for a command whose first words are something else. It takes the options of all
-/// workloads, and refuses those of others than the one that is chosen.
+impl<C: Args> FromArgMatches for On<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<On<C>, Error> {
+        let chosen = matches.subcommand().and_then(|(name, given)| Some((Kind::named(name)?, given)));
+        let (kind, given) = chosen.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        Ok(On {
+            command: C::from_arg_matches(given)?,
+            setting: Setting::from_arg_matches(given)?,
+            workload: kind.given(given)?,
+            typed: Typed::from_arg_matches(given)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = On::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The description of a kind in a help, which has no full stop.
+fn about(kind: &Kind) -> &'static str {
+    kind.about.trim_end_matches('.')
+}
+
+/// A workload selected by `--workload`, for a command whose first words have another meaning. It accepts the options of
+/// all workloads, and refuses options that the selected workload does not have.
 ///
-/// Several workloads have options of one name that take other values, such as `--mix`. So all values are taken as texts first,
-/// and read by the workload that is chosen.
+/// Options of one name, such as `--mix`, take other values in other workloads. All values are therefore taken as texts
+/// first, and then parsed by the selected workload.
 #[derive(Clone, Debug)]
 pub(crate) struct AnyWorkload(pub(crate) Workload);
 
-/// Which workload.
-#[derive(Args, Debug)]
-struct Choice {
-    /// With --live: what to send.
-    #[arg(long, value_enum, default_value_t = Name::Cache, value_name = "WORKLOAD")]
-    workload: Name,
+/// The option that selects it.
+fn choice() -> Arg {
+    let names = Kind::ALL.iter().map(|kind| PossibleValue::new(kind.name).help(about(kind)));
+    Arg::new("workload")
+        .long("workload")
+        .value_name("WORKLOAD")
+        .value_parser(PossibleValuesParser::new(names))
+        .default_value(Kind::ALL[0].name)
+        .help("With --live: the workload")
 }
 
 /// The options of each workload.
-fn all() -> [(Name, Command); 5] {
-    [
-        (Name::Cache, Cache::augment_args(Command::new("cache"))),
-        (Name::Web, Web::augment_args(Command::new("web"))),
-        (Name::Video, Video::augment_args(Command::new("video"))),
-        (Name::Social, Social::augment_args(Command::new("social"))),
-        (Name::Movies, Movies::augment_args(Command::new("movies"))),
-    ]
+fn all() -> Vec<(&'static Kind, Command)> {
+    Kind::ALL.iter().map(|kind| (kind, kind.options(Command::new(kind.name)))).collect()
 }
 
 /// The same option with values of type text; the selected workload provides its default.
@@ -164,7 +157,7 @@ fn is_optional(option: &Arg) -> bool {
 
 impl Args for AnyWorkload {
     fn augment_args(command: Command) -> Command {
-        let mut command = Choice::augment_args(command);
+        let mut command = command.arg(choice());
         for (_, workload) in all() {
             for option in workload.get_arguments() {
                 if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
@@ -183,7 +176,8 @@ impl Args for AnyWorkload {
 impl FromArgMatches for AnyWorkload {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
         let all = all();
-        let Choice { workload: chosen } = Choice::from_arg_matches(matches)?;
+        let chosen = matches.get_one::<String>("workload").and_then(|name| Kind::named(name));
+        let chosen = chosen.ok_or_else(|| Error::new(ErrorKind::MissingRequiredArgument))?;
         let typed =
             |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
         let own = all.iter().find(|(name, _)| *name == chosen).map(|(_, command)| command);
@@ -211,14 +205,8 @@ impl FromArgMatches for AnyWorkload {
                 words.push(if is_left_out { format!("--{long}") } else { format!("--{long}={value}") });
             }
         }
-        Ok(AnyWorkload(match chosen {
-            Name::Cache => Workload::Cache(Box::new(read(&words)?)),
-            Name::Web => Workload::Web(Box::new(read(&words)?)),
-            Name::Video => Workload::Video(Box::new(read(&words)?)),
-            Name::Social => Workload::Social(Box::new(read(&words)?)),
-            Name::Movies => Workload::Movies(Box::new(read(&words)?)),
-            Name::Null => Workload::Null(Null {}),
-        }))
+        let command = chosen.options(Command::new("taillight compare").no_binary_name(true));
+        Ok(AnyWorkload(chosen.given(&command.try_get_matches_from(words)?)?))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -227,14 +215,10 @@ impl FromArgMatches for AnyWorkload {
     }
 }
 
-/// The workload of these options.
-fn read<W: Args>(words: &[String]) -> Result<W, Error> {
-    let command = W::augment_args(Command::new("taillight compare").no_binary_name(true));
-    W::from_arg_matches(&command.try_get_matches_from(words)?)
-}
-
 #[cfg(test)]
 mod tests {
+    use spec::workload::Web;
+
     use super::*;
 
     #[derive(Args, Debug)]

@@ -24,7 +24,7 @@ pub(super) struct SocialArgs {
     /// How many users: 1k, 10k, 100k.
     #[arg(long, default_value_t = Users::default(), value_name = "N")]
     users: Users,
-    /// What their friendships and texts are drawn from.
+    /// The seed of their friendships and texts.
     #[arg(long, default_value_t = 1, value_name = "N")]
     users_seed: u64,
     /// Write the tables to a new folder, as text with a tab between fields, as LOAD DATA of MariaDB reads it.

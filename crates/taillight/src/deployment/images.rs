@@ -12,7 +12,7 @@ use units::Bytes;
 use super::{Which, out};
 use crate::terminal::{say, tell};
 
-/// Make the container images of an application from programs of this machine; no base image is asked for.
+/// Make the container images of an application from programs of this machine, without a base image.
 #[derive(Args, Debug)]
 pub(super) struct ImagesArgs {
     #[command(flatten)]
@@ -24,10 +24,10 @@ pub(super) struct ImagesArgs {
     /// The folder of a data set that was made before, in place of making one.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// The folder for what images are made of, one folder with a Containerfile for each [default: a temporary one].
+    /// The folder for the contents of the images, one folder with a Containerfile for each [default: a temporary one].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// What builds them: podman, docker, or another program that takes the same words.
+    /// The program that builds them: podman, docker, or another that takes the same arguments.
     #[arg(long, default_value = "podman", value_name = "PROGRAM")]
     builder: String,
     /// Only write the folders.

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{Which, out, write};
 use crate::terminal::say;
 
-/// Write a pod with all services, for `podman play kube`, and a secret beside it, once.
+/// Write a pod with all services, for `podman play kube`, and a secret next to it, unless one exists.
 #[derive(Args, Debug)]
 pub(super) struct PodsArgs {
     #[command(flatten)]
@@ -18,8 +18,7 @@ pub(super) struct PodsArgs {
     /// The folder for the files [default: NAME-pods].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// The port of loopback that leads to the entrance. With 0 none does, as networks without a bridge have it (--network none,
-    /// ns:PATH).
+    /// The port of the entrance on loopback; 0: no port, for networks without a bridge (--network none, ns:PATH).
     #[arg(long, default_value_t = 8080, value_name = "PORT")]
     port: u16,
     /// The folder of files that a web server serves.
@@ -40,7 +39,7 @@ pub(super) fn run(args: &PodsArgs) -> Result<ExitCode> {
     let deployment = Deployment::new(plan, Layout::Together)?;
     let folder = out(args.out.as_ref(), &format!("{name}-pods"))?;
     write(&folder, &deployment.podman(args.port)?, false)?;
-    // One that is there may be in use.
+    // An existing secret may be in use.
     if !folder.join(SECRET_FILE).exists() {
         write(&folder, &deployment.new_secret()?, true)?;
     }

@@ -57,7 +57,7 @@ impl Chapter {
 }
 
 impl Entry {
-    /// Whether `word` names it: its whole name, what that has behind or before one of its dots or before its
+    /// Whether `word` names it: by its whole name, the part before or after one of its dots, the part before its
     /// parameters, or its option.
     pub(super) fn is_called(&self, word: &str) -> bool {
         let word = plain(word.trim_start_matches('-'));

@@ -1,9 +1,7 @@
 //! The fields of a specification, with their defaults.
 
 use serde_json::Value;
-use spec::workload::Null;
 use spec::{Field, Spec, Workload};
-use trial::Sent;
 
 use super::chapter::{Entry, Section};
 
@@ -20,8 +18,8 @@ pub(super) fn section(title: &str, name: &str, workload: Option<&str>) -> Sectio
 
 /// The default specification, as a trial resolves it.
 fn resolved() -> Value {
-    let spec = Spec { workload: Workload::Null(Null {}), ..Spec::default() };
-    trial::resolve(spec, &Sent::Null).to_json()
+    let spec = Spec { workload: Workload::Null(Box::default()), ..Spec::default() };
+    trial::resolve(spec).expect("it has no parameters").to_json()
 }
 
 fn entry(field: Field, resolved: &Value) -> Entry {

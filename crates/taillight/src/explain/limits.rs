@@ -288,7 +288,7 @@ pub(super) fn probes() -> Section {
 /// How Sphinx divides its memory.
 pub(super) fn memory() -> Section {
     let mut section = section("How Sphinx divides its memory", "sphinx", &[(constant::MEMORY, &MEMORY)]);
-    // The others there are of descriptors, and bounds.
+    // The file's other constants concern descriptors and bounds.
     section.entries.retain(|entry| entry.name == "sphinx.segments");
     section
 }

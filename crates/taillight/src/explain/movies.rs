@@ -48,7 +48,7 @@ Where the time goes
 
 The target
 
-  taillight load movies --target http://HOST --rate 50
+  taillight load movies --target http://HOST --rate 50 --yes
   taillight peak movies --qos 'browse.p99<50ms,rent.p99<100ms,startup<2s'
 
   All options: taillight load movies --help.

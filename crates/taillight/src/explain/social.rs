@@ -60,7 +60,7 @@ Where the time goes
 The target
 
   taillight load social --rate 2                                the site of apps/social, started for the run
-  taillight load social --target http://HOST --users 1k --rate 2
+  taillight load social --target http://HOST --users 1k --rate 2 --yes
   taillight peak social --qos 'within>=95%'
 
   All options: taillight load social --help.

@@ -1,6 +1,6 @@
 //! Sphinx's defaults, as its own configuration resolves them on this machine.
 
-use ::sphinx::{Config, Options};
+use ::sphinx::{Config, Options, Provide};
 use anyhow::Result;
 use clap::{Args, Command, FromArgMatches};
 use units::Bytes;
@@ -36,10 +36,11 @@ fn values(config: Config) -> Vec<Resolved> {
         tls: _,
         backlog,
         cpus,
+        pinned: _,
         threads_wanted: _,
         memory,
         memory_file: _,
-        lazy_memory,
+        provide,
         policy,
         item_max,
         connection_memory,
@@ -66,6 +67,7 @@ fn values(config: Config) -> Vec<Resolved> {
         core_dumps,
         lock_memory,
         pidfile: _,
+        ports_file: _,
         user: _,
         idle_timeout,
         reader_timeout,
@@ -99,8 +101,13 @@ fn values(config: Config) -> Vec<Resolved> {
         resolved("memory-limit", memory, "memcached's default"),
         resolved(
             "lazy-memory",
-            on(lazy_memory),
-            "ours, because no request then waits for the system to clear a page",
+            on(provide == Provide::AsWritten),
+            "ours, because few requests then wait for the system to clear a page",
+        ),
+        resolved(
+            "eager-memory",
+            on(provide == Provide::AtOnce),
+            "ours, because the server then serves at once",
         ),
         resolved("policy", policy, "docs/decisions/0012-what-was-read-is-kept.md; ANCS'19 §IV-A has fifo"),
         resolved("max-item-size", Bytes(item_max as u64), "memcached's default"),
@@ -123,7 +130,7 @@ fn values(config: Config) -> Vec<Resolved> {
         resolved(
             "max-reqs-per-event",
             requests_per_event,
-            "ours, because one receive brings at most 64 KiB, which bounds a turn; memcached's default is 20",
+            "ours, because 1024 requests and 512 KiB of replies bound a turn; memcached's default is 20",
         ),
         resolved("queue", queue, "ours, because ANCS'19 §IV-A has bounded queues and names no length"),
         resolved(

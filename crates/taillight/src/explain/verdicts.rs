@@ -6,9 +6,9 @@ use super::chapter::{Chapter, Entry, Section};
 use super::limits;
 
 pub(super) fn chapter() -> Chapter {
-    let schema = results::json_schema();
-    let kinds = alternatives(&schema, "Verdict", "/properties/kind/const");
-    let reasons = alternatives(&schema, "Reason", "/const");
+    let schema = results::Verdict::json_schema();
+    let kinds = alternatives(&schema, "/properties/kind/const");
+    let reasons = alternatives(&schema["$defs"]["Reason"], "/const");
     Chapter::of([
         Section::new("Verdicts of a trial", kinds),
         Section::new("Reasons that make a trial invalid", reasons),
@@ -16,9 +16,9 @@ pub(super) fn chapter() -> Chapter {
     ])
 }
 
-/// The alternatives of a type of results: the name of each is at `name`.
-fn alternatives(schema: &Value, of: &str, name: &str) -> Vec<Entry> {
-    let all = schema["$defs"][of]["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The alternatives of a type: the name of each is at `name`.
+fn alternatives(schema: &Value, name: &str) -> Vec<Entry> {
+    let all = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let entry = |one: &Value| {
         let meaning = one["description"].as_str().unwrap_or_default().replace('\n', " ");
         Some(Entry { name: one.pointer(name)?.as_str()?.to_owned(), meaning, ..Entry::default() })

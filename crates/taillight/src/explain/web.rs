@@ -46,8 +46,9 @@ What counts as success
   none        the status alone
 
   Everything else is an error, counted by kind: status_404, wrong_length, wrong_content, answer_cut_off, connection_closed,
-  no_answer_in_time (--timeout). A redirect is not followed and is not a success. Errors have no response time; a
-  time-out enters at its age. Too many of either make the trial invalid: fast failures make no server fast.
+  no_answer_in_time (--timeout). A redirect is not followed and is not a success; a target that redirects all requests is
+  refused before the load, with the URL to use, unless --verify none is given. Errors have no response time; a time-out
+  enters at its age. Too many of either make the trial invalid: fast failures make no server fast.
 
 The target
 
@@ -68,7 +69,7 @@ pub(super) fn chapter() -> Chapter {
     Chapter { text: TEXT.into(), sections: vec![fields] }
 }
 
-/// What there is to say of the workload that has no options.
+/// The chapter on the null workload, which has no options.
 pub(super) fn null() -> Chapter {
     let line = Entry {
         name: "null".into(),

@@ -36,7 +36,7 @@ struct Look<'a> {
 
 /// Checks the set in `folder`, or a drawn `sample` of the ranges of its files.
 ///
-/// Errors: there is none; a file lacks, is of another size or content; something else lies there.
+/// Errors: the folder holds no set; a file is missing, or has another size or content; other files exist.
 pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let set = Set::in_folder(folder)?;
@@ -67,7 +67,7 @@ pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
     )
 }
 
-/// What real videos are known by; of other sets nothing need be.
+/// The sizes and checksums of real videos; empty for other sets, whose contents follow from a rule.
 fn manifest(root: &Path, set: &Set) -> Result<Manifest> {
     if !matches!(set, Set::Videos(Videos { is_real: true, .. })) {
         return Ok(Manifest::default());

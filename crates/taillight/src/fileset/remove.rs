@@ -48,7 +48,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
     say(&format!("removed {} from {}{rest}\n", about(&set), folder.display()))
 }
 
-/// Removes the files of `set` below `root`, and their folders; those that are not there are none the worse.
+/// Removes the files of `set` below `root`, and their folders; missing ones are ignored.
 ///
 /// Errors: as those of [`remove`].
 pub(super) fn remove_files(root: &Path, set: &Set, threads: usize, interrupt: &Interrupt) -> Result<()> {

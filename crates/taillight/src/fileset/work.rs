@@ -1,6 +1,6 @@
 //! The folders of a set, shared out among threads, and how far they are.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,16 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use lab::Interrupt;
-use rustix::termios::tcgetwinsize;
 use units::Bytes;
 
+use crate::making::overwrite;
 use crate::progress::clock;
 
 /// How often progress and requests to stop are checked for: at first and later, so that a small set
 /// does not wait.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
-/// Columns of a terminal that does not say how many it has.
-const USUAL_WIDTH: u16 = 80;
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
 const TELLS_AFTER: Duration = Duration::from_secs(1);
 
@@ -119,12 +117,12 @@ pub(super) fn over_folders(
             thread::park_timeout(wait);
             wait = (2 * wait).min(LOOK.1);
             if shows {
-                show(&meter.line());
+                overwrite(&meter.line());
             }
         }
         if shows {
             // The next message starts on an empty line.
-            show("");
+            overwrite("");
         }
         for thread in all {
             thread.join().map_err(|_| anyhow!("a thread ended unexpectedly"))?;
@@ -135,15 +133,6 @@ pub(super) fn over_folders(
         Some(error) => Err(error),
         None => meter.goes_on(),
     }
-}
-
-/// Writes a line over the one before, as much of it as the terminal has columns for.
-fn show(line: &str) {
-    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
-    // A character in the last column makes some terminals begin a line of their own.
-    let width = usize::from(if columns == 0 { USUAL_WIDTH } else { columns }).saturating_sub(1);
-    let line: String = line.chars().take(width).collect();
-    let _ = write!(io::stderr(), "\r{line}\x1b[K");
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(super) struct Seen {
 pub(super) fn watch(cpus: &[usize], quota: Option<f64>, time: Duration) -> Vec<Seen> {
     let spin = Nanos((PERIOD.0 as f64 * part(cpus.len(), quota)) as u64);
     let until = monotonic_now() + Nanos(time.as_nanos() as u64);
-    let canary = |&cpu: &usize| thread::spawn(move || pin_to(cpu).ok().map(|()| canary(cpu, spin, until)));
+    let canary = |&cpu: &usize| thread::spawn(move || pin_to(cpu).ok().map(|_| canary(cpu, spin, until)));
     let threads: Vec<_> = cpus.iter().map(canary).collect();
     threads.into_iter().filter_map(|thread| thread.join().ok()?).collect()
 }

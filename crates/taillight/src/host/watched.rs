@@ -5,9 +5,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ::host::Quota;
 use ::host::census::{Census, Taker, Used};
 use ::host::cpu_time::{Sample, Ticks};
+use ::host::{Quota, Throttling};
 use serde::Serialize;
 
 /// The minimum interval between two scans of all processes: processes that live shorter are not seen...
@@ -35,7 +35,7 @@ pub(super) struct Watched {
     pub(super) unseen_share: f64,
     /// The limit of the control groups on this process, in processors; `None` if unlimited.
     pub(super) quota: Option<f64>,
-    /// The share of the time watched during which they throttled it.
+    /// The share of the quota's periods in which it was used up, and this process stopped.
     pub(super) throttled_share: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Watcher {
     thread: JoinHandle<Used>,
     began: Instant,
     before: Sample,
-    quota: Quota,
+    quota: Option<(Quota, Throttling)>,
 }
 
 impl Watcher {
@@ -92,12 +92,13 @@ impl Watcher {
         });
         let root = Path::new("/");
         let before = Sample::read(root).unwrap_or_default();
-        Watcher { stop, thread, began: Instant::now(), before, quota: Quota::read(root) }
+        let quota = Quota::tightest(Quota::own(root)).map(|quota| (quota.clone(), quota.throttling()));
+        Watcher { stop, thread, began: Instant::now(), before, quota }
     }
 
     /// What limits this process.
     pub(super) fn quota(&self) -> Option<f64> {
-        self.quota.processors
+        self.quota.as_ref().map(|(quota, _)| quota.processors)
     }
 
     /// Ends; the processes `own`, which belong to the look itself, are not among the takers.
@@ -106,12 +107,14 @@ impl Watcher {
         let used = self.thread.join().unwrap_or_default();
         let (root, seconds) = (Path::new("/"), self.began.elapsed().as_secs_f64());
         let after = Sample::read(root).unwrap_or_default();
-        let throttled = Quota::read(root).throttled_us.zip(self.quota.throttled_us);
-        let throttled = throttled.map(|(now, before)| now.saturating_sub(before) as f64 / 1e6 / seconds);
+        let throttled_share = self.quota.as_ref().map(|(quota, before)| {
+            let during = quota.throttling().since(*before);
+            during.throttled as f64 / during.periods.max(1) as f64
+        });
         Watched {
             seconds,
-            quota: self.quota.processors,
-            throttled_share: throttled,
+            quota: self.quota.map(|(quota, _)| quota.processors),
+            throttled_share,
             ..watched(&self.before, &after, &used, own)
         }
     }
@@ -179,7 +182,7 @@ impl Watched {
             && throttled > 0.0
         {
             let of = percent(throttled);
-            parts.push(format!("it was held back for {of} of the time by a quota of {quota:.1} processors"));
+            parts.push(format!("a quota of {quota:.2} processors held it back in {of} of its periods"));
         }
         match parts.is_empty() {
             true => format!("no other program took {} of a processor", percent(NOTABLE)),
@@ -243,7 +246,7 @@ mod tests {
         check(
             Watched { unseen_share: 0.5, quota: Some(1.5), throttled_share: Some(0.1), ..Watched::default() },
             "50 % of a processor by processes that cannot be seen from here or were too short-lived, \
-             it was held back for 10 % of the time by a quota of 1.5 processors",
+             a quota of 1.50 processors held it back in 10 % of its periods",
         );
         check(
             Watched { quota: Some(1.5), throttled_share: Some(0.0), ..Watched::default() },

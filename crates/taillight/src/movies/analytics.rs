@@ -28,8 +28,8 @@ const FIRST: u32 = 1;
 /// The interval between two reads of its output.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Learn what users like, by Spark, from the reviews and rentals of the site that `up` has started; it recommends films and picks
-/// advertisements by that from then on.
+/// Learn the users' preferences with Spark from the reviews and rentals of the site that `up` has started; from then on
+/// the site recommends films and selects advertisements by them.
 #[derive(Args, Debug)]
 pub(super) struct AnalyticsArgs {
     #[command(flatten)]

@@ -16,15 +16,15 @@ use crate::terminal::{say, tell};
 /// Lines of a script that failed that are shown.
 const LAST: usize = 20;
 
-/// Build the programs of all services from source; toolchains that are missing are named, and the others used.
+/// Build the programs of all services from source with the toolchains that are installed; missing ones are named.
 #[derive(Args, Debug)]
 pub(super) struct BuildArgs {
     #[command(flatten)]
     source: Source,
-    /// The folder for what is built, which is kept for the next time [default: taillight's cache].
+    /// The folder for the programs, which are kept for the next time [default: taillight's cache].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Only these: native (C and C++), java (and Scala), go, node, php, python; analytics, which is made only where it is
+    /// Only these: native (C and C++), java (and Scala), go, node, php, python; analytics, which is built only if it is
     /// named. May be given more than once.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,

@@ -11,7 +11,7 @@ use super::{Source, table};
 use crate::progress::clock;
 use crate::terminal::say;
 
-/// Say which services run, with process, memory and readiness, and the last lines of what ended.
+/// Print the services that run, with process, memory and readiness, and the last lines of those that ended.
 #[derive(Args, Debug)]
 pub(super) struct StatusArgs {
     #[command(flatten)]

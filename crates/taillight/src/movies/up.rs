@@ -27,8 +27,8 @@ use crate::INTERRUPTED;
 pub(super) struct UpArgs {
     #[command(flatten)]
     source: Source,
-    /// Databases begin with the data set as it was made, and what was written since is lost; without it with what they had at the
-    /// end of the last time, which must fit the settings.
+    /// Start the databases with the original data set; later writes are lost. Without it they start with their data at
+    /// the end of the last run, which must fit the settings.
     #[arg(long)]
     fresh: bool,
     /// The port of the site on loopback [default: a free one].

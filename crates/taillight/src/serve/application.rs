@@ -11,7 +11,7 @@ use units::{Bytes, CpuList};
 
 use super::around::{self, Around};
 
-/// An application, what it serves, and what it runs in.
+/// An application, its data and its environment.
 #[derive(Args, Debug)]
 pub(super) struct ApplicationArgs {
     /// Folder that a web server serves, such as one of `taillight fileset make`.
@@ -26,7 +26,7 @@ pub(super) struct ApplicationArgs {
     /// Seed of these files.
     #[arg(long, default_value_t = 1, value_name = "N")]
     files_seed: u64,
-    /// Where they are made: memory (tmpfs), disk, or the path of a folder.
+    /// The place of these files: memory (tmpfs), disk, or the path of a folder.
     #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
     files_in: FilesPlace,
     /// The users whose data the database of a social network begins with [default: 1k].
@@ -47,8 +47,8 @@ pub(super) struct ApplicationArgs {
     /// Processors to run on [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// A setting: NAME=VALUE, or SERVICE.NAME=VALUE. An unknown one is answered with all that there are. May be given more
-    /// than once.
+    /// A setting: NAME=VALUE, or SERVICE.NAME=VALUE. For an unknown one, the error lists all settings. May be given
+    /// more than once.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// A further argument, such as --arg=-o --arg=no_lru_maintainer.

@@ -19,11 +19,11 @@ use crate::movies::build;
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the server runs in.
+/// The isolation form of the server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Form")]
 pub(super) struct Around {
-    /// bare, bridged (behind the bridge that containers have), lxc, podman or docker. All but bare take root.
+    /// bare, bridged (behind the bridge that containers use), lxc, podman or docker. All but bare need root.
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
     /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the program that is found here.
@@ -35,7 +35,7 @@ pub(super) struct Around {
     /// Servers to start, among which threads, memory and processors are divided.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=250))]
     instances: Option<u16>,
-    /// Start, restart so many times, say how long each took, and end.
+    /// Start, restart this many times, print how long each took, and end.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     restarts: Option<u32>,
     /// With --restarts: as JSON.
@@ -84,7 +84,7 @@ pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Aro
 
 /// The options of Sphinx that were typed.
 ///
-/// It must be the first part of the arguments that it stands among: the others take their values away.
+/// It must be the first of the flattened arguments, because the others remove their values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TypedOptions(Vec<TypedOption>);
 

@@ -41,8 +41,8 @@ pub(super) struct VideoServerArgs {
     /// Processors, one for each thread in turn [default: not pinned].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What goes wrong with every N-th chunk, whichever thread answers, as NAME:N with commas between: delay:N:3s,
-    /// trickle:N:16KiB (in a second), reset:N, cut:N, unavailable:N, gone:N, wrong-range:N, whole:N, garbled:N.
+    /// Faults of every N-th chunk, counted over all threads, as NAME:N separated by commas: delay:N:3s, trickle:N:16KiB
+    /// (in a second), reset:N, cut:N, unavailable:N, gone:N, wrong-range:N, whole:N, garbled:N.
     #[arg(long, default_value = "", value_name = "FAULTS")]
     faults: Faults,
     /// Send nothing for TIME after every EVERY: 30s:3s.
@@ -57,6 +57,9 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
              --listen 127.0.0.1:PORT, or serve a folder by `taillight serve video`",
             args.listen
         );
+    }
+    if args.cpus.is_some() {
+        super::warn_unpinned();
     }
     let catalog = Catalog::new(&args.videos, args.videos_seed)?;
     raise_limit();

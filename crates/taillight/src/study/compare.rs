@@ -28,8 +28,8 @@ pub(crate) struct CompareArgs {
     /// Exit with 99 if fewer than this share of the ratios agrees, in per cent.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     gate: Option<f64>,
-    /// Exit with 99 if an interval of the first run is wider than ± this share of its ratio, in per cent: any second run
-    /// agrees with what is wide enough.
+    /// Exit with 99 if an interval of the first run is wider than ± this share of its ratio, in per cent: any second
+    /// run agrees with an interval that is wide enough.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     gate_width: Option<f64>,
 }

@@ -38,7 +38,8 @@ pub(crate) fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Show a study: its question, method, claims, what it derives from a machine, and what that machine leaves out.
+/// Show a study: its question, method and claims, its parameters on a machine, and the parts that this machine leaves
+/// out.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// The study: its name, its number, or a folder.

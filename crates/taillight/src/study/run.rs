@@ -38,7 +38,7 @@ pub(crate) struct StudyRunArgs {
     /// Seed of all random streams and of the order of the points.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Begin anew although an interrupted run is there.
+    /// Start a new run even if there is an interrupted one.
     #[arg(long)]
     fresh: bool,
     /// Print what would be measured and how long it takes, and measure nothing.
@@ -65,10 +65,10 @@ pub(crate) struct StudyRunArgs {
 pub(crate) struct RunArgs {
     /// The file.
     file: PathBuf,
-    /// Seed of all random streams [default: that of the file, else 1].
+    /// Seed of all random streams [default: the file's seed, else 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Begin anew although an interrupted run is there.
+    /// Start a new run even if there is an interrupted one.
     #[arg(long)]
     fresh: bool,
     /// Print the whole configuration as JSON and measure nothing.

@@ -53,7 +53,7 @@ pub(super) fn run(
     Ok(if drifts.is_empty() { code(status) } else { ExitCode::FAILURE })
 }
 
-/// A shell that stops itself before it becomes the command, so that not an instruction of that runs without knobs.
+/// A shell that stops itself before it becomes the command, so that no instruction of the command runs without knobs.
 fn start_stopped(words: &[String]) -> Result<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).args(words).arg0("sh");

@@ -32,7 +32,7 @@ pub(super) struct OverheadArgs {
     json: bool,
 }
 
-/// What became of one knob.
+/// The outcome of one knob.
 #[derive(Serialize)]
 struct Row {
     knob: String,

@@ -6,7 +6,7 @@ use host::Host;
 use knobs::{Asked, Planned, Subject};
 use units::CpuList;
 
-/// Knobs, and what they act on.
+/// Knobs, and the target that they act on.
 #[derive(Args, Debug)]
 pub(crate) struct Request {
     /// Knobs (cpu.set=0-3), profiles (cache-server, cache-server-apart, cache-client), or files of profiles.
@@ -16,18 +16,18 @@ pub(crate) struct Request {
     words: Vec<String>,
     #[command(flatten)]
     pub(super) target: Target,
-    /// Leave out what this machine lacks, and say so; always done with a profile's lines.
+    /// Skip knobs that this machine lacks, and name them; always done with a profile's lines.
     #[arg(long)]
     skip_unsupported: bool,
 }
 
-/// What knobs act on.
+/// The target that knobs act on.
 #[derive(Args, Debug)]
 pub(crate) struct Target {
     /// A process to confine, with all that it has started; several times for several.
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
-    /// The network device whose egress, interrupts and queues are set [default: the only card, where there is one].
+    /// The network device whose egress, interrupts and queues are set [default: the only card, if there is only one].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// The network namespace that the device is in: a name of `ip netns`, or a file such as /proc/PID/ns/net.
@@ -36,7 +36,7 @@ pub(crate) struct Target {
     /// The processors that the service works on, for `subject` and `others` in knobs.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What the control groups are called; two at the same time need two names.
+    /// Name of the control groups; two runs at the same time need two names.
     #[arg(long, default_value = "taillight", value_name = "NAME")]
     group: String,
 }
@@ -49,7 +49,7 @@ impl Target {
         let namespace = self.namespace.as_ref().map(|name| {
             if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
         });
-        // None in another namespace, whose devices are others.
+        // No default in another namespace, which has other devices.
         let only_card = || host.only_card().filter(|_| self.namespace.is_none()).map(|nic| nic.name.clone());
         let subject = Subject {
             name: self.group.clone(),

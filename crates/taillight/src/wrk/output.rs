@@ -136,6 +136,8 @@ struct Failures {
     read: u64,
     timeout: u64,
     status: u64,
+    /// Answers that lead elsewhere, which wrk counts as a success.
+    redirects: u64,
     /// Answers with an unexpected content.
     wrong: u64,
 }
@@ -149,12 +151,18 @@ impl Failures {
                 Errors::NO_ANSWER => continue,
                 Errors::CANNOT_CONNECT | Errors::NO_CONNECTION => &mut found.connect,
                 Errors::LOST | Errors::CLOSED | CUT_OFF => &mut found.read,
+                kind if is_status(kind) && is_redirect(kind) => &mut found.redirects,
                 kind if is_status(kind) => &mut found.status,
                 _ => &mut found.wrong,
             } += error.count;
         }
         found
     }
+}
+
+/// Whether a kind of failure is a status of 3xx.
+fn is_redirect(kind: &str) -> bool {
+    kind.rsplit(' ').next().is_some_and(|status| status.len() == 3 && status.starts_with('3'))
 }
 
 /// The answers that came within the window, as the bytes that are counted did; the rate does not count the drain.
@@ -166,16 +174,16 @@ fn requests(recording: &Recording, refused: u64) -> u64 {
 
 fn totals(out: &mut String, recording: &Recording) {
     let failures = Failures::of(&recording.errors, recording.tally.timeouts);
-    let requests = requests(recording, failures.status);
+    let requests = requests(recording, failures.status + failures.redirects);
     let read: u64 = recording.endpoints.iter().map(|endpoint| endpoint.bytes_received).sum();
     let seconds = recording.window.as_secs_f64();
     let _ = writeln!(out, "  {requests} requests in {}, {}B read", time(1e6 * seconds), binary(read as f64));
-    let Failures { connect, read: lost, timeout, status, wrong } = failures;
+    let Failures { connect, read: lost, timeout, status, redirects: _, wrong } = failures;
     if connect + lost + timeout > 0 {
         let _ = writeln!(out, "  Socket errors: connect {connect}, read {lost}, write 0, timeout {timeout}");
     }
     if status > 0 {
-        let _ = writeln!(out, "  Non-2xx responses: {status}");
+        let _ = writeln!(out, "  Non-2xx or 3xx responses: {status}");
     }
     if wrong > 0 {
         let _ = writeln!(out, "  Answers that are not HTTP, or not what was asked for: {wrong}");
@@ -229,6 +237,8 @@ mod tests {
         check(CUT_OFF, Failures { read: 3, ..Failures::default() });
         check("status 404", Failures { status: 3, ..Failures::default() });
         check("other status 4xx", Failures { status: 3, ..Failures::default() });
+        check("status 301", Failures { redirects: 3, ..Failures::default() });
+        check("other status 3xx", Failures { redirects: 3, ..Failures::default() });
         check("unasked range", Failures { wrong: 3, ..Failures::default() });
         // Of these the tally knows which were late themselves.
         check(Errors::NO_ANSWER, Failures::default());

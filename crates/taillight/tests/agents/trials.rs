@@ -197,7 +197,8 @@ fn more_live_users_than_there_are_make_a_trial_of_agents_invalid() {
     let [(_a, at_a), (_b, at_b)] = ["a", "b"].map(|name| agent(&[], "127.0.0.1", name));
     // The target receives no request.
     let target = "http://127.0.0.1:9";
-    let detail = not_run("social", target, &[&at_a, &at_b], "--rate 30 --users 1k --window 1s --warmup 0s");
+    let detail =
+        not_run("social", target, &[&at_a, &at_b], "--rate 30 --users 1k --window 1s --warmup 0s --yes");
     let says = "30 sessions a second: 2340 on average";
     assert!(detail.contains(says) && detail.contains("on each of 2 threads 500"), "{detail}");
 }

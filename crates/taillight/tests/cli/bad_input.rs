@@ -83,13 +83,6 @@ fn one_trial_as_json_leaves_nothing_out_in_silence() {
 }
 
 #[test]
-fn a_server_elsewhere_is_not_filled_unasked() {
-    // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, and the program sends no packet.
-    let mut command = taillight(&["load", "cache", "--json", "--rate", "1k", "--target", "192.0.2.1:11211"]);
-    refuses(&mut command, 1, &["not on this machine", "--yes", "--fill never", "nothing is flushed"]);
-}
-
-#[test]
 fn more_connections_than_descriptors() {
     let server = Served::canned();
     let mut command = taillight(&[

@@ -79,7 +79,7 @@ fn one_that_speaks_another_protocol() {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     });
-    refuses(&mut load(&web), 1, &["answered 'version' with", "HTTP/1.1"]);
+    refuses(&mut load(&web), 1, &["is an HTTP server", "answered 'version' with", "HTTP/1.1"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn one_with_too_little_memory() {
     let (_server, address) = memcached.start(&options, Duration::from_secs(10)).unwrap();
     let mut command = load_filling(&address.to_string(), "always");
     // The values take 200 MB.
-    command.args(["--keys", "20000", "--value-size", "10k"]);
+    command.args(["--keys", "20000", "--value-size", "10k", "--yes"]);
     let text = text(&finish(&mut command));
     assert!(text.contains("fill_failed"), "{text}");
 }

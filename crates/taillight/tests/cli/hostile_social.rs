@@ -19,7 +19,8 @@ fn each(
 /// A second of some 200 operations, most of them by AJAX, on a site with these planted faults.
 fn trial(plant: impl Fn(&str) -> Option<Planted> + Send + Sync + 'static) -> Trial {
     let target = served_with(plant);
-    let words = ["load", "social", "--target", &target, "--rate", "20", "--think-time", "20ms", "--json"];
+    let words =
+        ["load", "social", "--target", &target, "--rate", "20", "--think-time", "20ms", "--yes", "--json"];
     let mut command = taillight(&words);
     command.args(["--operations", "10", "--warmup", "100ms", "--window", "1s", "--pace", "sleep"]);
     accounted(&finish(&mut command))
@@ -96,7 +97,8 @@ fn a_gate_closes_on_one_that_fails_for_a_while() {
     let down = |number: u64| (20..).contains(&number).then_some(Planted::Instead(502, "", "Bad Gateway"));
     let target = served_with(each(" /ajax/", down));
     let folder = tempfile::tempdir().unwrap();
-    let words = ["load", "social", "--target", &target, "--rate", "20", "--think-time", "20ms", "--gate"];
+    let words =
+        ["load", "social", "--target", &target, "--rate", "20", "--think-time", "20ms", "--yes", "--gate"];
     let mut command = taillight(&words);
     command.args(["--operations", "10", "--warmup", "100ms", "--window", "1s", "--pace", "sleep"]);
     let output = finish(command.arg("--out").arg(folder.path()));

@@ -5,7 +5,11 @@
 mod bad_input;
 #[path = "../browser/run.rs"]
 mod browser;
+mod bystanders;
 mod cache;
+#[path = "../../../sphinx/tests/support/confine.rs"]
+mod confine;
+mod confined;
 #[path = "../../../launch/tests/servers/docker.rs"]
 mod docker;
 mod explain;
@@ -33,6 +37,7 @@ mod social_data;
 mod social_faults;
 mod social_site;
 mod specification;
+mod strangers;
 mod study;
 mod study_settings;
 mod traces;

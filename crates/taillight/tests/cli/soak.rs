@@ -213,7 +213,7 @@ fn round(targets: &Targets, way: Way) -> Trial {
     let load = |prefix: &str| {
         let target = if matches!(way, Way::Tls) { &targets.encrypted } else { &targets.plain };
         let mut command = taillight(&["load", "cache", "--target", target, "--warmup", "100ms", "--json"]);
-        command.args(["--keys", "500", "--connections", "8", "--pace", "sleep", "--rate", "2k"]);
+        command.args(["--keys", "500", "--connections", "8", "--pace", "sleep", "--rate", "2k", "--yes"]);
         command.args(["--on-miss", "set", "--expiry", "uniform:1..100", "--key-prefix", prefix]);
         match way {
             Way::Meta => command.args(["--mix", MIX, "--protocol", "meta"]),

@@ -96,7 +96,8 @@ impl Site {
 /// Puts a load on the site at `address`.
 pub(crate) fn load(address: &str, options: &[&str]) -> Trial {
     let (target, users) = (format!("http://{address}"), USERS.to_string());
-    let mut command = taillight(&["load", "social", "--target", &target, "--users", &users, "--json"]);
+    let mut command =
+        taillight(&["load", "social", "--target", &target, "--users", &users, "--yes", "--json"]);
     accounted(&finish(command.args(["--pace", "sleep"]).args(options)))
 }
 

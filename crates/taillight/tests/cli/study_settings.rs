@@ -9,7 +9,7 @@ use results::study::StudyFolder;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::run::{finish, taillight, text};
+use crate::run::{answers, finish, taillight, text};
 use crate::tune::{State, state_of_root, told, tune};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -123,7 +123,7 @@ fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
     assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
 
     let output = lab.run();
-    assert!(output.status.success(), "{}", text(&output));
+    answers(&output);
     let record = lab.record();
     assert_eq!(
         (record.complete, record.cells.len(), record.skipped.len()),
@@ -149,7 +149,7 @@ fn a_setting_that_fails_stops_a_study_and_one_that_the_machine_lacks_is_left_out
     stops("cpu.st=0", "the nearest is 'cpu.set'");
     let Some(lab) = Lab::new("sysctl.kernel.no_such_parameter=1") else { return };
     let output = lab.run();
-    assert!(output.status.success(), "{}", text(&output));
+    answers(&output);
     let record = lab.record();
     assert_eq!((record.complete, record.cells.len(), record.skipped.len()), (true, 1, 1));
     assert!(record.skipped[0].reason.contains("no_such_parameter"), "{:?}", record.skipped);
@@ -171,7 +171,7 @@ fn a_command_sets_knobs_while_it_measures_and_reverts_them() {
         finish(command.env("TAILLIGHT_STATE", state.path()))
     };
     let output = load(&format!("profile={}", profile.display()), "profile");
-    assert!(output.status.success(), "{}", text(&output));
+    answers(&output);
     let folder = out.path().join("results/profile");
     let record = results::ResultFolder::open(&folder).unwrap().load().unwrap();
     // Loopback has no queues.

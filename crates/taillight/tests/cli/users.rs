@@ -98,7 +98,8 @@ fn answer(mut stream: &TcpStream, plant: &dyn Fn(&str) -> Option<Planted>) -> Op
 
 /// A short trial; the machine may be busy, so only the accounting is certain and not the verdict.
 fn trial(target: &str, options: &[&str]) -> Trial {
-    let mut command = taillight(&["load", "social", "--target", target, "--pace", "sleep", "--json"]);
+    let mut command =
+        taillight(&["load", "social", "--target", target, "--pace", "sleep", "--yes", "--json"]);
     command.args(["--think-time", "20ms", "--operations", "10", "--warmup", "100ms", "--window", "2s"]);
     accounted(&finish(command.args(options)))
 }
@@ -171,7 +172,7 @@ fn more_live_users_than_there_are_make_the_trial_invalid_before_the_load() {
     let target = served("");
     let load = |options: &[&str]| {
         let mut command =
-            taillight(&["load", "social", "--target", &target, "--rate", "30", "--pace", "sleep"]);
+            taillight(&["load", "social", "--target", &target, "--rate", "30", "--pace", "sleep", "--yes"]);
         finish(command.args(options))
     };
     let output = load(&["--json"]);
@@ -211,8 +212,18 @@ fn a_primed_cache_was_asked_for_each_user_once() {
     // As the lab runs it, which shows how far it is.
     let folder = tempfile::tempdir().unwrap();
     let (spec, file) = (folder.path().join("spec.json"), folder.path().join("trial.json"));
-    let mut command =
-        taillight(&["load", "social", "--target", &target, "--rate", "10", "--users", "50", "--resolve"]);
+    let mut command = taillight(&[
+        "load",
+        "social",
+        "--target",
+        &target,
+        "--rate",
+        "10",
+        "--users",
+        "50",
+        "--yes",
+        "--resolve",
+    ]);
     command.args([
         "--cache",
         "primed",
@@ -252,7 +263,7 @@ fn a_primed_cache_was_asked_for_each_user_once() {
     let lacks =
         served_with(|first| first.contains("/.prime/u0000003").then_some(Planted::Instead(404, "", "gone")));
     let mut command =
-        taillight(&["load", "social", "--target", &lacks, "--rate", "5", "--users", "50", "--json"]);
+        taillight(&["load", "social", "--target", &lacks, "--rate", "5", "--users", "50", "--yes", "--json"]);
     let says = ["the cache cannot be primed with user u0000003: status 404", "--users and --users-seed"];
     refuses(command.args(["--think-time", "20ms", "--cache", "primed"]), 1, &says);
 }
@@ -260,7 +271,7 @@ fn a_primed_cache_was_asked_for_each_user_once() {
 #[test]
 fn a_site_without_these_users_is_refused_before_the_load() {
     let mut command =
-        taillight(&["load", "social", "--target", &served("POST /login"), "--rate", "5", "--json"]);
+        taillight(&["load", "social", "--target", &served("POST /login"), "--rate", "5", "--yes", "--json"]);
     refuses(
         &mut command,
         1,
@@ -269,13 +280,28 @@ fn a_site_without_these_users_is_refused_before_the_load() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let gone = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    refuses(&mut taillight(&["load", "social", "--target", &gone, "--rate", "5", "--json"]), 1, &["refused"]);
+    refuses(
+        &mut taillight(&["load", "social", "--target", &gone, "--rate", "5", "--yes", "--json"]),
+        1,
+        &["refused"],
+    );
+}
+
+#[test]
+fn a_site_that_runs_is_changed_with_agreement_only() {
+    let target = "http://127.0.0.1:1";
+    for (workload, says) in [("social", "create-user, wall-post"), ("movies", "review, rent")] {
+        let words = ["load", workload, "--target", target, "--rate", "1", "--json"];
+        refuses(&mut taillight(&words), 1, &[target, says, "agree with --yes"]);
+    }
+    let reads = ["load", "movies", "--target", target, "--rate", "1", "--mix", "browse:100"];
+    refuses(&mut taillight(&reads), 1, &["refused"]);
 }
 
 #[test]
 fn what_does_not_go_together_is_refused() {
     let check = |options: &[&str], code: i32, says: &[&str]| {
-        let mut command = taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--json"]);
+        let mut command = taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--yes", "--json"]);
         refuses(command.args(options), code, says);
     };
     check(&["--closed", "--connections", "2000"], 1, &["2000 on average", "there are 1000", "--users 10k"]);

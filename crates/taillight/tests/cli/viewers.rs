@@ -183,7 +183,7 @@ fn more_sessions_than_descriptors_make_the_trial_invalid_before_the_load() {
     );
     command.args(["-c", &line]).stdin(std::process::Stdio::null());
     let says = ["rate_missed", "at a time here", "descriptors and ports", "--max-sessions"];
-    refuses(&mut command, 0, &says);
+    refuses(&mut command, 75, &says);
 }
 
 /// Half of the descriptors at most, of which the server needs the others for files, also where a trial by itself starts it.
@@ -419,7 +419,7 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     check(&target, &["--videos", "30x1/640"], 1, &["has", "name the set that is there"]);
     check(&canned("HTTP/1.1 404 Not Found\r\n\r\n"), &[], 1, &["fileset make FOLDER", "--video 1000x1/160"]);
     check(&canned("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), &[], 1, &["HTTP ranges"]);
-    check(&canned("SSH-2.0-x\r\n"), &[], 1, &["does not begin with HTTP/1"]);
+    check(&canned("SSH-2.0-x\r\n"), &[], 1, &["HTTP/1"]);
     check("http://127.0.0.1:1", &[], 1, &["cannot connect"]);
     check(&target, &["--closed"], 2, &["--rate"]);
     check(&target, &["--clients", "5"], 1, &["each session is a client"]);
@@ -431,15 +431,61 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
         check(&target, &["--protocol", "hls", "--playlist", &url], 1, &[&url, says]);
     };
     hls("#EXTM3U\n#EXTINF:4,\na.ts\n", "it is live");
-    hls("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nm.m3u8\n", "round in a loop");
+    hls("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nm.m3u8\n", "line 3: 'm.m3u8' leads back");
     hls("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://other/m.m3u8\n", "another server");
     hls("#EXTM3U\n#EXT-X-ENDLIST\n", "neither variants nor segments");
     hls("<html>", "no playlist");
-    hls("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n", "encrypted");
-    let endless = format!("#EXTM3U\n{}", "#EXTINF:4,\na.ts\n".repeat(80_000));
+    hls(
+        "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n",
+        "line 2: its segments are encrypted",
+    );
+    let endless = format!("#EXTM3U\n{}", "#EXTINF:4,\na.ts\n".repeat(1_100_000));
     let target = canned(playlist_answer(&endless));
     let url = format!("{target}/m.m3u8");
-    check(&target, &["--protocol", "hls", "--playlist", &url], 1, &["more than 1048576 B"]);
+    check(&target, &["--protocol", "hls", "--playlist", &url], 1, &["more than 16 MiB"]);
+}
+
+/// A server with a playlist, and these bytes in place of each segment.
+fn with_segments(answer: &'static str) -> String {
+    let playlist = playlist_answer("#EXTM3U\n#EXTINF:2,\na b.ts\n#EXTINF:2,\n\u{e9}.ts\n#EXT-X-ENDLIST\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream: TcpStream = stream.unwrap();
+            thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(length @ 1..) = stream.read(&mut piece) {
+                    let is_list = piece[..length].windows(5).any(|part| part == b".m3u8");
+                    let _ = stream.write_all(if is_list { playlist } else { answer }.as_bytes());
+                }
+            });
+        }
+    });
+    format!("http://{at}")
+}
+
+#[test]
+fn a_page_or_nothing_in_place_of_segments_is_an_error_of_the_window_and_no_answer() {
+    let check = |answer: &'static str, kind: &str| {
+        let target = with_segments(answer);
+        let playlist = format!("{target}/m.m3u8");
+        let mut command = taillight(&["load", "video", "--target", &target, "--pace", "sleep", "--json"]);
+        command.args(["--protocol", "hls", "--playlist", &playlist, "--rate", "20", "--speed", "50"]);
+        command.args(["--warmup", "1s", "--window", "500ms", "--bandwidth", "off"]);
+        let output = finish(&mut command);
+        assert_eq!(output.status.code(), Some(75), "{}", text(&output));
+        let trial: Trial = serde_json::from_slice(&output.stdout).unwrap();
+        let found: Vec<(&str, u64)> = trial.errors.iter().map(|one| (one.kind.as_str(), one.count)).collect();
+        assert!(matches!(found[..], [(only, count)] if only == kind && count > 0), "{found:?}");
+        assert_eq!(found[0].1, trial.arrivals.errors, "the warm-up is twice as long as the window");
+        let chunk = |operation: &&results::Operation| operation.name != "index";
+        let completed = trial.operations.iter().filter(chunk).filter_map(|operation| operation.outcomes);
+        assert_eq!(completed.map(|outcomes| outcomes.completed).sum::<u64>(), 0, "no segment came");
+    };
+    check("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "empty_answer");
+    check("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n<!doctype html><p>Back soon", "no_media");
+    check("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "status_404");
 }
 
 /// A playlist as an answer; leaked, as servers of tests last as long as these.

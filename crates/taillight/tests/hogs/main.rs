@@ -27,24 +27,32 @@ const CLAIMS: [&str; 5] =
 
 #[test]
 #[ignore = "slow: cargo xtask ci --all runs it"]
-fn a_demo_beside_busy_loops_claims_nothing_of_the_server() {
+fn a_demo_beside_busy_loops_answers_or_claims_nothing_of_the_server() {
     let out = TempDir::new().unwrap();
     let mut demo = taillight(&["demo", "--quick", "--name", "demo", "--out"]);
     let hogs = hogs();
     let output = finish(demo.arg(out.path()));
     drop(hogs);
-    assert_eq!(output.status.code(), Some(75), "{}", text(&output));
     let answer = String::from_utf8_lossy(&output.stdout).into_owned();
     let headline = answer.lines().next().unwrap_or_default();
-    assert!(headline.starts_with("sphinx: not measurable on this host now: "), "{answer}");
-    for claim in CLAIMS {
-        assert!(!headline.contains(claim), "'{claim}' in: {answer}");
-    }
-    assert!(answer.contains("what can still be told") && answer.contains("What would help"), "{answer}");
+    let claims: Vec<&str> = CLAIMS.into_iter().filter(|claim| headline.contains(claim)).collect();
     // It is a result as any other, whose every trial is kept.
     let result: Experiment = ResultFolder::open(&out.path().join("demo")).unwrap().load().unwrap();
     assert!(result.complete && !result.trials.is_empty());
-    assert!(result.targets[0].peak.is_none(), "{:?}", result.targets[0].peak);
+    // With a higher priority than the loops the server and the generator lose little to them.
+    match output.status.code() {
+        Some(0) => assert!(!claims.is_empty(), "{}", text(&output)),
+        Some(75) => {
+            assert!(headline.starts_with("sphinx: not measurable on this host now: "), "{answer}");
+            assert!(claims.is_empty(), "{claims:?} in: {answer}");
+            assert!(
+                answer.contains("what can still be told") && answer.contains("What would help"),
+                "{answer}"
+            );
+            assert!(result.targets[0].peak.is_none(), "{:?}", result.targets[0].peak);
+        }
+        _ => panic!("{}", text(&output)),
+    }
     // The report made later from the result alone has the same headline.
     let again = finish(taillight(&["report"]).arg(out.path().join("demo")));
     assert!(String::from_utf8_lossy(&again.stdout).starts_with(headline), "{}", text(&again));

@@ -120,6 +120,8 @@ mod tests {
             stall_count: 1,
             withheld: openloop::Withheld::default(),
             taken: Taken::default(),
+            catch_up: 0.0,
+            quotas: Vec::new(),
             drain: Nanos(0),
             unsolicited: 0,
             unowned: 0,

@@ -1,14 +1,26 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
 use reactor::Address;
 use thiserror::Error;
 
+use crate::cache::holdings::Holdings;
+use crate::peer::{Peer, Stranger, excerpt};
+
 /// The longest time for an answer outside a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// The first question to a server.
+const VERSION: &str = "version";
+/// The request for all keys. Source: memcached's `protocol.txt`, LRU_Crawler.
+const LIST: &[u8] = b"lru_crawler metadump all\r\n";
+/// Its name in messages.
+const LIST_NAME: &str = "lru_crawler metadump";
+/// The time between two requests to a crawler that is busy. Source: ours; memcached's crawler rests for 0.1 ms at a time.
+const BUSY: Duration = Duration::from_millis(20);
 
 /// An error while a server was prepared.
 #[derive(Debug, Error)]
@@ -26,22 +38,43 @@ pub enum ControlError {
         "{server} wants authentication, which the load generator does not do; start it without -S and -Y, or measure a copy of it"
     )]
     Authentication { server: String },
-    #[error("{server} answered '{asked}' with {answer}; is it a memcached-compatible server?")]
+    #[error("{server} answered '{asked}' with '{answer}'; is it a memcached-compatible server?")]
     Garbage { server: String, asked: &'static str, answer: String },
-    #[error("{server} refused to store: {answer}; give it more memory, or use fewer or smaller items")]
+    #[error(
+        "{server} answered '{asked}' with '{answer}', so that it serves no reads; see its log and the servers behind it"
+    )]
+    NotServing { server: String, asked: &'static str, answer: String },
+    #[error("{server} is {found}; {}", found.peer.instead_of_cache(server))]
+    Other { server: String, found: Stranger },
+    #[error("{server} does not speak TLS and is {found}; {}", found.peer.instead_of_cache(server))]
+    Plain { server: String, found: Stranger },
+    #[error("{server} refused to store: '{answer}'; give it more memory, or use fewer or smaller items")]
     Refused { server: String, answer: String },
     #[error(
         "{server} does not tell which thread owns which key; --placement partitions takes a Sphinx with --partition-ports, such as --server-set partition_ports=on"
     )]
     NoPartitions { server: String },
+    #[error("{server} {found}; {then}; add --yes to agree, or measure a server of its own with --target memcached{}", if *.reads { ", or only read with --fill never" } else { "" })]
+    Agreement { server: String, found: String, then: String, reads: bool },
     #[error("the connection to {server} failed: {source}")]
     Io { server: String, source: io::Error },
+}
+
+impl ControlError {
+    /// The message without the advice.
+    pub(super) fn fact(&self) -> String {
+        let text = self.to_string();
+        text.split_once("; ").map_or(text.clone(), |(fact, _)| fact.into())
+    }
 }
 
 /// The transport of a control connection: TCP, a Unix socket, TLS over either.
 pub trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
+
+/// Makes a connection to a server.
+pub type Connect<'a> = dyn Fn() -> io::Result<Box<dyn Stream>> + 'a;
 
 /// Bytes sent ahead on a plain stream. The answers to as many small sets are short enough for any socket buffer, so
 /// that neither side waits for the other.
@@ -65,55 +98,76 @@ pub struct Control {
 impl Control {
     /// Connects over TCP or a Unix socket, and makes sure that a memcached-compatible server answers.
     ///
-    /// Returns the version that the server says it has. A UDP address is connected to over TCP.
-    pub fn connect(address: &Address) -> Result<(Control, String), ControlError> {
-        let stream = match address {
-            Address::Tcp(address) | Address::Udp(address) => TcpStream::connect_timeout(address, PATIENCE)
-                .and_then(|stream| {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
-                    Ok(Box::new(stream) as Box<dyn Stream>)
-                }),
-            Address::Unix(path) => UnixStream::connect(path).and_then(|stream| {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                Ok(Box::new(stream) as Box<dyn Stream>)
-            }),
-        };
-        let server = address.to_string();
-        match stream {
+    /// Returns the version that the server says it has, if it does. A UDP address is connected to over TCP.
+    pub fn connect(address: &Address) -> Result<(Control, Option<String>), ControlError> {
+        Control::open(address.to_string(), AHEAD, &|| stream(address))
+    }
+
+    /// The same over streams that `connect` makes, over TLS for instance; `server` is its name in messages.
+    ///
+    /// Reads and writes should give up after [`PATIENCE`], by `WouldBlock` or `TimedOut`.
+    pub fn over(server: String, connect: &Connect<'_>) -> Result<(Control, Option<String>), ControlError> {
+        Control::open(server, AHEAD_CAUTIOUS, connect)
+    }
+
+    fn open(
+        server: String,
+        ahead: usize,
+        connect: &Connect<'_>,
+    ) -> Result<(Control, Option<String>), ControlError> {
+        let again = || match connect() {
             Ok(stream) => {
-                let (mut control, version) = Control::over(stream, server)?;
-                control.ahead = AHEAD;
-                Ok((control, version))
+                let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
+                Ok(Control { server: server.clone(), stream, ahead, parser, received: Vec::new(), used: 0 })
             }
             // Accepted and closed before it was handled.
             Err(source) if source.kind() == io::ErrorKind::ConnectionReset => {
-                Err(ControlError::Closed { server, asked: "version" })
+                Err(ControlError::Closed { server: server.clone(), asked: VERSION })
             }
-            Err(source) => Err(ControlError::Connect { server, source }),
+            Err(source) => Err(ControlError::Connect { server: server.clone(), source }),
+        };
+        let mut control = again()?;
+        // A proxy may know no versions, and say so by an error or by a close.
+        let (version, refused) = match control.version() {
+            Ok(Ok(version)) => (Some(version), None),
+            Ok(Err(answer)) => {
+                (None, Some(ControlError::Garbage { server: server.clone(), asked: VERSION, answer }))
+            }
+            Err(closed @ ControlError::Closed { .. }) => {
+                control = again().map_err(|_| closed)?;
+                (None, Some(ControlError::Closed { server: server.clone(), asked: VERSION }))
+            }
+            Err(error) => return Err(error),
+        };
+        match (control.probe(), refused) {
+            (Ok(()), _) => Ok((control, version)),
+            (Err(ControlError::Closed { .. } | ControlError::Silent { .. }), Some(refused)) => Err(refused),
+            (Err(error), _) => Err(error),
         }
     }
 
-    /// Takes a connected stream, over TLS for instance; `server` is its name in messages.
-    ///
-    /// Its reads and writes should give up after [`PATIENCE`], by `WouldBlock` or `TimedOut`.
-    pub fn over(stream: Box<dyn Stream>, server: String) -> Result<(Control, String), ControlError> {
-        let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
-        let ahead = AHEAD_CAUTIOUS;
-        let mut control = Control { server, stream, ahead, parser, received: Vec::new(), used: 0 };
-        let version = control.ask(client::version, Expect::Version, "version", |outcome| match outcome {
-            Outcome::Version(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+    /// The version, or the text of an error.
+    fn version(&mut self) -> Result<Result<String, String>, ControlError> {
+        self.ask(client::version, Expect::Version, VERSION, |outcome| match outcome {
+            Outcome::Version(text) => Ok(Ok(String::from_utf8_lossy(text).into_owned())),
+            Outcome::Error { text, .. } if !wants_authentication(text) => Ok(Err(excerpt(text))),
             other => Err(words(&other)),
-        })?;
-        // A server that requires authentication may still report its version; a read of a key shows the requirement.
-        let probe = |out: &mut Vec<u8>| client::get(out, b"taillight:probe");
-        control.ask(probe, Expect::Values { keys: 1 }, "get", |outcome| match outcome {
+        })
+    }
+
+    /// Reads a key: a server that requires authentication may still report its version, and a proxy has no servers.
+    fn probe(&mut self) -> Result<(), ControlError> {
+        let get = |out: &mut Vec<u8>| client::get(out, b"taillight:probe");
+        let read = self.ask(get, Expect::Values { keys: 1 }, "get", |outcome| match outcome {
             Outcome::Error { .. } => Err(words(&outcome)),
             _ => Ok(()),
-        })?;
-        Ok((control, version))
+        });
+        read.map_err(|error| match error {
+            ControlError::Garbage { server, asked, answer } => {
+                ControlError::NotServing { server, asked, answer }
+            }
+            error => error,
+        })
     }
 
     /// Bytes that may be sent before the first answer is read.
@@ -126,13 +180,56 @@ impl Control {
         &self.server
     }
 
-    /// The number of items in the server, if it reports it.
-    pub fn item_count(&mut self) -> Result<Option<u64>, ControlError> {
+    /// The server's own count of its items.
+    ///
+    /// Errors: it does not answer `stats`, so that the connection cannot be used further.
+    pub fn holdings(&mut self) -> Result<Holdings, ControlError> {
         let stats = |out: &mut Vec<u8>| client::stats(out, b"");
         self.ask(stats, Expect::Stats, "stats", |outcome| {
-            let Outcome::Stats(stats) = outcome else { return Ok(None) };
-            Ok(stats.get("curr_items").and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()))
+            let Outcome::Stats(stats) = outcome else { return Ok(Holdings::default()) };
+            let of = |name: &str| std::str::from_utf8(stats.get(name)?).ok()?.parse().ok();
+            Ok(Holdings { items: of("curr_items"), bytes: of("bytes"), limit: of("limit_maxbytes") })
         })
+    }
+
+    /// The first key on the server that does not begin with `prefix`, if there is one; keys are listed in the server's
+    /// order. The connection cannot be used further.
+    ///
+    /// Errors: the server does not list its keys, or has more than it lists within [`PATIENCE`].
+    pub(super) fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<String>, ControlError> {
+        let deadline = Instant::now() + PATIENCE;
+        self.write(LIST, LIST_NAME)?;
+        loop {
+            let line = self.line(deadline)?;
+            if let Some(text) = line.strip_prefix(b"key=") {
+                let key = unescaped(text.split(|byte| *byte == b' ').next().unwrap_or_default());
+                if !key.starts_with(prefix) {
+                    return Ok(Some(excerpt(&key)));
+                }
+            } else if line == b"END" {
+                return Ok(None);
+            } else if line.starts_with(b"BUSY") && Instant::now() < deadline {
+                // memcached looks for expired items at the moment.
+                thread::sleep(BUSY);
+                self.write(LIST, LIST_NAME)?;
+            } else if line != b"OK" {
+                let answer = excerpt(&line);
+                return Err(ControlError::Garbage { server: self.server.clone(), asked: LIST_NAME, answer });
+            }
+        }
+    }
+
+    /// The next line, without its end.
+    fn line(&mut self, deadline: Instant) -> Result<Vec<u8>, ControlError> {
+        loop {
+            let rest = &self.received[self.used..];
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]).to_vec();
+                self.used += end + 1;
+                return Ok(line);
+            }
+            self.receive(LIST_NAME, Some(deadline))?;
+        }
     }
 
     /// Where each thread of a server listens for its own keys, in their order.
@@ -170,10 +267,11 @@ impl Control {
         write(&mut out);
         self.write(&out, asked)?;
         let mut found = None;
-        self.read(expect, asked, |outcome| found = Some(look(outcome)))?;
+        let deadline = Some(Instant::now() + PATIENCE);
+        self.read_until(deadline, expect, asked, |outcome| found = Some(look(outcome)))?;
         match found.expect("read looks at one answer") {
             Ok(found) => Ok(found),
-            Err(answer) if answer.contains("unauthenticated") => {
+            Err(answer) if wants_authentication(answer.as_bytes()) => {
                 Err(ControlError::Authentication { server: self.server.clone() })
             }
             Err(answer) => Err(ControlError::Garbage { server: self.server.clone(), asked, answer }),
@@ -193,6 +291,16 @@ impl Control {
         asked: &'static str,
         look: impl FnOnce(Outcome<'_>),
     ) -> Result<(), ControlError> {
+        self.read_until(None, expect, asked, look)
+    }
+
+    fn read_until(
+        &mut self,
+        deadline: Option<Instant>,
+        expect: Expect,
+        asked: &'static str,
+        look: impl FnOnce(Outcome<'_>),
+    ) -> Result<(), ControlError> {
         loop {
             match self.parser.parse(expect, &self.received[self.used..]) {
                 Parse::Done { consumed, outcome } => {
@@ -200,24 +308,40 @@ impl Control {
                     self.used += consumed;
                     return Ok(());
                 }
-                Parse::Malformed(reason) => {
-                    let server = self.server.clone();
-                    return Err(ControlError::Garbage { server, asked, answer: reason.to_string() });
-                }
-                Parse::NeedMore { .. } => {}
+                Parse::Malformed(_) => return Err(self.garbage(asked)),
+                Parse::NeedMore { .. } => self.receive(asked, deadline)?,
             }
-            self.received.drain(..self.used);
-            self.used = 0;
-            let filled = self.received.len();
-            self.received.resize(filled + 64 * 1024, 0);
-            let got = self.stream.read(&mut self.received[filled..]);
-            self.received.truncate(filled + *got.as_ref().unwrap_or(&0));
-            match got {
-                Ok(0) => return Err(ControlError::Closed { server: self.server.clone(), asked }),
-                Ok(_) => {}
-                Err(source) if source.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(self.failed(source, asked)),
+        }
+    }
+
+    /// Receives more bytes; an answer that trickles in ends at the deadline.
+    fn receive(&mut self, asked: &'static str, deadline: Option<Instant>) -> Result<(), ControlError> {
+        self.received.drain(..self.used);
+        self.used = 0;
+        let filled = self.received.len();
+        self.received.resize(filled + 64 * 1024, 0);
+        let got = self.stream.read(&mut self.received[filled..]);
+        self.received.truncate(filled + *got.as_ref().unwrap_or(&0));
+        let error = match got {
+            Ok(0) => ControlError::Closed { server: self.server.clone(), asked },
+            Ok(_) if deadline.is_some_and(|deadline| Instant::now() > deadline) => {
+                ControlError::Silent { server: self.server.clone(), asked }
             }
+            Ok(_) => return Ok(()),
+            Err(source) if source.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(source) => self.failed(source, asked),
+        };
+        // A greeting or a message before the close tells more than the close.
+        let is_end = matches!(error, ControlError::Closed { .. } | ControlError::Silent { .. });
+        Err(if is_end && Peer::of(&self.received).is_some() { self.garbage(asked) } else { error })
+    }
+
+    /// The error for received bytes that are no answer.
+    fn garbage(&self, asked: &'static str) -> ControlError {
+        let (server, received) = (self.server.clone(), &self.received[self.used..]);
+        match Stranger::of(received, asked).filter(|found| found.peer != Peer::Memcached) {
+            Some(found) => ControlError::Other { server, found },
+            None => ControlError::Garbage { server, asked, answer: excerpt(received) },
         }
     }
 
@@ -233,10 +357,56 @@ impl Control {
     }
 }
 
+/// Connects, with a limit on the peer's silence. A UDP address is connected over TCP.
+///
+/// Errors: the connection is refused, or not accepted in time.
+pub fn stream(address: &Address) -> io::Result<Box<dyn Stream>> {
+    Ok(match address {
+        Address::Tcp(address) | Address::Udp(address) => {
+            let stream = TcpStream::connect_timeout(address, PATIENCE)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Box::new(stream)
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Box::new(stream)
+        }
+    })
+}
+
+/// A key as `lru_crawler metadump` writes it: bytes other than letters, digits and `-._~` as `%` and two digits.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let (mut key, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let [first, behind @ ..] = rest {
+        let byte = match behind {
+            [high, low, ..] if *first == b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                digit(*high).zip(digit(*low)).map(|(high, low)| (16 * high + low) as u8)
+            }
+            _ => None,
+        };
+        key.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    key
+}
+
+/// Whether the text of an error says so; memcached's is `unauthenticated`.
+fn wants_authentication(text: &[u8]) -> bool {
+    text.to_ascii_lowercase().windows(7).any(|word| word == b"authent")
+}
+
 /// An answer, as messages quote it.
 pub(super) fn words(outcome: &Outcome<'_>) -> String {
     match outcome {
-        Outcome::Error { text, .. } => format!("'{}'", String::from_utf8_lossy(text)),
+        Outcome::Error { text, .. } => excerpt(text),
         other => format!("{other:?}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

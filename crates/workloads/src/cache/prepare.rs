@@ -4,7 +4,7 @@ use proto_memcache::client::{self, Expect, Outcome};
 use crate::cache::control::words;
 use crate::cache::fill::fill;
 use crate::cache::survey::{Survey, survey};
-use crate::cache::{CacheConfig, Control, ControlError, FillPolicy, Items};
+use crate::cache::{CacheConfig, Control, ControlError, FillPolicy, Holdings, Items, holdings};
 
 /// The least hit ratio of a data set that counts as filled.
 pub const FILLED: f64 = 0.999;
@@ -26,6 +26,8 @@ pub struct DataSet {
     pub items_after: Vec<Option<u64>>,
     /// Items that the data set has on all servers together.
     pub items_expected: u64,
+    /// What the servers did not tell, and why.
+    pub unknown: Vec<String>,
     /// The number of this run among those that verify this data set, for [`Versions::begin`]; 0 without `verify`.
     ///
     /// [`Versions::begin`]: crate::cache::Versions::begin
@@ -47,6 +49,8 @@ pub struct Preparation<'a> {
     pub threads: usize,
     /// When to fill.
     pub policy: FillPolicy,
+    /// Whether others' items on the servers may be mixed with ours or evicted.
+    pub agreed: bool,
     /// Chooses the sample to check if there are too many items to check all.
     pub seed: u64,
     /// Told the number of items stored so far, from any thread.
@@ -55,17 +59,22 @@ pub struct Preparation<'a> {
 
 /// Sees to it that the servers hold the data set, as the policy says, and begins a run of its versions.
 ///
-/// Never removes others' items: keys carry a prefix, and nothing is flushed. A data set that does not fit is not an
-/// error here; the trial is judged by the hit ratio returned.
+/// Never removes others' items: keys carry a prefix, and nothing is flushed. A load that stores is refused if it could
+/// evict others' items, unless that is agreed to. A data set that does not fit is not an error then; the trial is judged
+/// by the hit ratio returned.
 ///
 /// With `verify`, values must have the form that can be checked. A filled data set records that by an item of its own
 /// on each server, `<prefix>:runs`: it exists while every value has that form, and counts the runs. A run that fills or
 /// stores without `verify` deletes it first. In addition, a sample of the values is checked.
+///
+/// Errors: a server that cannot be reached or does not serve reads; one that holds others' items, has too little room or
+/// does not tell, before a load that stores; a refused item.
 pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Result<DataSet, ControlError> {
     let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
     let mut controls = connect_all()?;
     let marker = [config.key_prefix.as_bytes(), b":runs"].concat();
-    let items_before = count(&mut controls)?;
+    let before = held(&mut controls, how)?;
+    let items_expected = items.total() * if config.cluster.is_sharded() { 1 } else { items.servers() as u64 };
     // Until the run is known, no version is from the future.
     items.versions().begin(u64::MAX, false);
     let mut run = match config.verify {
@@ -79,6 +88,20 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     }
     let is_there = hit_ratio(&found) >= FILLED && (!config.verify || run.is_some() && found.wrong == 0);
     let fills = how.policy == FillPolicy::Always || how.policy == FillPolicy::Auto && !is_there;
+    if (fills || config.writes()) && !how.agreed {
+        let told = || before.iter().take(holdings::asked(config));
+        let count: Option<u64> = told().map(|held| held.as_ref().ok()?.items).sum();
+        if how.policy == FillPolicy::Always && count.is_some_and(|count| count > 0) {
+            found = survey(&mut controls, items, how.seed)?;
+        }
+        // Each server may hold a marker, too.
+        let most = items_expected + items.servers() as u64;
+        let is_ours =
+            found.good > 0 && found.good == found.looked_at && count.is_some_and(|count| count <= most);
+        if !is_ours {
+            holdings::check(config, items, how, &before)?;
+        }
+    }
     if !config.verify && (fills || config.writes()) {
         forget(&mut controls, &marker)?;
     }
@@ -100,20 +123,48 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     if let Some(run) = run {
         items.versions().begin(run, true);
     }
+    let after = match before.iter().all(Result::is_ok) {
+        true => held(&mut controls, how)?,
+        false => before.clone(),
+    };
+    let names = || config.cluster.servers.iter();
+    let untold = names().zip(&before).filter_map(|(server, held)| Some((server, held.as_ref().err()?)));
+    let unknown = untold.map(|(server, why)| format!("the number of items on {server}: {why}")).collect();
+    let counts = |all: Vec<Result<Holdings, String>>| {
+        all.into_iter().map(|held| held.ok()?.items).collect::<Vec<Option<u64>>>()
+    };
     Ok(DataSet {
         looked_at: found.looked_at,
         hit_ratio: hit_ratio(&found),
         wrong: found.wrong,
         filled_now,
-        items_before,
-        items_after: count(&mut controls)?,
-        items_expected: items.total() * if config.cluster.is_sharded() { 1 } else { items.servers() as u64 },
+        items_before: counts(before),
+        items_after: counts(after),
+        items_expected,
+        unknown,
         run: run.unwrap_or(0),
     })
 }
 
-fn count(controls: &mut [Control]) -> Result<Vec<Option<u64>>, ControlError> {
-    controls.iter_mut().map(Control::item_count).collect()
+/// What each server reports of its items, or why it does not; a connection that this costs is replaced.
+///
+/// Errors: a server cannot be reached again.
+fn held(
+    controls: &mut [Control],
+    how: &Preparation<'_>,
+) -> Result<Vec<Result<Holdings, String>>, ControlError> {
+    let mut all = Vec::with_capacity(controls.len());
+    for (server, control) in controls.iter_mut().enumerate() {
+        all.push(match control.holdings() {
+            Ok(holdings) if holdings.items.is_none() => Err("its 'stats' names no curr_items".into()),
+            Ok(holdings) => Ok(holdings),
+            Err(error) => {
+                *control = (how.connect)(server)?;
+                Err(error.fact())
+            }
+        });
+    }
+    Ok(all)
 }
 
 fn hit_ratio(found: &Survey) -> f64 {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use dist::KeySampler;
-use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Traced, Workload};
+use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Traced, Unasked, Workload};
 use spec::workload::MovieQuery;
 
 use crate::movies::answers::{self, Wire};
 use crate::movies::config::Known;
 use crate::movies::counts::Counts;
 use crate::movies::visit::{STREAM, Visit};
+use crate::unasked::of_http;
 
 /// The reference from a request to its visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,10 @@ impl Workload for Movies {
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
         let visit = &mut self.visits[job.visit as usize];
         answers::read(&self.known, visit, wire, bytes, &mut self.counts.answers)
+    }
+
+    fn unasked(&self, bytes: &[u8]) -> Unasked {
+        of_http(bytes)
     }
 
     fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {

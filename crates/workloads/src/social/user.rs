@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dist::Rng;
-use openloop::{Fault, Next, Parsed, Parts, Step, StepEnd, Then, Underway, Workload};
+use openloop::{Fault, Next, Parsed, Parts, Step, StepEnd, Then, Unasked, Underway, Workload};
 use spec::workload::SocialOperation;
 use units::Nanos;
 
@@ -13,6 +13,7 @@ use crate::social::login::Ready;
 use crate::social::pages::{self, Wire};
 use crate::social::people::Offline;
 use crate::social::session::Session;
+use crate::unasked::of_http;
 
 /// The kind of error of a session for which no user is left.
 const NO_USER: &str = "no user";
@@ -163,6 +164,10 @@ impl Workload for Social {
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
         let session = &mut self.sessions[job.session as usize];
         pages::read(&self.known, session, wire, bytes, &mut self.counts.answers)
+    }
+
+    fn unasked(&self, bytes: &[u8]) -> Unasked {
+        of_http(bytes)
     }
 
     fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {

@@ -7,6 +7,7 @@ use videos::Body;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::status::{CUT_OFF, kind};
+use crate::video::beginning::{Beginning, declares_text};
 use crate::video::counts::Answers;
 use crate::video::library::{Ask, Library, Part, Watched};
 use crate::video::requests::Job;
@@ -17,9 +18,20 @@ pub struct Wire {
     parser: ResponseParser,
     /// Whether an answer has begun, so that the expected content is known.
     begun: bool,
-    /// The status and the part that its head says; `None` while the head is incomplete.
-    head: Option<(u16, Option<ContentRange>)>,
+    /// `None` while the head is incomplete.
+    head: Option<Begun>,
+    /// Bytes of the body so far.
+    received: u64,
     content: Content,
+}
+
+/// The fields of a head that decide about its answer.
+#[derive(Clone, Copy)]
+struct Begun {
+    status: u16,
+    range: Option<ContentRange>,
+    length: Option<u64>,
+    is_text: bool,
 }
 
 /// The treatment of the body.
@@ -32,6 +44,8 @@ enum Content {
     Compared(Body, bool),
     /// Its checksum is computed.
     Hashed(Box<Xxh3>),
+    /// It is of another server, and must be media.
+    Media(Beginning),
 }
 
 /// The checks of answers.
@@ -52,15 +66,18 @@ pub(super) struct Request<'a> {
 impl Sink for Wire {
     fn head(&mut self, head: &Head<'_>) {
         let range = head.header("content-range").and_then(ContentRange::read);
-        self.head = Some((head.status, range));
+        let is_text = head.header("content-type").is_some_and(declares_text);
+        self.head = Some(Begun { status: head.status, range, length: head.content_length(), is_text });
     }
 
     #[inline]
     fn body(&mut self, slice: &[u8]) {
+        self.received += slice.len() as u64;
         match &mut self.content {
             Content::Counted => {}
             Content::Compared(body, same) => *same &= body.matches(slice),
             Content::Hashed(hash) => hash.update(slice),
+            Content::Media(beginning) => beginning.take(slice),
         }
     }
 }
@@ -80,8 +97,8 @@ impl Judge {
         let mut parser = std::mem::take(&mut wire.parser);
         let parsed = parser.parse(Asked::Any, bytes, wire);
         wire.parser = parser;
-        if let Some((status, range)) = wire.head
-            && let Err(fault) = self.begins(request, status, range)
+        if let Some(head) = wire.head
+            && let Err(fault) = self.begins(request, head, wire.received)
         {
             counts.answered += 1;
             return Parsed::Refused(fault);
@@ -121,20 +138,29 @@ impl Judge {
     fn content(&self, request: &Request<'_>) -> Content {
         let Request { library, of, ask, .. } = *request;
         match self.verify {
-            Verify::Checksum => {
+            Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
+            Verify::Length if library.is_media(of, ask) => Content::Media(Beginning::default()),
+            Verify::Length if matches!(ask, Ask::Chunk(_)) => Content::Counted,
+            // Playlists of a set are short.
+            Verify::Length | Verify::Checksum => {
                 library.body(of, ask).map_or(Content::Counted, |body| Content::Compared(body, true))
             }
-            Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
-            _ => Content::Counted,
+            Verify::None => Content::Counted,
         }
     }
 
     /// Checks that the head describes the requested part, or has another status, whose body is read to its end.
     ///
     /// Errors: any other head, as the body would be useless at any length.
-    fn begins(&self, request: &Request<'_>, status: u16, range: Option<ContentRange>) -> Result<(), Fault> {
+    fn begins(&self, request: &Request<'_>, head: Begun, received: u64) -> Result<(), Fault> {
         let Part { range: asked, complete } = request.library.part(request.of, request.ask);
-        match (asked, status, range) {
+        match (asked, head.status, head.range) {
+            // A server without ranges, whose file is the requested part. Without a length the body decides.
+            (Some(asked), 200, _)
+                if head.length.map_or(received <= asked.length(), |all| all == asked.length()) =>
+            {
+                Ok(())
+            }
             (Some(asked), 200, _) => {
                 let (first, last) = (asked.first, asked.last);
                 let detail = format!(
@@ -166,6 +192,12 @@ impl Judge {
                 let detail = format!("{} came as a part without saying which", path(request));
                 Err(Fault::new("no range", detail))
             }
+            // All of it, as a part.
+            (None, 206, Some(ContentRange::Part { first: 0, last, complete: Some(of) }))
+                if last + 1 == of =>
+            {
+                Ok(())
+            }
             (None, 206, _) => {
                 let detail = format!("{} came as a part, and the whole was asked for", path(request));
                 Err(Fault::new("unasked range", detail))
@@ -183,7 +215,8 @@ impl Judge {
         counts: &mut Answers,
     ) -> Result<(), Fault> {
         let content = std::mem::take(&mut wire.content);
-        (wire.begun, wire.head) = (false, None);
+        let is_text = wire.head.is_some_and(|head| head.is_text);
+        (wire.begun, wire.head, wire.received) = (false, None, 0);
         counts.answered += 1;
         counts.partial += u64::from(response.status == 206);
         if !response.is_success() {
@@ -194,14 +227,20 @@ impl Judge {
         if self.verify == Verify::None {
             return Ok(());
         }
-        let checked = self.check(request, response, &content);
+        let checked = self.check(request, response, &content, is_text);
         counts.verified += 1;
         counts.wrong += u64::from(checked.is_err());
         checked
     }
 
     /// Checks a body.
-    fn check(&self, request: &Request<'_>, response: Response, content: &Content) -> Result<(), Fault> {
+    fn check(
+        &self,
+        request: &Request<'_>,
+        response: Response,
+        content: &Content,
+        is_text: bool,
+    ) -> Result<(), Fault> {
         let Request { library, of, ask, .. } = *request;
         let known = library.known(of, ask);
         let part = library.part(of, ask);
@@ -212,8 +251,18 @@ impl Judge {
                 format!("{} came with {} B and should have {expect} B", path(request), response.body);
             return Err(Fault::new("wrong length", detail));
         }
+        if response.body == 0 {
+            let detail = format!("{} came with 0 B (status {})", path(request), response.status);
+            return Err(Fault::new("empty answer", detail));
+        }
+        if let Content::Media(beginning) = content
+            && let Some(page) = beginning.page(is_text)
+        {
+            let detail = format!("{} came as text and not as media, beginning with '{page}'", path(request));
+            return Err(Fault::new("no media", detail));
+        }
         let same = match content {
-            Content::Counted => true,
+            Content::Counted | Content::Media(_) => true,
             Content::Compared(body, same) => *same && body.left() == 0,
             Content::Hashed(hash) => known.is_none_or(|(_, xxh3)| hash.digest() == xxh3),
         };

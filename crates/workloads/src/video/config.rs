@@ -137,7 +137,11 @@ pub(in crate::video) mod tests {
 
     /// A video of another server in one quality.
     pub(in crate::video) fn listed() -> Library {
-        let text = "#EXTM3U\n#EXTINF:4,\na.ts\n#EXTINF:6,\n#EXT-X-BYTERANGE:70@30\nb.ts\n#EXT-X-ENDLIST\n";
+        listed_as("#EXTM3U\n#EXTINF:4,\na.ts\n#EXTINF:6,\n#EXT-X-BYTERANGE:70@30\nb.ts\n#EXT-X-ENDLIST\n")
+    }
+
+    /// The video of this playlist.
+    pub(in crate::video) fn listed_as(text: &str) -> Library {
         let mut loader = Loader::new(&"http://10.0.0.1:8080/live/m.m3u8".parse().unwrap());
         loader.take(text.as_bytes()).unwrap();
         Library::new(Videos::Listed(Arc::new(loader.listing().unwrap())), 1)

@@ -38,7 +38,7 @@ pub struct Watched {
 /// The object of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// A playlist or the header of its segments, which come before the first chunk.
+    /// A playlist, or a header or key of segments: by the order in which a session requests them.
     Index(u32),
     /// A chunk.
     Chunk(u32),
@@ -183,14 +183,29 @@ impl Library {
         end.min(until) - start
     }
 
-    /// How many requests come before the first chunk.
-    pub fn indexes(&self, rung: usize) -> u32 {
+    /// How many requests of [`Ask::Index`] have come once a chunk is requested.
+    pub fn indexes(&self, rung: usize, chunk: u32) -> u32 {
         match &self.videos {
             Videos::Set(_, Delivery::Ranges) => 0,
             Videos::Set(_, Delivery::Hls) => 2,
             Videos::Listed(listing) => {
-                u32::from(listing.master.is_some()) + listing.rungs[rung].indexes.len() as u32
+                let needed = listing.rungs[rung].indexes.partition_point(|index| index.before <= chunk);
+                u32::from(listing.master.is_some()) + needed as u32
             }
+        }
+    }
+
+    /// Whether viewers request other objects than chunks.
+    pub(super) fn has_indexes(&self) -> bool {
+        (0..self.rung_count()).any(|rung| self.indexes(rung, 0) > 0)
+    }
+
+    /// Whether an answer must hold media of unknown content.
+    pub(super) fn is_media(&self, of: Watched, ask: Ask) -> bool {
+        match (&self.videos, ask) {
+            (Videos::Set(..), _) => false,
+            (Videos::Listed(_), Ask::Chunk(_)) => true,
+            (Videos::Listed(listing), Ask::Index(index)) => listed(listing, of.rung, index).is_media,
         }
     }
 
@@ -339,7 +354,7 @@ mod tests {
     #[test]
     fn playlists_come_before_the_first_chunk() {
         let library = set("5x1/8", Delivery::Hls, 1);
-        assert_eq!(library.indexes(1), 2);
+        assert_eq!(library.indexes(1, 0), 2);
         let paths: Vec<String> = [Ask::Index(0), Ask::Index(1), Ask::Chunk(7)]
             .into_iter()
             .map(|ask| {
@@ -349,6 +364,6 @@ mod tests {
             })
             .collect();
         assert_eq!(paths, ["/v000003/master.m3u8", "/v000003/360p.m3u8", "/v000003/360p.bin"]);
-        assert_eq!(set("5x1/8", Delivery::Ranges, 1).indexes(1), 0);
+        assert_eq!(set("5x1/8", Delivery::Ranges, 1).indexes(1, 9), 0);
     }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::exchange::{ExchangeError, exchange};
 use crate::video::config::VideoConfig;
 use crate::video::library::{Ask, Library, Videos, Watched};
-use crate::video::playlist::{LIMIT, PlaylistError};
+use crate::video::playlist::{ByteRange, LIMIT, PlaylistError};
 use crate::video::requests::templates;
 
 /// A server's answer to one request before a load.
@@ -32,7 +32,8 @@ pub enum ProbeError {
     )]
     Missing { server: String, path: String, status: u16, videos: String },
     #[error(
-        "{server} answers a request for a part of {path} with the whole (status 200); video takes a server with HTTP ranges"
+        "{server} answers a request for a part of {path} with the whole (status 200); use a server with HTTP ranges, or a playlist \
+         without #EXT-X-BYTERANGE"
     )]
     NoRanges { server: String, path: String },
     #[error(
@@ -40,7 +41,9 @@ pub enum ProbeError {
          and --videos-seed"
     )]
     OtherSet { server: String, path: String, found: u64, expected: u64 },
-    #[error("{server} answered with status {status} when asked for the playlist {path}")]
+    #[error(
+        "{server} answered with status {status} when asked for the playlist {path}; name one that it has"
+    )]
     Status { server: String, path: String, status: u16 },
     #[error("the playlist {url}: {problem}")]
     Playlist { url: String, problem: PlaylistError },
@@ -60,9 +63,14 @@ impl Probe {
         let url = &config.urls[server];
         let (library, of, ask) = (&config.library, Watched { video: 0, rung: 0 }, Ask::Chunk(0));
         let path = |out: &mut Vec<u8>| library.append_path(of, ask, out);
+        let is_listed = matches!(library.source(), Videos::Listed(_));
         let (mut out, asked) = (Vec::new(), library.part(of, ask).range);
         match asked {
-            Some(range) => templates(config)[server].write_range(path, (range.first, range.first), &mut out),
+            // A server without ranges has a listed part if that is the whole file.
+            Some(range) => {
+                let last = if is_listed { range.last } else { range.first };
+                templates(config)[server].write_range(path, (range.first, last), &mut out);
+            }
             None => templates(config)[server].write(path, &mut out),
         }
         let name = url.authority();
@@ -77,7 +85,8 @@ impl Probe {
             let videos = catalog.to_string();
             return Err(ProbeError::Missing { server: name, path: text(), status, videos });
         }
-        if asked.is_some() && status == 200 {
+        let is_part = |asked: ByteRange| is_listed && answer.length == Some(asked.length());
+        if status == 200 && asked.is_some_and(|asked| !is_part(asked)) {
             return Err(ProbeError::NoRanges { server: name, path: text() });
         }
         let complete = answer.range.and_then(ContentRange::complete);
@@ -103,7 +112,12 @@ pub fn fetch(url: &Url, stream: &mut (impl Read + Write)) -> Result<Vec<u8>, Pro
     let mut out = Vec::new();
     let template = Template::new(&Method::get(), &url.host_field(), "", &[], None);
     template.write_last(|out| out.extend_from_slice(path.as_bytes()), &mut out);
-    let answer = exchange((name.as_str(), url.https), &out, LIMIT, stream)?;
+    let answer = exchange((name.as_str(), url.https), &out, LIMIT, stream).map_err(|error| match error {
+        ExchangeError::TooLong { .. } => {
+            ProbeError::Playlist { url: url.to_string(), problem: PlaylistError::TooLong }
+        }
+        error => error.into(),
+    })?;
     match answer.status {
         200 => Ok(answer.body),
         status => Err(ProbeError::Status { server: name, path: path.into(), status }),
@@ -140,7 +154,7 @@ mod tests {
         check("HTTP/1.1 503 Service Unavailable\r\n\r\n", Ok(503));
         check("HTTP/1.1 404 Not Found\r\n\r\n", Err("fileset make FOLDER --video 40x1/160"));
         check("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", Err("with the whole (status 200)"));
-        check("SSH-2.0\r\n", Err("does not begin with HTTP/1"));
+        check("SSH-2.0\r\n", Err("is an SSH server"));
     }
 
     #[test]
@@ -166,6 +180,6 @@ mod tests {
         check(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n#EXTM3U\n", Ok(b"#EXTM3U\n"));
         check(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Err("status 404"));
         let long = format!("HTTP/1.0 200 OK\r\n\r\n{}", "#".repeat(LIMIT + 1));
-        check(long.as_bytes(), Err("more than 1048576 B"));
+        check(long.as_bytes(), Err("more than 16 MiB (16777216 B)"));
     }
 }

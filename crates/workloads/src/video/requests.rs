@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use openloop::{
-    Closed, Distribution, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
+    Closed, Distribution, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Unasked, Underway, Workload,
 };
 use proto_http::{Method, Template};
 use reactor::Via;
 use spec::workload::{Bandwidth, Verify};
 use units::{Nanos, ParseError};
 
+use crate::unasked::of_http;
 use crate::video::answers::{Judge, Request, Wire};
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
@@ -181,7 +182,7 @@ impl Workload for Video {
 
     fn operations(&self) -> Vec<String> {
         let mut names = self.rules.library.rungs();
-        if (0..names.len()).any(|rung| self.rules.library.indexes(rung) > 0) {
+        if self.rules.library.has_indexes() {
             names.push("index".into());
         }
         names
@@ -239,6 +240,10 @@ impl Workload for Video {
         let ask = session.ask(library);
         let request = Request { library, of: session.viewer.watched, ask, last: job.last };
         self.judge.read(&request, wire, bytes, &mut self.counts.answers)
+    }
+
+    fn unasked(&self, bytes: &[u8]) -> Unasked {
+        of_http(bytes)
     }
 
     fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {

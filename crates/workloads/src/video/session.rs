@@ -31,8 +31,10 @@ pub(super) struct Rules {
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) viewer: Viewer,
-    /// The request that is under way or comes next, those before the first chunk among them.
-    step: u32,
+    /// The chunk that is under way or comes next.
+    chunk: u32,
+    /// How many requests of [`Ask::Index`] have ended.
+    indexes: u32,
     /// When the one before it ended, after the start.
     before: Nanos,
     player: Player,
@@ -81,15 +83,6 @@ impl Rules {
     fn good_start(&self, viewer: &Viewer) -> Nanos {
         self.good_start + self.pace.starts(&self.library, viewer)
     }
-
-    /// The operation of a request: its quality, or the last one, which comes before the first chunk.
-    fn operation(&self, viewer: &Viewer, step: u32) -> usize {
-        if step < self.library.indexes(viewer.watched.rung) {
-            self.library.rung_count()
-        } else {
-            viewer.watched.rung
-        }
-    }
 }
 
 impl Session {
@@ -97,7 +90,8 @@ impl Session {
     pub(super) fn new(viewer: Viewer, rules: &Rules) -> Session {
         Session {
             viewer,
-            step: 0,
+            chunk: 0,
+            indexes: 0,
             before: Nanos::ZERO,
             player: Player::new(rules.resume_with),
             arrived: None,
@@ -122,7 +116,8 @@ impl Session {
         let mut due = Nanos::ZERO;
         for (chunk, (asked, came)) in (0..).zip(audience.as_before(&viewer)) {
             due = asked;
-            session.step = rules.library.indexes(rung) + chunk;
+            session.chunk = chunk;
+            session.indexes = rules.library.indexes(rung, chunk.saturating_sub(1));
             if asked >= age || chunk + 1 == viewer.chunks {
                 break;
             }
@@ -131,20 +126,25 @@ impl Session {
             session.before = came;
         }
         // A last one that was due before is due now: no step is behind the drawn age.
-        (session, Step { offset: due.max(age), operation: rung })
+        let operation = session.operation(rules);
+        (session, Step { offset: due.max(age), operation })
     }
 
     /// The object of the next request.
     pub(super) fn ask(&self, library: &Library) -> Ask {
-        match self.step.checked_sub(library.indexes(self.viewer.watched.rung)) {
-            None => Ask::Index(self.step),
-            Some(chunk) => Ask::Chunk(chunk),
+        if self.indexes < library.indexes(self.viewer.watched.rung, self.chunk) {
+            Ask::Index(self.indexes)
+        } else {
+            Ask::Chunk(self.chunk)
         }
     }
 
-    /// The operation of the next request.
+    /// The operation of the next request: its quality, or the last one for other objects.
     pub(super) fn operation(&self, rules: &Rules) -> usize {
-        rules.operation(&self.viewer, self.step)
+        match self.ask(&rules.library) {
+            Ask::Index(_) => rules.library.rung_count(),
+            Ask::Chunk(_) => self.viewer.watched.rung,
+        }
     }
 
     /// When the viewer leaves, unless they have seen something by then.
@@ -297,12 +297,19 @@ impl Session {
 
     /// The next request, and when it is due.
     fn next(&mut self, end: &StepEnd, rules: &Rules) -> Next {
-        let indexes = rules.library.indexes(self.viewer.watched.rung);
-        self.step += 1;
-        if self.step >= indexes + self.viewer.chunks {
+        let ended = self.ask(&rules.library);
+        match ended {
+            Ask::Index(_) => self.indexes += 1,
+            Ask::Chunk(_) => self.chunk += 1,
+        }
+        if self.chunk >= self.viewer.chunks {
             return Next::End;
         }
-        let offset = self.offset(self.step.saturating_sub(indexes), end, rules);
+        let offset = match ended {
+            // In a closed loop its chunk follows at once: the pause was before the header.
+            Ask::Index(_) if !rules.pace.is_open() => end.ended,
+            _ => self.offset(self.chunk, end, rules),
+        };
         let step = Step { offset, operation: self.operation(rules) };
         if self.fate == Fate::Killed { Next::Lose(step) } else { Next::Send(step) }
     }

@@ -2,7 +2,7 @@ use openloop::{Fault, Parsed, Then};
 use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::status::{CUT_OFF, kind};
+use crate::status::{CUT_OFF, is_redirect, kind};
 use crate::web::requests::{Checked, Job};
 use crate::web::{Verify, WebConfig};
 
@@ -14,6 +14,8 @@ pub struct Wire {
     hash: Option<Box<Xxh3>>,
     /// Whether the body is compressed, so that it is not as long as the file.
     encoded: bool,
+    /// Where a redirect leads.
+    location: Option<Box<str>>,
 }
 
 /// Looks at answers.
@@ -57,6 +59,7 @@ impl Counts {
 struct Look<'a> {
     hash: Option<&'a mut Xxh3>,
     encoded: &'a mut bool,
+    location: &'a mut Option<Box<str>>,
     looks_at_head: bool,
 }
 
@@ -64,6 +67,9 @@ impl Sink for Look<'_> {
     fn head(&mut self, head: &Head<'_>) {
         if self.looks_at_head {
             *self.encoded = head.header("content-encoding").is_some();
+        }
+        if is_redirect(head.status) {
+            *self.location = head.header("location").map(|value| String::from_utf8_lossy(value).into());
         }
     }
 
@@ -109,8 +115,9 @@ impl Judge {
         if self.verify == Verify::Checksum && wire.hash.is_none() {
             wire.hash = Some(Box::default());
         }
-        let Wire { parser, hash, encoded } = wire;
-        let mut look = Look { hash: hash.as_deref_mut(), encoded, looks_at_head: self.may_be_encoded };
+        let Wire { parser, hash, encoded, location } = wire;
+        let looks_at_head = self.may_be_encoded;
+        let mut look = Look { hash: hash.as_deref_mut(), encoded, location, looks_at_head };
         match parser.parse(self.asked, bytes, &mut look) {
             Parse::NeedMore { consumed: 0 } => Parsed::Partial,
             Parse::NeedMore { consumed } => Parsed::Used(consumed),
@@ -161,7 +168,7 @@ impl Judge {
         let encoded = std::mem::take(&mut wire.encoded);
         counts.answered += 1;
         if !response.is_success() {
-            return Err(not_a_success(pages, job, response));
+            return Err(not_a_success(pages, job, response, wire.location.take()));
         }
         counts.successes += 1;
         if !self.verifies() || encoded {
@@ -224,9 +231,10 @@ impl Judge {
 }
 
 #[cold]
-fn not_a_success(pages: &Checked, job: Job, response: Response) -> Fault {
+fn not_a_success(pages: &Checked, job: Job, response: Response, location: Option<Box<str>>) -> Fault {
     let status = response.status;
-    Fault::new(kind(status), format!("{} was answered with status {status}", path(pages, job)))
+    let to = location.map_or(String::new(), |to| format!(", a redirect to {to}: request that instead"));
+    Fault::new(kind(status), format!("{} was answered with status {status}{to}", path(pages, job)))
 }
 
 fn path(pages: &Checked, job: Job) -> String {

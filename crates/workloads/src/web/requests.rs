@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use dist::{KeySampler, Purpose, Rng, Streams};
-use openloop::{Closed, Parsed, Parts, Then, Workload};
+use openloop::{Closed, Parsed, Parts, Then, Unasked, Workload};
 use proto_http::{Asked, Template};
 use rand::RngExt;
 use units::ParseError;
 
+use crate::unasked::of_http;
 use crate::web::answers::{Counts, Judge, Wire};
 use crate::web::{Body, Pages, Verify, WebConfig};
 
@@ -122,6 +123,10 @@ impl Workload for Web {
 
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
         self.judge.read(&self.pages, *job, wire, bytes, &mut self.counts)
+    }
+
+    fn unasked(&self, bytes: &[u8]) -> Unasked {
+        of_http(bytes)
     }
 
     fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {

@@ -109,6 +109,7 @@ fn what_an_earlier_run_left_is_not_a_failure_and_what_was_not_sent_is() {
 fn a_server_says_how_many_items_it_holds() {
     let Some(servers) = Servers::start(1) else { return };
     let mut control = servers.control(0);
-    assert_eq!(control.item_count().unwrap(), Some(0));
+    let holds = control.holdings().unwrap();
+    assert_eq!((holds.items, holds.bytes, holds.limit), (Some(0), Some(0), Some(64 << 20)));
     assert_eq!(control.server(), servers.addresses[0].to_string());
 }

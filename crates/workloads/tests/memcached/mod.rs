@@ -90,6 +90,8 @@ impl Servers {
             connect: &|server| Ok(Control::connect(&Address::Tcp(self.addresses[server]))?.0),
             threads: 2,
             policy,
+            // Tests fill a server with several data sets.
+            agreed: true,
             seed: 1,
             progress: &|_| {},
         };

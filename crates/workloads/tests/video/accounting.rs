@@ -80,6 +80,19 @@ fn each_fault_is_counted_as_what_it_is() {
 }
 
 #[test]
+fn kinds_of_errors_are_of_the_requests_of_the_window() {
+    let mut setup = Setup::new(10.0, 655);
+    setup.plan.warmup = Nanos::from_secs(10);
+    setup.faults = "unavailable:4,gone:7".into();
+    let recording = setup.run();
+    assert_accounted(&recording);
+    let in_window = recording.errors.iter().map(|kind| kind.requests).sum::<u64>();
+    let all = recording.errors.iter().map(|kind| kind.count).sum::<u64>();
+    assert_eq!(in_window, recording.tally.errors, "{:?}", recording.errors);
+    assert!(all > in_window && in_window > 0, "the warm-up has some, too: {:?}", recording.errors);
+}
+
+#[test]
 fn a_chunk_that_trickles_is_a_miss_and_a_killed_session_loses_the_rest() {
     let run = |late: Late| {
         let mut setup = Setup::new(10.0, 660);

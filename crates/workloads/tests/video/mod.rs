@@ -3,6 +3,7 @@
 //! Run them: `cargo test -p workloads --test it video`. Every failure prints its seed.
 
 mod accounting;
+mod ffprobe;
 mod simulation;
 mod stall;
 mod steady;

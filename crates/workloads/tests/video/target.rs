@@ -1,7 +1,7 @@
 //! The default target for viewers can be met.
 
 use openloop::Recording;
-use spec::QosTarget;
+use spec::workload::Facts;
 use spec::workload::{Bandwidth, ClientMix, Pacing};
 use units::Condition;
 
@@ -25,7 +25,7 @@ fn missed(change: impl Fn(&mut Setup)) -> Vec<String> {
     };
     let recording = setup.run();
     assert_accounted(&recording);
-    let target = QosTarget::of(&spec::Workload::Video(Box::new(video))).target;
+    let target = video.usual_qos().target;
     target.conditions().iter().filter(|one| !is_met(&recording, one)).map(ToString::to_string).collect()
 }
 

@@ -42,7 +42,8 @@ const KEYS: u64 = 2_000;
 fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Outcome> {
     let loss = Loss { fate, share: chance.magnitude(least, 0.9), seed: chance.seed() };
     let store = Store::start(loss)?;
-    let cache = Cache { keys: KEYS, fill: Fill::Always, verify: Some(Verify::Checksum), ..Cache::default() };
+    let verify = Some(Verify::Checksum);
+    let cache = Cache { keys: KEYS, fill: Fill::Always, verify, yes: true, ..Cache::default() };
     let task = Task {
         spec: Spec {
             workload: Workload::Cache(Box::new(cache)),

@@ -35,6 +35,10 @@ impl Wanted {
                 _ => {}
             }
         }
+        // memcached locks the item for these, and gives up before it marks the item as read.
+        let locks = |flag| matches!(flag, MetaFlag::ReturnHitBefore | MetaFlag::ReturnLastAccess);
+        let is_locked = wanted.vivify || wanted.touch || wanted.recache || request.flags.clone().any(locks);
+        wanted.no_bump |= is_locked && request.is_refused();
         wanted
     }
 }

@@ -51,7 +51,8 @@ fn command(request: &Request) -> (MetaStore, bool) {
         match flag {
             MetaFlag::Quiet => quiet = true,
             MetaFlag::CompareCas(number) => command.compare = Some(number),
-            MetaFlag::NewCas(number) => command.fields.cas = Some(number),
+            // As in memcached, 0 asks for the next number here, and is the number itself in `ma`, `mg` and `md`.
+            MetaFlag::NewCas(number) => command.fields.cas = Some(number).filter(|number| *number != 0),
             MetaFlag::Flags(flags) => command.fields.flags = flags,
             MetaFlag::Ttl(time) => command.fields.expiry = Expiry::from_exptime(time, now),
             MetaFlag::Vivify(time) => command.vivify = Some(Expiry::from_exptime(time, now)),

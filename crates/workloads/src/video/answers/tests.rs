@@ -97,7 +97,8 @@ fn a_part_must_be_the_one_that_was_asked_for() {
         check(&asked, &partial(first + 1, last, &all, &body[1..]), "wrong range", false);
         check(&asked, &partial(first, last - 1, &all, &body[1..]), "wrong range", false);
         check(&asked, &partial(0, complete - 1, &all, &body), "wrong range", false);
-        check(&asked, &with_body("200 OK", &body), "whole file", false);
+        check(&asked, &with_body("200 OK", &body), "", true);
+        check(&asked, &with_body("200 OK", &[&body[..], b"x"].concat()), "whole file", false);
         check(&asked, &with_body("206 Partial Content", &body), "no range", false);
         check(&asked, b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes */5\r\n\r\n", "no range", false);
     }
@@ -167,8 +168,11 @@ fn playlists_come_whole_and_as_they_were() {
     assert!(text.starts_with(b"#EXTM3U"));
     check(&of_set(Verify::Checksum), &with_body("200 OK", &text), "", true);
     check(&of_set(Verify::Checksum), &with_body("200 OK", &text[1..]), "wrong content", true);
-    check(&of_set(Verify::Length), &with_body("200 OK", &text[1..]), "", true);
-    check(&of_set(Verify::Length), &partial(0, 5, "6", &text[..6]), "unasked range", false);
+    check(&of_set(Verify::Length), &with_body("200 OK", &text), "", true);
+    check(&of_set(Verify::Length), &with_body("200 OK", &text[1..]), "wrong content", true);
+    check(&of_set(Verify::Length), &with_body("200 OK", b""), "empty answer", true);
+    check(&of_set(Verify::None), &with_body("200 OK", &text[1..]), "", true);
+    check(&of_set(Verify::Length), &partial(0, 5, "7", &text[..6]), "unasked range", false);
     let listed = |verify: Verify| Asked { library: listed(), ask: Ask::Index(0), verify };
     let known = b"#EXTM3U\n#EXTINF:4,\na.ts\n#EXTINF:6,\n#EXT-X-BYTERANGE:70@30\nb.ts\n#EXT-X-ENDLIST\n";
     check(&listed(Verify::Length), &with_body("200 OK", known), "", true);
@@ -179,11 +183,77 @@ fn playlists_come_whole_and_as_they_were() {
     check(&listed(Verify::None), &with_body("200 OK", &known[1..]), "", true);
 }
 
+/// A request for a segment of another server.
+fn segment(chunk: u32) -> Asked {
+    Asked { library: listed(), ask: Ask::Chunk(chunk), verify: Verify::Length }
+}
+
 #[test]
 fn segments_are_whole_files_or_parts() {
-    let segment = |chunk: u32| Asked { library: listed(), ask: Ask::Chunk(chunk), verify: Verify::Length };
     check(&segment(0), &with_body("200 OK", b"any length"), "", true);
-    check(&segment(0), &partial(0, 4, "5", b"abcde"), "unasked range", false);
+    check(&segment(0), &partial(0, 4, "5", b"abcde"), "", true);
+    check(&segment(0), &partial(0, 4, "6", b"abcde"), "unasked range", false);
+    check(&segment(0), &partial(1, 5, "6", b"abcde"), "unasked range", false);
+    check(&segment(0), &partial(0, 4, "*", b"abcde"), "unasked range", false);
     check(&segment(1), &partial(30, 99, "*", &[b'x'; 70]), "", true);
-    check(&segment(1), &with_body("200 OK", &[b'x'; 70]), "whole file", false);
+}
+
+#[test]
+fn a_whole_file_of_the_requested_length_is_the_part() {
+    check(&segment(1), &with_body("200 OK", &[b'x'; 70]), "", true);
+    check(&segment(1), &with_body("200 OK", &[b'x'; 69]), "whole file", false);
+    check(&segment(1), &with_body("200 OK", &[b'x'; 71]), "whole file", false);
+    check(&segment(1), &with_body("200 OK", b""), "whole file", false);
+    let chunked = |length: usize| {
+        let body = "x".repeat(length);
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
+            .into_bytes()
+    };
+    check(&segment(1), &chunked(70), "", true);
+    check(&segment(1), &chunked(71), "whole file", false);
+    check(&segment(1), &chunked(69), "wrong length", true);
+    let until_the_close = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 70]].concat();
+    check(&segment(1), &until_the_close, "", false);
+}
+
+#[test]
+fn pages_and_nothing_are_no_segments() {
+    let page = b"<!DOCTYPE html><title>Maintenance</title>";
+    let json = with_body("200 OK\r\nContent-Type: application/json", b"{\"error\": 404}");
+    for verify in [Verify::Length, Verify::None] {
+        let asked = Asked { verify, ..segment(0) };
+        let kind = |kind: &'static str| if verify == Verify::None { "" } else { kind };
+        check(&asked, &with_body("200 OK", b""), kind("empty answer"), true);
+        check(&asked, b"HTTP/1.1 204 No Content\r\n\r\n", kind("empty answer"), true);
+        check(
+            &asked,
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            kind("empty answer"),
+            true,
+        );
+        check(&asked, b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", kind("empty answer"), false);
+        check(&asked, &with_body("200 OK", page), kind("no media"), true);
+        check(&asked, &with_body("200 OK\r\nContent-Type: video/mp2t", page), kind("no media"), true);
+        check(&asked, &json, kind("no media"), true);
+        check(&asked, &with_body("200 OK\r\nContent-Type: text/plain", b"not found"), kind("no media"), true);
+        check(&asked, &with_body("200 OK\r\nContent-Type: text/html", b"G\x40\x00\x10"), "", true);
+    }
+    let (.., counts) = answered(&segment(0), &with_body("200 OK", page), 1000);
+    assert_eq!((counts.wrong, counts.verified), (1, 1));
+    // Each answer on a connection is judged by itself.
+    let asked = segment(0);
+    let request =
+        Request { library: &asked.library, of: Watched { video: 0, rung: 0 }, ask: asked.ask, last: false };
+    let (judge, mut wire, mut counts) =
+        (Judge { verify: Verify::Length }, Wire::default(), Answers::default());
+    let mut kinds = Vec::new();
+    for body in [&page[..], b"G\x40\x00\x10", page] {
+        let Parsed::Done { outcome, .. } =
+            judge.read(&request, &mut wire, &with_body("200 OK", body), &mut counts)
+        else {
+            panic!("it is whole")
+        };
+        kinds.push(outcome.err().map(|fault| fault.kind));
+    }
+    assert_eq!(kinds, [Some("no media"), None, Some("no media")]);
 }

@@ -2,7 +2,9 @@ use spec::Url;
 use units::Nanos;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{ByteRange, Master, Media, Playlist, PlaylistError, Variant, parse, resolve};
+use super::{
+    ByteRange, Master, Media, NeedKind, Playlist, PlaylistError, Variables, Variant, parse_in, resolve,
+};
 
 /// A video on a server, as its playlists list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +22,13 @@ pub struct ListedRung {
     pub name: String,
     /// Its bit rate; 0 if unknown. Units: bits per second.
     pub bits_per_s: u64,
-    /// Objects requested before the first segment: its playlist, and the header of its segments if they have one.
+    /// Objects requested before a segment: its playlist, headers and keys of segments; by [`Index::before`].
     pub indexes: Vec<Index>,
     /// Its segments. Bounds: at least one.
     pub segments: Vec<Segment>,
 }
 
-/// An object requested before the first segment.
+/// An object requested before a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// Its path on the server.
@@ -35,6 +37,10 @@ pub struct Index {
     pub range: Option<ByteRange>,
     /// The length and the xxh3 received before the load; `None`: not requested then.
     pub known: Option<(u64, u64)>,
+    /// The segment before which it is requested, from 0.
+    pub before: u32,
+    /// Whether it holds media: a header.
+    pub is_media: bool,
 }
 
 /// A segment.
@@ -59,6 +65,8 @@ pub struct Loader {
     master: Option<Index>,
     /// Addresses still to fetch, the next one last; with the quality, if listed.
     wanted: Vec<(Option<Variant>, Url)>,
+    /// Variables of the list of qualities.
+    variables: Variables,
     rungs: Vec<ListedRung>,
 }
 
@@ -66,7 +74,7 @@ impl Loader {
     /// From the playlist at this address.
     pub fn new(first: &Url) -> Loader {
         let wanted = vec![(None, first.clone())];
-        Loader { first: first.clone(), master: None, wanted, rungs: Vec::new() }
+        Loader { first: first.clone(), master: None, wanted, variables: Variables::new(), rungs: Vec::new() }
     }
 
     /// The next address to fetch; `None`: complete.
@@ -79,9 +87,10 @@ impl Loader {
     /// Errors: it is not a playlist of a whole recording; it leads to another server, or back to a list of variants.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), PlaylistError> {
         let Some((variant, url)) = self.wanted.pop() else { return Ok(()) };
-        let index =
-            Index { target: target_of(&url), range: None, known: Some((bytes.len() as u64, xxh3_64(bytes))) };
-        match (parse(bytes)?, variant) {
+        let known = Some((bytes.len() as u64, xxh3_64(bytes)));
+        let index = Index { target: target_of(&url), range: None, known, before: 0, is_media: false };
+        let query = url.path.split_once('?').map_or("", |(_, query)| query);
+        match (parse_in(bytes, query, &self.variables)?, variant) {
             (Playlist::Master(master), None) => {
                 self.master = Some(index);
                 self.follow(master)?;
@@ -93,42 +102,51 @@ impl Loader {
     }
 
     fn follow(&mut self, master: Master) -> Result<(), PlaylistError> {
-        // The last one is taken first: from here on in the order of the list.
-        for variant in master.variants.into_iter().rev() {
-            let url = resolve(&self.first, &variant.uri)?;
+        for variant in master.variants {
+            let url = resolved(&self.first, &variant.uri, variant.line)?;
             if target_of(&url) == target_of(&self.first) {
-                return Err(PlaylistError::Loop { uri: variant.uri });
+                let problem = PlaylistError::Loop { uri: variant.uri };
+                return Err(PlaylistError::Line { line: variant.line, problem: problem.to_string() });
             }
             // One quality may be listed again with another sound.
             if !self.wanted.iter().any(|(_, known)| known.path == url.path) {
                 self.wanted.push((Some(variant), url));
             }
         }
+        // The last one is taken first: from here on in the order of the list.
+        self.wanted.reverse();
+        self.variables = master.variables;
         Ok(())
     }
 
     /// All playlists found, once nothing is wanted.
     ///
-    /// Errors: two qualities are indistinguishable.
+    /// Errors: there was none.
     pub fn listing(mut self) -> Result<Listing, PlaylistError> {
         if self.rungs.is_empty() {
             return Err(PlaylistError::Empty);
         }
         self.rungs.sort_by_key(|rung| rung.bits_per_s);
-        let names: Vec<String> = self.rungs.iter().map(|rung| rung.name.clone()).collect();
-        for rung in &mut self.rungs {
-            if names.iter().filter(|name| **name == rung.name).count() > 1 {
-                rung.name = format!("{}-{}k", rung.name, rung.bits_per_s / 1_000);
-            }
-        }
-        let twice = |(i, rung): (usize, &ListedRung)| {
-            self.rungs[..i].iter().any(|other| other.name == rung.name).then(|| rung.name.clone())
-        };
-        match self.rungs.iter().enumerate().find_map(twice) {
-            Some(name) => Err(PlaylistError::Alike { name }),
-            None => Ok(Listing { master: self.master, rungs: self.rungs }),
+        name_apart(&mut self.rungs, |rung, _| format!("{}-{}k", rung.name, rung.bits_per_s / 1_000));
+        name_apart(&mut self.rungs, |rung, number| format!("{}-{number}", rung.name));
+        Ok(Listing { master: self.master, rungs: self.rungs })
+    }
+}
+
+/// Renames qualities of the same name, given each one's number among these, from 1.
+fn name_apart(rungs: &mut [ListedRung], rename: impl Fn(&ListedRung, usize) -> String) {
+    let names: Vec<String> = rungs.iter().map(|rung| rung.name.clone()).collect();
+    for (i, rung) in rungs.iter_mut().enumerate() {
+        let alike = |among: &[String]| among.iter().filter(|name| **name == names[i]).count();
+        if alike(&names) > 1 {
+            rung.name = rename(rung, alike(&names[..=i]));
         }
     }
+}
+
+/// Where an address in a line leads.
+fn resolved(base: &Url, uri: &str, line: usize) -> Result<Url, PlaylistError> {
+    resolve(base, uri).map_err(|error| PlaylistError::Line { line, problem: error.to_string() })
 }
 
 /// The path of an address, as a request has it.
@@ -143,20 +161,21 @@ fn rung(
     variant: Option<Variant>,
 ) -> Result<ListedRung, PlaylistError> {
     let mut indexes = vec![index];
-    if let Some(map) = media.map {
-        let target = target_of(&resolve(url, &map.uri)?);
-        indexes.push(Index { target, range: map.range, known: None });
+    for need in media.needs {
+        let target = target_of(&resolved(url, &need.uri, need.line)?);
+        let is_media = need.kind == NeedKind::Header;
+        indexes.push(Index { target, range: need.range, known: None, before: need.before, is_media });
     }
     let (mut segments, mut start, mut bytes) = (Vec::new(), Nanos::ZERO, Some(0u64));
     for segment in media.segments {
-        let target = target_of(&resolve(url, &segment.uri)?).into();
+        let target = target_of(&resolved(url, &segment.uri, segment.line)?).into();
         let length = segment.range.map(ByteRange::length);
         bytes = bytes.and_then(|sum| sum.checked_add(length?));
         segments.push(Segment { target, range: segment.range, start, media: segment.duration });
         start += segment.duration;
     }
     let own = || bytes.map(|bytes| (bytes as f64 * 8.0 / start.as_secs_f64()) as u64);
-    let bits_per_s = variant.as_ref().map(|variant| variant.bandwidth).or_else(own).unwrap_or(0);
+    let bits_per_s = variant.as_ref().and_then(|variant| variant.bandwidth).or_else(own).unwrap_or(0);
     let name = match variant.and_then(|variant| variant.height) {
         Some(height) => format!("{height}p"),
         None if bits_per_s > 0 => format!("{}k", bits_per_s / 1_000),

@@ -1,11 +1,9 @@
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use units::Nanos;
 
+use super::text::{Variables, attributes, byte_range, parameter, positive, seconds, substituted};
 use super::{LIMIT, PlaylistError, VARIANTS};
-
-/// The longest segment that is believed: a day.
-const SEGMENT_MAX: f64 = 86_400.0;
 
 /// The two kinds of playlists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,35 +19,54 @@ pub enum Playlist {
 pub struct Master {
     /// The qualities, in the order of the playlist.
     pub variants: Vec<Variant>,
+    /// The variables that its playlists may import.
+    pub variables: Variables,
 }
 
 /// One quality.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The highest bit rate of its segments. Units: bits per second.
-    pub bandwidth: u64,
+    /// The highest bit rate of its segments; `None`: unknown, which only a single variant may be. Units: bits per second.
+    pub bandwidth: Option<u64>,
     /// Lines of its picture, if given.
     pub height: Option<u32>,
-    /// Its playlist, as it is written there.
+    /// Its playlist.
     pub uri: String,
+    /// The line of the URI.
+    pub line: usize,
 }
 
 /// A list of segments. Bounds: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The header to fetch before the first segment.
-    pub map: Option<Map>,
     /// The segments.
     pub segments: Vec<MediaSegment>,
+    /// Objects that segments need, in the order of these.
+    pub needs: Vec<Need>,
 }
 
-/// The header of segments.
+/// An object that a player requests before a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Map {
-    /// Where it is.
+pub struct Need {
+    /// The segment before which it is requested, from 0.
+    pub before: u32,
+    /// Its kind.
+    pub kind: NeedKind,
+    /// Its address.
     pub uri: String,
     /// Which part of that.
     pub range: Option<ByteRange>,
+    /// The line of the URI.
+    pub line: usize,
+}
+
+/// The kinds of [`Need`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeedKind {
+    /// The header of segments.
+    Header,
+    /// The key of encrypted segments.
+    Key,
 }
 
 /// A segment.
@@ -57,10 +74,12 @@ pub struct Map {
 pub struct MediaSegment {
     /// How long it plays; over 0.
     pub duration: Nanos,
-    /// Its address, as written in the playlist.
+    /// Its address.
     pub uri: String,
     /// Which part of that; `None`: all.
     pub range: Option<ByteRange>,
+    /// The line of the URI.
+    pub line: usize,
 }
 
 /// A part of a file.
@@ -85,230 +104,319 @@ impl ByteRange {
     }
 }
 
-/// Reads a playlist. Lines end with LF or CR LF; tags that decide nothing are passed over.
-///
-/// Errors: it is not a playlist, too long, contradictory, without an end, or empty.
+/// Reads a playlist without a query and without variables of another one. Errors: as [`parse_in`].
 pub fn parse(bytes: &[u8]) -> Result<Playlist, PlaylistError> {
+    parse_in(bytes, "", &Variables::new())
+}
+
+/// Reads a playlist that was requested with this query, under a list of variants with these variables.
+///
+/// Lines end with LF, CR LF or CR; blank lines, comments and tags without an effect on requests are skipped.
+///
+/// Errors: it is not a playlist, too long, contradictory, without an end, or empty; it would be played with requests that are not
+/// sent here.
+pub fn parse_in(bytes: &[u8], query: &str, imported: &Variables) -> Result<Playlist, PlaylistError> {
     if bytes.len() > LIMIT {
         return Err(PlaylistError::TooLong);
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| PlaylistError::NotText)?;
-    let mut lines = (1..).zip(text.lines().map(|line| line.trim_end_matches('\r')));
-    if lines.next().is_none_or(|(_, first)| first.trim_end() != "#EXTM3U") {
+    // Titles and comments may be in another encoding; addresses are checked.
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut lines = (1..).zip(text.lines());
+    if lines.next().is_none_or(|(_, first)| !first.starts_with("#EXTM3U")) {
         return Err(PlaylistError::NotAPlaylist);
     }
-    let mut reader = Reader::default();
+    let mut reader = Reader::new(query, imported);
     for (number, line) in lines {
-        reader.line(line).map_err(|failed| match failed {
-            Failed::Here(problem) => PlaylistError::Line { line: number, problem },
-            Failed::Whole(error) => error,
-        })?;
+        reader.number = number;
+        let read = substituted(line.trim(), &reader.variables).map_err(|name| {
+            format!(
+                "the variable {name} is not defined; add #EXT-X-DEFINE:NAME=\"{name}\",VALUE=\"…\" above it"
+            )
+        });
+        // An unknown variable in a comment has no effect.
+        let is_comment = line.trim_start().starts_with('#') && !line.trim_start().starts_with("#EXT");
+        let outcome = match read {
+            Ok(line) => reader.line(&line),
+            Err(_) if is_comment => Ok(()),
+            Err(problem) => Err(problem),
+        };
+        outcome.map_err(|problem| PlaylistError::Line { line: number, problem })?;
     }
     reader.end()
 }
 
-/// Tags that change requests in a way that is not followed here, and the error for each. Others change nothing:
-/// `#EXT-X-DISCONTINUITY` restarts the media clock, and the segments after it are requested as before.
-const REFUSED: [(&str, &str); 3] = [
-    (
-        "#EXT-X-GAP",
-        "the segment that follows is not there, which is not followed here; name a playlist without gaps",
-    ),
-    ("#EXT-X-I-FRAMES-ONLY", "it lists single pictures and no segments; name the playlist of a quality"),
-    ("#EXT-X-DEFINE", "it has variables, which are not filled in here; name a playlist without them"),
-];
-
-/// Whether a line is this tag, with attributes or without.
-fn is_tag(line: &str, tag: &str) -> bool {
-    line.strip_prefix(tag).is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(':'))
+/// The value of a tag, which may be without one.
+fn tag<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(name)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(':') }
 }
 
-/// The attributes of a line that names a key, of segments or of a whole session.
-fn key(line: &str) -> Option<&str> {
-    line.strip_prefix("#EXT-X-KEY:").or_else(|| line.strip_prefix("#EXT-X-SESSION-KEY:"))
+/// A version of the sound.
+struct Sound {
+    group: String,
+    is_default: bool,
+    /// Whether it has a playlist of its own.
+    is_apart: bool,
+    line: usize,
 }
 
-/// Why a line cannot be read.
-enum Failed {
-    Here(&'static str),
-    Whole(PlaylistError),
-}
-
-impl From<&'static str> for Failed {
-    fn from(problem: &'static str) -> Failed {
-        Failed::Here(problem)
-    }
+/// The attributes of the next variant.
+struct Announced {
+    bandwidth: Option<u64>,
+    height: Option<u32>,
+    sound: Option<String>,
+    /// All that tells it from other variants; a later one that agrees in it is a substitute on another server or path.
+    identity: [String; 5],
 }
 
 /// The content read so far.
-#[derive(Default)]
 struct Reader<'a> {
+    query: &'a str,
+    imported: &'a Variables,
+    variables: Variables,
+    number: usize,
     variants: Vec<Variant>,
+    /// The groups of sound that variants name.
+    groups: Vec<String>,
+    sounds: Vec<Sound>,
+    known: HashSet<[String; 5]>,
     segments: Vec<MediaSegment>,
-    map: Option<Map>,
+    needs: Vec<Need>,
+    /// The header in force.
+    header: Option<(String, Option<ByteRange>)>,
+    /// The keys that were requested.
+    keys: HashSet<String>,
     ended: bool,
+    has_gap: bool,
     /// The context of the next address.
-    variant: Option<(u64, Option<u32>)>,
+    variant: Option<Announced>,
     duration: Option<Nanos>,
     range: Option<(u64, Option<u64>)>,
-    /// Where the last part of a file ended.
-    after: Option<(&'a str, u64)>,
+    /// Where the part before ended.
+    after: u64,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: &'a str) -> Result<(), Failed> {
-        if let Some(attributes) = line.strip_prefix("#EXT-X-STREAM-INF:") {
-            let attributes = attribute_list(attributes)?;
-            let bandwidth = attributes.get("BANDWIDTH").and_then(|text| number(text));
-            let bandwidth = bandwidth.filter(|bits| *bits > 0);
-            let height = attributes.get("RESOLUTION").and_then(|text| text.split_once('x')?.1.parse().ok());
-            self.variant = Some((bandwidth.ok_or("its variant has no BANDWIDTH that is a number")?, height));
-        } else if let Some(duration) = line.strip_prefix("#EXTINF:") {
-            let text = duration.split_once(',').map_or(duration, |(duration, _)| duration);
-            self.duration = Some(seconds(text).ok_or("its length is not a number of seconds over 0")?);
-        } else if let Some(range) = line.strip_prefix("#EXT-X-BYTERANGE:") {
-            self.range = Some(byte_range(range).ok_or("its range is not LENGTH or LENGTH@OFFSET")?);
-        } else if let Some(attributes) = line.strip_prefix("#EXT-X-MAP:") {
-            self.map(attributes)?;
-        } else if let Some(attributes) = key(line) {
-            self.key(attributes)?;
-        } else if let Some(attributes) = line.strip_prefix("#EXT-X-MEDIA:") {
-            self.rendition(attributes)?;
-        } else if line.trim_end() == "#EXT-X-ENDLIST" {
+    fn new(query: &'a str, imported: &'a Variables) -> Reader<'a> {
+        Reader {
+            query,
+            imported,
+            variables: Variables::new(),
+            number: 0,
+            variants: Vec::new(),
+            groups: Vec::new(),
+            sounds: Vec::new(),
+            known: HashSet::new(),
+            segments: Vec::new(),
+            needs: Vec::new(),
+            header: None,
+            keys: HashSet::new(),
+            ended: false,
+            has_gap: false,
+            variant: None,
+            duration: None,
+            range: None,
+            after: 0,
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(list) = tag(line, "#EXT-X-STREAM-INF") {
+            self.variant = Some(announced(list));
+        } else if let Some(duration) = tag(line, "#EXTINF") {
+            self.duration = Some(seconds(duration)?);
+        } else if let Some(range) = tag(line, "#EXT-X-BYTERANGE") {
+            self.range = Some(byte_range(range).ok_or("the range is not LENGTH or LENGTH@OFFSET")?);
+        } else if let Some(list) = tag(line, "#EXT-X-MAP") {
+            self.header(list)?;
+        } else if let Some(list) = tag(line, "#EXT-X-KEY") {
+            self.key(list)?;
+        } else if let Some(list) = tag(line, "#EXT-X-MEDIA") {
+            self.rendition(list);
+        } else if let Some(list) = tag(line, "#EXT-X-DEFINE") {
+            self.define(list)?;
+        } else if let Some(kind) = tag(line, "#EXT-X-PLAYLIST-TYPE") {
+            // A playlist of this type does not change. Source: RFC 8216 §4.3.3.5.
+            self.ended |= kind.trim().eq_ignore_ascii_case("VOD");
+        } else if tag(line, "#EXT-X-ENDLIST").is_some() {
             self.ended = true;
-        } else if let Some((_, problem)) = REFUSED.iter().find(|(tag, _)| is_tag(line, tag)) {
-            return Err((*problem).into());
+        } else if tag(line, "#EXT-X-GAP").is_some() {
+            self.has_gap = true;
+        } else if tag(line, "#EXT-X-I-FRAMES-ONLY").is_some() {
+            return Err("it lists single pictures and no segments; name the playlist of a quality".into());
         } else if !line.is_empty() && !line.starts_with('#') {
             self.address(line)?;
         }
         Ok(())
     }
 
-    /// The encryption of the segments that follow.
-    fn key(&mut self, attributes: &'a str) -> Result<(), Failed> {
-        match attribute_list(attributes)?.get("METHOD") {
-            Some(&"NONE") => Ok(()),
-            _ => Err(
-                "its segments are encrypted, and keys are not asked for here; name a playlist without them"
-                    .into(),
-            ),
-        }
-    }
-
-    /// Another version of a part of the video. Subtitles and angles are requested by viewers who choose them; sound by
-    /// all.
-    fn rendition(&mut self, attributes: &'a str) -> Result<(), Failed> {
-        let attributes = attribute_list(attributes)?;
-        if attributes.get("TYPE") == Some(&"AUDIO") && attributes.contains_key("URI") {
-            return Err("its sound is in a playlist of its own, which is not asked for here, so that the load would lack it; name \
-                        the playlist of one quality, to ask for its pictures alone"
-                .into());
-        }
+    fn define(&mut self, list: &str) -> Result<(), String> {
+        let list = attributes(list);
+        let (name, value) = match (list.get("NAME"), list.get("QUERYPARAM"), list.get("IMPORT")) {
+            (Some(name), ..) => (*name, list.get("VALUE").copied()),
+            (None, Some(name), _) => (*name, parameter(self.query, name)),
+            (None, None, Some(name)) => (*name, self.imported.get(*name).map(String::as_str)),
+            (None, None, None) => return Err("the variable has no NAME, QUERYPARAM or IMPORT".into()),
+        };
+        let value = value.ok_or_else(|| {
+            format!(
+                "the variable {name} has no value here; give it a VALUE, or name the address or the list of qualities that \
+                 has it"
+            )
+        })?;
+        self.variables.insert(name.to_owned(), value.to_owned());
         Ok(())
     }
 
-    /// The header of the segments that follow; with several, each would have to be read at its beginning.
-    fn map(&mut self, attributes: &'a str) -> Result<(), Failed> {
-        let attributes = attribute_list(attributes)?;
-        let uri = attributes.get("URI").ok_or("its header has no URI")?;
-        let range = match attributes.get("BYTERANGE") {
+    /// The encryption of the segments that follow. A player requests each key once.
+    fn key(&mut self, list: &str) -> Result<(), String> {
+        let list = attributes(list);
+        let is_plain = list.get("KEYFORMAT").is_none_or(|format| *format == "identity");
+        match (list.get("METHOD"), list.get("URI")) {
+            (None | Some(&"NONE"), _) => Ok(()),
+            (Some(_), Some(uri)) if is_plain => {
+                if self.keys.insert((*uri).to_owned()) {
+                    self.need(NeedKind::Key, uri, None);
+                }
+                Ok(())
+            }
+            _ => Err("its segments are encrypted, with a key that is not a file (DRM) and not asked for here; name a playlist \
+                      without encryption, or with METHOD=AES-128"
+                .into()),
+        }
+    }
+
+    /// Another version of a part of the video. Subtitles and angles are requested by viewers who choose them; sound by all.
+    fn rendition(&mut self, list: &str) {
+        let list = attributes(list);
+        if list.get("TYPE") == Some(&"AUDIO") {
+            self.sounds.push(Sound {
+                group: list.get("GROUP-ID").copied().unwrap_or_default().to_owned(),
+                is_default: list.get("DEFAULT") == Some(&"YES"),
+                is_apart: list.get("URI").is_some_and(|uri| !uri.is_empty()),
+                line: self.number,
+            });
+        }
+    }
+
+    /// The header of the segments that follow. A player requests it when it differs from the one before.
+    fn header(&mut self, list: &str) -> Result<(), String> {
+        let list = attributes(list);
+        let uri = list.get("URI").ok_or("the header has no URI; write #EXT-X-MAP:URI=\"…\"")?;
+        let range = match list.get("BYTERANGE") {
             None => None,
             Some(text) => {
-                let (length, offset) = byte_range(text).ok_or("the range of its header cannot be read")?;
-                let range = ByteRange::new(length, offset.unwrap_or(0));
-                Some(range.ok_or("the range of its header is empty or too large")?)
+                let range =
+                    byte_range(text).and_then(|(length, from)| ByteRange::new(length, from.unwrap_or(0)));
+                Some(range.ok_or("the range of the header is not LENGTH@OFFSET, or empty, or beyond 2^64")?)
             }
         };
-        let map = Map { uri: (*uri).to_owned(), range };
-        if self.map.as_ref().is_some_and(|before| *before != map) {
-            return Err("a second header follows, which is not read here".into());
+        let header = Some(((*uri).to_owned(), range));
+        if self.header != header {
+            self.need(NeedKind::Header, uri, range);
+            self.header = header;
         }
-        self.map = Some(map);
         Ok(())
     }
 
-    fn address(&mut self, uri: &'a str) -> Result<(), Failed> {
-        let uri = uri.trim_end();
-        if let Some((bandwidth, height)) = self.variant.take() {
-            if self.variants.len() == VARIANTS {
-                return Err(Failed::Whole(PlaylistError::TooManyVariants));
+    fn need(&mut self, kind: NeedKind, uri: &str, range: Option<ByteRange>) {
+        let before = self.segments.len() as u32;
+        // A header that is replaced before any segment is not requested.
+        if kind != NeedKind::Key {
+            let from = self.needs.partition_point(|need| need.before < before);
+            let kept = self.needs.split_off(from).into_iter().filter(|need| need.kind != kind);
+            self.needs.extend(kept);
+        }
+        self.needs.push(Need { before, kind, uri: uri.to_owned(), range, line: self.number });
+    }
+
+    fn address(&mut self, uri: &str) -> Result<(), String> {
+        if uri.contains(char::REPLACEMENT_CHARACTER) {
+            return Err(
+                "the address is not in UTF-8; save the playlist in UTF-8, or percent-encode the address"
+                    .into(),
+            );
+        }
+        let (uri, line) = (uri.to_owned(), self.number);
+        if let Some(Announced { bandwidth, height, sound, identity }) = self.variant.take() {
+            // Players keep an equal variant for the case that the first one fails.
+            if self.known.insert(identity) {
+                self.groups.extend(sound);
+                self.variants.push(Variant { bandwidth, height, uri, line });
             }
-            self.variants.push(Variant { bandwidth, height, uri: uri.to_owned() });
             return Ok(());
         }
-        let duration =
-            self.duration.take().ok_or("an address without #EXTINF or #EXT-X-STREAM-INF before it")?;
-        let range = match self.range.take() {
-            None => None,
-            Some((length, offset)) => {
-                // Without an offset it follows the part before of the same file.
-                let follows = || self.after.filter(|(file, _)| *file == uri).map(|(_, end)| end);
-                let offset = offset.or_else(follows);
-                let offset =
-                    offset.ok_or("its range has no offset, and no part of the same file is before it")?;
-                Some(ByteRange::new(length, offset).ok_or("its range is empty or too large")?)
-            }
-        };
-        self.after = range.map(|range| (uri, range.last + 1));
-        self.segments.push(MediaSegment { duration, uri: uri.to_owned(), range });
+        let duration = self.duration.take().ok_or(
+            "the address has no #EXTINF or #EXT-X-STREAM-INF before it, so its duration is not known; add one, or remove it",
+        )?;
+        // Without an offset a part follows the one before. Source: hls.js and FFmpeg; RFC 8216 wants one of the same file.
+        let range =
+            match self.range.take() {
+                None => None,
+                Some((length, offset)) => {
+                    let range = ByteRange::new(length, offset.unwrap_or(self.after));
+                    Some(range.ok_or(
+                        "the range is empty or beyond 2^64; write LENGTH@OFFSET with a LENGTH over 0",
+                    )?)
+                }
+            };
+        self.after = range.map_or(0, |range| range.last + 1);
+        // Players skip a gap, and go on with the segment behind it.
+        if !std::mem::take(&mut self.has_gap) {
+            self.segments.push(MediaSegment { duration, uri, range, line });
+        }
         Ok(())
     }
 
-    fn end(self) -> Result<Playlist, PlaylistError> {
+    fn end(mut self) -> Result<Playlist, PlaylistError> {
         match (self.variants.is_empty(), self.segments.is_empty()) {
             (true, true) => Err(PlaylistError::Empty),
             (false, false) => Err(PlaylistError::Mixed),
-            (false, true) => Ok(Playlist::Master(Master { variants: self.variants })),
+            (false, true) => self.master(),
             (true, false) if self.ended => {
-                Ok(Playlist::Media(Media { map: self.map, segments: self.segments }))
+                let all = self.segments.len() as u32;
+                self.needs.retain(|need| need.before < all);
+                Ok(Playlist::Media(Media { segments: self.segments, needs: self.needs }))
             }
             (true, false) => Err(PlaylistError::NoEnd),
         }
     }
-}
 
-/// `NAME=VALUE,…`, where a value in quotation marks may hold commas; the marks are left out. Source: RFC 8216 §4.2.
-fn attribute_list(text: &str) -> Result<HashMap<&str, &str>, &'static str> {
-    let mut found = HashMap::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (name, after) = rest.split_once('=').ok_or("its attributes are not NAME=VALUE")?;
-        let (value, next) = match after.strip_prefix('"') {
-            Some(quoted) => {
-                let (value, next) = quoted.split_once('"').ok_or("a quotation mark is not closed")?;
-                (value, next.strip_prefix(',').or(next.is_empty().then_some("")))
+    fn master(self) -> Result<Playlist, PlaylistError> {
+        if self.variants.len() > VARIANTS {
+            return Err(PlaylistError::TooManyVariants);
+        }
+        let unknown = self.variants.iter().find(|variant| variant.bandwidth.is_none());
+        if let (Some(variant), 2..) = (unknown, self.variants.len()) {
+            let problem = "the variant has no BANDWIDTH, by which viewers choose among several; add it, or name the playlist of \
+                           one quality";
+            return Err(PlaylistError::Line { line: variant.line, problem: problem.into() });
+        }
+        for group in &self.groups {
+            let mut all = self.sounds.iter().filter(|sound| sound.group == *group);
+            let first = all.clone().next();
+            if let Some(sound) = all.find(|sound| sound.is_default).or(first).filter(|sound| sound.is_apart) {
+                let problem = "its sound is in a playlist of its own, which is not asked for here, so that the load would lack it; \
+                               name the playlist of one quality, to ask for its pictures alone";
+                return Err(PlaylistError::Line { line: sound.line, problem: problem.into() });
             }
-            None => match after.split_once(',') {
-                Some((value, next)) => (value, Some(next)),
-                None => (after, Some("")),
-            },
-        };
-        rest = next.ok_or("something follows a quotation mark that is not a comma")?.trim_start();
-        found.insert(name.trim(), value.trim());
+        }
+        Ok(Playlist::Master(Master { variants: self.variants, variables: self.variables }))
     }
-    Ok(found)
 }
 
-/// Parses digits only.
-fn number(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-/// A decimal number of seconds, over 0 and at most a day.
-fn seconds(text: &str) -> Option<Nanos> {
-    let text = text.trim();
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    let seconds: f64 = text.parse().ok()?;
-    let span = Nanos((seconds * 1e9).round() as u64);
-    (seconds <= SEGMENT_MAX && span > Nanos::ZERO).then_some(span)
-}
-
-/// `LENGTH` or `LENGTH@OFFSET`.
-fn byte_range(text: &str) -> Option<(u64, Option<u64>)> {
-    match text.trim().split_once('@') {
-        Some((length, offset)) => Some((number(length)?, Some(number(offset)?))),
-        None => Some((number(text.trim())?, None)),
+/// The attributes of a variant.
+fn announced(list: &str) -> Announced {
+    let list = attributes(list);
+    let text = |name: &str| list.get(name).copied().unwrap_or_default().to_owned();
+    let bandwidth = ["BANDWIDTH", "AVERAGE-BANDWIDTH"].into_iter().find_map(|name| positive(list.get(name)?));
+    let height = list.get("RESOLUTION").and_then(|text| positive(text.split_once(['x', 'X'])?.1));
+    let rate = bandwidth.map_or(String::new(), |rate| rate.to_string());
+    Announced {
+        bandwidth,
+        height: height.and_then(|lines| u32::try_from(lines).ok()),
+        sound: list.get("AUDIO").map(|group| (*group).to_owned()),
+        identity: [rate, text("RESOLUTION"), text("CODECS"), text("FRAME-RATE"), text("VIDEO-RANGE")],
     }
 }

@@ -1,71 +1,79 @@
+use std::fmt::Write as _;
+
 use spec::Url;
 
 use super::PlaylistError;
+use crate::reference::{has_scheme, split_query};
 
-/// Where an address in the playlist at `base` leads, by RFC 3986 §5.
+/// Where an address in the playlist at `base` leads, by RFC 3986 §5, percent-encoded as browsers do.
 ///
-/// Errors: to another server, which no connection of the session reaches; an address that is invalid in a request.
+/// Errors: to another server, which no connection of the session reaches; no address.
 pub fn resolve(base: &Url, uri: &str) -> Result<Url, PlaylistError> {
     let wrong = |problem: &'static str| PlaylistError::Address { uri: shortened(uri), problem };
-    let uri_without_mark = uri.split('#').next().unwrap_or_default();
-    if uri_without_mark.is_empty() {
+    let reference = encoded(uri.split('#').next().unwrap_or_default().trim());
+    let reference = reference.as_str();
+    if reference.is_empty() {
         return Err(wrong("it is empty"));
     }
     let here = |path: String| Url { path, ..base.clone() };
-    let url = if let Some(rest) = uri_without_mark.strip_prefix("//") {
+    let url = if let Some(rest) = reference.strip_prefix("//") {
         let scheme = if base.https { "https" } else { "http" };
-        parsed(&format!("{scheme}://{rest}")).ok_or_else(|| wrong("it cannot be read"))?
-    } else if has_scheme(uri_without_mark) {
-        parsed(uri_without_mark).ok_or_else(|| wrong("it is neither http nor https, or cannot be read"))?
-    } else if uri_without_mark.starts_with('/') {
-        here(uri_without_mark.to_owned())
+        parsed(&format!("{scheme}://{rest}")).ok_or_else(|| wrong("it cannot be read; write //HOST/PATH"))?
+    } else if has_scheme(reference) {
+        parsed(reference).ok_or_else(|| wrong("it is neither http nor https, or cannot be read"))?
+    } else if reference.starts_with('/') {
+        here(reference.to_owned())
     } else {
         let (path, _) = split_query(&base.path);
-        if uri_without_mark.starts_with('?') {
-            here(format!("{}{uri_without_mark}", if path.is_empty() { "/" } else { path }))
+        if reference.starts_with('?') {
+            here(format!("{}{reference}", if path.is_empty() { "/" } else { path }))
         } else {
             let folder = path.rfind('/').map_or("/", |end| &path[..=end]);
-            here(format!("{folder}{uri_without_mark}"))
+            here(format!("{folder}{reference}"))
         }
     };
-    if (url.https, &url.host, url.port) != (base.https, &base.host, base.port) {
+    if !url.is_same_server(base) {
         return Err(PlaylistError::OtherHost { uri: shortened(uri), server: base.authority() });
     }
     let path = if url.path.starts_with('/') { without_dots(&url.path) } else { "/".to_owned() };
-    match spec::workload::check_target(&path) {
-        Ok(()) => Ok(Url { path, ..url }),
-        Err(_) => Err(wrong("it has blanks or characters that are not ASCII")),
-    }
+    Ok(Url { path, ..base.clone() })
 }
 
 fn parsed(text: &str) -> Option<Url> {
     text.parse().ok()
 }
 
-/// Whether it begins with `NAME:`, as an address of its own does.
-fn has_scheme(uri: &str) -> bool {
-    let end = uri.find([':', '/', '?']);
-    end.is_some_and(|end| {
-        uri.as_bytes()[end] == b':'
-            && uri.starts_with(|c: char| c.is_ascii_alphabetic())
-            && uri[..end].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-    })
+/// A reference as browsers send it: characters that an address may not have are percent-encoded, `\` is `/`, and
+/// tabs are left out. What is percent-encoded stays. Source: the WHATWG's URL standard, path and special-query sets.
+fn encoded(reference: &str) -> String {
+    let (path, query) = split_query(reference);
+    let mut out = String::with_capacity(reference.len());
+    let mut append = |text: &str, also: &[u8]| {
+        for byte in text.bytes() {
+            match byte {
+                b'\t' | b'\n' | b'\r' => {}
+                b'"' | b'<' | b'>' => drop(write!(out, "%{byte:02X}")),
+                _ if !byte.is_ascii_graphic() || also.contains(&byte) => drop(write!(out, "%{byte:02X}")),
+                _ => out.push(char::from(byte)),
+            }
+        }
+    };
+    append(&path.replace('\\', "/"), b"^`{}");
+    append(query, b"'");
+    out
 }
 
-fn split_query(path: &str) -> (&str, &str) {
-    path.split_at(path.find('?').unwrap_or(path.len()))
-}
-
-/// A path without `.` and `..`, its query as it was. Source: RFC 3986 §5.2.4.
+/// A path without `.` and `..`, its query as it was. Source: RFC 3986 §5.2.4; a dot may be percent-encoded, as the WHATWG's
+/// URL standard says.
 fn without_dots(whole: &str) -> String {
     let (path, query) = split_query(whole);
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {
         let last = segments.peek().is_none();
-        match segment {
-            "." | ".." => {
-                if segment == ".." {
+        match segment.to_ascii_lowercase().replace("%2e", ".").as_str() {
+            dots @ ("." | "..") => {
+                if dots == ".." {
                     kept.pop();
                 }
                 if last {

@@ -3,7 +3,7 @@ use spec::workload::{Bandwidth, Delivery, Pacing};
 use videos::Catalog;
 
 use super::*;
-use crate::video::config::tests::config;
+use crate::video::config::tests::{config, listed_as};
 use crate::video::library::{Videos, Watched};
 
 const fn s(n: u64) -> Nanos {
@@ -313,7 +313,7 @@ fn without_its_playlist_nothing_of_a_session_is_left() {
         config.library = Library::new(Videos::Set(catalog, Delivery::Hls), 1);
     });
     let rules = Rules::new(&config);
-    assert_eq!(rules.operation(&viewer, 0), 4, "playlists are an operation of their own");
+    assert_eq!(Session::new(viewer, &rules).operation(&rules), 4, "playlists are an operation of their own");
     let (steps, counts) = played(&config, viewer, &[(s(1), GOOD); 6]);
     assert_eq!(steps.len(), 6, "two playlists and four chunks");
     assert_eq!(figure(&counts, "misses"), (0, 4));
@@ -365,4 +365,50 @@ fn a_start_is_judged_without_what_the_own_bandwidth_takes() {
     let later = VideoConfig { resume_with: 2, ahead: 1, ..unlimited };
     check(&later, s(1), 1);
     check(&later, s(13), 0);
+}
+
+#[test]
+fn a_header_is_requested_before_the_segment_that_needs_it() {
+    let map = |uri: &str| format!("#EXT-X-MAP:URI=\"{uri}\"\n");
+    let segments = "#EXTINF:10,\na\n".repeat(5);
+    let text = format!("#EXTM3U\n{}{segments}{}{segments}#EXT-X-ENDLIST\n", map("h"), map("i"));
+    let run = |pacing: Pacing, takes: Nanos| {
+        let (config, viewer) = setup(7, |config| {
+            (config.library, config.pacing) = (listed_as(&text), pacing);
+        });
+        let viewer = Viewer { watched: Watched { video: 0, rung: 0 }, ..viewer };
+        let (steps, counts) = played(&config, viewer, &[(takes, GOOD); 10]);
+        assert_eq!(figure(&counts, "misses"), (0, 7), "chunks alone");
+        steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect::<Vec<u64>>()
+    };
+    // Playlist, header and three segments at once; the second header when its segment is due.
+    assert_eq!(run(Pacing::Open, Nanos::ZERO), [0, 0, 0, 0, 0, 10, 20, 30, 30, 40]);
+    assert_eq!(run(Pacing::Closed, s(1)), [0, 1, 2, 3, 4, 5, 16, 27, 28, 39]);
+}
+
+#[test]
+fn a_header_that_fails_ends_the_session() {
+    let map = |uri: &str| format!("#EXT-X-MAP:URI=\"{uri}\"\n#EXTINF:10,\na\n");
+    let text = format!("#EXTM3U\n{}{}{}#EXT-X-ENDLIST\n", map("h"), map("i"), map("h"));
+    let (config, viewer) = setup(3, |config| config.library = listed_as(&text));
+    let viewer = Viewer { watched: Watched { video: 0, rung: 0 }, ..viewer };
+    let fails = (Nanos::ZERO, Outcome::Error);
+    let good = (Nanos::ZERO, GOOD);
+    let (steps, counts) = played(&config, viewer, &[good, good, good, fails]);
+    let sent: Vec<bool> = steps.iter().map(|(_, sent)| *sent).collect();
+    assert_eq!(sent, [true, true, true, true, false, false, false]);
+    assert_eq!(figure(&counts, "misses"), (2, 3));
+}
+
+#[test]
+fn a_viewer_who_has_come_before_goes_on_behind_their_headers() {
+    let header = |i: u32| format!("#EXT-X-MAP:URI=\"{i}\"\n#EXTINF:10,\na\n");
+    let text = format!("#EXTM3U\n{}#EXT-X-ENDLIST\n", (0..30).map(header).collect::<String>());
+    let (config, viewer) = setup(30, |config| config.library = listed_as(&text));
+    let viewer = Viewer { watched: Watched { video: 0, rung: 0 }, ..viewer };
+    let (rules, audience) = (Rules::new(&config), Audience::new(&config, 0, 1).unwrap());
+    let (session, step) = Session::underway(viewer, s(95), &rules, &audience);
+    // Chunk 12 is due at 100 s, and its header before it.
+    assert_eq!((session.ask(&rules.library), step.offset), (Ask::Index(13), s(100)));
+    assert_eq!(step.operation, 1, "no quality");
 }

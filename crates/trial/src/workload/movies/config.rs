@@ -1,10 +1,7 @@
 use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::{Spec, workload};
-use units::Nanos;
 use workloads::movies::MoviesConfig;
-
-use crate::config::social::LOGIN;
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
@@ -42,12 +39,6 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>)
         );
     }
     Ok(config)
-}
-
-/// Upper bound of the time for logins of users who write or rent; zero for other workloads.
-pub(crate) fn logins(spec: &Spec) -> Nanos {
-    let workload::Workload::Movies(movies) = &spec.workload else { return Nanos::ZERO };
-    Nanos(LOGIN.0 * u64::from(movies.logged_in))
 }
 
 #[cfg(test)]

@@ -16,7 +16,13 @@ pub(super) fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<W
         pages: pages(web)?,
         popularity: web.popularity,
         method: web.method.clone(),
-        headers: web.header.clone(),
+        // It is the default of HTTP/1.1, and a last request says the opposite.
+        headers: web
+            .header
+            .iter()
+            .filter(|header| !header.name.eq_ignore_ascii_case("connection"))
+            .cloned()
+            .collect(),
         body: body(web)?,
         verify: web.verify.unwrap_or_default(),
         requests_per_connection: web.requests_per_connection,
@@ -64,44 +70,4 @@ fn list(file: &Path) -> Result<Listed> {
         );
     }
     Ok(Listed::read(&name, &std::fs::read_to_string(file).with_context(about)?)?)
-}
-
-/// Servers as URLs: anything else is read as HOST:PORT of a server without TLS.
-///
-/// Errors: an invalid URL, a Unix socket, or a mix of servers with and without TLS.
-pub fn urls(servers: &[&str]) -> Result<Vec<Url>> {
-    let url = |one: &str| -> Result<Url> {
-        if one.starts_with("unix:") {
-            bail!("{one}: web servers are asked over TCP; give http://HOST:PORT");
-        }
-        Ok(if one.contains("://") { one.parse()? } else { format!("http://{one}").parse()? })
-    };
-    let urls = servers.iter().copied().map(url).collect::<Result<Vec<_>>>()?;
-    if urls.iter().any(|url| url.https != urls[0].https) {
-        let all = servers.join(",");
-        bail!("{all}: some of these servers want TLS and others do not; measure them apart");
-    }
-    Ok(urls)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use spec::TargetName;
-
-    #[test]
-    fn a_target_is_a_url_or_an_address() {
-        let check = |target: &str, expect: &[&str]| {
-            let found: Vec<String> =
-                urls(&TargetName::each(target)).unwrap().iter().map(ToString::to_string).collect();
-            assert_eq!(found, expect, "{target}");
-        };
-        check("127.0.0.1:8080", &["http://127.0.0.1:8080"]);
-        check("http://h/x", &["http://h:80/x"]);
-        check("http://h/a,b,http://i", &["http://h:80/a,b", "http://i:80"]);
-        check("https://h:8443,https://[::1]", &["https://h:8443", "https://[::1]:443"]);
-        for wrong in ["unix:/x", "http://a,https://b", "ftp://h", "http://"] {
-            assert!(urls(&TargetName::each(wrong)).is_err(), "{wrong}");
-        }
-    }
 }

@@ -3,11 +3,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::workload::{self, Assets, SiteCache};
-use spec::{Load, Spec, Workload};
-use units::Nanos;
+use spec::{Load, Spec};
 use workloads::social::{Site, SocialConfig};
-
-use crate::generate::{AT_ONCE, LOGIN_MOST};
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
@@ -53,55 +50,13 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
-/// Time for each login before a load. Source: the limit of one login, divided by the logins that run at once. The site
-/// determines the cost of a login, and its hashes may be expensive; the limit of one login detects a site that does not
-/// answer.
-pub(super) const LOGIN: Nanos = Nanos(LOGIN_MOST.as_nanos() as u64 / AT_ONCE as u64);
-
-/// Upper bound of the time for logins of users who are present when the load begins; zero for other workloads.
-pub(crate) fn logins(spec: &Spec) -> Nanos {
-    let Workload::Social(social) = &spec.workload else { return Nanos::ZERO };
-    let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
-    let users = match spec.load {
-        Load::Rate(rate) => rate.rps() * (operations - 1.0) * social.think_time.as_secs_f64(),
-        _ => f64::from(spec.generator.connections),
-    };
-    Nanos((LOGIN.0 as f64 * users.clamp(0.0, f64::from(social.users.0))) as u64)
-}
-
-/// Checks that a load fits users of a site.
-///
-/// Errors: it does not.
-pub(super) fn check(spec: &Spec) -> Result<()> {
-    let generator = &spec.generator;
-    if generator.think > Nanos::ZERO {
-        bail!("--think {}: users think for --think-time; leave it out", generator.think);
-    }
-    if let Workload::Social(social) = &spec.workload
-        && let workload::Site::File(file) = &social.site
-        && !generator.agents.agents.is_empty()
-    {
-        bail!("--site {}: agents know no files of this machine; use own or elgg", file.display());
-    }
-    if spec.load == Load::Closed && generator.connections < generator.threads() {
-        bail!(
-            "--closed with {} users for {} threads: each thread needs at least one; use --connections {1} or more, or fewer --threads",
-            generator.connections,
-            generator.threads()
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use spec::workload::{Site, Social, Users};
 
     fn of(social: Social, load: Load, urls: &[&str]) -> Result<SocialConfig> {
-        let workload = Workload::Social(Box::new(social.clone()));
-        let spec = Spec { workload, load, ..Spec::default() };
-        check(&spec)?;
+        let spec = Spec { load, ..Spec::default() };
         config(&social, &spec, urls.iter().map(|url| url.parse().unwrap()).collect())
     }
 
@@ -145,16 +100,5 @@ mod tests {
         let config =
             of(Social { operations: Some(10), ..Social::default() }, Load::Rate("1".parse().unwrap()), &[]);
         assert!((config.unwrap().mix.operations() - 10.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn logins_may_take_as_long_as_each_of_them() {
-        // The highest bcrypt cost of the site: 2 s each, so that four at once take 8 s on one core.
-        let costliest = Nanos::from_secs(2);
-        let social = Social { users: Users(300), ..Social::default() };
-        let workload = Workload::Social(Box::new(social));
-        let spec = Spec { workload, load: Load::Rate("20".parse().unwrap()), ..Spec::default() };
-        assert!(logins(&spec) >= Nanos(300 * costliest.0), "{}", logins(&spec));
-        assert_eq!(logins(&spec).0 / 300, Nanos::from(LOGIN_MOST).0 / AT_ONCE as u64);
     }
 }

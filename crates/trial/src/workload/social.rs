@@ -1,4 +1,6 @@
-//! Preparation and evaluation of a load of social network users.
+//! Users of a social network.
+
+mod config;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -7,48 +9,93 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use openloop::{Generator, Load, Plan, Recording};
-use results::{Invalid, Reason};
-use spec::Workload;
-use spec::workload::SiteCache;
+use results::{Found, Invalid, Reason};
+use spec::workload::{SiteCache, SocialOperation};
+use spec::{Spec, Workload, workload};
 use units::ParseError;
 use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime};
 
-use crate::config::most_of;
-use crate::generate::ask::{Kept, LOGIN_MOST, connect, keep};
-use crate::generate::several::several;
 use crate::live;
+use crate::noise::Watch;
 use crate::task::Task;
 use crate::tls::TlsClient;
+use crate::workload::ask::{Kept, LOGIN_MOST, connect, keep};
+use crate::workload::sessions::{may_write, most_here};
+use crate::workload::several::several;
+use crate::workload::{Run, Servers, plan_sessions};
 
-/// Makes the plan session-based, and sets the rate in the configuration.
+/// Sessions of users.
+pub(super) struct Offered {
+    options: workload::Social,
+    config: SocialConfig,
+}
+
+/// The workload of these options.
 ///
-/// Errors: a closed loop of more users than the site has.
-pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> Result<()> {
-    let Workload::Social(social) = &task.spec.workload else { return Ok(()) };
-    for endpoint in &mut plan.endpoints {
-        endpoint.connections = 0;
-    }
-    plan.depth = 1;
-    // Long enough to decide for each operation whether it is within its limit.
-    plan.drain = plan.drain.max(config.limits.longest());
-    match &mut plan.load {
-        Load::Open { rate, .. } => {
-            config.users_per_s = rate.rps();
-            plan.clients = None;
-            let is_here = task.spec.generator.agents.agents.is_empty();
-            let room = is_here.then(|| most_of(social.max_sessions, plan.endpoints.len())).transpose()?;
-            plan.sessions = room.map(|room| room.min(social.most_sessions() as usize));
+/// Errors: a broken description of a site; parameters that contradict each other; a closed loop of more users than the site has.
+pub(super) fn offered(options: &workload::Social, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
+    Ok(Offered { options: options.clone(), config: config::config(options, spec, servers.urls)? })
+}
+
+impl super::Offered for Offered {
+    fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
+        let (social, config) = (&self.options, &mut self.config);
+        plan_sessions(plan, None);
+        // Long enough to decide for each operation whether it is within its limit.
+        plan.drain = plan.drain.max(config.limits.longest());
+        match &mut plan.load {
+            Load::Open { rate, .. } => {
+                config.users_per_s = rate.rps();
+                let room = most_here(task, social.max_sessions, plan.endpoints.len())?;
+                plan.sessions = room.map(|room| room.min(social.most_sessions() as usize));
+            }
+            Load::Closed { think } => {
+                *think = config.think;
+                let users = task.spec.generator.connections as usize;
+                (plan.clients, plan.sessions) = (Some(users), Some(users));
+            }
         }
-        Load::Closed { think } => {
-            *think = config.think;
-            let users = task.spec.generator.connections as usize;
-            (plan.clients, plan.sessions) = (Some(users), Some(users));
+        if plan.clients.is_some() {
+            check_users(task, config)??;
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, workload: &mut Workload) {
+        let Workload::Social(options) = workload else { return };
+        // All operations, unless the mix restricts them.
+        let operations = self.config.mix.operations();
+        if operations.fract() == 0.0 {
+            options.operations.get_or_insert(operations as u32);
         }
     }
-    if plan.clients.is_some() {
-        check_users(task, config)??;
+
+    fn found(&self, found: &mut Found) {
+        found.lacks = self.config.lacks().map(|operation| operation.name().to_owned()).collect();
     }
-    Ok(())
+
+    fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
+        let (task, config) = (run.task, &self.config);
+        let writing = SocialOperation::ALL
+            .into_iter()
+            .filter(|operation| operation.writes() && config.mix.percent(*operation) > 0.0);
+        may_write(self.options.yes, writing.map(SocialOperation::name), &task.servers())?;
+        let known = known(task, config)?;
+        let refused = too_many(task, config)?;
+        if refused.is_none() && self.options.cache != SiteCache::Flushed {
+            run.counters.extend(primed(task, &known, config.users, run.tls, run.stop)?);
+        }
+        // The processor time of earlier logins belongs to no window.
+        let ready = match (&run.agents, &refused) {
+            (None, None) => logged_in(task, &known, run.tls, run.stop)?,
+            _ => Vec::new(),
+        };
+        let here = |generator: &Generator| generate(task, &known, ready, generator);
+        let nothing = |generator: &Generator| generator.nothing(users_of(task, &known, 0, Vec::new()));
+        let (mut recording, watch) = run.record_unless(refused, here, nothing)?;
+        recording.limit(|name| run.workload.limit_of(name));
+        Ok((recording, watch))
+    }
 }
 
 /// Whether there are enough users for the threads of all generators, both parallel ones and those of agents.
@@ -67,7 +114,7 @@ fn check_users(task: &Task, config: &SocialConfig) -> Result<Result<(), ParseErr
 
 /// Why this load cannot be offered to a site with this number of users. Such a trial is invalid without being run, so
 /// that a search continues with a lower rate.
-pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
+fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
     Ok(check_users(task, config)?.err().map(|error| {
         // Rounds a computed rate to its significant digits.
         let rate = (1e3 * config.users_per_s).round() / 1e3;
@@ -79,7 +126,7 @@ pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Inva
 /// State shared by all threads. The start time of a run distinguishes it from others.
 ///
 /// Errors: parameters that contradict each other.
-pub(super) fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
+fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
     let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Ok(Arc::new(Known::new(config, &format!("{ms:x}{:x}", task.share.0))?))
 }
@@ -93,22 +140,19 @@ fn share(task: &Task, thread: u32) -> Share {
     Share { thread: seat.thread, threads: seat.threads, population }
 }
 
-/// Primes the cache with the site's data of each user if requested, some users at a time; returns the cost as counters.
+/// Primes the cache with the site's data of each of the users, some users at a time; returns the cost as counters.
 ///
 /// Errors: a user's data cannot be fetched, with the site's message; `stop` is set.
-pub(super) fn primed(
+fn primed(
     task: &Task,
     known: &Known,
+    users: u32,
     tls: Option<&TlsClient>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<(String, f64)>> {
-    let Workload::Social(social) = &task.spec.workload else { return Ok(Vec::new()) };
-    if social.cache == SiteCache::Flushed {
-        return Ok(Vec::new());
-    }
     let begun = Instant::now();
     let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
-    let users: Vec<u32> = (0..social.users.0).collect();
+    let users: Vec<u32> = (0..users).collect();
     // Locked while printing, so that the numbers appear in order.
     let (done, of) = (Mutex::new(0_usize), users.len());
     // One connection for all requests of a worker: this machine does not have ports for one per user.
@@ -132,7 +176,7 @@ pub(super) fn primed(
 /// thread.
 ///
 /// Errors: a login fails, with the site's message; `stop` is set.
-pub(super) fn logged_in(
+fn logged_in(
     task: &Task,
     known: &Known,
     tls: Option<&TlsClient>,
@@ -159,7 +203,7 @@ pub(super) fn logged_in(
 }
 
 /// Generates the load here, with the logged-in users by thread.
-pub(super) fn generate(
+fn generate(
     task: &Task,
     known: &Arc<Known>,
     ready: Vec<Vec<Ready>>,
@@ -168,13 +212,13 @@ pub(super) fn generate(
     let ready: Vec<Mutex<Vec<Ready>>> = ready.into_iter().map(Mutex::new).collect();
     let of_thread = |thread: u32| {
         let ready = std::mem::take(&mut *ready[thread as usize].lock().expect("no thread panics with it"));
-        workload(task, known, thread, ready)
+        users_of(task, known, thread, ready)
     };
     Ok(generator.run(of_thread)?)
 }
 
 /// The users of one thread; those in `ready` are logged in.
-pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
+fn users_of(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
     Social::new(known, share(task, thread), ready)
 }
 
@@ -185,17 +229,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use reactor::Address;
-    use spec::Spec;
-
     use super::*;
-    use crate::config::{Sent, sent};
+    use reactor::Address;
 
     /// A task of this many sessions per second by one of `generators`, and its workload.
     fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
         let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
-        let Sent::Social(config) = sent(&spec, None, Vec::new(), None).unwrap() else { panic!() };
+        let Offered { config, .. } =
+            offered(&workload::Social::default(), &spec, Servers::default()).unwrap();
         let task = Task {
             spec,
             addresses: Vec::new(),
@@ -208,7 +250,7 @@ mod tests {
             server_pids: Vec::new(),
             server_elsewhere: false,
         };
-        (task, *config)
+        (task, config)
     }
 
     #[test]
@@ -290,8 +332,8 @@ mod tests {
     /// A task with this many users of that site, whose cache is primed, and the state shared by all threads.
     fn at(address: &Address, users: u32) -> (Task, Arc<Known>) {
         let (mut task, mut config) = task("0.01", 1);
-        let Workload::Social(social) = &mut task.spec.workload else { panic!() };
-        (social.users.0, social.cache) = (users, SiteCache::Primed);
+        let social = workload::Social { users: workload::Users(users), ..workload::Social::default() };
+        task.spec.workload = Workload::Social(Box::new(social));
         (config.users, config.url) = (users, Some(format!("http://{address}").parse().unwrap()));
         task.addresses = vec![address.clone()];
         let known = known(&task, &config).unwrap();
@@ -303,7 +345,7 @@ mod tests {
         let check = |answers: usize, most: usize| {
             let (address, accepted) = site(answers, Duration::ZERO);
             let (task, known) = at(&address, 50);
-            let counters = primed(&task, &known, None, &Arc::default()).unwrap();
+            let counters = primed(&task, &known, 50, None, &Arc::default()).unwrap();
             assert_eq!(counters[1], ("primed_requests".into(), 50.0));
             let accepted = accepted.load(Ordering::Relaxed);
             assert!(accepted <= most, "{accepted} connections of {answers} answers");

@@ -2,18 +2,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use proto_http::Url;
-use rustix::process::{Resource, getrlimit};
-use spec::{Form, Load, Spec, Time, Workload, workload};
+use spec::workload::Facts;
+use spec::{Form, Load, Spec, workload};
 use units::Nanos;
 use workloads::sets;
 use workloads::video::playlist::Listing;
 use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
-
-/// Descriptors reserved for everything else that a generator opens: epoll, wake-ups, files, pipes, and inherited ones.
-const OTHER_DESCRIPTORS: u64 = 128;
-/// Ports of this machine towards one address of a server, if the kernel does not report it.
-const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
-const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet. `None` if it plays a
 /// playlist that was not fetched yet.
@@ -75,7 +69,7 @@ pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
 fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
     let warmup = spec.time.warmup;
     bandwidth(video, spec)?;
-    let least = Nanos(Time::of(&Workload::Video(Box::new(video.clone()))).warmup.0 / 2);
+    let least = Nanos(video.usual_time().warmup.0 / 2);
     if video.bandwidth.is_limited() && warmup < least {
         bail!(
             "--warmup {warmup}: chunks take seconds with --bandwidth {}, and a window that opens sooner than {least} sees \
@@ -125,44 +119,6 @@ fn bandwidth(video: &workload::Video, spec: &Spec) -> Result<()> {
     }
 }
 
-/// Limit of concurrent sessions of this process with this number of servers.
-///
-/// Errors: the requested limit exceeds the descriptors of the process.
-pub(crate) fn most_sessions(video: &workload::Video, servers: usize) -> Result<usize> {
-    most_of(video.max_sessions, servers)
-}
-
-/// The same for this requested limit.
-pub(crate) fn most_of(asked: Option<u32>, servers: usize) -> Result<usize> {
-    let descriptors = getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |limit| {
-        usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX)
-    });
-    let ports = ports(std::fs::read_to_string(PORT_RANGE).ok().as_deref()).saturating_mul(servers.max(1));
-    most(asked, descriptors, ports)
-}
-
-fn most(asked: Option<u32>, descriptors: usize, ports: usize) -> Result<usize> {
-    let Some(asked) = asked else { return Ok(descriptors.min(ports).max(1)) };
-    let asked = asked as usize;
-    if asked > descriptors {
-        bail!(
-            "--max-sessions {asked}: this process may have descriptors for {descriptors} sessions; ask for fewer, use \
-             --agents, or raise the hard limit (ulimit -Hn)"
-        );
-    }
-    Ok(asked)
-}
-
-/// Number of ports in the kernel's ephemeral range.
-fn ports(range: Option<&str>) -> usize {
-    let ends: Vec<usize> =
-        range.unwrap_or_default().split_whitespace().filter_map(|end| end.parse().ok()).collect();
-    match ends[..] {
-        [first, last] if first <= last => last - first + 1,
-        _ => PORTS,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,8 +126,8 @@ mod tests {
 
     fn of(video: Video) -> Result<Option<VideoConfig>> {
         let load = Load::Rate("2".parse().unwrap());
-        let workload = Workload::Video(Box::new(video.clone()));
-        let spec = Spec { time: Time::of(&workload), workload, load, ..Spec::default() };
+        let workload = spec::Workload::Video(Box::new(video.clone()));
+        let spec = Spec { time: workload.usual_time(), workload, load, ..Spec::default() };
         config(&video, &spec, Vec::new(), None)
     }
 
@@ -211,20 +167,5 @@ mod tests {
         assert_eq!(of(hls).unwrap(), None);
         let error = of(Video { playlist, ..Video::default() }).unwrap_err().to_string();
         assert!(error.contains("add --protocol hls"), "{error}");
-    }
-
-    #[test]
-    fn sessions_are_bounded_by_descriptors_and_ports() {
-        assert_eq!(ports(Some("32768\t60999\n")), PORTS);
-        assert_eq!(ports(Some("1024 65535")), 64_512);
-        for none in [None, Some(""), Some("5 4"), Some("a b")] {
-            assert_eq!(ports(none), PORTS, "{none:?}");
-        }
-        let check = |asked: Option<u32>, expect: Option<usize>| {
-            assert_eq!(most(asked, 1_000, 800).ok(), expect, "{asked:?}");
-        };
-        check(None, Some(800));
-        check(Some(900), Some(900));
-        check(Some(1_001), None);
     }
 }

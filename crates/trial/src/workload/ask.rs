@@ -8,13 +8,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, bail};
 use reactor::Address;
+use reactor::tls::Failure;
 use workloads::cache::{PATIENCE, Stream};
+use workloads::web::ProbeError;
+use workloads::{Peer, Stranger};
 
 use crate::generate::Interrupted;
 use crate::tls::{TlsClient, encrypted};
 
 /// How often a request to stop is checked while waiting for a server.
 const LOOK: Duration = Duration::from_millis(100);
+/// Time limit of a question to a server of unknown kind, whose answer is only for a message.
+const STRANGER: Duration = Duration::from_secs(1);
 /// Time limit of one login before a load. Source: four times the duration of four concurrent logins on one core with
 /// the highest bcrypt cost of our sites, 15: 2 s each.
 pub(crate) const LOGIN_MOST: Duration = Duration::from_secs(30);
@@ -36,7 +41,42 @@ pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     if stop.load(Ordering::Relaxed) {
         bail!(Interrupted);
     }
-    Ok(answer?)
+    answer.map_err(|error| {
+        let error = Error::new(error);
+        let Some(found) = stranger(address, tls, error.as_ref(), stop) else { return error };
+        let server = address.to_string();
+        Error::new(match tls {
+            None => ProbeError::Other { server, found },
+            Some(_) => ProbeError::Plain { server, found },
+        })
+    })
+}
+
+/// The server of another kind that is at `address`, if it is one: of another protocol, or without the TLS that failed by
+/// `error`. Asks over a connection of its own, without TLS.
+pub(crate) fn stranger(
+    address: &Address,
+    tls: Option<&TlsClient>,
+    error: &(dyn std::error::Error + 'static),
+    stop: &Arc<AtomicBool>,
+) -> Option<Stranger> {
+    let found = Peer::ask(&mut connect(address, STRANGER, None, stop).ok()?)?;
+    match (tls, found.peer) {
+        // The expected kind, which fails for another reason.
+        (None, Peer::Http) | (Some(_), Peer::Tls) => None,
+        // Servers of HTTPS answer some requests without TLS, too, in order to refuse them.
+        (Some(_), Peer::Http) if !is_not_tls(error) => None,
+        _ => Some(found),
+    }
+}
+
+/// Whether the peer answered a handshake of TLS with other bytes.
+fn is_not_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let is_it = |error: &(dyn std::error::Error + 'static)| {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.and_then(|inner| inner.downcast_ref::<Failure>()).is_some_and(Failure::is_not_tls)
+    };
+    std::iter::successors(Some(error), |error| error.source()).any(is_it)
 }
 
 /// Connects to the server at `address`; connecting and all requests together have this time limit.
@@ -121,7 +161,9 @@ impl Bounded {
         tls: Option<&TlsClient>,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Box<dyn Stream>> {
-        let to = address.socket().ok_or_else(|| io::Error::other("web servers are asked over TCP"))?;
+        let to = address
+            .socket()
+            .ok_or_else(|| io::Error::other("an HTTP server is named by its URL, and asked over TCP"))?;
         let socket = TcpStream::connect_timeout(&to, PATIENCE)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(LOOK))?;

@@ -1,0 +1,228 @@
+//! A cache: its data set is stored and looked at before the load.
+
+mod config;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Result, bail};
+use openloop::{Plan, Recording};
+use reactor::Address;
+use results::{Invalid, Reason};
+use spec::workload::Placement;
+use spec::{Spec, Workload, workload};
+use workloads::cache::{
+    Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, Server, prepare,
+};
+
+pub use self::config::read;
+use crate::noise::Watch;
+use crate::task::Task;
+use crate::tls::{TlsClient, control};
+use crate::workload::{Run, Servers};
+
+/// Gets and sets to a cache.
+pub(super) struct Offered {
+    options: workload::Cache,
+    config: CacheConfig,
+}
+
+/// The workload of these options.
+///
+/// Errors: parameters that contradict each other; a data set that cannot be read.
+pub(super) fn offered(options: &workload::Cache, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
+    let config = config::config(options, spec, servers.names)?;
+    Ok(Offered { options: options.clone(), config })
+}
+
+impl super::Offered for Offered {
+    fn replaced(&self, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
+        partitions(&self.options, task, tls)
+    }
+
+    fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
+        if self.options.placement == Placement::Partitions {
+            divide(plan, task.spec.generator.threads() as usize);
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, workload: &mut Workload) {
+        if let Workload::Cache(options) = workload {
+            options.keys = self.config.keys;
+        }
+    }
+
+    fn datagram_ports(&self, servers: &[Address]) -> Result<Vec<Address>> {
+        if self.config.udp { datagram_ports(servers) } else { Ok(Vec::new()) }
+    }
+
+    fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
+        let (task, config, policy) = (run.task, &self.config, self.options.fill);
+        let items = Arc::new(Items::new(config));
+        let (data_set, version) = fill(&self.options, task, config, &items, run.tls)?;
+        if !data_set.is_complete() && policy != FillPolicy::Never {
+            run.others.push(incomplete(&data_set));
+        }
+        run.counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+        run.counters.extend(items_held(&data_set));
+        if config.verify && data_set.wrong > 0 {
+            run.others.push(wrong_at_start(&data_set));
+        }
+        if task.share.1 > 1 {
+            // The others' values are equivalent to ours, and may be newer than any of ours.
+            items.versions().begin(data_set.run, false);
+        }
+        let of_thread = |thread| {
+            Cache::new(config, Arc::clone(&items), task.seat(thread)).expect("the configuration was checked")
+        };
+        let (recording, watch) = run.record(|generator| Ok(generator.run(of_thread)?))?;
+        run.others.extend(evicted(&recording, policy, config));
+        run.refuse_wrong(&recording, "values that were checked had another content than was stored");
+        run.unknown.extend(data_set.unknown);
+        run.server_version = version;
+        Ok((recording, watch))
+    }
+}
+
+/// Fills the server if requested; returns its item counts and the version that it reports.
+///
+/// Errors: a server that cannot be reached or refuses to store; one with others' items that a load that stores would put at
+/// risk, unless that is agreed to.
+fn fill(
+    options: &workload::Cache,
+    task: &Task,
+    config: &CacheConfig,
+    items: &Items,
+    tls: Option<&TlsClient>,
+) -> Result<(DataSet, Option<String>)> {
+    let (first, version) = control(&task.addresses[0], tls)?;
+    // The connection that read the version is reused: servers that count connections should see as few as possible.
+    let first = Mutex::new(Some(first));
+    let how = Preparation {
+        connect: &|server| match first.lock().expect("no thread panics with it").take_if(|_| server == 0) {
+            Some(first) => Ok(first),
+            None => Ok(control(&task.addresses[server], tls)?.0),
+        },
+        threads: 2,
+        policy: options.fill,
+        agreed: options.yes,
+        seed: task.spec.seed,
+        progress: &|_| {},
+    };
+    let mut data_set = prepare(config, items, &how)?;
+    if version.is_none() {
+        data_set
+            .unknown
+            .insert(0, format!("the version of {}: it answers no 'version'", config.cluster.servers[0]));
+    }
+    Ok((data_set, version))
+}
+
+/// The task with the server's threads as its servers, so that each key goes to the thread that owns it.
+///
+/// Errors: there are several servers, or the server has no ports for its threads.
+fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
+    if options.placement != Placement::Partitions {
+        return Ok(None);
+    }
+    if options.udp {
+        bail!(
+            "--placement partitions: has the client choose the thread, which datagrams leave to the server's --steering key; leave out one of --udp and --placement"
+        );
+    }
+    let [server @ Address::Tcp(socket)] = &task.addresses[..] else {
+        bail!(
+            "--placement partitions: takes one server, by its HOST:PORT; {} were given",
+            task.addresses.len()
+        );
+    };
+    let (mut control, _) = control(server, tls)?;
+    // A server may listen on all addresses, but be reached at one of them.
+    let places = control.partitions()?.into_iter().map(|place| SocketAddr::new(socket.ip(), place.port()));
+    let addresses: Vec<Address> = places.map(Address::Tcp).collect();
+    let names = addresses.iter().map(Server::from).collect();
+    Ok(Some(Task { addresses, names, ..task.clone() }))
+}
+
+/// Divides the connections to one server among its threads: at least one to each from each of the `generators`'
+/// threads, which may increase the total.
+fn divide(plan: &mut Plan, generators: usize) {
+    let threads = plan.endpoints.len();
+    for (thread, endpoint) in plan.endpoints.iter_mut().enumerate() {
+        let share = endpoint.connections / threads + usize::from(thread < endpoint.connections % threads);
+        endpoint.connections = share.max(generators);
+    }
+}
+
+/// The UDP ports that match the TCP ports of the servers.
+fn datagram_ports(servers: &[Address]) -> Result<Vec<Address>> {
+    let udp = |server: &Address| match server {
+        Address::Tcp(socket) => Ok(Address::Udp(*socket)),
+        _ => bail!("--udp: {server} has no UDP port; name the servers by HOST:PORT, or leave --udp out"),
+    };
+    servers.iter().map(udp).collect()
+}
+
+/// Items on all servers together, if they report it, and items of the data set.
+fn items_held(data_set: &DataSet) -> impl Iterator<Item = (String, f64)> + use<> {
+    let sum = |counts: &[Option<u64>]| counts.iter().copied().sum::<Option<u64>>();
+    let figures = [
+        ("items_before", sum(&data_set.items_before)),
+        ("items_after_fill", sum(&data_set.items_after)),
+        ("items_expected", Some(data_set.items_expected)),
+    ];
+    figures.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count? as f64)))
+}
+
+fn wrong_at_start(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "{} of {} values looked at before the window had another content than was stored",
+        data_set.wrong, data_set.looked_at
+    );
+    Invalid { reason: Reason::VerifyFailed, detail }
+}
+
+fn incomplete(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "after storing all items the server has {:.2} % of the {} looked at; give it more memory or use fewer items",
+        100.0 * data_set.hit_ratio,
+        data_set.looked_at
+    );
+    Invalid { reason: Reason::FillFailed, detail }
+}
+
+/// Whether items that had been stored were lost during the window.
+fn evicted(recording: &Recording, policy: FillPolicy, config: &CacheConfig) -> Option<Invalid> {
+    let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
+    let ratio = *hits as f64 / (*gets).max(1) as f64;
+    let lost = *gets > 0 && ratio < FILLED && !config.causes_misses() && policy != FillPolicy::Never;
+    lost.then(|| Invalid {
+        reason: Reason::FillFailed,
+        detail: format!(
+            "the hit ratio in the window was {:.2} %; items are being evicted or expire",
+            100.0 * ratio
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn each_thread_of_the_generator_reaches_each_of_the_server() {
+        let check = |connections: u32, servers: u16, threads: usize| {
+            let mut spec = spec::Spec { load: spec::Load::Rate("1k".parse().unwrap()), ..Default::default() };
+            spec.generator.connections = connections;
+            let at = |i| Address::Tcp(([127, 0, 0, 1], 7000 + i).into());
+            let mut plan = config::plan(&spec, (0..servers).map(at).collect()).unwrap();
+            divide(&mut plan, threads);
+            assert!(plan.endpoints.iter().all(|e| e.connections >= threads), "{:?}", plan.endpoints);
+        };
+        check(4, 4, 2);
+        check(64, 128, 8);
+        check(64, 4, 2);
+    }
+}

@@ -1,0 +1,100 @@
+//! Visitors of a site of films.
+
+mod config;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use openloop::{Plan, Recording};
+use spec::workload::MovieQuery;
+use spec::{Spec, workload};
+use workloads::cache::PATIENCE;
+use workloads::movies::{Known, Member, Movies, MoviesConfig, ask_titles, log_in, titles_of};
+
+use crate::noise::Watch;
+use crate::task::Task;
+use crate::tls::TlsClient;
+use crate::workload::ask::{LOGIN_MOST, connect};
+use crate::workload::sessions::{may_write, most_here};
+use crate::workload::several::several;
+use crate::workload::{Run, Servers, plan_sessions};
+
+/// Visitors.
+pub(super) struct Offered {
+    options: workload::Movies,
+    config: MoviesConfig,
+}
+
+/// The workload of these options.
+///
+/// Errors: parameters that contradict each other.
+pub(super) fn offered(options: &workload::Movies, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
+    Ok(Offered { options: options.clone(), config: config::config(options, spec, servers.urls)? })
+}
+
+impl super::Offered for Offered {
+    fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
+        plan_sessions(plan, most_here(task, self.options.max_sessions, plan.endpoints.len())?);
+        Ok(())
+    }
+
+    fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
+        let writing = MovieQuery::ALL
+            .into_iter()
+            .filter(|query| query.writes() && self.options.mix.percent(*query) > 0.0);
+        may_write(self.options.yes, writing.map(MovieQuery::name), &run.task.servers())?;
+        // The processor time of earlier logins belongs to no window.
+        let known = match run.agents {
+            Some(_) => None,
+            None => Some(known(run.task, &self.config, run.tls, run.stop)?),
+        };
+        let (recording, watch) = run.record(|generator| {
+            let known = known.as_ref().expect("visitors that are not at agents are here");
+            Ok(generator.run(|_| Movies::new(known))?)
+        })?;
+        run.refuse_wrong(&recording, "answers were of another film, user or search than was asked for");
+        Ok((recording, watch))
+    }
+}
+
+/// State shared by all threads: the titles of the films, and this process's part of the logged-in users. The start time
+/// of a run distinguishes it from others.
+///
+/// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; `stop` is set.
+fn known(
+    task: &Task,
+    config: &MoviesConfig,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Arc<Known>> {
+    let mut connect = || connect(&task.addresses[0], PATIENCE, tls, stop);
+    let titles = match &config.catalogue {
+        Some(file) => titles_of(file)?,
+        None => ask_titles(config, &mut connect)?,
+    };
+    let members = logged_in(task, config, tls, stop)?;
+    let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    Ok(Arc::new(Known::new(config, titles, members, &format!("{ms:x}{:x}", task.share.0))?))
+}
+
+/// Logs users in, some at a time; each of several generators has its own users.
+fn logged_in(
+    task: &Task,
+    config: &MoviesConfig,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Member>> {
+    let (share, shares) = task.share;
+    let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
+        .step_by(shares.max(1) as usize)
+        .collect();
+    let one = |_: &mut (), user: &u32| {
+        log_in(config, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))
+    };
+    let mut members = several(&wanted, stop, one)?;
+    // The same draws give the same users.
+    members.sort_by_key(|member: &Member| member.user);
+    Ok(members)
+}
