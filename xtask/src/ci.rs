@@ -33,16 +33,19 @@ pub(crate) struct Request {
     tier: Tier,
     /// The seed of the order of the tests; `None` for the harness's order.
     shuffle: Option<u64>,
+    /// Whether a few failed tests run once more, alone.
+    again: bool,
 }
 
 impl Request {
     /// Parses the words after `ci`; `None` if one of them is unknown.
     pub(crate) fn read(words: &[&str]) -> Option<Request> {
-        let mut request = Request { install: true, tier: Tier::Fast, shuffle: None };
+        let mut request = Request { install: true, tier: Tier::Fast, shuffle: None, again: true };
         for word in words {
             match *word {
                 "--all" => request.tier = Tier::Slow,
                 "--no-install" | "--offline" => request.install = false,
+                "--once" => request.again = false,
                 "--shuffle" => request.shuffle = Some(any_seed()),
                 _ => request.shuffle = Some(word.strip_prefix("--shuffle=")?.parse().ok()?),
             }
@@ -73,7 +76,7 @@ pub(crate) fn tools_for(tier: Tier) -> bool {
 /// failed.
 pub(crate) fn run(request: Request) -> Result<bool, String> {
     let begin = Instant::now();
-    let mut sum = Sum::default();
+    let mut sum = Sum { again: request.again, ..Sum::default() };
     let xtask =
         std::env::current_exe().map_err(|error| format!("this program's file is not known: {error}"))?;
     tools::components(request.install);
@@ -159,6 +162,8 @@ struct Sum {
     tally: Tally,
     times: Vec<(&'static str, Duration)>,
     failed: Vec<&'static str>,
+    /// Whether a few failed tests run once more, alone.
+    again: bool,
     /// Steps that only the slow tier runs.
     left: Vec<&'static str>,
 }
@@ -190,7 +195,7 @@ impl Sum {
     fn run_programs(&mut self, name: &'static str, all: Vec<Program>) -> Result<(), String> {
         let (start, mut tally, at_once) = (Instant::now(), Tally::default(), programs::at_once());
         println!("\n== {name}: {} programs, {at_once} at a time", all.len());
-        let well = programs::run(all, at_once, &mut tally, &mut std::io::stdout())
+        let well = programs::run(all, at_once, self.again, &mut tally, &mut std::io::stdout())
             .map_err(|error| format!("cannot write to standard output: {error}"))?;
         let outcome = if well { Outcome::Passed } else { Outcome::Failed("a test program failed".into()) };
         self.add(Ended { name, outcome, took: start.elapsed(), tally, said: Vec::new() });
@@ -237,6 +242,8 @@ impl Sum {
         if !self.left.is_empty() {
             lines.push(format!("left to `cargo xtask ci --all`: {}", self.left.join(", ")));
         }
+        let unstable = self.tally.unstable.iter();
+        lines.extend(unstable.map(|test| format!("unstable (failed beside others, passed alone): {test}")));
         lines.extend(self.tally.skipped.iter().map(|what| format!("skipped: {what}")));
         lines.push(format!(
             "{} passed, {} failed, {} skipped\n",
@@ -270,8 +277,10 @@ mod tests {
         sum.add(ended("tests", Outcome::Failed("1".into()), 1, 2));
         sum.add(ended("browser", Outcome::Skipped("no chromium".into()), 0, 0));
         sum.left = vec!["deny", "advisories"];
+        sum.tally.unstable.push("taillight cli: load::it".into());
         let expect = "\ntimes: format 1.2 s, clippy 1.2 s, tests 1.2 s, browser 1.2 s; together 1 s\nfailed: clippy, tests\n\
                       left to `cargo xtask ci --all`: deny, advisories\n\
+                      unstable (failed beside others, passed alone): taillight cli: load::it\n\
                       skipped: browser: no chromium\n8 passed, 3 failed, 1 skipped\n";
         check(&sum, expect);
     }
@@ -285,6 +294,7 @@ mod tests {
         check(&[], Some((true, Tier::Fast, None)));
         check(&["--all", "--no-install"], Some((false, Tier::Slow, None)));
         check(&["--shuffle=42"], Some((true, Tier::Fast, Some(42))));
+        assert!(!Request::read(&["--once"]).unwrap().again);
         check(&["--shuffle=soon"], None);
         check(&["--al"], None);
         assert!(Request::read(&["--shuffle"]).unwrap().shuffle.is_some());

@@ -39,6 +39,7 @@ cargo xtask ci --no-install  with what is there; says what that leaves out
 cargo xtask tools [--all]    only what `ci` does first: install what the tests need
 cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
                              as --shuffle=SEED
+cargo xtask ci --once        no failed test a second time
 cargo xtask aarch64          check the workspace for aarch64, and run its unit tests under QEMU; as root it installs what
                              that takes, the target of rustc by rustup or from Debian
 cargo xtask aarch64 --core   only the unit tests of what is pure, serves, or meets the kernel

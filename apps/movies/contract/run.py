@@ -202,7 +202,7 @@ def run_in_processes(given, names: list, jobs: int) -> list:
         results = []
         for _, pipe, share in workers:
             said = pipe.read()
-            failed = [{"service": share[0], "case": "all", "outcome": "failed", "why": ["its process ended early"], "ms": 0}]
+            failed = [{"service": name, "case": "all", "outcome": "failed", "why": ["its process ended early"], "ms": 0} for name in share]
             results += json.loads(said) if said else failed
         return results
     except BaseException:

@@ -108,6 +108,13 @@ impl Program {
         Program { words, ..self.clone() }
     }
 
+    /// Only these tests, one after the other.
+    fn only(&self, tests: &[String]) -> Program {
+        let one = ["--exact".to_owned(), "--test-threads=1".to_owned()];
+        let words = self.words.iter().cloned().chain(one).chain(tests.iter().cloned()).collect();
+        Program { words, ..self.clone() }
+    }
+
     /// Runs the program to its end. Output and standard error go to a file, since child processes may outlive the
     /// program and would keep a pipe open.
     fn run(&self) -> io::Result<Ended> {
@@ -128,8 +135,9 @@ impl Program {
         if !status.success() || shown.uncounted {
             tally.fail_beyond(0);
         }
-        let said = if status.success() && tally.failed == 0 { String::new() } else { shown.text };
-        Ok(Ended { status: status.to_string(), tally, said, took: start.elapsed() })
+        let Shown { text, failures, .. } = shown;
+        let said = if status.success() && tally.failed == 0 { String::new() } else { text };
+        Ok(Ended { status: status.to_string(), tally, said, failures, took: start.elapsed() })
     }
 }
 
@@ -139,18 +147,22 @@ struct Ended {
     tally: Tally,
     /// The output, if it failed.
     said: String,
+    /// Failed tests by name.
+    failures: Vec<String>,
     took: Duration,
 }
 
 struct Shown {
     text: String,
+    /// Failed tests of the harness by name.
+    failures: Vec<String>,
     /// Whether the line that counts is missing.
     uncounted: bool,
 }
 
 /// Counts the tests of an output, and keeps the lines worth printing.
 fn count(output: impl Read, counting: Counting, tally: &mut Tally) -> io::Result<Shown> {
-    let mut text = String::new();
+    let (mut text, mut failures) = (String::new(), Vec::new());
     let mut last = String::new();
     for line in BufReader::new(output).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
@@ -158,18 +170,27 @@ fn count(output: impl Read, counting: Counting, tally: &mut Tally) -> io::Result
             text.push_str(&line);
             text.push('\n');
         }
+        if counting == Counting::Harness
+            && let Some(test) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"))
+        {
+            failures.push(test.to_owned());
+        }
         last = line;
     }
     let uncounted = counting == Counting::Closing && !tally.closing(&last);
-    Ok(Shown { text, uncounted })
+    Ok(Shown { text, failures, uncounted })
 }
 
 /// Runs all programs, `at_once` at a time, and prints how each ended; true if none failed.
+///
+/// `again`: a few failed tests run once more, alone, when all programs have ended: programs that run at the same time disturb
+/// each other. A test that passes then counts as passed, and is listed as unstable.
 ///
 /// Errors: only that writing to `out` fails. A program that cannot be started has failed.
 pub(super) fn run(
     mut programs: Vec<Program>,
     at_once: usize,
+    again: bool,
     tally: &mut Tally,
     out: &mut dyn Write,
 ) -> io::Result<bool> {
@@ -193,16 +214,21 @@ pub(super) fn run(
             });
         }
         drop(ended);
-        let mut well = true;
+        let (mut well, mut failed) = (true, Vec::new());
         for (program, how) in endings {
             match how {
                 Ok(how) => {
-                    let Ended { status, tally: of_it, said, took } = how;
+                    let Ended { status, tally: of_it, said, failures, took } = how;
                     let counts = format!("{} passed, {} failed", of_it.passed, of_it.failed);
                     writeln!(out, "{}: {counts} in {:.1} s", program.name, took.as_secs_f64())?;
                     if of_it.failed > 0 {
                         writeln!(out, "{said}{}: {status}: {}", program.name, program.words.join(" "))?;
-                        well = false;
+                        // A program that died has failures without a name.
+                        if failures.len() as u64 == of_it.failed {
+                            failed.push((program, failures));
+                        } else {
+                            well = false;
+                        }
                     }
                     tally.add(of_it);
                 }
@@ -213,8 +239,35 @@ pub(super) fn run(
                 }
             }
         }
+        let few = failed.iter().map(|(_, failures)| failures.len()).sum::<usize>() <= MOST_AGAIN;
+        for (program, failures) in failed {
+            well &= again && few && once_more(&program, &failures, tally, out)?;
+        }
         Ok(well)
     })
+}
+
+/// More failed tests have a common cause, and do not run once more.
+const MOST_AGAIN: usize = 5;
+
+/// Runs the failed tests of a program once more; true if all pass.
+fn once_more(
+    program: &Program,
+    failures: &[String],
+    tally: &mut Tally,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    let ended = program.only(failures).run()?;
+    let count = failures.len() as u64;
+    let well = ended.tally.failed == 0 && ended.tally.passed == count;
+    let how = if well { "passed" } else { "failed again" };
+    writeln!(out, "{}: {} once more, alone: {how}\n{}", program.name, failures.join(", "), ended.said)?;
+    if well {
+        tally.failed -= count;
+        tally.passed += count;
+        tally.unstable.extend(failures.iter().map(|test| format!("{}: {test}", program.name)));
+    }
+    Ok(well)
 }
 
 #[cfg(test)]
@@ -259,7 +312,7 @@ mod tests {
         };
         let check = |programs: Vec<Program>, expect: (bool, u64, u64), says: &str| {
             let (mut tally, mut out) = (Tally::default(), Vec::new());
-            let well = run(programs, 2, &mut tally, &mut out).unwrap();
+            let well = run(programs, 2, true, &mut tally, &mut out).unwrap();
             let out = String::from_utf8(out).unwrap();
             assert_eq!((well, tally.passed, tally.failed), expect, "{out}");
             assert!(out.contains(says), "{out}");
@@ -273,6 +326,29 @@ mod tests {
         let absent = Program::command("g", &["/no/such/program"], Path::new("/"));
         check(vec![absent], (false, 0, 1), "g: cannot run /no/such/program: ");
         check(Vec::new(), (true, 0, 0), "");
+    }
+
+    #[test]
+    fn few_failed_tests_run_once_more_alone() {
+        let check = |tests: usize, second: &str, expect: (bool, u64, u64, usize)| {
+            let names: String = (0..tests).map(|n| format!("echo test t{n} ... FAILED; ")).collect();
+            let first = format!("{names}echo 'test result: FAILED. 1 passed; {tests} failed'; exit 101");
+            let script = format!("if [ \"$0\" = --exact ]; then {second}; else {first}; fi");
+            let program = Program { counting: Counting::Harness, ..shell("p", &script) };
+            let (mut tally, mut out) = (Tally::default(), Vec::new());
+            let well = run(vec![program.clone()], 2, true, &mut tally, &mut out).unwrap();
+            let found = (well, tally.passed, tally.failed, tally.unstable.len());
+            assert_eq!(found, expect, "{}", String::from_utf8_lossy(&out));
+            let mut tally = Tally::default();
+            assert!(!run(vec![program], 2, false, &mut tally, &mut out).unwrap());
+            assert_eq!((tally.passed, tally.failed), (1, tests as u64), "once");
+        };
+        let passes = "echo \"test result: ok. $(($# - 1)) passed; 0 failed\"";
+        check(1, passes, (true, 2, 0, 1));
+        check(2, passes, (true, 3, 0, 2));
+        check(2, "echo 'test result: FAILED. 1 passed; 1 failed'; exit 101", (false, 1, 2, 0));
+        check(1, "echo 'test result: ok. 0 passed; 0 failed'", (false, 1, 1, 0));
+        check(MOST_AGAIN + 1, passes, (false, 1, 6, 0));
     }
 
     #[test]
@@ -291,7 +367,7 @@ mod tests {
             meets("x", "echo hello > a && read word < b"),
             meets("y", "read word < a && echo hello > b"),
         ];
-        assert!(run(pair, 2, &mut tally, &mut out).unwrap(), "{}", String::from_utf8_lossy(&out));
+        assert!(run(pair, 2, true, &mut tally, &mut out).unwrap(), "{}", String::from_utf8_lossy(&out));
         assert_eq!(tally.passed, 2);
     }
 }

@@ -5,6 +5,8 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     /// Skipped tests and steps, with the reason.
     pub(super) skipped: Vec<String>,
+    /// Tests that failed beside others and passed alone.
+    pub(super) unstable: Vec<String>,
     /// Tests that the harness ignored; it prints their reasons itself.
     ignored: u64,
     /// The part of the output that the next line belongs to.
@@ -86,6 +88,7 @@ impl Tally {
         self.failed += other.failed;
         self.ignored += other.ignored;
         self.skipped.extend(other.skipped);
+        self.unstable.extend(other.unstable);
     }
 
     /// Notes one thing that was left out.
