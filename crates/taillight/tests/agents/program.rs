@@ -9,12 +9,13 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The token of all agents here.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// The program with these arguments, behind `before`.
+/// The program with these arguments, behind `before`; with a nice value of 1, since its generators and servers raise
+/// the default and would take all processor time from other tests.
 pub(crate) fn start(before: &[String], words: &[&str]) -> Process {
     let program = env!("CARGO_BIN_EXE_taillight");
     let words = words.iter().map(|word| word.to_string());
-    let all: Vec<String> = before.iter().cloned().chain([program.into()]).chain(words).collect();
-    let spec = Spec::new("taillight", &all[0]).args(all[1..].iter().cloned());
+    let all = before.iter().cloned().chain([program.into()]).chain(words);
+    let spec = Spec::new("taillight", "nice").args(["-n", "1"]).args(all);
     Process::spawn(spec.env("TAILLIGHT_TOKEN", TOKEN).env("NO_COLOR", "1").input()).unwrap()
 }
 

@@ -1,9 +1,11 @@
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use results::Trial;
+use rustix::process::setpriority_process;
 use spec::Workload;
 
 /// Nothing in these tests takes longer, unless it hangs. The longest takes 15 s on two idle processors; others may use them
@@ -11,9 +13,19 @@ use spec::Workload;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The program with these arguments, in a folder and an environment of its own.
-pub(crate) fn taillight(arguments: &[&str]) -> Command {
+pub(crate) fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taillight"));
     command.args(arguments).stdin(Stdio::null()).env("NO_COLOR", "1").current_dir(std::env::temp_dir());
+    command
+}
+
+/// As [`program`], with a nice value of 1, which the program does not raise: its generators and servers would take all
+/// processor time from the tests that run at the same time.
+pub(crate) fn taillight(arguments: &[&str]) -> Command {
+    let mut command = program(arguments);
+    let lower = || setpriority_process(None, 1).map_err(std::io::Error::from);
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe { command.pre_exec(lower) };
     command
 }
 

@@ -10,7 +10,7 @@ use launch::{Process, Spec};
 use results::{Experiment, ResultFolder};
 use tempfile::TempDir;
 
-use run::{finish, taillight, text};
+use run::{finish, program, taillight, text};
 
 /// Endless loops, one on each processor that this program may use, until they are dropped.
 fn hogs() -> Vec<Process> {
@@ -29,7 +29,7 @@ const CLAIMS: [&str; 5] =
 #[ignore = "slow: cargo xtask ci --all runs it"]
 fn a_demo_beside_busy_loops_answers_or_claims_nothing_of_the_server() {
     let out = TempDir::new().unwrap();
-    let mut demo = taillight(&["demo", "--quick", "--name", "demo", "--out"]);
+    let mut demo = program(&["demo", "--quick", "--name", "demo", "--out"]);
     let hogs = hogs();
     let output = finish(demo.arg(out.path()));
     drop(hogs);
