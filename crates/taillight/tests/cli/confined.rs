@@ -20,17 +20,17 @@ fn loaded(confined: &Confined<'_>) -> (Experiment, String) {
 #[test]
 fn a_quota_that_holds_a_trial_back_is_named() {
     let Some(group) = Group::new("cpu") else { return };
-    let text = if group.version == 1 { "10000" } else { "10000 100000" };
+    let text = if group.version == 1 { "25000" } else { "25000 100000" };
     let file = group.set(["cpu.cfs_quota_us", "cpu.max"], text).display().to_string();
     let (experiment, said) = loaded(&Confined { group: Some(&group), ..Confined::default() });
     let trial = &experiment.trials[0];
     let [quota] = &trial.noise.quotas[..] else { panic!("{:?}", trial.noise) };
-    assert_eq!((quota.side.as_str(), quota.processors, &quota.file), ("server and generator", 0.1, &file));
+    assert_eq!((quota.side.as_str(), quota.processors, &quota.file), ("server and generator", 0.25, &file));
     assert!(quota.throttled > 0 && quota.throttled <= quota.periods && quota.throttled_s > 0.0, "{quota:?}");
-    let words = format!("a quota of 0.10 processors ({file}) held the server and generator back in ");
+    let words = format!("a quota of 0.25 processors ({file}) held the server and generator back in ");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     // Beside other programs the verdict may be theirs; the advice names the quota all the same.
-    let advice = format!("raise the quota of 0.10 processors in {file}");
+    let advice = format!("raise the quota of 0.25 processors in {file}");
     assert!(said.contains(&words) || said.contains(&advice), "{said}");
     if let Verdict::Invalid { reasons } = &trial.verdict
         && let Some(reason) = reasons.iter().find(|reason| reason.reason.is_of_time())
@@ -38,7 +38,7 @@ fn a_quota_that_holds_a_trial_back_is_named() {
         assert!(reason.detail.starts_with(&words), "{reasons:?}");
     }
     let notes = experiment.notes.join("\n");
-    assert!(notes.contains(&format!("may use the time of 0.10 processors ({file})")), "{notes}");
+    assert!(notes.contains(&format!("may use the time of 0.25 processors ({file})")), "{notes}");
 }
 
 #[test]
