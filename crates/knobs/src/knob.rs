@@ -1,164 +1,147 @@
 //! Knobs as a person writes them: `name=value`, with units.
+//!
+//! A knob is a type that implements [`Definition`], in a file of this folder, and a line in the list below.
 
-mod about;
+mod cache;
+mod cgroup;
+mod clients;
 mod cpus;
-mod parse;
+mod disk;
+mod frequency;
+mod irq;
+mod net;
+mod nic;
 mod quantity;
+mod queues;
+mod registers;
+mod system;
+mod value;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use units::CpuList;
+use units::ParseError;
 
-pub use about::About;
 pub use cpus::Cpus;
-use quantity::{BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 
-/// One thing that is set for a measurement, and reverted after it.
-///
-/// Read from and shown as `name=value`; docs/reference/knobs.md has all names. Stored as that text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Knob {
-    /// `cpu.set=0-3`: the processors that the subject's processes may use.
-    CpuSet(Cpus),
-    /// `cpu.quota=50%`: their processor time; 100 % is one processor. Units: 1/100 %.
-    CpuQuota(u64),
-    /// `memory.limit=512MiB`: their memory. Units: bytes.
-    MemoryLimit(u64),
-    /// `disk.read=10MiB`, `disk.read=10MiB@/srv`: the read rate per second from the disk that holds a folder.
-    DiskRead {
-        /// Units: bytes per second.
-        bytes: u64,
-        /// The folder; `None`: the subject's.
-        at: Option<PathBuf>,
-    },
-    /// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: the read-ahead of the disk that holds a folder.
-    ReadAhead {
-        /// Units: bytes.
-        bytes: u64,
-        /// The folder; `None`: the subject's.
-        at: Option<PathBuf>,
-    },
-    /// `net.rate=1gbit`, `net.rate=1gbit:tbf`: the bandwidth of the device's egress.
-    NetRate {
-        /// Units: bits per second.
-        bits: u64,
-        /// The queueing discipline.
-        by: Shaper,
-    },
-    /// `client.pace=on`: paces connections to clients at the bandwidth that their address encodes.
-    ClientPace,
-    /// `client.shape=25mbit`: a link for each client address in the range of links, with bandwidths in equal ratios up
-    /// to this one.
-    /// Units: bits per second.
-    ClientShape(u64),
-    /// `cache.ways=0-3`, `cache.ways=0-3@2`: the last-level cache's ways that may be filled.
-    CacheWays {
-        /// The ways.
-        ways: CpuList,
-        /// For all processes on these processors; `None`: for the subject's processes.
-        cpus: Option<Cpus>,
-    },
-    /// `irq.affinity=0-3`: the device's interrupts, spread over these processors queue by queue.
-    IrqAffinity(Cpus),
-    /// `irqbalance=off`, `=exclude`: the daemon that moves interrupts; `exclude` lets it have all but the device's.
-    Irqbalance(Balancing),
-    /// `rps=0-3`, `rps=off`: the processors that take over packets from the interrupt's processor.
-    Rps(Option<Cpus>),
-    /// `xps=0-3`, `xps=off`: outgoing queues matched to processors, one each.
-    Xps(Option<Cpus>),
-    /// `rfs=32768`, `rfs=0`: flows that software steering follows to the processor that reads them.
-    Rfs(u32),
-    /// `nic.queues=8`: combined queues of the card (`ethtool -L`).
-    NicQueues(u32),
-    /// `nic.spread=8`: the card's hash spreads flows evenly over its first 8 queues (`ethtool -X`).
-    NicSpread(u32),
-    /// `nic.filters=on`: filters in the card, which accelerated flow steering needs (`ethtool -K ntuple`).
-    NicFilters(Switch),
-    /// `nic.steer=11211:3`: packets to this TCP port go to this queue (`ethtool -N`).
-    NicSteer {
-        /// The destination's port.
-        port: u16,
-        /// The queue.
-        queue: u32,
-    },
-    /// `smt=off`: several logical processors on one core.
-    Smt(Switch),
-    /// `frequency.governor=performance`.
-    Governor(String),
-    /// `frequency=2.2GHz`, `frequency=max`: a fixed clock frequency. Units: kHz; `None` is the highest.
-    Frequency(Option<u64>),
-    /// `turbo=off`: clock frequencies above the nominal one.
-    Turbo(Switch),
-    /// `power.cap=90W`: the limit of each package (RAPL). Units: µW.
-    PowerCap(u64),
-    /// `huge-pages=64`: huge pages set apart.
-    HugePages(u64),
-    /// `huge-pages.transparent=never`.
-    TransparentHugePages(String),
-    /// `swap=off`.
-    SwapOff,
-    /// `aslr=off`: addresses drawn at random for each process.
-    Aslr(Switch),
-    /// `congestion-control=cubic`.
-    CongestionControl(String),
-    /// `busy-poll=50us`, `busy-poll=0`: how long a read or poll itself polls the device's queue. Units: µs.
-    BusyPoll(u64),
-    /// `sysctl.net.core.somaxconn=4096`: any other.
-    Sysctl {
-        /// Its name with dots.
-        name: String,
-        /// Its value, words separated by one space.
-        value: String,
-    },
+use crate::Error;
+use crate::plan::Planner;
+
+/// What a knob is, as `taillight explain knobs` prints it. docs/reference/knobs.md lists the Linux interface of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its name, before the equals sign; `sysctl.` takes any name behind the dot.
+    pub name: &'static str,
+    /// What it does.
+    pub does: &'static str,
+    /// The syntax of its value, with an example.
+    pub syntax: &'static str,
+    /// The publication that uses it, or the documentation that recommends it.
+    pub source: &'static str,
+    /// Whether several of the name may be in force, each for another object.
+    pub repeats: bool,
 }
 
-/// A queueing discipline that limits a bandwidth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Shaper {
-    /// Hierarchical token bucket, the paper's.
-    Htb,
-    /// Token bucket filter.
-    Tbf,
+/// Defines a knob.
+pub(crate) trait Definition: Sized {
+    const ABOUT: About;
+
+    /// Reads its value; `None` if the syntax is another.
+    fn read(value: &str) -> Option<Self>;
+
+    /// Its value, so that it reads back as the same.
+    fn write(&self) -> String;
+
+    /// Adds its actions to the plan.
+    ///
+    /// Errors: the host does not support it, or its object is missing.
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error>;
 }
 
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Switch {
-    /// On.
-    On,
-    /// Off.
-    Off,
+/// Makes [`Knob`] of the types that define knobs.
+macro_rules! knobs {
+    ($($file:ident::$name:ident,)*) => {
+        /// One thing that is set for a measurement, and reverted after it.
+        ///
+        /// Read from and shown as `name=value`; docs/reference/knobs.md has all names. Stored as that text.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        #[allow(missing_docs)]
+        pub enum Knob {
+            $($name($file::$name),)*
+        }
+
+        impl Knob {
+            /// All of them, in the order in which docs/reference/knobs.md lists them.
+            pub const ABOUT: &[About] = &[$($file::$name::ABOUT),*];
+
+            /// Its name and what it does.
+            pub fn about(&self) -> &'static About {
+                match self {
+                    $(Knob::$name(_) => &$file::$name::ABOUT,)*
+                }
+            }
+
+            fn value(&self) -> String {
+                match self {
+                    $(Knob::$name(knob) => knob.write(),)*
+                }
+            }
+
+            /// Adds its actions to the plan.
+            pub(crate) fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+                match self {
+                    $(Knob::$name(knob) => knob.plan(planner),)*
+                }
+            }
+        }
+
+        /// The knob that is described, with this value; `None` if the value's syntax is another.
+        fn read(about: &About, value: &str) -> Option<Knob> {
+            $(if about.name == $file::$name::ABOUT.name {
+                return $file::$name::read(value).map(Knob::$name);
+            })*
+            None
+        }
+    };
 }
 
-/// The freedom of irqbalance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Balancing {
-    /// It runs as the host starts it.
-    On,
-    /// It does not run.
-    Off,
-    /// It runs and leaves the device's interrupts alone.
-    Exclude,
+knobs! {
+    cgroup::CpuSet,
+    cgroup::CpuQuota,
+    cgroup::MemoryLimit,
+    disk::DiskRead,
+    disk::ReadAhead,
+    net::NetRate,
+    clients::ClientPace,
+    clients::ClientShape,
+    cache::CacheWays,
+    irq::IrqAffinity,
+    irq::Irqbalance,
+    queues::Rps,
+    queues::Xps,
+    queues::Rfs,
+    nic::NicQueues,
+    nic::NicSpread,
+    nic::NicFilters,
+    nic::NicSteer,
+    frequency::Smt,
+    frequency::Governor,
+    frequency::Frequency,
+    frequency::Turbo,
+    frequency::PowerCap,
+    system::HugePages,
+    system::TransparentHugePages,
+    system::SwapOff,
+    system::Aslr,
+    system::CongestionControl,
+    system::BusyPoll,
+    system::Sysctl,
 }
 
-impl Switch {
-    /// Whether it is on.
-    pub fn is_on(self) -> bool {
-        self == Switch::On
-    }
-}
-
-impl fmt::Display for Switch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_on() { "on" } else { "off" })
-    }
-}
+/// The prefix of knobs whose names are those of kernel parameters.
+const SYSCTL: &str = "sysctl.";
 
 impl Knob {
     /// The part before the equals sign, as docs/reference/knobs.md lists it.
@@ -168,64 +151,165 @@ impl Knob {
     }
 }
 
-/// The folder suffix of a value.
-fn behind(at: &Option<PathBuf>) -> String {
-    at.as_ref().map_or_else(String::new, |at| format!("@{}", at.display()))
-}
-
 impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_off = |cpus: &Option<Cpus>| cpus.as_ref().map_or("off".to_owned(), Cpus::to_string);
-        match self {
-            Knob::CpuSet(cpus) => write!(f, "cpu.set={cpus}"),
-            Knob::CpuQuota(quota) => write!(f, "cpu.quota={}", quantity::write(*quota, PERCENT)),
-            Knob::MemoryLimit(limit) => write!(f, "memory.limit={}", quantity::write(*limit, BYTES)),
-            Knob::DiskRead { bytes, at } => {
-                write!(f, "disk.read={}{}", quantity::write(*bytes, BYTES), behind(at))
-            }
-            Knob::ReadAhead { bytes: 0, at } => write!(f, "read-ahead=0{}", behind(at)),
-            Knob::ReadAhead { bytes, at } => {
-                write!(f, "read-ahead={}{}", quantity::write(*bytes, BYTES), behind(at))
-            }
-            Knob::NetRate { bits, by } => {
-                let by = if *by == Shaper::Tbf { ":tbf" } else { "" };
-                write!(f, "net.rate={}{by}", quantity::write(*bits, BITS))
-            }
-            Knob::ClientPace => f.write_str("client.pace=on"),
-            Knob::ClientShape(fastest) => write!(f, "client.shape={}", quantity::write(*fastest, BITS)),
-            Knob::CacheWays { ways, cpus: None } => write!(f, "cache.ways={ways}"),
-            Knob::CacheWays { ways, cpus: Some(cpus) } => write!(f, "cache.ways={ways}@{cpus}"),
-            Knob::IrqAffinity(cpus) => write!(f, "irq.affinity={cpus}"),
-            Knob::Irqbalance(Balancing::On) => f.write_str("irqbalance=on"),
-            Knob::Irqbalance(Balancing::Off) => f.write_str("irqbalance=off"),
-            Knob::Irqbalance(Balancing::Exclude) => f.write_str("irqbalance=exclude"),
-            Knob::Rps(cpus) => write!(f, "rps={}", or_off(cpus)),
-            Knob::Xps(cpus) => write!(f, "xps={}", or_off(cpus)),
-            Knob::Rfs(flows) => write!(f, "rfs={flows}"),
-            Knob::NicQueues(queues) => write!(f, "nic.queues={queues}"),
-            Knob::NicSpread(queues) => write!(f, "nic.spread={queues}"),
-            Knob::NicFilters(switch) => write!(f, "nic.filters={switch}"),
-            Knob::NicSteer { port, queue } => write!(f, "nic.steer={port}:{queue}"),
-            Knob::Smt(switch) => write!(f, "smt={switch}"),
-            Knob::Governor(name) => write!(f, "frequency.governor={name}"),
-            Knob::Frequency(None) => f.write_str("frequency=max"),
-            Knob::Frequency(Some(khz)) => write!(f, "frequency={}", quantity::write(*khz, KILOHERTZ)),
-            Knob::Turbo(switch) => write!(f, "turbo={switch}"),
-            Knob::PowerCap(cap) => write!(f, "power.cap={}", quantity::write(*cap, MICROWATTS)),
-            Knob::HugePages(pages) => write!(f, "huge-pages={pages}"),
-            Knob::TransparentHugePages(word) => write!(f, "huge-pages.transparent={word}"),
-            Knob::SwapOff => f.write_str("swap=off"),
-            Knob::Aslr(switch) => write!(f, "aslr={switch}"),
-            Knob::CongestionControl(name) => write!(f, "congestion-control={name}"),
-            Knob::BusyPoll(0) => f.write_str("busy-poll=0"),
-            Knob::BusyPoll(us) => write!(f, "busy-poll={}", quantity::write(*us, MICROSECONDS)),
-            Knob::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
-        }
+        let name = self.about().name;
+        let equals = if name == SYSCTL { "" } else { "=" };
+        write!(f, "{name}{equals}{}", self.value())
+    }
+}
+
+impl FromStr for Knob {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Knob, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "knob",
+            given: text.into(),
+            problem,
+            hint: "docs/reference/knobs.md lists all",
+        };
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| error("write a name and a value, such as cpu.set=0-3".into()))?;
+        let (name, value) = (name.trim(), value.trim());
+        let parameter = name.strip_prefix(SYSCTL).map(|parameter| format!("{parameter}={value}"));
+        let known = if parameter.is_some() { SYSCTL } else { name };
+        let Some(about) = Knob::ABOUT.iter().find(|about| about.name == known) else {
+            return Err(error(format!("there is no '{name}'; the nearest is '{}'", nearest(name))));
+        };
+        let wrong = || error(format!("'{value}' cannot be its value; write {}", about.syntax));
+        read(about, parameter.as_deref().unwrap_or(value)).ok_or_else(wrong)
+    }
+}
+
+impl TryFrom<String> for Knob {
+    type Error = ParseError;
+    fn try_from(text: String) -> Result<Knob, ParseError> {
+        text.parse()
     }
 }
 
 impl From<Knob> for String {
     fn from(knob: Knob) -> String {
         knob.to_string()
+    }
+}
+
+fn nearest(name: &str) -> &'static str {
+    let names = Knob::ABOUT.iter().map(|about| about.name);
+    names.min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or("cpu.set")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_shows() {
+        let check = |text: &str, shown: &str| {
+            let knob: Knob = text.parse().unwrap();
+            assert_eq!(knob.to_string(), shown);
+            assert_eq!(shown.parse::<Knob>().unwrap(), knob);
+            assert_eq!(knob.name(), shown.split_once('=').unwrap().0);
+        };
+        let same = |text: &str| check(text, text);
+        same("cpu.set=0");
+        same("cpu.set=siblings:4");
+        same("cpu.quota=50%");
+        same("memory.limit=512MiB");
+        same("disk.read=10MiB");
+        check("disk.read=1024KiB @/srv/my videos", "disk.read=1MiB@/srv/my videos");
+        same("disk.read=1000B@/srv/a@b");
+        same("read-ahead=128KiB");
+        same("read-ahead=0@/srv");
+        same("net.rate=1gbit");
+        check("net.rate=1000mbit:htb", "net.rate=1gbit");
+        same("net.rate=100mbit:tbf");
+        same("client.pace=on");
+        check("client.shape=25000000bit", "client.shape=25mbit");
+        same("cache.ways=0-3");
+        same("cache.ways=0-3,8@2-5");
+        same("cache.ways=4-19@others");
+        same("irq.affinity=0");
+        same("irqbalance=off");
+        same("irqbalance=exclude");
+        same("rps=0");
+        same("rps=off");
+        same("xps=all");
+        same("rfs=32768");
+        same("nic.queues=8");
+        same("nic.spread=8");
+        same("nic.filters=on");
+        same("nic.steer=11211:3");
+        same("smt=off");
+        same("frequency.governor=performance");
+        check("frequency=2.2GHz", "frequency=2200MHz");
+        same("frequency=max");
+        same("turbo=off");
+        same("power.cap=90W");
+        same("huge-pages=64");
+        same("huge-pages.transparent=never");
+        same("swap=off");
+        same("aslr=off");
+        same("congestion-control=cubic");
+        same("busy-poll=50us");
+        same("busy-poll=0");
+        check(
+            " sysctl.net.ipv4.ip_local_port_range = 1024  65000 ",
+            "sysctl.net.ipv4.ip_local_port_range=1024 65000",
+        );
+    }
+
+    #[test]
+    fn refuses_with_what_to_write() {
+        let check = |text: &str, expect: &str| {
+            let error = text.parse::<Knob>().unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check("", "such as cpu.set=0-3");
+        check("cpu.sett=1", "there is no 'cpu.sett'; the nearest is 'cpu.set'");
+        check("turbo=maybe", "turbo=on or off");
+        check("cpu.quota=50", "cpu.quota=50%");
+        check("disk.read=10", "disk.read=10MiB@/srv");
+        check("disk.read=0B", "disk.read=10MiB@/srv");
+        check("disk.read=10MiB@srv", "disk.read=10MiB@/srv");
+        check("read-ahead=many", "read-ahead=128KiB");
+        check("net.rate=1gbit:fq", "100mbit:tbf");
+        check("client.pace=off", "client.pace=on");
+        check("client.shape=fast", "client.shape=25mbit");
+        check("cache.ways=40", "cache.ways=0-3@2");
+        check("swap=on", "swap=off");
+        check("sysctl.net/../../etc=1", "sysctl.net.core.somaxconn=4096");
+        check("sysctl.kernel=1", "sysctl.net.core.somaxconn=4096");
+        check("frequency.governor=a b", "frequency.governor=performance");
+    }
+
+    #[test]
+    fn what_a_host_is_said_to_show_by_knobs_is_their_names() {
+        let abilities = host::Host::default().abilities();
+        let shown = abilities.iter().filter_map(|ability| ability.shows.strip_prefix("tune "));
+        let names: Vec<&str> = shown.flat_map(|names| names.split(", ")).collect();
+        assert!(names.len() > 3, "{names:?}");
+        for name in names {
+            assert!(Knob::ABOUT.iter().any(|about| about.name == name), "there is no '{name}'");
+        }
+    }
+
+    #[test]
+    fn names_the_nearest() {
+        let check = |name: &str, expect: &str| assert_eq!(nearest(name), expect);
+        check("irqblance", "irqbalance");
+        check("cpu.st", "cpu.set");
+        check("", "rps");
+    }
+
+    #[test]
+    fn every_knob_is_described() {
+        for about in Knob::ABOUT {
+            assert!(![about.does, about.source, about.syntax].contains(&""), "{about:?}");
+            let named = Knob::ABOUT.iter().filter(|other| other.name == about.name);
+            assert_eq!(named.count(), 1, "{about:?}");
+        }
     }
 }

@@ -41,7 +41,7 @@ pub use engine::{Engine, Moment, Watcher, state_folder};
 pub use error::{Error, Problem};
 pub use journal::{Begin, Entry, Story};
 pub use kernel::{Kernel, LocalKernel};
-pub use knob::{About, Balancing, Cpus, Knob, Shaper, Switch};
+pub use knob::{About, Cpus, Knob};
 pub use namespace::Namespace;
 pub use plan::{Planned, Skipped, plan, plan_what_can_be};
 pub use profile::{Line, Profile};

@@ -1,17 +1,5 @@
 //! Plans knobs: the actions of each knob on this host.
 
-mod cache;
-mod cgroup;
-mod clients;
-mod disk;
-mod frequency;
-mod irq;
-mod net;
-mod nic;
-mod queues;
-mod registers;
-mod system;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +72,7 @@ fn in_order(knobs: &[Knob]) -> impl Iterator<Item = &Knob> {
 fn check_names(knobs: &[Knob]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for knob in knobs {
-        let several = matches!(knob, Knob::CacheWays { .. } | Knob::NicSteer { .. });
-        if !seen.insert(knob.name()) && !several {
+        if !seen.insert(knob.name()) && !knob.about().repeats {
             let limit = format!("{} is set twice", knob.name());
             return Err(Error::usage(knob, limit, "leave one of the two out"));
         }
@@ -93,20 +80,21 @@ fn check_names(knobs: &[Knob]) -> Result<(), Error> {
     Ok(())
 }
 
+/// The plan so far.
 #[derive(Clone)]
-struct Planner<'a> {
-    here: LocalKernel,
-    host: &'a Host,
-    subject: &'a Subject,
-    knobs: &'a [Knob],
+pub(crate) struct Planner<'a> {
+    pub(crate) here: LocalKernel,
+    pub(crate) host: &'a Host,
+    pub(crate) subject: &'a Subject,
+    pub(crate) knobs: &'a [Knob],
     /// The one that is being planned.
-    knob: String,
-    actions: Vec<Action>,
+    pub(crate) knob: String,
+    pub(crate) actions: Vec<Action>,
     /// Processes are moved at the end, when their groups are complete.
-    moves: Vec<Action>,
+    pub(crate) moves: Vec<Action>,
     /// Control groups and classes of service that the plan makes.
-    made: BTreeSet<PathBuf>,
-    classes: u32,
+    pub(crate) made: BTreeSet<PathBuf>,
+    pub(crate) classes: u32,
 }
 
 impl<'a> Planner<'a> {
@@ -126,42 +114,7 @@ impl<'a> Planner<'a> {
 
     fn add(&mut self, knob: &Knob) -> Result<(), Error> {
         self.knob = knob.to_string();
-        match knob {
-            Knob::CpuSet(cpus) => self.cpu_set(cpus),
-            Knob::CpuQuota(quota) => self.cpu_quota(*quota),
-            Knob::MemoryLimit(limit) => self.memory_limit(*limit),
-            Knob::DiskRead { bytes, at } => self.disk_read(*bytes, at.as_deref()),
-            Knob::ReadAhead { bytes, at } => self.read_ahead(*bytes, at.as_deref()),
-            Knob::NetRate { bits, by } => self.net_rate(*bits, *by),
-            Knob::ClientPace => self.client_pace(),
-            Knob::ClientShape(fastest) => self.client_shape(*fastest),
-            Knob::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
-            Knob::IrqAffinity(cpus) => self.irq_affinity(cpus),
-            Knob::Irqbalance(balancing) => self.irqbalance(*balancing),
-            Knob::Rps(cpus) => self.rps(cpus.as_ref()),
-            Knob::Xps(cpus) => self.xps(cpus.as_ref()),
-            Knob::Rfs(flows) => self.rfs(*flows),
-            Knob::NicQueues(queues) => self.nic_queues(*queues),
-            Knob::NicSpread(queues) => self.nic_spread(*queues),
-            Knob::NicFilters(switch) => self.nic_filters(*switch),
-            Knob::NicSteer { port, queue } => self.nic_steer(*port, *queue),
-            Knob::Smt(switch) => self.smt(*switch),
-            Knob::Governor(name) => self.governor(name),
-            Knob::Frequency(khz) => self.frequency(*khz),
-            Knob::Turbo(switch) => self.turbo(*switch),
-            Knob::PowerCap(cap) => self.power_cap(*cap),
-            Knob::HugePages(pages) => self.sysctl("vm.nr_hugepages", &pages.to_string(), Syntax::Count),
-            Knob::TransparentHugePages(word) => self.transparent_huge_pages(word),
-            Knob::SwapOff => self.swap_off(),
-            Knob::Aslr(switch) => {
-                // 2 draws stack, mappings and heap; 1, without the heap, is of the year 2005. Source: proc(5).
-                let value = if switch.is_on() { "2" } else { "0" };
-                self.sysctl("kernel.randomize_va_space", value, Syntax::Text)
-            }
-            Knob::CongestionControl(name) => self.congestion_control(name),
-            Knob::BusyPoll(us) => self.busy_poll(*us),
-            Knob::Sysctl { name, value } => self.sysctl(name, value, Syntax::Text),
-        }
+        knob.plan(self)
     }
 
     fn finish(mut self) -> Vec<Action> {
@@ -169,16 +122,16 @@ impl<'a> Planner<'a> {
         self.actions
     }
 
-    fn unsupported(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub(crate) fn unsupported(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::unsupported(&self.knob, limit, hint)
     }
 
-    fn usage(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub(crate) fn usage(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::usage(&self.knob, limit, hint)
     }
 
     /// Refuses to change `what` together with knobs whose plans depend on its present state.
-    fn goes_before(&self, what: &str, others: &[&str]) -> Result<(), Error> {
+    pub(crate) fn goes_before(&self, what: &str, others: &[&str]) -> Result<(), Error> {
         match self.knobs.iter().find(|other| others.contains(&other.name().as_str())) {
             None => Ok(()),
             Some(other) => {
@@ -189,18 +142,18 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds an action.
-    fn push(&mut self, step: Step) {
+    pub(crate) fn push(&mut self, step: Step) {
         self.actions.push(Action { knob: self.knob.clone(), step, scratch: false });
     }
 
     /// Adds the writing of a file, which must be there.
     ///
     /// Errors: the host lacks the file.
-    fn write(&mut self, file: PathBuf, value: &str, syntax: Syntax) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, file: PathBuf, value: &str, syntax: Syntax) -> Result<(), Error> {
         self.write_in(file, value, syntax, None)
     }
 
-    fn write_in(
+    pub(crate) fn write_in(
         &mut self,
         file: PathBuf,
         value: &str,
@@ -214,17 +167,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds the writing of a file in a folder that the plan makes.
-    fn write_inside(&mut self, folder: &Path, name: &str, value: &str, syntax: Syntax) {
+    pub(crate) fn write_inside(&mut self, folder: &Path, name: &str, value: &str, syntax: Syntax) {
         let step = Step::Write { file: folder.join(name), value: value.into(), syntax, namespace: None };
         self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
     }
 
     /// The text of a file; `None` if unreadable.
-    fn text(&self, path: &str) -> Option<String> {
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
         self.here.read(Path::new(path), None).ok().map(|text| text.trim().to_owned())
     }
 
-    fn namespace(&self) -> Result<Option<Namespace>, Error> {
+    pub(crate) fn namespace(&self) -> Result<Option<Namespace>, Error> {
         let Some(file) = &self.subject.net_namespace else { return Ok(None) };
         let namespace = Namespace::of(file);
         namespace.map(Some).map_err(|e| {
@@ -233,14 +186,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Errors: no process is named; `hint` says how to name one.
-    fn need_processes(&self, hint: &str) -> Result<(), Error> {
+    pub(crate) fn need_processes(&self, hint: &str) -> Result<(), Error> {
         match self.subject.pids.is_empty() {
             true => Err(self.usage("it acts on processes, and none is named", hint)),
             false => Ok(()),
         }
     }
 
-    fn device(&self) -> Result<&'a str, Error> {
+    pub(crate) fn device(&self) -> Result<&'a str, Error> {
         let device = self.subject.net_device.as_deref();
         // The name becomes a part of paths and commands.
         let good = device

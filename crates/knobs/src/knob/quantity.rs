@@ -39,6 +39,16 @@ pub(super) fn read(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     (value > 0 && value < 1 << 63).then_some(value)
 }
 
+/// As [`read`], and `0` without a unit.
+pub(super) fn read_or_0(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    if text == "0" { Some(0) } else { read(text, units) }
+}
+
+/// As [`write`], and `0` without a unit.
+pub(super) fn write_or_0(value: u64, units: &[(&str, u64)]) -> String {
+    if value == 0 { "0".into() } else { write(value, units) }
+}
+
 /// Writes it with the largest unit that leaves a whole number, so that it reads back as the same.
 pub(super) fn write(value: u64, units: &[(&str, u64)]) -> String {
     let fits = units.iter().find(|(_, scale)| value.is_multiple_of(*scale));

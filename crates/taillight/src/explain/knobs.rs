@@ -7,11 +7,11 @@ use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
 pub(super) fn chapter() -> Result<Chapter> {
-    let knobs = Knob::ABOUT.map(|about| Entry {
+    let knobs = Knob::ABOUT.iter().map(|about| Entry {
         name: about.name.into(),
         value: None,
         option: None,
-        meaning: format!("{}; {}", about.does, about.syntax()),
+        meaning: format!("{}; {}", about.does, about.syntax),
         source: about.source.into(),
     });
     let mut sections = vec![

@@ -57,9 +57,9 @@ enum Outcome {
 fn published(knob: &Knob) -> Option<(&'static str, [f64; 2])> {
     match knob {
         Knob::CpuSet(_) => Some(("CPU", [6.5, 11.7])),
-        Knob::CacheWays { .. } => Some(("Cache", [1.6, 2.0])),
+        Knob::CacheWays(_) => Some(("Cache", [1.6, 2.0])),
         Knob::MemoryLimit(_) => Some(("Memory", [6.9, 11.9])),
-        Knob::NetRate { .. } => Some(("Network", [2.4, 3.5])),
+        Knob::NetRate(_) => Some(("Network", [2.4, 3.5])),
         _ => None,
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn run(args: &OverheadArgs) -> Result<ExitCode> {
     let mut rows = Vec::new();
     for knob in knobs {
         let (mechanism, published_ms) = published(&knob).unzip();
-        if matches!(knob, Knob::NetRate { .. }) && !victim.has_namespace {
+        if matches!(knob, Knob::NetRate(_)) && !victim.has_namespace {
             bail!(Error::Denied(Problem {
                 what: knob.to_string(),
                 limit: "no network namespace of its own can be made for it".into(),

@@ -4,7 +4,10 @@ use std::path::{Component, Path, PathBuf};
 
 use host::unescaped;
 
-use super::Planner;
+use super::quantity::{self, BYTES};
+use super::value::{at_folder, behind};
+use super::{About, Definition};
+use crate::plan::Planner;
 use crate::{Error, Kernel, Syntax};
 
 /// The smallest page: the kernel reads ahead in whole pages. Units: bytes.
@@ -29,34 +32,90 @@ struct Mount {
     options: String,
 }
 
-impl Planner<'_> {
-    pub(super) fn disk_read(&mut self, bytes: u64, at: Option<&Path>) -> Result<(), Error> {
-        let disk = self.disk(at)?;
-        let has_first = self.host.cgroups.holding("blkio").is_some();
-        let group = self.group(if has_first { "blkio" } else { "io" })?;
+/// `disk.read=10MiB`, `disk.read=10MiB@/srv`: the read rate per second from the disk that holds a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskRead {
+    /// Units: bytes per second.
+    pub bytes: u64,
+    /// The folder; `None`: the subject's.
+    pub at: Option<PathBuf>,
+}
+
+impl Definition for DiskRead {
+    const ABOUT: About = About {
+        name: "disk.read",
+        does: "what they read in a second from a disk",
+        syntax: "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv",
+        source: "ISPASS'16 §VI-B: a video server waits for its disks; Table III has ten of 15 000 rpm, which few machines have",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<DiskRead> {
+        let (size, at) = at_folder(value)?;
+        Some(DiskRead { bytes: quantity::read(size, BYTES)?, at })
+    }
+
+    fn write(&self) -> String {
+        quantity::write(self.bytes, BYTES) + &behind(self.at.as_deref())
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let disk = planner.disk(self.at.as_deref())?;
+        let has_first = planner.host.cgroups.holding("blkio").is_some();
+        let group = planner.group(if has_first { "blkio" } else { "io" })?;
         if group.version == 1 {
-            let value = format!("{} {bytes}", disk.number);
-            self.write_inside(&group.folder, "blkio.throttle.read_bps_device", &value, Syntax::Text);
+            let value = format!("{} {}", self.bytes, disk.number);
+            planner.write_inside(&group.folder, "blkio.throttle.read_bps_device", &value, Syntax::Text);
         } else {
-            let value = format!("{} rbps={bytes}", disk.number);
-            self.write_inside(&group.folder, "io.max", &value, Syntax::Limits);
+            let value = format!("{} rbps={}", self.bytes, disk.number);
+            planner.write_inside(&group.folder, "io.max", &value, Syntax::Limits);
         }
         Ok(())
     }
+}
 
-    pub(super) fn read_ahead(&mut self, bytes: u64, at: Option<&Path>) -> Result<(), Error> {
-        if !bytes.is_multiple_of(PAGE) {
-            return Err(self.usage("the kernel reads whole pages ahead", "write a multiple of 4KiB"));
-        }
-        let disk = self.disk(at)?;
-        if let Some(kind) = disk.by_way_of {
-            let limit = format!("{kind} reads ahead by a measure of its own, and not by its disk's");
-            return Err(self.unsupported(limit, "leave it out, or lay the files on ext4 or XFS"));
-        }
-        let file = format!("/sys/dev/block/{}/queue/read_ahead_kb", disk.number);
-        self.write(file.into(), &(bytes >> 10).to_string(), Syntax::Text)
+/// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: the read-ahead of the disk that holds a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// Units: bytes.
+    pub bytes: u64,
+    /// The folder; `None`: the subject's.
+    pub at: Option<PathBuf>,
+}
+
+impl Definition for ReadAhead {
+    const ABOUT: About = About {
+        name: "read-ahead",
+        does: "how far a disk is read ahead of what is asked for",
+        syntax: "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv",
+        source: "Linux, sysfs-block: read_ahead_kb; ranges of videos cost more than they hold where it is larger than they are",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<ReadAhead> {
+        let (size, at) = at_folder(value)?;
+        Some(ReadAhead { bytes: quantity::read_or_0(size, BYTES)?, at })
     }
 
+    fn write(&self) -> String {
+        quantity::write_or_0(self.bytes, BYTES) + &behind(self.at.as_deref())
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        if !self.bytes.is_multiple_of(PAGE) {
+            return Err(planner.usage("the kernel reads whole pages ahead", "write a multiple of 4KiB"));
+        }
+        let disk = planner.disk(self.at.as_deref())?;
+        if let Some(kind) = disk.by_way_of {
+            let limit = format!("{kind} reads ahead by a measure of its own, and not by its disk's");
+            return Err(planner.unsupported(limit, "leave it out, or lay the files on ext4 or XFS"));
+        }
+        let file = format!("/sys/dev/block/{}/queue/read_ahead_kb", disk.number);
+        planner.write(file.into(), &(self.bytes >> 10).to_string(), Syntax::Text)
+    }
+}
+
+impl Planner<'_> {
     /// The disk that holds `at`, or the subject's folder.
     ///
     /// Errors: both are missing; no disk holds it.

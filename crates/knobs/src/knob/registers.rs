@@ -4,9 +4,9 @@
 //! processor's class in the upper half of `IA32_PQR_ASSOC`. Source: Intel, Software Developer's Manual 3B, 17.19.4;
 //! IISWC'17 §V-A.
 
-use super::Planner;
 use super::cache::check_mask;
 use crate::action::Step;
+use crate::plan::Planner;
 use crate::{Error, Kernel};
 use host::CacheAllocation;
 use units::CpuList;

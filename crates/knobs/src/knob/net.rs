@@ -3,9 +3,11 @@
 use std::env;
 use std::path::Path;
 
-use super::Planner;
+use super::quantity::{self, BITS};
+use super::{About, Definition};
 use crate::action::Step;
-use crate::{Error, Namespace, Reading, Shaper};
+use crate::plan::Planner;
+use crate::{Error, Namespace, Reading};
 
 /// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 reads as "tail".
 pub(super) const HANDLE: &str = "7a11:";
@@ -18,14 +20,56 @@ const SLOWEST_TICK_HZ: u64 = 100;
 /// The largest packet, one that the card or `lo` splits, plus its headers. Units: bytes.
 const LARGEST_PACKET: u64 = 65_536 + 128;
 
-impl Planner<'_> {
-    pub(super) fn net_rate(&mut self, bits: u64, by: Shaper) -> Result<(), Error> {
-        let device = self.device()?;
-        let namespace = self.namespace()?;
+/// A queueing discipline that limits a bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shaper {
+    /// Hierarchical token bucket, the paper's.
+    Htb,
+    /// Token bucket filter.
+    Tbf,
+}
+
+/// `net.rate=1gbit`, `net.rate=1gbit:tbf`: the bandwidth of the device's egress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetRate {
+    /// Units: bits per second.
+    pub bits: u64,
+    /// The queueing discipline.
+    pub by: Shaper,
+}
+
+impl Definition for NetRate {
+    const ABOUT: About = About {
+        name: "net.rate",
+        does: "the bandwidth of the device's egress, by HTB or TBF",
+        syntax: "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf",
+        source: "IISWC'17 §V-A: qdisc with hierarchical token buckets",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<NetRate> {
+        let (rate, by) = match value.split_once(':') {
+            None => (value, Shaper::Htb),
+            Some((rate, "htb")) => (rate, Shaper::Htb),
+            Some((rate, "tbf")) => (rate, Shaper::Tbf),
+            Some(_) => return None,
+        };
+        Some(NetRate { bits: quantity::read(rate, BITS)?, by })
+    }
+
+    fn write(&self) -> String {
+        let by = if self.by == Shaper::Tbf { ":tbf" } else { "" };
+        quantity::write(self.bits, BITS) + by
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let NetRate { bits, by } = *self;
+        let device = planner.device()?;
+        let namespace = planner.namespace()?;
         let burst = (bits / 8 / SLOWEST_TICK_HZ).max(LARGEST_PACKET);
         // tc counts buckets in 32 bits.
         if burst > u64::from(u32::MAX) {
-            return Err(self.usage("the kernel shapes up to 3.4 Tbit/s", "write a lower rate"));
+            return Err(planner.usage("the kernel shapes up to 3.4 Tbit/s", "write a lower rate"));
         }
         let remove = format!("tc qdisc del dev {device} root");
         let qdiscs = format!("tc qdisc show dev {device}");
@@ -33,25 +77,27 @@ impl Planner<'_> {
             Shaper::Htb => {
                 let reading = Reading::Qdisc { handle: HANDLE.into() };
                 let add = format!("tc qdisc add dev {device} root handle {HANDLE} {{}} default 1");
-                self.tool([&qdiscs, &add, &remove], reading, "htb", &namespace)?;
+                planner.tool([&qdiscs, &add, &remove], reading, "htb", &namespace)?;
                 let reading = Reading::Rate { handle: CLASS.into() };
                 let add = format!(
                     "tc class add dev {device} parent {HANDLE} classid {CLASS} htb rate {{}}bit ceil {{}}bit burst {burst} cburst {burst}"
                 );
                 let remove = format!("tc class del dev {device} classid {CLASS}");
                 let show = format!("tc class show dev {device}");
-                self.tool([&show, &add, &remove], reading, &bits.to_string(), &namespace)
+                planner.tool([&show, &add, &remove], reading, &bits.to_string(), &namespace)
             }
             Shaper::Tbf => {
                 let reading = Reading::Rate { handle: HANDLE.into() };
                 let add = format!(
                     "tc qdisc add dev {device} root handle {HANDLE} tbf rate {{}}bit burst {burst} latency {LATENCY}"
                 );
-                self.tool([&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
+                planner.tool([&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
             }
         }
     }
+}
 
+impl Planner<'_> {
     /// Adds an action by commands that show, set and remove the state.
     ///
     /// Errors: the program is not installed.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::Planner;
+use super::quantity::{self, BYTES, PERCENT};
+use super::{About, Cpus, Definition};
 use crate::action::{Action, Step};
-use crate::knob::Cpus;
+use crate::plan::Planner;
 use crate::{Error, Kernel, Syntax};
 
 /// The period of a quota: the kernel's default. A shorter one costs more timer interrupts; with a longer one a process
@@ -20,45 +21,111 @@ pub(super) struct Group {
     mount: PathBuf,
 }
 
-impl Planner<'_> {
-    pub(super) fn cpu_set(&mut self, cpus: &Cpus) -> Result<(), Error> {
-        let cpus = cpus.resolve(&self.knob, self.host, self.subject)?;
-        let group = self.group("cpuset")?;
+/// `cpu.set=0-3`: the processors that the subject's processes may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuSet(pub Cpus);
+
+impl Definition for CpuSet {
+    const ABOUT: About = About {
+        name: "cpu.set",
+        does: "the processors that the subject's processes may use",
+        syntax: "processors, such as cpu.set=0-3 or cpu.set=cores:4",
+        source: "IISWC'17 §V-A: cpuset cgroups",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<CpuSet> {
+        Cpus::read(value).ok().map(CpuSet)
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let cpus = self.0.resolve(&planner.knob, planner.host, planner.subject)?;
+        let group = planner.group("cpuset")?;
         if group.version == 1 {
             // A group of version 1 begins without any memory node, and takes no process before it has one.
             let all = group.mount.join("cpuset.mems");
-            let nodes = self
+            let nodes = planner
                 .here
                 .read(&all, None)
-                .map_err(|e| Error::of_io(&self.knob, "the memory nodes cannot be read", &e))?;
-            self.write_inside(&group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
+                .map_err(|e| Error::of_io(&planner.knob, "the memory nodes cannot be read", &e))?;
+            planner.write_inside(&group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
         }
-        self.write_inside(&group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
+        planner.write_inside(&group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
         Ok(())
     }
+}
 
-    pub(super) fn cpu_quota(&mut self, quota: u64) -> Result<(), Error> {
-        let quota_us = quota.saturating_mul(PERIOD_US) / 10_000;
+/// `cpu.quota=50%`: their processor time; 100 % is one processor. Units: 1/100 %.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuQuota(pub u64);
+
+impl Definition for CpuQuota {
+    const ABOUT: About = About {
+        name: "cpu.quota",
+        does: "their processor time; 100 % is one processor, counted over 100 ms",
+        syntax: "a share of one processor, such as cpu.quota=50%",
+        source: "Linux, sched-bwc.rst: the period of 100 ms is its default",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<CpuQuota> {
+        quantity::read(value, PERCENT).map(CpuQuota)
+    }
+
+    fn write(&self) -> String {
+        quantity::write(self.0, PERCENT)
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let quota_us = self.0.saturating_mul(PERIOD_US) / 10_000;
         if quota_us < LEAST_QUOTA_US {
-            return Err(self.usage("the kernel gives no less than 1 ms in 100 ms", "write 1% or more"));
+            return Err(planner.usage("the kernel gives no less than 1 ms in 100 ms", "write 1% or more"));
         }
-        let group = self.group("cpu")?;
+        let group = planner.group("cpu")?;
         if group.version == 1 {
-            self.write_inside(&group.folder, "cpu.cfs_period_us", &PERIOD_US.to_string(), Syntax::Text);
-            self.write_inside(&group.folder, "cpu.cfs_quota_us", &quota_us.to_string(), Syntax::Text);
+            planner.write_inside(&group.folder, "cpu.cfs_period_us", &PERIOD_US.to_string(), Syntax::Text);
+            planner.write_inside(&group.folder, "cpu.cfs_quota_us", &quota_us.to_string(), Syntax::Text);
         } else {
-            self.write_inside(&group.folder, "cpu.max", &format!("{quota_us} {PERIOD_US}"), Syntax::Text);
+            planner.write_inside(&group.folder, "cpu.max", &format!("{quota_us} {PERIOD_US}"), Syntax::Text);
         }
         Ok(())
     }
+}
 
-    pub(super) fn memory_limit(&mut self, limit: u64) -> Result<(), Error> {
-        let group = self.group("memory")?;
-        let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
-        self.write_inside(&group.folder, file, &limit.to_string(), Syntax::Bytes);
-        Ok(())
+/// `memory.limit=512MiB`: their memory. Units: bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit(pub u64);
+
+impl Definition for MemoryLimit {
+    const ABOUT: About = About {
+        name: "memory.limit",
+        does: "the memory that they allocate from now on",
+        syntax: "a size, such as memory.limit=512MiB",
+        source: "IISWC'17 §V-A: memory cgroup",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<MemoryLimit> {
+        quantity::read(value, BYTES).map(MemoryLimit)
     }
 
+    fn write(&self) -> String {
+        quantity::write(self.0, BYTES)
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let group = planner.group("memory")?;
+        let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
+        planner.write_inside(&group.folder, file, &self.0.to_string(), Syntax::Bytes);
+        Ok(())
+    }
+}
+
+impl Planner<'_> {
     /// The subject's group in the hierarchy that holds `controller`; it is made once, and the processes move into it
     /// last.
     ///

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use units::client_address::{ClientLinks, LINKED};
 
-use super::Planner;
 use super::net::HANDLE;
+use super::quantity::{self, BITS};
+use super::{About, Definition};
 use crate::action::{Action, Step};
+use crate::plan::Planner;
 use crate::{Error, Namespace, Reading};
 
 /// Burst that a link may send after a pause: the bytes of one tick of the slowest kernel clock (`TICKS_PER_S`), and one
@@ -14,30 +16,71 @@ use crate::{Error, Namespace, Reading};
 const TICKS_PER_S: u64 = 100;
 const PACKET: u64 = 1_600;
 
-impl Planner<'_> {
-    pub(super) fn client_pace(&mut self) -> Result<(), Error> {
-        let Some(tree) = self.host.cgroups.hierarchies.iter().find(|tree| tree.version == 2) else {
-            let hint =
-                "mount them: mkdir -p /sys/fs/cgroup/unified; mount -t cgroup2 none /sys/fs/cgroup/unified";
-            return Err(self.unsupported("no control groups of version 2 are mounted", hint));
-        };
-        self.push(Step::Pace { group: PathBuf::from(&tree.mount) });
-        Ok(())
+/// `client.pace=on`: paces connections to clients at the bandwidth that their address encodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientPace;
+
+impl Definition for ClientPace {
+    const ABOUT: About = About {
+        name: "client.pace",
+        does: "connections to clients whose addresses say a bandwidth (127.77.0.0/16) are paced at it",
+        syntax: "client.pace=on",
+        source: "ISPASS'16 §IV-A3: a limit for each TCP connection; Linux, socket(7): SO_MAX_PACING_RATE",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<ClientPace> {
+        (value == "on").then_some(ClientPace)
     }
 
-    /// Makes the clients' address range local to this machine, routes it back from the server's namespace, and gives
-    /// the device there one class per address; the classes go with its root discipline.
-    pub(super) fn client_shape(&mut self, fastest: u64) -> Result<(), Error> {
-        let device = self.device()?;
-        let Some(namespace) = self.namespace()? else {
+    fn write(&self) -> String {
+        "on".into()
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let Some(tree) = planner.host.cgroups.hierarchies.iter().find(|tree| tree.version == 2) else {
+            let hint =
+                "mount them: mkdir -p /sys/fs/cgroup/unified; mount -t cgroup2 none /sys/fs/cgroup/unified";
+            return Err(planner.unsupported("no control groups of version 2 are mounted", hint));
+        };
+        planner.push(Step::Pace { group: PathBuf::from(&tree.mount) });
+        Ok(())
+    }
+}
+
+/// `client.shape=25mbit`: a link for each client address in the range of links, with bandwidths in equal ratios up
+/// to this one. Units: bits per second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientShape(pub u64);
+
+impl Definition for ClientShape {
+    const ABOUT: About = About {
+        name: "client.shape",
+        does: "a link for each client of 198.18.0.0/22, in equal ratios up to a bandwidth, by HTB in the device's egress",
+        syntax: "bits per second of the fastest client, such as client.shape=25mbit",
+        source: "ISPASS'16 §IV-A3: a limit for each client's address, there by dummynet",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<ClientShape> {
+        quantity::read(value, BITS).map(ClientShape)
+    }
+
+    fn write(&self) -> String {
+        quantity::write(self.0, BITS)
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let device = planner.device()?;
+        let Some(namespace) = planner.namespace()? else {
             let hint =
                 "start the server behind a bridge (--form bridged), or name its namespace (--namespace)";
-            return Err(self
+            return Err(planner
                 .usage("the server is in no network namespace, so that all clients would be shaped", hint));
         };
         let namespace = Some(namespace);
         let range = format!("{}.{}.0.0/{}", LINKED[0], LINKED[1], ClientLinks::PREFIX);
-        self.tool(
+        planner.tool(
             [
                 &format!("ip -4 route show table local {range}"),
                 &format!("ip -4 route add local {range} dev lo"),
@@ -47,8 +90,8 @@ impl Planner<'_> {
             "there",
             &None,
         )?;
-        self.route_back(&range, device, &namespace)?;
-        self.tool(
+        planner.route_back(&range, device, &namespace)?;
+        planner.tool(
             [
                 &format!("tc qdisc show dev {device}"),
                 &format!("tc qdisc add dev {device} root handle {HANDLE} {{}}"),
@@ -59,8 +102,8 @@ impl Planner<'_> {
             &namespace,
         )?;
         let last = format!("{HANDLE}{:x}", ClientLinks::COUNT);
-        let links = ClientLinks { fastest };
-        self.script(
+        let links = ClientLinks { fastest: self.0 };
+        planner.script(
             &format!("tc class show dev {device}"),
             &classes(links, device),
             Reading::Rate { handle: last.clone() },
@@ -69,10 +112,12 @@ impl Planner<'_> {
         );
         let filters = filters(device);
         let reading = Reading::Line { has: last };
-        self.script(&format!("tc filter show dev {device}"), &filters, reading, "there", &namespace);
+        planner.script(&format!("tc filter show dev {device}"), &filters, reading, "there", &namespace);
         Ok(())
     }
+}
 
+impl Planner<'_> {
     /// Routes packets to the clients to the bridge, which has the first address of the device's range in every form
     /// here.
     fn route_back(&mut self, range: &str, device: &str, namespace: &Option<Namespace>) -> Result<(), Error> {

@@ -2,41 +2,79 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Planner;
+use super::{About, Cpus, Definition};
 use crate::action::{Action, Step};
-use crate::knob::Cpus;
+use crate::plan::Planner;
 use crate::{Error, Kernel, Syntax};
 use host::CacheAllocation;
 use units::CpuList;
 
 const FOLDER: &str = "/sys/fs/resctrl";
 
-impl Planner<'_> {
-    pub(super) fn cache_ways(&mut self, ways: &CpuList, cpus: Option<&Cpus>) -> Result<(), Error> {
-        let cpus = cpus.map(|cpus| cpus.resolve(&self.knob, self.host, self.subject)).transpose()?;
+/// `cache.ways=0-3`, `cache.ways=0-3@2`: the last-level cache's ways that may be filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheWays {
+    /// The ways.
+    pub ways: CpuList,
+    /// For all processes on these processors; `None`: for the subject's processes.
+    pub cpus: Option<Cpus>,
+}
+
+impl Definition for CacheWays {
+    const ABOUT: About = About {
+        name: "cache.ways",
+        does: "the ways of the last-level cache that processes, or what runs on processors, may fill",
+        syntax: "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2",
+        source: "IISWC'17 §V-A: Intel CAT, masks in registers",
+        repeats: true,
+    };
+
+    fn read(value: &str) -> Option<CacheWays> {
+        let (ways, cpus) = match value.split_once('@') {
+            None => (value, None),
+            Some((ways, cpus)) => (ways, Some(Cpus::read(cpus).ok()?)),
+        };
+        let ways: CpuList = ways.parse().ok()?;
+        // Masks are 32 bits wide in the register, and 64 in no machine so far. Source: Intel SDM 3B, 17.19.4.
+        ways.as_slice().iter().all(|way| *way < 32).then_some(CacheWays { ways, cpus })
+    }
+
+    fn write(&self) -> String {
+        let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!("@{cpus}"));
+        format!("{}{cpus}", self.ways)
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let cpus = self
+            .cpus
+            .as_ref()
+            .map(|cpus| cpus.resolve(&planner.knob, planner.host, planner.subject))
+            .transpose()?;
         if cpus.is_none() {
-            self.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
+            planner.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
-        let mask = ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
-        let resctrl = &self.host.resctrl;
+        let mask = self.ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
+        let resctrl = &planner.host.resctrl;
         if let (Some(mount), Some(l3)) = (&resctrl.mount, &resctrl.l3) {
-            check_mask(&self.knob, mask, l3)?;
-            return self.group_of_ways(mask, cpus, &PathBuf::from(mount), l3);
+            check_mask(&planner.knob, mask, l3)?;
+            return planner.group_of_ways(mask, cpus, &PathBuf::from(mount), l3);
         }
         if resctrl.offered && resctrl.mount.is_none() {
             let limit = format!("the kernel has resctrl, and it is not mounted at {FOLDER}");
             let hint = format!("mount -t resctrl resctrl {FOLDER}, and again");
-            return Err(self.unsupported(limit, hint));
+            return Err(planner.unsupported(limit, hint));
         }
-        if self.host.cpu.has("cat_l3") && resctrl.msr {
-            return self.ways_by_registers(mask, cpus);
+        if planner.host.cpu.has("cat_l3") && resctrl.msr {
+            return planner.ways_by_registers(mask, cpus);
         }
         let limit = "neither resctrl nor registers of the processor give access to its cache's ways";
         let hint =
             "take a machine with Intel CAT, AMD QoS or Arm MPAM and a kernel with resctrl, or leave it out";
-        Err(self.unsupported(limit, hint))
+        Err(planner.unsupported(limit, hint))
     }
+}
 
+impl Planner<'_> {
     fn group_of_ways(
         &mut self,
         mask: u64,
@@ -131,13 +169,12 @@ fn is_contiguous(mask: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Knob;
 
     #[test]
     fn holds_masks_against_the_hardware() {
         let check = |ways: &str, sparse: bool, expect: Result<(), &str>| {
             let knob = format!("cache.ways={ways}");
-            let Knob::CacheWays { ways, .. } = knob.parse().unwrap() else { unreachable!() };
+            let CacheWays { ways, .. } = CacheWays::read(ways).unwrap();
             let mask = ways.as_slice().iter().fold(0, |bits, way| bits | 1 << way);
             let l3 =
                 CacheAllocation { ways: 20, min_bits: 2, closids: 16, sparse, ..CacheAllocation::default() };

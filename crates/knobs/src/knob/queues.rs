@@ -1,0 +1,168 @@
+//! Software steering: which processors handle a queue's received and sent packets.
+
+use std::path::PathBuf;
+
+use super::value::{cpus_or_off, write_cpus_or_off};
+use super::{About, Cpus, Definition};
+use crate::plan::Planner;
+use crate::{Error, Kernel, Namespace, Syntax};
+use units::CpuList;
+
+/// No card has more queues; a folder with more is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
+const MOST_QUEUES: usize = 4096;
+
+/// `rps=0-3`, `rps=off`: the processors that take over packets from the interrupt's processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rps(pub Option<Cpus>);
+
+impl Definition for Rps {
+    const ABOUT: About = About {
+        name: "rps",
+        does: "the processors that take packets from the interrupt's",
+        syntax: "processors or off, such as rps=0-3",
+        source: "Linux, scaling.rst: RPS; ANCS'19 §II names it kernel software steering",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<Rps> {
+        cpus_or_off(value).map(Rps)
+    }
+
+    fn write(&self) -> String {
+        write_cpus_or_off(self.0.as_ref())
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let mask = match &self.0 {
+            Some(cpus) => mask(&cpus.resolve(&planner.knob, planner.host, planner.subject)?),
+            None => "0".into(),
+        };
+        let namespace = planner.namespace()?;
+        for file in planner.queues("rx", "rps_cpus", &namespace)? {
+            planner.write_in(file, &mask, Syntax::Mask, namespace.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// `xps=0-3`, `xps=off`: outgoing queues matched to processors, one each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Xps(pub Option<Cpus>);
+
+impl Definition for Xps {
+    const ABOUT: About = About {
+        name: "xps",
+        does: "outgoing queues, matched to processors one by one",
+        syntax: "processors or off, such as xps=0-3",
+        source: "ISPASS'16 §IV-C.3: what a connection sends leaves by one queue; Linux, scaling.rst: XPS",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<Xps> {
+        cpus_or_off(value).map(Xps)
+    }
+
+    fn write(&self) -> String {
+        write_cpus_or_off(self.0.as_ref())
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let cpus = self
+            .0
+            .as_ref()
+            .map(|cpus| cpus.resolve(&planner.knob, planner.host, planner.subject))
+            .transpose()?;
+        let namespace = planner.namespace()?;
+        let files = planner.queues("tx", "xps_cpus", &namespace)?;
+        // Each processor sends by one queue; queues differ by at most one processor.
+        for (queue, file) in files.iter().enumerate() {
+            let own = cpus.iter().flat_map(CpuList::as_slice).enumerate();
+            let own: CpuList = own.filter(|(i, _)| i % files.len() == queue).map(|(_, cpu)| *cpu).collect();
+            planner.write_in(file.clone(), &mask(&own), Syntax::Mask, namespace.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// `rfs=32768`, `rfs=0`: flows that software steering follows to the processor that reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rfs(pub u32);
+
+impl Definition for Rfs {
+    const ABOUT: About = About {
+        name: "rfs",
+        does: "flows that software steering follows to the processor that reads them",
+        syntax: "a number of flows, such as rfs=32768",
+        source: "Linux, scaling.rst: RFS, with 32768 for a moderately loaded server",
+        repeats: false,
+    };
+
+    fn read(value: &str) -> Option<Rfs> {
+        value.parse().ok().map(Rfs)
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+        let flows = self.0;
+        let namespace = planner.namespace()?;
+        let files = planner.queues("rx", "rps_flow_cnt", &namespace)?;
+        // The kernel rounds both to powers of two; a queue gets its part of the whole. Source: scaling.rst.
+        let whole = if flows == 0 { 0 } else { flows.next_power_of_two() };
+        let part = if flows == 0 { 0 } else { (whole / files.len() as u32).max(1).next_power_of_two() };
+        planner.sysctl("net.core.rps_sock_flow_entries", &whole.to_string(), Syntax::Text)?;
+        for file in files {
+            planner.write_in(file, &part.to_string(), Syntax::Text, namespace.clone())?;
+        }
+        Ok(())
+    }
+}
+
+impl Planner<'_> {
+    /// The file `name` of each of the device's queues.
+    ///
+    /// Errors: the device does not exist; it has a single transmit queue, and so no choice among them.
+    fn queues(&self, kind: &str, name: &str, namespace: &Option<Namespace>) -> Result<Vec<PathBuf>, Error> {
+        let device = self.device()?;
+        let file =
+            |queue: usize| PathBuf::from(format!("/sys/class/net/{device}/queues/{kind}-{queue}/{name}"));
+        let is_there = |file: &PathBuf| self.here.read(file, namespace.as_ref()).is_ok();
+        let files: Vec<PathBuf> = (0..MOST_QUEUES).map(file).take_while(is_there).collect();
+        if files.is_empty() {
+            let limit = format!("{device} has no {name}: it is missing, or has one queue of the kind only");
+            return Err(self.unsupported(limit, "name another device by --device, or leave it out"));
+        }
+        Ok(files)
+    }
+}
+
+/// A set of processors in hexadecimal, in groups of 32 bits, as the kernel reads it.
+fn mask(cpus: &CpuList) -> String {
+    let words = cpus.as_slice().last().map_or(1, |last| last / 32 + 1);
+    let word = |at: usize| {
+        cpus.as_slice().iter().filter(|cpu| *cpu / 32 == at).fold(0_u32, |bits, cpu| bits | 1 << (cpu % 32))
+    };
+    let (first, rest) = (word(words - 1), (0..words - 1).rev());
+    rest.fold(format!("{first:x}"), |text, at| format!("{text},{:08x}", word(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_masks() {
+        let check = |cpus: &str, expect: &str| {
+            let cpus = CpuList::try_from(cpus.to_owned()).unwrap();
+            assert_eq!(mask(&cpus), expect, "{cpus}");
+        };
+        check("", "0");
+        check("0", "1");
+        check("0-3", "f");
+        check("31", "80000000");
+        check("32", "1,00000000");
+        check("0,40,87", "800000,00000100,00000001");
+    }
+}
