@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const RESOLVE: Duration = Duration::from_secs(30);
 /// Time limit for a generator to stop on request before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
+/// The same for a generator that writes the part of its window that it has recorded, on a busy machine.
+const PART_GRACE: Duration = Duration::from_secs(5);
 /// Start, connecting, judging and writing, on a machine that is busy with something else.
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times the duration of a store over loopback, in batches.
@@ -194,7 +196,7 @@ impl Generator {
             }
             if let Some(cause) = interrupt.cause() {
                 // It may have recorded a part of its window.
-                let ended = process.stop(GRACE);
+                let ended = process.stop(if load.keeps_part { PART_GRACE } else { GRACE });
                 let is_kept = load.keeps_part && ended.is_ok_and(|ended| ended.status.success());
                 return if is_kept { Ok(()) } else { Err(Error::Interrupted(cause)) };
             }
