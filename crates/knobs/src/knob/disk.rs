@@ -64,10 +64,10 @@ impl Definition for DiskRead {
         let has_first = planner.host.cgroups.holding("blkio").is_some();
         let group = planner.group(if has_first { "blkio" } else { "io" })?;
         if group.version == 1 {
-            let value = format!("{} {}", self.bytes, disk.number);
+            let value = format!("{} {}", disk.number, self.bytes);
             planner.write_inside(&group.folder, "blkio.throttle.read_bps_device", &value, Syntax::Text);
         } else {
-            let value = format!("{} rbps={}", self.bytes, disk.number);
+            let value = format!("{} rbps={}", disk.number, self.bytes);
             planner.write_inside(&group.folder, "io.max", &value, Syntax::Limits);
         }
         Ok(())

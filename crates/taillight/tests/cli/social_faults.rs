@@ -39,7 +39,8 @@ const SOME: &[Case] = &[
     ("mariadb", Killed, &[UNAVAILABLE]),
     // PHP waits 1 s for the cache, and has no session without.
     ("memcached", Frozen, &[UNAVAILABLE, LATE]),
-    ("php", WorkersKilled, &["status_502"]),
+    // The server hides a lost worker only until the answer has begun.
+    ("php", WorkersKilled, &["status_502", "answer_cut_off"]),
 ];
 
 const OTHERS: &[Case] = &[
@@ -47,7 +48,7 @@ const OTHERS: &[Case] = &[
     ("memcached", Killed, &[UNAVAILABLE]),
     ("php", WorkersFrozen, &[LATE]),
     // A request that waits for a worker at that moment may get no answer.
-    ("php", Killed, &["status_502", LATE]),
+    ("php", Killed, &["status_502", "answer_cut_off", LATE]),
     ("nginx", Frozen, &[LATE]),
 ];
 
