@@ -4,12 +4,9 @@ use std::str::FromStr;
 
 use units::ParseError;
 
-/// Ports of Jaeger for OTLP over HTTP and for queries, and Cassandra's. Source: their documentation.
+/// Ports of Jaeger for OTLP over HTTP and for queries. Source: Jaeger's documentation.
 const OTLP: u16 = 4318;
 const QUERY: u16 = 16_686;
-const CASSANDRA: u16 = 9042;
-/// The longest name of a keyspace. Source: Cassandra's `SchemaConstants.NAME_LENGTH`.
-const KEYSPACE: usize = 48;
 
 /// A destination of traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +21,6 @@ pub enum Destination {
         otlp: Host,
         /// The port for queries.
         query: u16,
-    },
-    /// Tables in Cassandra.
-    Cassandra {
-        /// A node of the cluster.
-        node: Host,
-        /// The keyspace of the tables.
-        keyspace: String,
     },
 }
 
@@ -78,9 +68,6 @@ impl fmt::Display for Destination {
             Destination::File(path) => path.display().fmt(f),
             Destination::Otlp(host) => write!(f, "the receiver of OTLP at {host}"),
             Destination::Jaeger { otlp, .. } => write!(f, "Jaeger at {otlp}"),
-            Destination::Cassandra { node, keyspace } => {
-                write!(f, "Cassandra at {node}, keyspace {keyspace}")
-            }
         }
     }
 }
@@ -88,14 +75,13 @@ impl fmt::Display for Destination {
 impl FromStr for Destination {
     type Err = ParseError;
 
-    /// Reads `jaeger://HOST[:PORT][?query=PORT]`, `otlp://HOST[:PORT]`, `cassandra://HOST[:PORT]/KEYSPACE` and the path of a file.
+    /// Reads `jaeger://HOST[:PORT][?query=PORT]`, `otlp://HOST[:PORT]` and the path of a file.
     fn from_str(text: &str) -> Result<Destination, ParseError> {
         let error = |problem: String| ParseError {
             what: "sink",
             given: text.into(),
             problem,
-            hint: "write jaeger://HOST, jaeger://HOST:4318?query=16686, otlp://HOST:4318, cassandra://HOST:9042/KEYSPACE, or the \
-                   path of a file",
+            hint: "write jaeger://HOST, jaeger://HOST:4318?query=16686, otlp://HOST:4318, or the path of a file",
         };
         let Some((scheme, rest)) = text.split_once("://") else {
             let is_path = !text.is_empty() && !text.ends_with('/');
@@ -115,22 +101,6 @@ impl FromStr for Destination {
                 Ok(Destination::Jaeger { otlp: host(otlp.trim_end_matches('/'), OTLP)?, query })
             }
             "otlp" => Ok(Destination::Otlp(host(rest.trim_end_matches('/'), OTLP)?)),
-            "cassandra" => {
-                let (node, keyspace) = rest.split_once('/').unwrap_or((rest, ""));
-                if node.contains('@') {
-                    return Err(error("names and passwords are not sent".into()));
-                }
-                let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-                let is_name = keyspace.starts_with(|c: char| c.is_ascii_lowercase())
-                    && keyspace.chars().all(is_part)
-                    && keyspace.len() <= KEYSPACE;
-                if !is_name {
-                    return Err(error(format!(
-                        "keyspace '{keyspace}': it is 1 to {KEYSPACE} lower-case letters, digits and underscores, a letter first"
-                    )));
-                }
-                Ok(Destination::Cassandra { node: host(node, CASSANDRA)?, keyspace: keyspace.into() })
-            }
             other => Err(error(format!("'{other}' is not the protocol of a sink"))),
         }
     }
@@ -155,7 +125,6 @@ mod tests {
         check("jaeger://10.0.0.5:40/?query=41", "Jaeger at 10.0.0.5:40 41");
         check("jaeger://[::1]?query=41", "Jaeger at [::1]:4318 41");
         check("otlp://[fe80::1]:9", "the receiver of OTLP at [fe80::1]:9");
-        check("cassandra://db-1.local/traces_1", "Cassandra at db-1.local:9042, keyspace traces_1");
         check("/tmp/a.jsonl", "/tmp/a.jsonl");
     }
 
@@ -177,11 +146,6 @@ mod tests {
         check("jaeger://host?port=1", "'port=1' is not query=PORT");
         check("jaeger://host?query=x", "'x' is not a port");
         check("otlp://host/v1/traces", "is not the name or address");
-        check("cassandra://host", "keyspace ''");
-        check("cassandra://host/Traces", "keyspace 'Traces'");
-        check("cassandra://host/1", "keyspace '1'");
-        check("cassandra://host/a;b", "keyspace 'a;b'");
-        check(&format!("cassandra://host/{}", "a".repeat(49)), "1 to 48");
-        check("cassandra://me:secret@host/a", "names and passwords are not sent");
+        check("cassandra://host/traces", "'cassandra' is not the protocol of a sink");
     }
 }

@@ -3,7 +3,6 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::cassandra::Cassandra;
 use crate::file::Lines;
 use crate::receiver::Receiver;
 use crate::trace::{Telling, Trace, hex};
@@ -72,9 +71,6 @@ pub fn export(
         Destination::File(path) => Box::new(Lines::new(path)?),
         Destination::Otlp(host) => Box::new(Receiver::new(to, host, None, *patience)),
         Destination::Jaeger { otlp, query } => Box::new(Receiver::new(to, otlp, Some(*query), *patience)),
-        Destination::Cassandra { node, keyspace } => {
-            Box::new(Cassandra::new(to.to_string(), node.clone(), keyspace, *patience))
-        }
     };
     let of = kept.iter().map(|trial| trial.requests().0).sum();
     let mut way = Way { progress: Progress { sent: 0, counted: 0, of }, tell };

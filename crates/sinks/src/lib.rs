@@ -1,12 +1,11 @@
-//! Sends the traces of a result to a store or viewer: Jaeger or another receiver of OTLP, Cassandra, a file.
+//! Sends the traces of a result to a store or viewer: Jaeger or another receiver of OTLP, a file.
 //!
 //! A trial keeps its traced requests and their spans next to its record; [`Kept`] reads them, [`export`] sends them to
 //! a [`Destination`] and then counts the spans there. It works on finished results, so it does not affect measurements.
 //! Memory is bounded by the largest request and one batch, waiting by a [`Patience`].
 //!
-//! Try it: `cargo test -p sinks`; with `-- --ignored` against Jaeger and Cassandra, which it builds and starts.
+//! Try it: `cargo test -p sinks`; with `-- --ignored` against Jaeger, which it builds and starts.
 
-mod cassandra;
 mod destination;
 mod error;
 mod export;

@@ -20,8 +20,8 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// Source: ours. Six tries take 3.1 s of pauses, within which a service that restarts is back; an answer takes some ms, and
-    /// the first statement of Cassandra, which makes tables, up to 2 s on two processors.
+    /// Source: ours. Six tries take 3.1 s of pauses, within which a service that restarts is back; an answer takes some
+    /// ms.
     fn default() -> Patience {
         Patience {
             tries: 6,

@@ -1,6 +1,5 @@
 //! Whole exports, to sinks that misbehave and to real ones.
 
-mod cassandra;
 mod real;
 mod receivers;
 

@@ -27,10 +27,8 @@ pub(crate) struct Trace {
     pub(crate) recorded: String,
     pub(crate) result: String,
     pub(crate) trial: String,
-    pub(crate) operation: String,
     pub(crate) outcome: &'static str,
     pub(crate) intended: u64,
-    pub(crate) sent: u64,
     pub(crate) done: u64,
     pub(crate) bytes: u64,
     /// The parts of the time from sent to done, in ns that sum to it; empty if unknown.
@@ -69,17 +67,6 @@ pub(crate) enum Role {
     Server,
     Client,
     Store,
-}
-
-impl Role {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Role::Generator => GENERATOR,
-            Role::Server => "server",
-            Role::Client => "client",
-            Role::Store => "store",
-        }
-    }
 }
 
 impl End {
@@ -215,10 +202,8 @@ impl<'a> Telling<'a> {
             recorded: request.request.trace.clone(),
             result: self.kept.result.clone(),
             trial: self.kept.trial.clone(),
-            operation: request.request.operation.clone(),
             outcome,
             intended: moved(intended_ns, shift),
-            sent: moved(sent, shift),
             done: moved(done_ns, shift),
             bytes: request.request.bytes,
             parts,
@@ -294,20 +279,21 @@ mod tests {
     fn a_request_is_told_by_names_on_the_wall_clock() {
         let trace = first(&|_| ()).unwrap();
         let wall = |ms: u64| sample::WALL as u64 + ms * MS;
-        assert_eq!((trace.intended, trace.sent, trace.done), (wall(97), wall(98), wall(113)));
+        assert_eq!((trace.intended, trace.done), (wall(97), wall(113)));
+        assert_eq!(trace.ends[0].moments[1], ("sent", wall(98)));
         let told: Vec<String> = trace
             .ends
             .iter()
             .map(|end| {
-                format!("{} {} {}>{} {}", end.role.name(), end.method, end.service, end.peer, end.is_critical)
+                format!("{:?} {} {}>{} {}", end.role, end.method, end.service, end.peer, end.is_critical)
             })
             .collect();
         let expect = [
-            "generator browse generator>php true",
-            "server GET php> true",
-            "client read php>plot true",
-            "server read plot> true",
-            "store get plot>movies-db true",
+            "Generator browse generator>php true",
+            "Server GET php> true",
+            "Client read php>plot true",
+            "Server read plot> true",
+            "Store get plot>movies-db true",
         ];
         assert_eq!(told, expect);
         assert_eq!(trace.ends[1].moments[1], ("dequeued", wall(101)));
@@ -336,7 +322,8 @@ mod tests {
         .unwrap();
         // The entrance has 10 of 15 ms, from 100 on, so that 2.5 are before it.
         let wall = |us: u64| sample::WALL as u64 + us * 1_000;
-        assert_eq!((trace.intended, trace.sent, trace.done), (wall(96_500), wall(97_500), wall(112_500)));
+        assert_eq!((trace.intended, trace.done), (wall(96_500), wall(112_500)));
+        assert_eq!(trace.ends[0].moments[1], ("sent", wall(97_500)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Real sinks, made of packages and started by their descriptions in `apps/`.
+//! Jaeger, built and started by its description in `apps/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,8 +6,6 @@ use std::sync::Arc;
 use app::{App, Outcome, Plan, Running};
 
 use super::sent;
-use crate::cassandra::rows_of;
-use crate::destination::Host;
 use crate::http::Http;
 use crate::kept::Kept;
 use crate::trace::hex;
@@ -93,49 +91,6 @@ fn jaeger_holds_what_was_sent() {
     let front = tags.as_array().unwrap().iter().find(|tag| tag["key"] == "taillight.part.front_ns").unwrap();
     assert_eq!(front["value"].as_u64(), Some(5 * sample::MS));
     jaeger.stop();
-    let error = sent(&kept, &to, &super::hasty()).unwrap_err();
-    assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
-}
-
-#[test]
-#[ignore = "slow: cargo xtask ci --all runs it"]
-fn cassandra_holds_what_was_sent() {
-    let Some(mut cassandra) = started("cassandra") else { return };
-    let port = ports(&cassandra, "cassandra")[0];
-    let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 250)];
-    let to = format!("cassandra://127.0.0.1:{port}/movies");
-    for _ in 0..2 {
-        let came = sent(&kept, &to, &Patience::default()).unwrap();
-        assert_eq!((came.traces, came.spans, came.is_counted), (250, 1250, true));
-    }
-    let node = Host { name: "127.0.0.1".into(), port };
-    let rows = |statement: &str| rows_of(&node, "movies", statement).unwrap();
-    let (trace, _) = first(&kept[0]);
-    let ends = rows(&format!(
-        "SELECT span_id, parent_id, service, moments_ns['decoded'] FROM movies.spans WHERE trace_id = 0x{trace}"
-    ));
-    let told: Vec<String> = ends
-        .iter()
-        .map(|row| {
-            let number = |at: usize| {
-                row[at].as_ref().map_or(0, |bytes| i64::from_be_bytes(bytes[..].try_into().unwrap()))
-            };
-            let service = String::from_utf8(row[2].clone().unwrap()).unwrap();
-            format!(
-                "{} {} {service} {}",
-                number(0),
-                number(1),
-                (number(3) - sample::WALL).max(0) / sample::MS as i64
-            )
-        })
-        .collect();
-    assert_eq!(told, ["1 99 php 101", "2 1 php 108", "3 2 plot 103", "4 3 plot 106", "99 0 generator 0"]);
-    let of_trial = rows(
-        "SELECT COUNT(*) FROM movies.requests WHERE result = '2026-11-24T12:00:00Z load-movies' AND trial = '0001'",
-    );
-    assert_eq!(of_trial, [[Some(250i64.to_be_bytes().to_vec())]]);
-    cassandra.stop();
     let error = sent(&kept, &to, &super::hasty()).unwrap_err();
     assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
 }
