@@ -25,15 +25,13 @@ use units::{Nanos, Time};
 pub use stamps::Exchange;
 pub(crate) use table::KEEP_OUTPUT;
 
-use crate::address::of_ends;
 use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{Entry, State, Table, conn_of};
 use crate::listener::{self, Listener};
-use crate::loans::{self, Loan};
 use crate::receive_stamps::ReceiveStamps;
+use crate::sockets::on_sockets;
 use crate::{
-    Address, Conn, Datagrams, Event, Handler, Reactor, ReceiveClock, Steering, Via, Wait, Waker,
-    monotonic_now, udp, unix,
+    Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait, Waker, monotonic_now, udp, unix,
 };
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
@@ -246,30 +244,7 @@ impl Reactor for Epoll {
     type Waker = EventFd;
     const NAME: &'static str = "epoll";
 
-    #[inline]
-    fn now(&self) -> Time {
-        monotonic_now()
-    }
-
-    fn waited(&self) -> Nanos {
-        self.waited
-    }
-
-    fn thread_time(&self) -> Option<Nanos> {
-        Some(crate::clock::thread_time())
-    }
-
-    fn set_backlog(&mut self, clients: u32) {
-        self.backlog = clients;
-    }
-
-    fn steer(&mut self, steering: Steering) {
-        self.steering = steering;
-    }
-
-    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
-        crate::steering::incoming_cpu(self.table.get(conn)?.fd.as_ref()?)
-    }
+    on_sockets!();
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let listener = match addr {
@@ -287,10 +262,6 @@ impl Reactor for Epoll {
         self.listeners.push(listener);
         self.watch_listener(self.listeners.len() - 1)?;
         Ok(taken)
-    }
-
-    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        self.connect_via(addr, &Via::default())
     }
 
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
@@ -315,32 +286,6 @@ impl Reactor for Epoll {
                 Ok(conn)
             }
         }
-    }
-
-    fn stamp_receives(&mut self) {
-        self.receive_stamps.begin();
-    }
-
-    fn receive_clock(&self) -> ReceiveClock {
-        self.receive_stamps.clock()
-    }
-
-    #[inline]
-    fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
-        self.table.output(conn)
-    }
-
-    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
-        match self.table.get_mut(conn) {
-            Some(entry) if entry.state == State::Open => entry.loans.take(loans),
-            Some(entry) => loans::copy_in(&mut entry.out, loans),
-            // Their places are in a text that was dropped.
-            None => loans.clear(),
-        }
-    }
-
-    fn lends(&self, conn: Conn) -> bool {
-        self.table.get(conn).is_some_and(|entry| entry.state == State::Open)
     }
 
     #[inline]
@@ -384,14 +329,6 @@ impl Reactor for Epoll {
         at
     }
 
-    fn unsent(&self, conn: Conn) -> usize {
-        self.table.get(conn).map_or(0, table::Entry::unsent)
-    }
-
-    fn is_broken(&self, conn: Conn) -> bool {
-        self.failed.iter().any(|(failed, _)| *failed == conn)
-    }
-
     fn limit_receives(&mut self, bytes: usize) {
         self.receive = bytes.clamp(1, RECEIVE_BUFFER);
     }
@@ -403,14 +340,6 @@ impl Reactor for Epoll {
         }
     }
 
-    fn tell_half_closes(&mut self) {
-        self.half_closes = true;
-    }
-
-    fn close(&mut self, conn: Conn) {
-        self.remove(conn);
-    }
-
     fn reset(&mut self, conn: Conn) {
         if let Some(fd) = self.table.get(conn).and_then(|entry| entry.fd.as_ref()) {
             socket::reset_at_close(fd);
@@ -418,29 +347,10 @@ impl Reactor for Epoll {
         self.remove(conn);
     }
 
-    fn is_datagram(&self, conn: Conn) -> bool {
-        self.table.get(conn).is_some_and(|entry| !matches!(entry.state, State::Connecting | State::Open))
-    }
-
-    fn listener(&self, conn: Conn) -> u32 {
-        self.table.get(conn).map_or(0, |entry| entry.listener)
-    }
-
-    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
-        if self.is_datagram(conn) {
-            return None;
-        }
-        of_ends(self.table.get(conn)?.fd.as_ref()?)
-    }
-
     fn stop_accepting(&mut self) {
         self.muted.clear();
         // Closing the descriptors takes them out of the epoll set, too.
         self.listeners.clear();
-    }
-
-    fn datagrams(&self) -> Datagrams {
-        self.datagrams
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {

@@ -26,6 +26,7 @@ mod room;
 mod seam;
 pub mod sim;
 mod slots;
+mod sockets;
 mod steering;
 mod sync;
 #[cfg(feature = "tls")]

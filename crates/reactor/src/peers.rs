@@ -57,22 +57,19 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         Some(self.peers[index as usize].conn)
     }
 
-    /// Adds a peer that was just heard for the first time; the index names it until it is removed.
-    pub(crate) fn insert(&mut self, key: K, conn: Conn, now: Time) -> u32 {
+    /// Adds a peer that was just heard for the first time, with the pseudo-connection that `connect` makes; the index
+    /// names it until it is removed.
+    pub(crate) fn insert(&mut self, key: K, now: Time, connect: impl FnOnce(u32) -> Conn) -> Conn {
+        let index = self.free.pop().unwrap_or(self.peers.len() as u32);
+        let conn = connect(index);
         let peer = Peer { key, conn, heard: now, newer: NONE, older: NONE };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.peers[index as usize] = peer;
-                index
-            }
-            None => {
-                self.peers.push(peer);
-                (self.peers.len() - 1) as u32
-            }
-        };
+        match self.peers.get_mut(index as usize) {
+            Some(place) => *place = peer,
+            None => self.peers.push(peer),
+        }
         self.by_key.insert(key, index);
         self.link(index);
-        index
+        conn
     }
 
     /// The peer's address.
@@ -145,7 +142,10 @@ mod tests {
                 } else {
                     prop_assert_eq!(peers.heard(&key, now), known.then(|| conn(key)));
                     if !known {
-                        indices.insert(key, peers.insert(key, conn(key), now));
+                        peers.insert(key, now, |index| {
+                            indices.insert(key, index);
+                            conn(key)
+                        });
                     }
                     model.push(key);
                     prop_assert_eq!(peers.key(indices[&key]), key);

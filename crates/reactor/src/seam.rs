@@ -189,15 +189,15 @@ pub trait Reactor: Sized {
     ///
     /// UDP connects to an address at which no server listens, too: the first datagram then ends in
     /// [`Event::Closed`] with `ConnectionRefused`, if the peer's machine tells.
-    fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
 
     /// As [`Reactor::connect`], from a given source address and with a given receive buffer.
     ///
     /// Errors: also if the backend or the kind of address does not support `via`, if the source address belongs to no
     /// interface, and if the kernel refuses the buffer.
-    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
-        if via.is_default() { self.connect(addr) } else { Err(via.refused(addr)) }
-    }
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn>;
 
     /// Has the kernel stamp received bytes on connections that this reactor opens from now on, for [`Event::Data`].
     ///

@@ -224,10 +224,6 @@ impl<R: Reactor> Reactor for Tls<R> {
         }
     }
 
-    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        self.connect_via(addr, &Via::default())
-    }
-
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         Self::check_address(addr)?;
         let Role::Client(config, server) = &self.role else {

@@ -40,19 +40,16 @@ use rustix::net::addr::SocketAddrArg;
 use rustix::net::{Shutdown, shutdown};
 use units::{Nanos, Time};
 
-use crate::address::of_ends;
 use crate::epoll::EventFd;
 use crate::listener::{self, Listener};
-use crate::loans::{self, Loan};
 use crate::receive_stamps::ReceiveStamps;
+use crate::sockets::on_sockets;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::stamped::Stamped;
 use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{
-    Address, Conn, Datagrams, Handler, Reactor, ReceiveClock, Steering, Via, Wait, monotonic_now, udp, unix,
-};
+use crate::{Address, Conn, Datagrams, Handler, Reactor, Steering, Via, Wait, monotonic_now, udp, unix};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -246,30 +243,7 @@ impl Reactor for Uring {
     type Waker = EventFd;
     const NAME: &'static str = "uring";
 
-    #[inline]
-    fn now(&self) -> Time {
-        monotonic_now()
-    }
-
-    fn waited(&self) -> Nanos {
-        self.waited
-    }
-
-    fn thread_time(&self) -> Option<Nanos> {
-        Some(crate::clock::thread_time())
-    }
-
-    fn set_backlog(&mut self, clients: u32) {
-        self.backlog = clients;
-    }
-
-    fn steer(&mut self, steering: Steering) {
-        self.steering = steering;
-    }
-
-    fn incoming_cpu(&self, conn: Conn) -> Option<usize> {
-        crate::steering::incoming_cpu(self.table.get(conn)?.fd.as_ref()?)
-    }
+    on_sockets!();
 
     #[inline]
     fn wake(&mut self, peer: &EventFd) {
@@ -289,10 +263,6 @@ impl Reactor for Uring {
         self.listeners.push(listener);
         self.wait_for_clients(self.listeners.len() - 1)?;
         Ok(taken)
-    }
-
-    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        self.connect_via(addr, &Via::default())
     }
 
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
@@ -320,32 +290,6 @@ impl Reactor for Uring {
             self.enter(0, None)?;
         }
         Ok(conn)
-    }
-
-    fn stamp_receives(&mut self) {
-        self.receive_stamps.begin();
-    }
-
-    fn receive_clock(&self) -> ReceiveClock {
-        self.receive_stamps.clock()
-    }
-
-    #[inline]
-    fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
-        self.table.output(conn)
-    }
-
-    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
-        match self.table.get_mut(conn) {
-            Some(entry) if entry.state == State::Open => entry.loans.take(loans),
-            Some(entry) => loans::copy_in(&mut entry.out, loans),
-            // Their places are in a text that was dropped.
-            None => loans.clear(),
-        }
-    }
-
-    fn lends(&self, conn: Conn) -> bool {
-        self.table.get(conn).is_some_and(|entry| entry.state == State::Open)
     }
 
     #[inline]
@@ -383,44 +327,12 @@ impl Reactor for Uring {
         at
     }
 
-    fn unsent(&self, conn: Conn) -> usize {
-        self.table.get(conn).map_or(0, Entry::unsent)
-    }
-
-    fn is_broken(&self, conn: Conn) -> bool {
-        self.failed.iter().any(|(failed, _)| *failed == conn)
-    }
-
     fn limit_receives(&mut self, bytes: usize) {
         self.set_receive(bytes.max(1));
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         self.set_paused(conn, pause);
-    }
-
-    fn tell_half_closes(&mut self) {
-        self.half_closes = true;
-    }
-
-    fn close(&mut self, conn: Conn) {
-        self.remove(conn);
-    }
-
-    #[inline]
-    fn is_datagram(&self, conn: Conn) -> bool {
-        self.table.get(conn).is_some_and(|entry| matches!(entry.state, State::Datagrams | State::Peer { .. }))
-    }
-
-    fn listener(&self, conn: Conn) -> u32 {
-        self.table.get(conn).map_or(0, |entry| entry.listener)
-    }
-
-    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
-        if self.is_datagram(conn) {
-            return None;
-        }
-        of_ends(self.table.get(conn)?.fd.as_ref()?)
     }
 
     fn stop_accepting(&mut self) {
@@ -430,10 +342,6 @@ impl Reactor for Uring {
             // What waits for clients holds the socket open, and ends by this.
             let _ = shutdown(listener, Shutdown::Both);
         }
-    }
-
-    fn datagrams(&self) -> Datagrams {
-        self.datagrams
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {

@@ -8,11 +8,10 @@ use rustix::event::epoll::{EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
 
-use units::Time;
-
 use crate::epoll::table::{Entry, State};
 use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
-use crate::peers::{GO_FOR_ONE, Peers};
+use crate::peers::Peers;
+use crate::sockets::of_datagram_servers;
 use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
 
 /// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
@@ -95,61 +94,27 @@ impl Epoll {
         }
     }
 
-    /// Takes the received datagrams of a listening socket; returns their number.
+    /// Takes the received datagrams of a listening socket; returns the number of events.
     pub(super) fn serve_datagrams(
         &mut self,
         index: usize,
         buffer: &mut [u8],
         handler: &mut impl Handler<Self>,
     ) -> usize {
-        for taken in 0..DATAGRAMS_PER_EVENT {
+        let mut events = 0;
+        for _ in 0..DATAGRAMS_PER_EVENT {
             let (n, from) = match recvfrom(&self.servers[index].fd, &mut *buffer, RecvFlags::DONTWAIT) {
                 Ok((n, _, Some(from))) => (n, from),
-                Err(Errno::AGAIN) => return taken,
+                Err(Errno::AGAIN) => break,
                 // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
                 Ok(_) | Err(_) => continue,
             };
-            let at = monotonic_now();
-            let Ok(from) = SocketAddr::try_from(from) else { continue };
-            if n == 0 {
-                continue;
-            }
-            let conn = match self.servers[index].peers.heard(&from, at) {
-                Some(conn) => conn,
-                None => self.add_peer(index, from, at, handler),
-            };
-            match self.table.get(conn) {
-                None => {}
-                Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
-                Some(_) => {
-                    self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, came: None, bytes: &buffer[..n] });
-                }
+            if let Some(from) = SocketAddr::try_from(from).ok().filter(|_| n > 0) {
+                events += self.heard(index, from, &buffer[..n], handler);
             }
         }
-        DATAGRAMS_PER_EVENT
+        events
     }
 
-    /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
-    fn add_peer(
-        &mut self,
-        index: usize,
-        from: SocketAddr,
-        at: Time,
-        handler: &mut impl Handler<Self>,
-    ) -> Conn {
-        for _ in 0..GO_FOR_ONE {
-            if let Some(silent) = self.servers[index].peers.to_end(at) {
-                self.closed(silent, Some(udp::evicted()), handler);
-            }
-        }
-        let server = index as u32;
-        let conn = self.table.insert(|conn| Entry::new(conn, None, State::Peer { server, peer: u32::MAX }));
-        let peer = self.servers[index].peers.insert(from, conn, at);
-        if let Some(entry) = self.table.get_mut(conn) {
-            entry.state = State::Peer { server, peer };
-        }
-        handler.event(self, Event::Accepted { conn });
-        conn
-    }
+    of_datagram_servers!(conn, state => Entry::new(conn, None, state));
 }

@@ -108,11 +108,7 @@ impl SimReactor {
                 handler.event(self, Event::Closed { conn: silent, error: Some(udp::evicted()) });
             }
         }
-        let conn = self.insert(Link::default());
-        let index = self.peers.insert(key, conn, self.now());
-        if let Some(slot) = self.slot(conn) {
-            slot.link = Link::Peer { index };
-        }
+        let conn = self.insert_peer(key, self.now());
         handler.event(self, Event::Accepted { conn });
         conn
     }

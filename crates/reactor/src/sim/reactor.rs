@@ -166,6 +166,12 @@ impl SimReactor {
         self.slots.insert(|_| Slot { link, ..Slot::default() })
     }
 
+    pub(super) fn insert_peer(&mut self, key: Key, now: Time) -> Conn {
+        self.peers.insert(key, now, |index| {
+            self.slots.insert(|_| Slot { link: Link::Peer { index }, ..Slot::default() })
+        })
+    }
+
     pub(super) fn slot(&mut self, conn: Conn) -> Option<&mut Slot> {
         self.slots.get_mut(conn)
     }
@@ -321,10 +327,6 @@ impl Reactor for SimReactor {
         wires.silent.remove(&addr);
         wires.listeners.insert(addr.clone(), self.index);
         Ok(addr)
-    }
-
-    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        self.connect_via(addr, &Via::default())
     }
 
     /// Each machine has all source addresses, and no connection has a window that a buffer could bound.

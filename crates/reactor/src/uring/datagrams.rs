@@ -12,9 +12,8 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, getsockname, recv, recvfrom, send, sendto};
 
-use units::Time;
-
-use crate::peers::{GO_FOR_ONE, Peers};
+use crate::peers::Peers;
+use crate::sockets::of_datagram_servers;
 use crate::uring::Uring;
 use crate::uring::table::{Entry, Receive, State};
 use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
@@ -128,26 +127,8 @@ impl Uring {
                 // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
                 Ok(_) | Err(_) => continue,
             };
-            let at = monotonic_now();
-            let Ok(from) = SocketAddr::try_from(from) else { continue };
-            if n == 0 {
-                continue;
-            }
-            let conn = match self.servers[index].peers.heard(&from, at) {
-                Some(conn) => conn,
-                None => {
-                    events += 1;
-                    self.add_peer(index, from, at, handler)
-                }
-            };
-            match self.table.get(conn) {
-                None => {}
-                Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
-                Some(_) => {
-                    self.datagrams.received += 1;
-                    handler.event(self, Event::Data { conn, at, came: None, bytes: &buffer[..n] });
-                    events += 1;
-                }
+            if let Some(from) = SocketAddr::try_from(from).ok().filter(|_| n > 0) {
+                events += self.heard(index, from, &buffer[..n], handler);
             }
         }
         self.scratch = buffer;
@@ -155,26 +136,5 @@ impl Uring {
         Ok(events)
     }
 
-    /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
-    fn add_peer(
-        &mut self,
-        index: usize,
-        from: SocketAddr,
-        at: Time,
-        handler: &mut impl Handler<Self>,
-    ) -> Conn {
-        for _ in 0..GO_FOR_ONE {
-            if let Some(silent) = self.servers[index].peers.to_end(at) {
-                self.closed(silent, Some(udp::evicted()), handler);
-            }
-        }
-        let server = index as u32;
-        let conn = self.table.insert(|_| Entry::new(None, State::Peer { server, peer: u32::MAX }));
-        let peer = self.servers[index].peers.insert(from, conn, at);
-        if let Some(entry) = self.table.get_mut(conn) {
-            entry.state = State::Peer { server, peer };
-        }
-        handler.event(self, Event::Accepted { conn });
-        conn
-    }
+    of_datagram_servers!(_conn, state => Entry::new(None, state));
 }
