@@ -41,10 +41,8 @@ impl super::Offered for Offered {
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let writing = MovieQuery::ALL
-            .into_iter()
-            .filter(|query| query.writes() && self.options.mix.percent(*query) > 0.0);
-        may_write(self.options.yes, writing.map(MovieQuery::name), &run.task.servers())?;
+        let mix = MovieQuery::ALL.map(|one| (one.name(), one.writes(), self.options.mix.percent(one)));
+        may_write(self.options.yes, &mix, &run.task.servers())?;
         // The processor time of earlier logins belongs to no window.
         let known = match run.agents {
             Some(_) => None,

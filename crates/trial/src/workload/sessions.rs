@@ -49,15 +49,13 @@ fn ports(range: Option<&str>) -> usize {
     }
 }
 
-/// Makes sure that the site's data may be changed by `writing`, operations of the mix.
+/// Makes sure that the site's data may be changed by a mix: the name of each operation, whether it changes data, and its
+/// share.
 ///
-/// Errors: there are such operations, and `agreed` is not set.
-pub(super) fn may_write<'o>(
-    agreed: bool,
-    writing: impl Iterator<Item = &'o str>,
-    servers: &[String],
-) -> Result<()> {
-    let writing: Vec<&str> = writing.collect();
+/// Errors: the mix has operations that change data, and `agreed` is not set.
+pub(super) fn may_write(agreed: bool, mix: &[(&str, bool, f64)], servers: &[String]) -> Result<()> {
+    let writing = mix.iter().filter(|(_, writes, share)| *writes && *share > 0.0);
+    let writing: Vec<&str> = writing.map(|(name, ..)| *name).collect();
     if agreed || writing.is_empty() {
         return Ok(());
     }
@@ -75,11 +73,14 @@ mod tests {
 
     #[test]
     fn a_site_that_runs_is_changed_with_agreement_only() {
-        let check = |agreed: bool, writing: &[&str]| {
-            may_write(agreed, writing.iter().copied(), &["http://a:1/".into()]).map_err(|e| e.to_string())
+        let check = |agreed: bool, shares: [f64; 3]| {
+            let [browse, review, rent] = shares;
+            let mix = [("browse", false, browse), ("review", true, review), ("rent", true, rent)];
+            may_write(agreed, &mix, &["http://a:1/".into()]).map_err(|e| e.to_string())
         };
-        assert_eq!((check(true, &["rent"]), check(false, &[])), (Ok(()), Ok(())));
-        let error = check(false, &["review", "rent"]).unwrap_err();
+        assert_eq!(check(true, [0.0, 0.0, 100.0]), Ok(()));
+        assert_eq!(check(false, [100.0, 0.0, 0.0]), Ok(()));
+        let error = check(false, [98.0, 1.0, 1.0]).unwrap_err();
         assert!(error.contains("http://a:1/") && error.contains("review, rent; agree with --yes"), "{error}");
     }
 

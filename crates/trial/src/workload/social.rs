@@ -76,10 +76,8 @@ impl super::Offered for Offered {
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
         let (task, config) = (run.task, &self.config);
-        let writing = SocialOperation::ALL
-            .into_iter()
-            .filter(|operation| operation.writes() && config.mix.percent(*operation) > 0.0);
-        may_write(self.options.yes, writing.map(SocialOperation::name), &task.servers())?;
+        let mix = SocialOperation::ALL.map(|one| (one.name(), one.writes(), config.mix.percent(one)));
+        may_write(self.options.yes, &mix, &task.servers())?;
         let known = known(task, config)?;
         let refused = too_many(task, config)?;
         if refused.is_none() && self.options.cache != SiteCache::Flushed {
