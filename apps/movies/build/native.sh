@@ -18,19 +18,13 @@ need() {
 }
 need cmake 'command -v cmake'
 need ninja-build 'command -v ninja'
+need gcc 'command -v cc'
 need g++ 'command -v g++'
 need thrift-compiler 'command -v thrift'
 for package in libboost-dev:boost/numeric/conversion/cast.hpp libthrift-dev:thrift/Thrift.h libpq-dev:postgresql/libpq-fe.h libxapian-dev:xapian.h \
   nlohmann-json3-dev:nlohmann/json.hpp libssl-dev:openssl/sha.h; do
   need "${package%%:*}" "echo '#include <${package#*:}>' | g++ -x c++ -E -"
 done
-# Those of the services in C are named beside them, one package a line with what must be there.
-if [ -r "$source/chassis/c/packages" ]; then
-  while read -r package check; do
-    case $package in '' | '#'*) continue ;; esac
-    need "$package" "$check"
-  done <"$source/chassis/c/packages"
-fi
 if [ -n "$missing" ]; then
   echo "native.sh: Debian packages are missing:$missing" >&2
   exit 3

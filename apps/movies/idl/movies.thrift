@@ -4,7 +4,6 @@
  */
 
 namespace cpp movies
-namespace c_glib mv
 namespace java movies.idl
 namespace php Movies.Idl
 namespace js movies

@@ -68,19 +68,16 @@ const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
 /// Debian packages that build and run the services of the movie site: compilers and libraries of Thrift, clients of
 /// PostgreSQL, and tools that make its data set. Java, Node and Python are among the programs above.
-const FOR_MOVIES: [&str; 34] = [
+const FOR_MOVIES: [&str; 30] = [
     "cmake",
     "fonts-bebas-neue",
     "fonts-dejavu-core",
     "fonts-ebgaramond",
     "haproxy",
     "libboost-dev",
-    "libcmocka-dev",
-    "libglib2.0-dev",
     "libgtest-dev",
     "libpq-dev",
     "libssl-dev",
-    "libthrift-c-glib-dev",
     "libthrift-dev",
     "libxapian-dev",
     "maven",
@@ -93,7 +90,6 @@ const FOR_MOVIES: [&str; 34] = [
     "php8.2-pgsql",
     "postgresql-15",
     "postgresql-client-15",
-    "pkg-config",
     "python3-bcrypt",
     "python3-jinja2",
     "python3-numpy",

@@ -19,33 +19,31 @@ constexpr int64_t kLongestNs = 50 * kNsPerMs;
 /** Source: memcached's doc/protocol.txt. */
 constexpr std::string_view kStored = "STORED\r\n", kNotStored = "NOT_STORED\r\n";
 
-/** Reads until `parse` has enough. Errors: `ConnectionLost`, `DeadlineSpent`. */
-template <class Parse>
-void read_until(Connection& connection, int64_t until_ns, Parse parse) {
-  while (!parse(connection.inbox)) {
-    switch (connection.inbox.read(connection.socket.descriptor())) {
-      case Inbox::Got::kBytes:
-        break;
-      case Inbox::Got::kClosed:
-        throw ConnectionLost("the connection ended before the answer");
-      case Inbox::Got::kNothing:
-        if (!wait_for(connection.socket.descriptor(), POLLIN, until_ns)) throw DeadlineSpent("no answer in time");
-    }
+/** Reads what comes next. Errors: `ConnectionLost`, `DeadlineSpent`. */
+void await_more(Connection& connection, int64_t until_ns) {
+  switch (connection.inbox.read(connection.socket.descriptor())) {
+    case Inbox::Got::kBytes:
+      return;
+    case Inbox::Got::kClosed:
+      throw ConnectionLost("the connection ended before the answer");
+    case Inbox::Got::kNothing:
+      if (!wait_for(connection.socket.descriptor(), POLLIN, until_ns)) throw DeadlineSpent("no answer in time");
   }
 }
 
-/** Whether the answers to `count` questions are there, which then are used up. */
-bool take_stored(Inbox& inbox, size_t& count) {
-  while (count > 0) {
-    std::string_view text = inbox.bytes();
-    size_t end = text.find("\r\n");
-    if (end == std::string_view::npos) return false;
-    std::string_view line = text.substr(0, end + 2);
-    if (line != kStored && line != kNotStored) throw ConnectionLost("`" + std::string(line.substr(0, end)) + "` to a set");
-    inbox.consume(line.size());
-    count--;
+/** The length of the answers to `count` sets; nullopt if they are incomplete. Errors: `ConnectionLost`. */
+std::optional<size_t> stored_size(std::string_view text, size_t count) {
+  size_t used = 0;
+  for (; count > 0; count--) {
+    size_t end = text.find("\r\n", used);
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string_view line = text.substr(used, end + 2 - used);
+    if (line != kStored && line != kNotStored) {
+      throw ConnectionLost("`" + std::string(text.substr(used, end - used)) + "` to a set");
+    }
+    used = end + 2;
   }
-  return true;
+  return used;
 }
 
 }  // namespace
@@ -69,13 +67,11 @@ std::vector<Cache::Keys> Cache::by_shard(const Keys& keys) const {
   return shards;
 }
 
-Values Cache::ask(const Keys& keys, uint16_t method) {
+void Cache::ask(uint16_t method, const Keys& questions, const Parse& parse) {
   const Context context = Context::current();
   StoreSpan span(records_, context, id_, method);
   const int64_t until = std::min(context.deadline_ns, now_ns() + kLongestNs);
-  const std::vector<Keys> shards = by_shard(keys);
-  std::vector<Pool::Lease> asked(shards.size());
-  Values found;
+  std::vector<Pool::Lease> asked(questions.size());
 
   auto guarded = [&](size_t shard, auto work) {
     try {
@@ -87,33 +83,48 @@ Values Cache::ask(const Keys& keys, uint16_t method) {
       log_error("a cache failed", {{"address", shards_[shard].address().text()}, {"error", error.what()}});
     }
   };
-  for (size_t shard = 0; shard < shards.size(); shard++) {
-    if (shards[shard].empty()) continue;
+  for (size_t shard = 0; shard < questions.size(); shard++) {
+    if (questions[shard].empty()) continue;
     guarded(shard, [&] {
       asked[shard] = shards_[shard].take(until);
-      std::string question = "get";
-      for (const std::string& key : shards[shard]) question += " " + key;
-      question += "\r\n";
-      asked[shard]->socket.send(question, "", until);
-      span.sent(question.size());
+      asked[shard]->socket.send(questions[shard], "", until);
+      span.sent(questions[shard].size());
     });
   }
-  for (size_t shard = 0; shard < shards.size(); shard++) {
+  for (size_t shard = 0; shard < questions.size(); shard++) {
     if (!asked[shard]) continue;
     guarded(shard, [&] {
-      Values values;
-      size_t used = 0;
-      read_until(*asked[shard], until, [&](Inbox& inbox) {
-        Answer answer = parse_values(inbox.bytes(), values, used);
-        if (answer == Answer::kBad) throw ConnectionLost("an answer that is none to a get");
-        return answer == Answer::kWhole;
-      });
-      span.answered(used);
-      asked[shard]->inbox.consume(used);
+      Inbox& inbox = asked[shard]->inbox;
+      std::optional<size_t> used;
+      while (!(used = parse(shard, inbox.bytes()))) await_more(*asked[shard], until);
+      span.answered(*used);
+      inbox.consume(*used);
       asked[shard].keep();
-      found.merge(values);
     });
   }
+}
+
+Values Cache::ask(const Keys& keys, uint16_t method) {
+  const std::vector<Keys> shards = by_shard(keys);
+  Keys questions(shards.size());
+  for (size_t shard = 0; shard < shards.size(); shard++) {
+    for (const std::string& key : shards[shard]) questions[shard] += (questions[shard].empty() ? "get " : " ") + key;
+    if (!questions[shard].empty()) questions[shard] += "\r\n";
+  }
+  Values found;
+  ask(method, questions, [&](size_t shard, std::string_view text) -> std::optional<size_t> {
+    Values values;
+    size_t used = 0;
+    Answer answer = parse_values(text, values, used);
+    if (answer == Answer::kIncomplete) return std::nullopt;
+    const Keys& asked = shards[shard];
+    bool fits = std::all_of(values.begin(), values.end(), [&](const auto& value) {
+      return std::find(asked.begin(), asked.end(), value.first) != asked.end();
+    });
+    if (answer == Answer::kBad || !fits) throw ConnectionLost("an answer that is none to a get");
+    found.merge(values);
+    return used;
+  });
   records_.counters.cache_hits += static_cast<int64_t>(found.size());
   records_.counters.cache_misses += static_cast<int64_t>(keys.size() - std::min(keys.size(), found.size()));
   return found;
@@ -123,33 +134,15 @@ void Cache::set(const std::string& key, const std::string& value, int seconds) {
 
 void Cache::set_many(const Values& values, int seconds) {
   if (values.empty()) return;
-  const Context context = Context::current();
-  StoreSpan span(records_, context, id_, kInsert);
-  const int64_t until = std::min(context.deadline_ns, now_ns() + kLongestNs);
-  Keys keys;
-  for (const auto& [key, value] : values) keys.push_back(key);
-  const std::vector<Keys> shards = by_shard(keys);
-  for (size_t shard = 0; shard < shards.size(); shard++) {
-    if (shards[shard].empty()) continue;
-    try {
-      Pool::Lease connection = shards_[shard].take(until);
-      std::string text;
-      for (const std::string& key : shards[shard]) {
-        const std::string& value = values.at(key);
-        text += "set " + key + " 0 " + std::to_string(seconds) + " " + std::to_string(value.size()) + "\r\n" + value + "\r\n";
-      }
-      connection->socket.send(text, "", until);
-      span.sent(text.size());
-      size_t left = shards[shard].size();
-      read_until(*connection, until, [&](Inbox& inbox) { return take_stored(inbox, left); });
-      span.answered(kStored.size() * shards[shard].size());
-      connection.keep();
-    } catch (const std::exception& error) {
-      records_.counters.cache_errors++;
-      span.failed(Outcome::kFailed);
-      log_error("a cache failed", {{"address", shards_[shard].address().text()}, {"error", error.what()}});
-    }
+  Keys questions(shards_.size());
+  std::vector<size_t> counts(shards_.size());
+  for (const auto& [key, value] : values) {
+    const size_t shard = shard_of(key, shards_.size());
+    questions[shard] += "set " + key + " 0 " + std::to_string(seconds) + " " + std::to_string(value.size()) + "\r\n";
+    questions[shard].append(value).append("\r\n");
+    counts[shard]++;
   }
+  ask(kInsert, questions, [&](size_t shard, std::string_view text) { return stored_size(text, counts[shard]); });
 }
 
 }  // namespace chassis

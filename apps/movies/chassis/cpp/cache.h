@@ -1,8 +1,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache_text.h"
@@ -33,7 +35,12 @@ class Cache {
  private:
   using Keys = std::vector<std::string>;
 
+  /** The length of a whole answer at the beginning of a text; nullopt if it is incomplete. Errors: `ConnectionLost`. */
+  using Parse = std::function<std::optional<size_t>(size_t shard, std::string_view text)>;
+
   std::vector<Keys> by_shard(const Keys& keys) const;
+  /** Sends the question of each shard, if it has one, then reads the answers. */
+  void ask(uint16_t method, const Keys& questions, const Parse& parse);
   Values ask(const Keys& keys, uint16_t method);
 
   Records& records_;

@@ -1,6 +1,7 @@
 #include "cache_text.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "context.h"
@@ -26,7 +27,8 @@ std::vector<std::string_view> words(std::string_view line) {
 }  // namespace
 
 Answer parse_values(std::string_view text, Values& values, size_t& used) {
-  values.clear();
+  // Copied only once the answer is whole: each read of a large one parses it again.
+  std::vector<std::pair<std::string_view, std::string_view>> found;
   for (size_t at = 0;;) {
     size_t end = text.find("\r\n", at);
     if (end == std::string_view::npos) return text.size() - at > kLongestLine ? Answer::kBad : Answer::kIncomplete;
@@ -34,6 +36,7 @@ Answer parse_values(std::string_view text, Values& values, size_t& used) {
     at = end + 2;
     if (line == "END") {
       used = at;
+      values = Values(found.begin(), found.end());
       return Answer::kWhole;
     }
     auto word = words(line);
@@ -43,7 +46,7 @@ Answer parse_values(std::string_view text, Values& values, size_t& used) {
     auto length = static_cast<size_t>(*size);
     if (text.size() - at < length + 2) return Answer::kIncomplete;
     if (text.substr(at + length, 2) != "\r\n") return Answer::kBad;
-    values[std::string(word[1])] = text.substr(at, length);
+    found.emplace_back(word[1], text.substr(at, length));
     at += length + 2;
   }
 }

@@ -22,7 +22,7 @@ std::optional<json> Documents::read(const std::string& cache_key, const std::str
   }
   auto stored = store_.get(table_, id);
   if (!stored) return std::nullopt;
-  json document = parse_stored(*stored, table_ + " " + id);
+  json document = parse_stored(*stored, std::string(table_) + " " + id);
   cache_.set(cache_key, *stored, seconds_);
   return document;
 }

@@ -18,8 +18,8 @@ nlohmann::json parse_stored(const std::string& text, const std::string& key);
 /** A table whose documents are read through the cache of its domain. */
 class Documents {
  public:
-  Documents(Cache& cache, Store& store, std::string table, int seconds = kCacheSeconds)
-      : cache_(cache), store_(store), table_(std::move(table)), seconds_(seconds) {}
+  Documents(Cache& cache, Store& store, const char* table, int seconds = kCacheSeconds)
+      : cache_(cache), store_(store), table_(table), seconds_(seconds) {}
 
   /** Errors: as the store's. */
   std::optional<nlohmann::json> read(const std::string& cache_key, const std::string& id);
@@ -27,7 +27,7 @@ class Documents {
  private:
   Cache& cache_;
   Store& store_;
-  const std::string table_;
+  const char* const table_;
   const int seconds_;
 };
 

@@ -14,7 +14,7 @@ struct Row {
   std::vector<std::string_view> methods;
 };
 
-/** The services in C++, their callees, and the stores. */
+/** The services in C and C++, their callees, and the stores. */
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {"compose-page", 4, {"compose"}},
@@ -27,6 +27,7 @@ const std::vector<Row>& rows() {
       {"photos", 11, {"read"}},
       {"videos", 12, {"read"}},
       {"movie-recommender", 13, {"like"}},
+      {"unique-id", 19, {"upload"}},
       {"movie-id", 20, {"upload"}},
       {"review-rating", 22, {"upload"}},
       {"compose-review", 23, {"put"}},

@@ -32,6 +32,8 @@ constexpr auto kLongestEnd = std::chrono::seconds(2);
 /** A caller that reads no answer for this long has given up. */
 constexpr int64_t kLongestWriteNs = kDefaultDeadlineNs;
 constexpr int kEvents = 64;
+/** The header of an answer has less: three numbers and a name. Units: bytes. */
+constexpr uint32_t kHeadLimit = 1024;
 /** How often is looked whether requests under way have ended. */
 constexpr auto kLook = std::chrono::milliseconds(2);
 
@@ -169,10 +171,11 @@ void Server::advance(Peer& peer) {
       case Inbox::Next::kFrame:
         break;
     }
-    // The chassis' own methods take no time, and are answered however busy the workers are.
+    // The chassis' own methods take no time, and are answered however busy the workers are; but a caller that does not read the
+    // answer must not keep this thread.
     bool is_own = find_method(service_.config.service, request.head.name) < 0;
     if (!is_own && push(request)) return;
-    if (!(is_own ? serve(request) : refuse_overloaded(request))) return;
+    if (!(is_own ? serve(request, 0) : refuse_overloaded(request))) return;
   }
 }
 
@@ -222,21 +225,21 @@ void Server::work() {
     queue_.pop_front();
     at_work_++;
     lock.unlock();
-    if (serve(request)) advance(*request.peer);
+    if (serve(request, kLongestWriteNs)) advance(*request.peer);
     lock.lock();
     at_work_--;
   }
 }
 
 /** Whether the connection can be used further; otherwise it is closed. */
-bool Server::serve(const Request& request) {
+bool Server::serve(const Request& request, int64_t longest_write_ns) {
   Exchange exchange(request);
   exchange.method = find_method(service_.config.service, request.head.name);
   exchange.moments.stamps[1] = now_ns();
   if (exchange.method >= 0 && exchange.moments.stamps[1] >= exchange.context.deadline_ns) {
     exchange.refuse(Outcome::kDeadline,
                     "deadline: " + std::to_string(exchange.budget_ns / kNsPerMs) + " ms were spent before the request was begun");
-    return answer(exchange);
+    return answer(exchange, longest_write_ns);
   }
   Context::set_current(&exchange.context);
   try {
@@ -249,13 +252,16 @@ bool Server::serve(const Request& request) {
     return false;
   }
   Context::set_current(nullptr);
-  return answer(exchange);
+  return answer(exchange, longest_write_ns);
 }
 
 void Server::process(Exchange& exchange) {
   processor_->process(protocol_reading(exchange.request.frame.message), exchange.protocol, &exchange.moments);
   if (!exchange.moments.error) {
     if (is_refusal(written(*exchange.out))) exchange.outcome = Outcome::kRefused;
+    if (written(*exchange.out).size() <= kFrameLimit - kHeadLimit) return;
+    const std::string limit = std::to_string(kFrameLimit);
+    exchange.refuse(Outcome::kFailed, "unavailable: the answer is larger than a frame of " + limit + " bytes");
     return;
   }
   // The generated processor reports every exception as one of unknown kind, so replace its answer.
@@ -278,10 +284,10 @@ bool Server::refuse_overloaded(const Request& request) {
   Exchange exchange(request);
   exchange.method = find_method(service_.config.service, request.head.name);
   exchange.refuse(Outcome::kFailed, "overloaded: " + std::to_string(service_.config.queue) + " requests wait already");
-  return answer(exchange);
+  return answer(exchange, 0);
 }
 
-bool Server::answer(Exchange& exchange) {
+bool Server::answer(Exchange& exchange, int64_t longest_write_ns) {
   Counters& counters = service_.records.counters;
   const Request& request = exchange.request;
   auto& stamps = exchange.moments.stamps;
@@ -308,7 +314,7 @@ bool Server::answer(Exchange& exchange) {
   }
   bool sent = true;
   try {
-    request.peer->socket.send(head, message, stamps[4] + kLongestWriteNs);
+    request.peer->socket.send(head, message, stamps[4] + longest_write_ns);
   } catch (const std::exception&) {
     sent = false;
   }

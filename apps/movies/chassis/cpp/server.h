@@ -64,10 +64,10 @@ class Server {
 
   bool push(const Request& request);
   void work();
-  bool serve(const Request& request);
+  bool serve(const Request& request, int64_t longest_write_ns);
   bool refuse_overloaded(const Request& request);
   void process(Exchange& exchange);
-  bool answer(Exchange& exchange);
+  bool answer(Exchange& exchange, int64_t longest_write_ns);
   /** Answers the requests received so far. Ends the process if they take too long. */
   void end();
   /** Serves or closes the connections that no worker has; true if all connections are closed. */

@@ -28,6 +28,10 @@ std::string first_line(const char* text) {
   return line.substr(0, line.find('\n'));
 }
 
+std::string value_in(const PGresult* result, int row, int column) {
+  return {PQgetvalue(result, row, column), static_cast<size_t>(PQgetlength(result, row, column))};
+}
+
 }  // namespace
 
 struct Store::Statement {
@@ -35,6 +39,7 @@ struct Store::Statement {
   std::string sql;
   std::vector<std::string> values;
   StoreMethod method;
+  bool is_binary = false;
 
   size_t size() const {
     size_t sum = 0;
@@ -91,7 +96,7 @@ struct Store::Session {
     std::vector<const char*> values;
     for (const std::string& value : statement.values) values.push_back(value.c_str());
     sent(PQsendQueryPrepared(connection, statement.name.c_str(), static_cast<int>(values.size()), values.data(), nullptr, nullptr,
-                             0));
+                             statement.is_binary));
   }
 
   PGconn* connection = nullptr;
@@ -130,24 +135,30 @@ Store::Store(Records& records, const std::string& domain, const std::vector<std:
 
 Store::Database& Store::of(const std::string& id) { return databases_[shard_of(id, databases_.size())]; }
 
-std::optional<std::string> Store::get(const std::string& table, const std::string& id) {
-  Result result = ask(of(id), {"get_" + table, "SELECT doc FROM " + table + " WHERE id = $1", {id}, kGet});
+std::optional<std::string> Store::get(const Column& column, const std::string& id) {
+  Result result = ask(of(id), {std::string("get_") + column.table,
+                               std::string("SELECT ") + column.name + " FROM " + column.table + " WHERE id = $1",
+                               {id},
+                               kGet,
+                               column.is_binary});
   if (PQntuples(result.get()) == 0) return std::nullopt;
-  return PQgetvalue(result.get(), 0, 0);
+  return value_in(result.get(), 0, 0);
 }
 
-std::map<std::string, std::string> Store::get_many(const std::string& table, const std::vector<std::string>& ids) {
+std::map<std::string, std::string> Store::get_many(const Column& column, const std::vector<std::string>& ids) {
   std::vector<std::vector<std::string>> shards(databases_.size());
   for (const std::string& id : ids) shards[shard_of(id, shards.size())].push_back(id);
   std::map<std::string, std::string> found;
   for (size_t shard = 0; shard < shards.size(); shard++) {
     if (shards[shard].empty()) continue;
-    Result result = ask(databases_[shard], {"get_many_" + table,
-                                            "SELECT id, doc FROM " + table + " WHERE id = ANY($1::text[])",
-                                            {array_literal(shards[shard])},
-                                            kGetMany});
+    Result result = ask(databases_[shard],
+                        {std::string("get_many_") + column.table,
+                         std::string("SELECT id, ") + column.name + " FROM " + column.table + " WHERE id = ANY($1::text[])",
+                         {array_literal(shards[shard])},
+                         kGetMany,
+                         column.is_binary});
     for (int row = 0; row < PQntuples(result.get()); row++) {
-      found[PQgetvalue(result.get(), row, 0)] = PQgetvalue(result.get(), row, 1);
+      found[value_in(result.get(), row, 0)] = value_in(result.get(), row, 1);
     }
   }
   return found;

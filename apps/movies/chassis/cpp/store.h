@@ -17,9 +17,18 @@
 
 namespace chassis {
 
+/** A column of a table by key. Both names are constants of the program, never outside input. */
+struct Column {
+  Column(const char* table, const char* name = "doc", bool is_binary = false)
+      : table(table), name(name), is_binary(is_binary) {}
+  const char* table;
+  const char* name;
+  bool is_binary;
+};
+
 /**
- * The documents of a domain, by table and key: PostgreSQL with columns `id text, doc jsonb`, in one database or, by the jump
- * hash of the key, in several. A thread sends one query at a time, so there are at most as many connections as threads.
+ * The rows of a domain, by table and key: PostgreSQL with columns `id text` and `doc jsonb` or `data bytea`, in one database or,
+ * by the jump hash of the key, in several. A thread sends one query at a time, so there are at most as many connections as threads.
  *
  * Errors of all questions: `Unavailable`, `DeadlineSpent`.
  */
@@ -27,10 +36,9 @@ class Store {
  public:
   Store(Records& records, const std::string& domain, const std::vector<std::string>& uris);
 
-  /** `table` is a constant of the program, never outside input. */
-  std::optional<std::string> get(const std::string& table, const std::string& id);
-  /** The documents found, by key. */
-  std::map<std::string, std::string> get_many(const std::string& table, const std::vector<std::string>& ids);
+  std::optional<std::string> get(const Column& column, const std::string& id);
+  /** The values found, by key. */
+  std::map<std::string, std::string> get_many(const Column& column, const std::vector<std::string>& ids);
   /** False if the key exists; the document then stays unchanged. */
   bool insert(const std::string& table, const std::string& id, const std::string& doc);
 

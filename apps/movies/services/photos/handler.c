@@ -1,86 +1,36 @@
-#include "handler.h"
+// Pictures from a film.
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "cache.h"
-#include "mv_movies_types.h"
-#include "store.h"
+#include "chassis.h"
 
-/** Pictures do not change. Source: the contract of the application. Units: s. */
-#define KEPT_S 3600
+static struct cache *cache;
+static struct store *pictures;
 
-struct albums {
-  struct cache cache;
-  struct store pictures;
-};
-
-/** Photos of one film by their places, from 0 on. */
-struct photos {
-  guint count;
-  char key_texts[MOST_LISTED][48], id_texts[MOST_LISTED][48];
-  char *keys[MOST_LISTED], *ids[MOST_LISTED];
-  /** NULL: there is none. */
-  GByteArray *data[MOST_LISTED];
-  /** Photos that the cache lacks. */
-  GByteArray *fresh[MOST_LISTED];
-};
-
-static void name(struct photos *found, int64_t movie, guint count) {
-  found->count = count;
-  for (guint at = 0; at < count; at++) {
-    found->keys[at] = found->key_texts[at];
-    found->ids[at] = found->id_texts[at];
-    snprintf(found->keys[at], sizeof found->key_texts[at], "photo:%" PRId64 ":%u", movie, at);
-    snprintf(found->ids[at], sizeof found->id_texts[at], "p:%" PRId64 ":%u", movie, at);
-  }
+static bool begin(struct service *service) {
+  return (cache = service_cache(service, "movies")) && (pictures = service_store(service, "movies"));
 }
 
 /** From the cache, and missing ones from the store, which then fill the cache: one query each. */
-static bool fetch(struct albums *albums, const struct request *request, struct photos *found, struct failure *failure) {
-  cache_get(request, &albums->cache, found->keys, found->data, found->count);
+static bool read_photos(struct request *request, int64_t movie, int32_t n, struct bytes **found) {
+  if (!check_range(request, "n", n, 0, MOST_LISTED)) return false;
+  struct key keys[MOST_LISTED], ids[MOST_LISTED];
+  struct bytes *fresh[MOST_LISTED];
+  for (int at = 0; at < n; at++) {
+    snprintf(keys[at].text, sizeof keys[at].text, "photo:%" PRId64 ":%d", movie, at);
+    snprintf(ids[at].text, sizeof ids[at].text, "p:%" PRId64 ":%d", movie, at);
+  }
+  cache_get(request, cache, keys, found, n);
   bool was_there[MOST_LISTED];
-  for (guint at = 0; at < found->count; at++) was_there[at] = found->data[at];
-  if (!store_get(request, &albums->pictures, found->ids, found->data, found->count, failure)) return false;
-  for (guint at = 0; at < found->count; at++) found->fresh[at] = was_there[at] ? NULL : found->data[at];
-  cache_set(request, &albums->cache, found->keys, found->fresh, found->count, KEPT_S);
+  for (int at = 0; at < n; at++) was_there[at] = found[at];
+  if (!store_get(request, pictures, "pictures", ids, found, n)) return false;
+  for (int at = 0; at < n; at++) fresh[at] = was_there[at] ? NULL : found[at];
+  cache_set(cache, keys, fresh, n);
   return true;
 }
 
-static bool read_photos(void *self, const struct request *request, ThriftStruct *arguments, ThriftStruct *result,
-                        struct failure *failure) {
-  const mvPhotosReadArgs *asked = MV_PHOTOS_READ_ARGS(arguments);
-  if (!check_range(failure, "n", asked->n, 0, MOST_LISTED)) return false;
-  struct photos found;
-  memset(&found, 0, sizeof found);
-  name(&found, asked->movie, (guint)asked->n);
-  bool ok = fetch(self, request, &found, failure);
-  mvPhotosReadResult *answer = MV_PHOTOS_READ_RESULT(result);
-  for (guint at = 0; at < found.count; at++) {
-    // The list owns the photos, sent or not.
-    if (found.data[at]) g_ptr_array_add(answer->success, found.data[at]);
-  }
-  answer->__isset_success = ok;
-  return ok;
+int main(int argc, char **argv) {
+  const struct photos_methods methods = {begin, read_photos};
+  return photos_run(argc, argv, &methods);
 }
-
-static bool begin(struct service *service, void **self, struct failure *failure) {
-  static struct albums albums;
-  *self = &albums;
-  return cache_open(&albums.cache, service->config, "movies", failure) &&
-         store_open(&albums.pictures, service->config, "movies", "pictures", "data", failure);
-}
-
-static void end(void *self) {
-  struct albums *albums = self;
-  cache_close(&albums->cache);
-  store_close(&albums->pictures);
-}
-
-static const struct method methods[] = {
-    {"read", mv_photos_read_args_get_type, mv_photos_read_result_get_type, read_photos},
-    {0},
-};
-
-const struct program photos = {"photos", methods, begin, end};

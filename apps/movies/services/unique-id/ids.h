@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 /** Instances that have numbers of their own. */
@@ -13,8 +12,8 @@
  */
 struct ids {
   uint64_t instance;
-  /** The last number without its instance: ms << 12 | counter. */
-  _Atomic uint64_t last;
+  /** The last number without its instance: ms << 12 | counter. Of all threads; not `_Atomic`, as the tests are in C++. */
+  uint64_t last;
 };
 
 /** Waits for the next millisecond: one that ended just now may have made numbers in this one. */

@@ -139,6 +139,14 @@ TEST(Server, SaysWhatAHandlerThrew) {
   EXPECT_EQ(counters.errors, 2);
 }
 
+TEST(Server, SaysThatAnAnswerIsLargerThanAFrame) {
+  PlotServer server([](int64_t) { return std::string(kFrameLimit, 'x'); });
+  RawClient client(server);
+  client.send(plain(read_message(1)));
+  EXPECT_EQ(RawClient::plot_in(client.receive()), "unavailable: the answer is larger than a frame of 16777216 bytes");
+  EXPECT_EQ(server.service.records.counters.errors, 1);
+}
+
 TEST(Server, EndsRequestsUnderWayBeforeItStops) {
   std::promise<void> begun;
   RawClient* client = nullptr;

@@ -1,3 +1,0 @@
-#include "handler.h"
-
-int main(int argc, char **argv) { return chassis_run(argc, argv, &unique_id); }
