@@ -3,8 +3,8 @@
 //! Try it: `cargo test -p proto-http --test corpus`.
 
 use proto_http::{
-    Between, COOKIE_MAX, COOKIES_MAX, Jar, LOCATION_MAX, NEEDLE_MAX, Needle, Page, Seen, TIMINGS_MAX, Take,
-    append_field, follow, timings,
+    Between, COOKIE_MAX, COOKIES_MAX, Jar, LOCATION_MAX, NEEDLE_MAX, Needle, NeedleMatch, Page, TIMINGS_MAX,
+    Take, append_field, follow, timings,
 };
 
 /// The longest input that is tried. Units: bytes.
@@ -60,7 +60,7 @@ pub(crate) fn needles(bytes: &[u8]) {
     let Some(needle) = needle else { return };
     let whole = text.windows(first.len()).position(|part| part == first).map(|at| at + first.len());
     for step in [1, 3, 64, text.len().max(1)] {
-        let (mut seen, mut found, mut before) = (Seen::default(), None, 0);
+        let (mut seen, mut found, mut before) = (NeedleMatch::default(), None, 0);
         for piece in text.chunks(step) {
             found = found.or(needle.find(&mut seen, piece).map(|end| before + end));
             before += piece.len();
@@ -72,7 +72,7 @@ pub(crate) fn needles(bytes: &[u8]) {
     }
     let Some(between) = between else { return };
     let taken = |step: usize| {
-        let (mut state, mut seen, mut value) = (Take::default(), Seen::default(), Vec::new());
+        let (mut state, mut seen, mut value) = (Take::default(), NeedleMatch::default(), Vec::new());
         for piece in text.chunks(step) {
             between.take(&mut state, &mut seen, piece, &mut value);
             assert!(value.len() < NEEDLE_MAX + second.len());

@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::origin::Origin;
 use crate::table::Table;
 use chance::Chance;
-use fault::{Fault, Outcome, Place};
+use fault::{Fault, Outcome, World};
 use right::ALLOWED;
 use row::{Error, Row};
 
@@ -79,7 +79,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Fault>> {
 
 /// Plants all doses of one fault.
 fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
-    let doses = if fault.place == Place::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
+    let doses = if fault.place == World::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
     let mut row = Row::new(fault);
     for number in 0..doses {
         let mut chance = Chance::of(run.seed, fault.name, number);
@@ -149,8 +149,8 @@ impl Faults {
     fn list(&self) -> Table {
         let row = |row: &Row| {
             let place = match row.place {
-                Place::Simulated => "simulated",
-                Place::Here => "this machine",
+                World::Simulated => "simulated",
+                World::Here => "this machine",
             };
             [row.fault, place, row.planted, row.range, row.right, row.truth].map(str::to_owned).to_vec()
         };
@@ -289,7 +289,7 @@ mod tests {
 
     /// Every simulated fault in a few doses.
     static SIMULATED: LazyLock<Faults> = LazyLock::new(|| {
-        let simulated = list::all().filter(|fault| fault.place == Place::Simulated);
+        let simulated = list::all().filter(|fault| fault.place == World::Simulated);
         let names: Vec<&str> = simulated.map(|fault| fault.name).collect();
         faults(&run(&names, 3), |line| println!("{line}")).unwrap()
     });

@@ -103,33 +103,33 @@ impl Pair {
 
 /// Workload, and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum Traffic {
     /// Lines, the smallest requests.
     Lines,
     /// HTTP requests for a page of 4 KiB.
     Pages,
 }
 
-impl Sent {
+impl Traffic {
     /// The null server's arguments.
     fn server(self) -> &'static [&'static str] {
         match self {
-            Sent::Lines => &[],
-            Sent::Pages => &["--dialect", "http", "--value-size", "4096"],
+            Traffic::Lines => &[],
+            Traffic::Pages => &["--dialect", "http", "--value-size", "4096"],
         }
     }
 
     fn about(self) -> &'static str {
         match self {
-            Sent::Lines => "null server, lines",
-            Sent::Pages => "null server, HTTP, pages of 4 KiB",
+            Traffic::Lines => "null server, lines",
+            Traffic::Pages => "null server, HTTP, pages of 4 KiB",
         }
     }
 }
 
 /// Measures each share of the ceiling, with and without planted stalls. Without a packet socket it prints why, and
 /// measures nothing.
-pub(crate) fn run(setting: &Setting, sent: Sent) -> Result<Vec<Row>> {
+pub(crate) fn run(setting: &Setting, sent: Traffic) -> Result<Vec<Row>> {
     if let Some(error) = PacketLog::start(1, MASK, 1).err() {
         let hint = match error.kind() {
             io::ErrorKind::PermissionDenied => "run as root, or with CAP_NET_RAW",
@@ -141,8 +141,8 @@ pub(crate) fn run(setting: &Setting, sent: Sent) -> Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     match sent {
-        Sent::Lines => rows(setting, sent, |_| Ok(Null)),
-        Sent::Pages => rows(setting, sent, pages),
+        Traffic::Lines => rows(setting, sent, |_| Ok(Null)),
+        Traffic::Pages => rows(setting, sent, pages),
     }
 }
 
@@ -164,7 +164,7 @@ fn pages(server: SocketAddr) -> Result<Web> {
 
 fn rows<W: Workload + Send>(
     setting: &Setting,
-    sent: Sent,
+    sent: Traffic,
     workload: impl Fn(SocketAddr) -> Result<W>,
 ) -> Result<Vec<Row>> {
     let server = Server::start(sent.server(), &setting.cpus)?;
@@ -328,14 +328,14 @@ pub(crate) fn bar() -> String {
     )
 }
 
-pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
+pub(crate) fn table(rows: &[Row], sent: Traffic) -> Table {
     let ceiling = rows.first().map_or(0.0, |row| row.ceiling_rps);
     let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
     let dropped: u64 = rows.iter().map(|row| row.dropped).sum();
     Table {
         title: match sent {
-            Sent::Lines => "Service times against the kernel's timestamps".into(),
-            Sent::Pages => "Service times against the kernel's timestamps, HTTP".into(),
+            Traffic::Lines => "Service times against the kernel's timestamps".into(),
+            Traffic::Pages => "Service times against the kernel's timestamps, HTTP".into(),
         },
         about: vec![
             format!("packets: from a request's packet to the last packet of its answer, seen by a packet socket (AF_PACKET) on one connection in {OBSERVED}. The kernel reads its clock for this socket before the loopback device transmits the packet: another reading than the receive stamp by which the engine ends a request."),

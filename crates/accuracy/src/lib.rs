@@ -132,14 +132,14 @@ impl Accuracy {
     fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::from_iter(Some(self.bars()).filter(|bars| !bars.rows.is_empty()));
         if !self.kernel.is_empty() {
-            tables.push(kernel::table(&self.kernel, kernel::Sent::Lines));
+            tables.push(kernel::table(&self.kernel, kernel::Traffic::Lines));
         }
         if !self.servers.is_empty() {
             tables.push(servers::table(&self.servers));
         }
         tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
         if !self.web_kernel.is_empty() {
-            tables.push(kernel::table(&self.web_kernel, kernel::Sent::Pages));
+            tables.push(kernel::table(&self.web_kernel, kernel::Traffic::Pages));
         }
         tables.extend(self.web_peers.iter().flat_map(peers::Comparison::tables));
         tables
@@ -176,7 +176,7 @@ pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -
         web_peers: None,
     };
     if wants(Part::Kernel) {
-        found.kernel = kernel::run(&setting, kernel::Sent::Lines)?;
+        found.kernel = kernel::run(&setting, kernel::Traffic::Lines)?;
     }
     if wants(Part::Servers) {
         found.servers = servers::run(&setting)?;
@@ -185,7 +185,7 @@ pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -
         found.peers = Some(peers::run(&setting, &peers::CACHES)?);
     }
     if wants(Part::WebKernel) {
-        found.web_kernel = kernel::run(&setting, kernel::Sent::Pages)?;
+        found.web_kernel = kernel::run(&setting, kernel::Traffic::Pages)?;
     }
     if wants(Part::WebPeers) {
         found.web_peers = Some(peers::run(&setting, &peers::WEB)?);

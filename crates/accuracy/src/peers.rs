@@ -123,7 +123,7 @@ struct Subject {
 
 /// A known generator, installed or not.
 #[derive(Serialize)]
-struct Known {
+struct Candidate {
     name: &'static str,
     program: Option<PathBuf>,
     version: Option<String>,
@@ -138,12 +138,12 @@ pub(crate) struct Comparison {
     field: &'static Field,
     offered_rps: u64,
     connections: u64,
-    generators: Vec<Known>,
+    generators: Vec<Candidate>,
     subjects: Vec<Subject>,
 }
 
 pub(crate) fn run(setting: &Setting, field: &'static Field) -> Result<Comparison> {
-    let generators: Vec<Known> = field.peers.iter().map(known).collect();
+    let generators: Vec<Candidate> = field.peers.iter().map(known).collect();
     let mut subjects = Vec::new();
     for stalls in [false, true] {
         subjects.push(subject(stalls, setting, field, &generators)?);
@@ -151,10 +151,10 @@ pub(crate) fn run(setting: &Setting, field: &'static Field) -> Result<Comparison
     Ok(Comparison { field, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
 }
 
-fn known(peer: &Peer) -> Known {
+fn known(peer: &Peer) -> Candidate {
     let program = find_program(peer.program);
     let version = program.as_ref().and_then(|program| version(program, peer));
-    Known { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
+    Candidate { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
 }
 
 /// A program's version text: the first line with a digit in it.
@@ -166,7 +166,7 @@ fn version(program: &Path, peer: &Peer) -> Option<String> {
         .find(|line| line.contains(|c: char| c.is_ascii_digit()))
 }
 
-fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known]) -> Result<Subject> {
+fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Candidate]) -> Result<Subject> {
     let seed = (setting.seed + 1).to_string();
     let mut arguments = field.server.to_vec();
     arguments.extend(["--service", SERVICE, "--seed", &seed]);
@@ -175,7 +175,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known])
     }
     let mut rows = Vec::new();
     // A new server for each run, so that no run sees leftovers of the previous one.
-    let mut measure = |name, run: &dyn Fn(&Load) -> Result<Told>| -> Result<()> {
+    let mut measure = |name, run: &dyn Fn(&Load) -> Result<PeerRun>| -> Result<()> {
         let server = Server::start(&arguments, &setting.cpus)?;
         let folder = tempfile::tempdir().context("no temporary folder can be made; set TMPDIR to one")?;
         let load = Load {
@@ -224,7 +224,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known])
 }
 
 /// Result of a run of a generator.
-struct Told {
+struct PeerRun {
     command: Vec<String>,
     reported: Option<Reported>,
     verdict: String,
@@ -232,7 +232,7 @@ struct Told {
     noise: Option<Noise>,
 }
 
-fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<Told> {
+fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<PeerRun> {
     let file = load.folder.join("trial.json");
     let exe = std::env::current_exe().context("this program's own file is not known")?;
     let spec = Spec::new("taillight", exe)
@@ -256,10 +256,10 @@ fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<Told> {
         max_us: times.max_us,
     };
     let (verdict, noise) = (own_verdict(&trial, load.rps as f64), Some(trial.noise));
-    Ok(Told { command, reported: Some(reported), verdict, noise })
+    Ok(PeerRun { command, reported: Some(reported), verdict, noise })
 }
 
-fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<Told> {
+fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<PeerRun> {
     let arguments = (peer.arguments)(load).context("its configuration cannot be written")?;
     let spec = both_outputs(peer.name, program, &arguments).cpus([cpu]);
     let command = shown(&Spec::new(peer.program, program).args(arguments), load);
@@ -272,7 +272,7 @@ fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<Tol
         None => "its output was not understood".into(),
         Some(reported) => peer.verdict(reported.rps, load.rps as f64),
     };
-    Ok(Told { command, reported, verdict, noise: None })
+    Ok(PeerRun { command, reported, verdict, noise: None })
 }
 
 /// A program with its standard error in its standard output: some report there, and only the end of standard error

@@ -11,7 +11,7 @@ use crate::description::{Account, Need, Service};
 use crate::elsewhere::Address;
 use crate::filling::TableFields;
 use crate::plan::{PeopleSet, Placement, Plan, Videos};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::secret::Secret;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
@@ -98,7 +98,7 @@ pub(crate) struct Files {
 /// One instance that is to be started.
 pub(crate) struct Seat<'a> {
     pub(crate) service: &'a Service,
-    pub(crate) found: &'a Found,
+    pub(crate) found: &'a VersionedProgram,
     pub(crate) placement: Placement,
     pub(crate) number: usize,
     pub(crate) folder: Option<&'a OwnFolder>,

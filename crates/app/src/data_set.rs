@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::description::{App, DataSet};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::seed::{self, Making, Tell};
 use crate::{Error, Plan, copy, template, work};
 
@@ -144,7 +144,7 @@ impl Plan {
     }
 
     fn data_args(&self, data: &DataSet) -> Result<Vec<String>, String> {
-        let environment = template::environment(&Found::default());
+        let environment = template::environment(&VersionedProgram::default());
         let context = BTreeMap::from([("settings", self.shared().map())]);
         data.args.iter().map(|text| template::render(&environment, text, &context)).collect()
     }

@@ -86,7 +86,7 @@ pub trait Elsewhere: Send {
     /// Starts or restarts the services in the same places; `called` holds the addresses of services that already run.
     ///
     /// Errors: the reason why they do not run.
-    fn start(&mut self, called: &Addresses) -> Result<Told, String>;
+    fn start(&mut self, called: &Addresses) -> Result<StartReport, String>;
 
     /// Stops them; their places stay. Returns how long that took.
     fn halt(&mut self) -> Result<Duration, String>;
@@ -130,7 +130,7 @@ pub enum Watch<'a> {
 
 /// Another machine's report on the services that it has started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct StartReport {
     /// Where they listen.
     pub addresses: Addresses,
     /// Their entry in a result, in the format of the program there.
@@ -143,7 +143,7 @@ pub struct Told {
 pub struct Away {
     services: Vec<String>,
     link: Box<dyn Elsewhere>,
-    told: Told,
+    told: StartReport,
 }
 
 impl Away {
@@ -159,7 +159,7 @@ impl Away {
             |machines| machines.open(agent, &services),
         );
         match open {
-            Ok(link) => Ok(Away { services, link, told: Told::default() }),
+            Ok(link) => Ok(Away { services, link, told: StartReport::default() }),
             Err(problem) => Err(Error::Elsewhere { services: services.join(", "), problem }),
         }
     }
@@ -199,7 +199,7 @@ impl Away {
     }
 
     /// Their machine's report after it had started them.
-    pub fn told(&self) -> &Told {
+    pub fn told(&self) -> &StartReport {
         &self.told
     }
 

@@ -119,7 +119,7 @@ pub(crate) fn fill(
                     }
                     tell(&Making::Filled { table: table.clone(), rows, of })
                 };
-                let counted = Counted { input: pipe, rows: 0, told };
+                let counted = LineCounter { input: pipe, rows: 0, told };
                 let mut out = BufWriter::with_capacity(1 << 16, counted);
                 match &input {
                     Input::Nothing => Ok(()),
@@ -206,13 +206,13 @@ fn wait(process: &mut Process, goes_on: &mut dyn FnMut() -> bool) -> Result<(), 
 
 /// The input of a program that is written in lines, which are counted. A program that reads no more does not keep it from
 /// looking whether it is to go on.
-struct Counted<W, F> {
+struct LineCounter<W, F> {
     input: W,
     rows: u64,
     told: F,
 }
 
-impl<W: Write + std::os::fd::AsFd, F: FnMut(u64) -> bool> Write for Counted<W, F> {
+impl<W: Write + std::os::fd::AsFd, F: FnMut(u64) -> bool> Write for LineCounter<W, F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let limit = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
         loop {

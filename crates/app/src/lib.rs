@@ -57,12 +57,12 @@ pub use description::{
     Image, Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Serving, Signal, Step,
     Stop, Store, StoreAction, Version, WhenArguments, Workload,
 };
-pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told, Watch};
+pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, StartReport, Watch};
 pub use error::Error;
 pub use launch::Restart;
 pub use library::{names, of_folder, of_name};
 pub use plan::{PeopleSet, Placement, Plan, Videos};
-pub use program::Found;
-pub use running::{Gone, Running, RunningPart, RunningService, Starting, TellStart};
+pub use program::VersionedProgram;
+pub use running::{EndedPart, Running, RunningPart, RunningService, Starting, TellStart};
 pub use seed::{Making, Seed, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};

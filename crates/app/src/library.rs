@@ -39,15 +39,15 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
 }
 
 /// The text of a description and its files.
-type Found = (String, Files);
+type DescriptionFiles = (String, Files);
 
 /// The complete application of a description, including the keys it takes from the one that it is like, which `beside`
 /// finds.
 fn whole(
     file: &str,
     name: &str,
-    (mut text, mut files): Found,
-    beside: impl Fn(&str) -> Result<Found, Error>,
+    (mut text, mut files): DescriptionFiles,
+    beside: impl Fn(&str) -> Result<DescriptionFiles, Error>,
 ) -> Result<App, Error> {
     let Some(base) = like::name(&text) else { return check::read(file, name, &text, files) };
     let problem = |problem| Error::Description { file: format!("{file}, with what '{base}' says"), problem };
@@ -58,7 +58,7 @@ fn whole(
     check::read(&format!("{file}, with what '{base}' says"), name, &text, files)
 }
 
-fn compiled(name: &str) -> Result<Found, Error> {
+fn compiled(name: &str) -> Result<DescriptionFiles, Error> {
     let Some((_, files)) = APPS.iter().find(|(found, _)| *found == name) else {
         let near = check::nearest(name, names());
         return Err(Error::Unknown {
@@ -80,7 +80,7 @@ fn compiled(name: &str) -> Result<Found, Error> {
     Ok((description, Files { templates, compiled: files, folder: None }))
 }
 
-fn read(folder: &Path) -> Result<Found, Error> {
+fn read(folder: &Path) -> Result<DescriptionFiles, Error> {
     let file = folder.join(DESCRIPTION);
     let error = |problem: String| Error::Description { file: file.display().to_string(), problem };
     let folder = fs::canonicalize(folder)

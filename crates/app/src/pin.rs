@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::Error;
-use crate::ready::{Look, await_look};
+use crate::ready::{Readiness, await_look};
 
 /// Pins the `count` threads of an instance that the kernel calls `workers` to `cpus`: thread by thread in the order of
 /// their start, starting over after the last processor.
@@ -28,8 +28,8 @@ pub(crate) fn threads(
     }
     let what = format!("have {count} threads called {workers}");
     await_look(instance, &what, within, |instance, _| match workers_of(instance, workers).len() {
-        there if there < count => Look::NotYet(format!("it has {there}")),
-        _ => Look::Ready,
+        there if there < count => Readiness::NotYet(format!("it has {there}")),
+        _ => Readiness::Ready,
     })?;
     for (thread, cpu) in workers_of(instance, workers).into_iter().zip(cpus.iter().cycle()) {
         let mut one = CpuSet::new();

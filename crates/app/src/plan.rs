@@ -12,7 +12,7 @@ use units::{Bytes, CpuList};
 use crate::check::near;
 use crate::description::{App, Service};
 use crate::elsewhere::{Addresses, Machines};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::running::TellStart;
 use crate::secret::Secret;
 use crate::settings::Values;
@@ -200,7 +200,7 @@ impl Plan {
     /// The program of a service according to its placement.
     ///
     /// Errors: as in [`crate::Program::find`].
-    pub(crate) fn find(&self, service: &Service) -> Result<Found, Error> {
+    pub(crate) fn find(&self, service: &Service) -> Result<VersionedProgram, Error> {
         let placement = self.placement(&service.name).expect("it has one for each");
         service.program.find(placement, &self.exe, &self.built)
     }

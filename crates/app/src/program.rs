@@ -14,7 +14,7 @@ const VERSION_WAIT: Duration = Duration::from_secs(10);
 
 /// A program with its version information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct VersionedProgram {
     /// The program.
     pub path: PathBuf,
     /// Its version, `1.22.1`; empty until it answers.
@@ -25,7 +25,7 @@ pub struct Found {
     pub before: Vec<String>,
 }
 
-impl Found {
+impl VersionedProgram {
     /// Whether it is this version or a later one; a version that is not known counts as the latest.
     pub(crate) fn is_at_least(&self, version: &str) -> bool {
         let numbers = |text: &str| text.split('.').map(|number| number.parse::<u32>().ok()).collect();
@@ -38,7 +38,12 @@ impl Program {
     /// The program that `placement` selects; `exe` is this program, and `built` the folders of built programs.
     ///
     /// Errors: it is not installed, with the package to install; or it is another program.
-    pub fn find(&self, placement: &Placement, exe: &Path, built: &[PathBuf]) -> Result<Found, Error> {
+    pub fn find(
+        &self,
+        placement: &Placement,
+        exe: &Path,
+        built: &[PathBuf],
+    ) -> Result<VersionedProgram, Error> {
         let is_embedded = self.is_embedded(placement);
         let path = self.locate(placement, exe, built)?;
         let alone = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&self.name));
@@ -46,9 +51,9 @@ impl Program {
             Some(server) if !alone => vec!["serve".into(), server.clone()],
             _ => Vec::new(),
         };
-        let found = Found { path, before, ..Found::default() };
+        let found = VersionedProgram { path, before, ..VersionedProgram::default() };
         match &self.version {
-            _ if is_embedded => Ok(Found { version: env!("CARGO_PKG_VERSION").into(), ..found }),
+            _ if is_embedded => Ok(VersionedProgram { version: env!("CARGO_PKG_VERSION").into(), ..found }),
             Some(version) if placement.image.is_none() => self.asked(version, found),
             _ => Ok(found),
         }
@@ -115,7 +120,7 @@ impl Program {
     }
 
     /// `found` with the version that the program prints.
-    fn asked(&self, version: &Version, found: Found) -> Result<Found, Error> {
+    fn asked(&self, version: &Version, found: VersionedProgram) -> Result<VersionedProgram, Error> {
         let name = format!("{} {}", self.name, version.args.join(" "));
         let mut process = Process::spawn(Spec::new(&name, &found.path).args(version.args.iter().cloned()))?;
         process.wait_success(VERSION_WAIT)?;
@@ -137,7 +142,11 @@ impl Program {
             });
         };
         let build = version.build.as_deref().and_then(group).unwrap_or_default();
-        Ok(Found { version: number, build: build.split_whitespace().map(str::to_owned).collect(), ..found })
+        Ok(VersionedProgram {
+            version: number,
+            build: build.split_whitespace().map(str::to_owned).collect(),
+            ..found
+        })
     }
 }
 
@@ -148,7 +157,7 @@ mod tests {
     #[test]
     fn compares_versions_by_number() {
         let check = |version: &str, least: &str, expect: bool| {
-            let found = Found { version: version.into(), ..Found::default() };
+            let found = VersionedProgram { version: version.into(), ..VersionedProgram::default() };
             assert_eq!(found.is_at_least(least), expect, "{version} {least}");
         };
         check("1.22.1", "1.19.5", true);

@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(2);
 const ANSWER: u64 = 4 << 20;
 
 /// Result of one readiness check.
-pub(crate) enum Look {
+pub(crate) enum Readiness {
     /// It is ready.
     Ready,
     /// Not ready; its current state.
@@ -35,14 +35,14 @@ pub(crate) fn await_look(
     instance: &mut Instance,
     what: &str,
     within: Duration,
-    mut look: impl FnMut(&Instance, Duration) -> Look,
+    mut look: impl FnMut(&Instance, Duration) -> Readiness,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + within;
     loop {
         let said = match look(instance, deadline.saturating_duration_since(Instant::now())) {
-            Look::Ready => return Ok(()),
-            Look::Never(error) => return Err(error),
-            Look::NotYet(said) => said,
+            Readiness::Ready => return Ok(()),
+            Readiness::Never(error) => return Err(error),
+            Readiness::NotYet(said) => said,
         };
         instance.process.still_runs("before it was ready")?;
         if Instant::now() >= deadline {
@@ -56,8 +56,8 @@ pub(crate) fn await_look(
 pub(crate) fn await_socket(instance: &mut Instance, path: &Path, within: Duration) -> Result<(), Error> {
     await_look(instance, &format!("listen on {}", path.display()), within, |_, _| {
         match UnixStream::connect(path) {
-            Ok(_) => Look::Ready,
-            Err(error) => Look::NotYet(error.to_string()),
+            Ok(_) => Readiness::Ready,
+            Err(error) => Readiness::NotYet(error.to_string()),
         }
     })
 }
@@ -66,7 +66,11 @@ pub(crate) fn await_socket(instance: &mut Instance, path: &Path, within: Duratio
 pub(crate) fn await_error_line(instance: &mut Instance, part: &str, within: Duration) -> Result<(), Error> {
     await_look(instance, &format!("print '{part}' to standard error"), within, |instance, _| {
         let said = instance.process.stderr_tail();
-        if said.iter().any(|line| line.contains(part)) { Look::Ready } else { Look::NotYet("not yet".into()) }
+        if said.iter().any(|line| line.contains(part)) {
+            Readiness::Ready
+        } else {
+            Readiness::NotYet("not yet".into())
+        }
     })
 }
 
@@ -78,8 +82,8 @@ pub(crate) fn await_children(
 ) -> Result<(), Error> {
     let what = format!("have {children} child processes");
     await_look(instance, &what, within, |instance, _| match instance.children().len() {
-        there if there < children => Look::NotYet(format!("it has {there}")),
-        _ => Look::Ready,
+        there if there < children => Readiness::NotYet(format!("it has {there}")),
+        _ => Readiness::Ready,
     })
 }
 
@@ -94,8 +98,8 @@ pub(crate) fn await_http(
     within: Duration,
 ) -> Result<(), Error> {
     await_look(instance, &format!("answer GET {path}"), within, |_, left| match get(address, path, left) {
-        Ok((200, _)) => Look::Ready,
-        Ok((status @ 400..500, _)) => Look::Never(Error::Answer {
+        Ok((200, _)) => Readiness::Ready,
+        Ok((status @ 400..500, _)) => Readiness::Never(Error::Answer {
             service: name.into(),
             doing: "become ready".into(),
             problem: format!(
@@ -103,8 +107,8 @@ pub(crate) fn await_http(
                  the account that it runs as, which for root is `nobody`: look at their permissions (`namei -l`)"
             ),
         }),
-        Ok((status, _)) => Look::NotYet(format!("it answers {status}")),
-        Err(error) => Look::NotYet(error.to_string()),
+        Ok((status, _)) => Readiness::NotYet(format!("it answers {status}")),
+        Err(error) => Readiness::NotYet(error.to_string()),
     })
 }
 

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use launch::{Form, Instance, OwnFolder, Place, Places, Restart};
+use launch::{Form, Instance, OwnFolder, PlaceRequest, Places, Restart};
 
 use crate::context::Seat;
 use crate::description::{Listen, Need, Seeded, Service, Store, Workload};
 use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::seed::{self, Making, Seed};
 use crate::{Error, filling, reach};
 
@@ -79,7 +79,7 @@ enum Part {
 pub(crate) struct Started {
     /// Its place in [`crate::App::services`].
     pub(crate) at: usize,
-    pub(crate) found: Found,
+    pub(crate) found: VersionedProgram,
     /// The first of its places; instances take one each.
     first_place: usize,
     pub(crate) instances: Vec<Instance>,
@@ -95,10 +95,13 @@ pub(crate) struct Started {
 
 impl Started {
     /// The place of each of its instances.
-    fn places<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Place<'a>> {
+    fn places<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = PlaceRequest<'a>> {
         let placement = plan.placement(&plan.app().services[self.at].name).expect("it has one for each");
-        let place =
-            Place { form: placement.form, program: &self.found.path, image: placement.image.as_deref() };
+        let place = PlaceRequest {
+            form: placement.form,
+            program: &self.found.path,
+            image: placement.image.as_deref(),
+        };
         iter::repeat_n(place, placement.instances.max(1))
     }
 
@@ -162,7 +165,7 @@ impl Running {
             }));
             places += instances;
         }
-        let wanted: Vec<Place<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
+        let wanted: Vec<PlaceRequest<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
         let places = Places::prepare_on(&wanted, plan.routed)?;
         let mut running = Running { parts, places, plan, seeds };
         running.start_all(tell)?;
@@ -406,7 +409,7 @@ impl Running {
     }
 
     /// The first part that ended unexpectedly; `None` while all run.
-    pub fn gone(&mut self) -> Option<Gone> {
+    pub fn gone(&mut self) -> Option<EndedPart> {
         let Running { parts, plan, .. } = self;
         parts.iter_mut().find_map(|part| match part {
             Part::Here(started) => {
@@ -418,11 +421,11 @@ impl Running {
                     Err(launch::Error::Died { stderr, .. }) => stderr,
                     _ => instance.process.stderr_tail(),
                 };
-                Some(Gone::Service { name: plan.app().services[started.at].name.clone(), how, last })
+                Some(EndedPart::Service { name: plan.app().services[started.at].name.clone(), how, last })
             }
             Part::Elsewhere(away) => {
                 let why = away.gone()?;
-                Some(Gone::Elsewhere { name: away.name().into(), why })
+                Some(EndedPart::Elsewhere { name: away.name().into(), why })
             }
         })
     }
@@ -452,7 +455,7 @@ fn here(parts: &[Part]) -> impl Iterator<Item = &Started> {
 
 /// A part that ended unexpectedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum EndedPart {
     /// A service of this machine.
     Service {
         /// Its name.
@@ -484,7 +487,7 @@ pub struct RunningService<'a> {
     /// Its description.
     pub service: &'a Service,
     /// Its program.
-    pub found: &'a Found,
+    pub found: &'a VersionedProgram,
     /// Its processes.
     pub instances: &'a [Instance],
     /// Where they listen.

@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::description::{Seeded, Service, Store};
 use crate::filling::{self, Filling};
 use crate::plan::{PeopleSet, Placement, Plan};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::settings::Value;
 use crate::{Error, Running, copy};
 
@@ -397,7 +397,12 @@ impl Plan {
     }
 
     /// The hash of every user's password.
-    fn hash_of(&self, seeded: &Seeded, service: &Service, found: &Found) -> Result<&'static str, String> {
+    fn hash_of(
+        &self,
+        seeded: &Seeded,
+        service: &Service,
+        found: &VersionedProgram,
+    ) -> Result<&'static str, String> {
         let Some(text) = &seeded.hash_cost else { return Ok("") };
         let values = self.values(&service.name).expect("it has some for each");
         let settings: BTreeMap<_, _> = self.shared().map().into_iter().chain(values.map()).collect();
@@ -417,7 +422,7 @@ impl Plan {
         seeded: &Seeded,
         service: &Service,
         people: Option<PeopleSet>,
-        found: &Found,
+        found: &VersionedProgram,
     ) -> String {
         // As it was before there were data sets.
         let people = people.map_or_else(String::new, |people| format!("{people:?}"));
@@ -437,7 +442,13 @@ impl Plan {
 
     /// Origin that kept data must have in order to be continued. It has fewer inputs than a copy's key, as another
     /// version or configuration of the service can read the data too.
-    fn origin(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>, found: &Found) -> Origin {
+    fn origin(
+        &self,
+        seeded: &Seeded,
+        service: &Service,
+        people: Option<PeopleSet>,
+        found: &VersionedProgram,
+    ) -> Origin {
         let text = format!("{FORMAT}\n{people:?}\n{}", self.rows_follow_from(seeded, service));
         let placement = self.placement(&service.name).expect("it has one");
         Origin {

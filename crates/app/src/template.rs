@@ -8,11 +8,11 @@ use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::settings::Values;
 
 /// The engine, with functions that depend on the program found.
-pub(crate) fn environment(found: &Found) -> Environment<'static> {
+pub(crate) fn environment(found: &VersionedProgram) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_trim_blocks(true);
@@ -56,7 +56,7 @@ pub(crate) fn value(
 ///
 /// Errors: it is not an expression, or it uses other variables.
 pub(crate) fn holds(text: &str, settings: &Values) -> Result<bool, String> {
-    let environment = environment(&Found::default());
+    let environment = environment(&VersionedProgram::default());
     let expression = environment.compile_expression(text).map_err(|e| said(&e))?;
     let all = settings.map();
     let is_known = |name: &String| name.strip_prefix("settings.").is_some_and(|name| all.contains_key(name));
@@ -75,7 +75,7 @@ pub(crate) fn holds(text: &str, settings: &Values) -> Result<bool, String> {
 
 /// Errors: it is not a template.
 pub(crate) fn check(text: &str) -> Result<(), String> {
-    let environment = environment(&Found::default());
+    let environment = environment(&VersionedProgram::default());
     environment.template_from_str(text).map(drop).map_err(|e| said(&e))
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn check_expression(text: &str) -> Result<(), String> {
 ///
 /// Errors: it is not an expression.
 pub(crate) fn names_in(text: &str) -> Result<HashSet<String>, String> {
-    let environment = environment(&Found::default());
+    let environment = environment(&VersionedProgram::default());
     let expression = environment.compile_expression(text).map_err(|e| format!("'{text}': {}", said(&e)))?;
     Ok(expression.undeclared_variables(true))
 }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_an_error_with_its_line() {
-        let environment = environment(&Found::default());
+        let environment = environment(&VersionedProgram::default());
         let context = BTreeMap::from([("a", 1)]);
         assert_eq!(render(&environment, "x {{ a }}\n", &context).unwrap(), "x 1\n");
         let error = render(&environment, "x\n{{ b }}", &context).unwrap_err();
@@ -123,7 +123,11 @@ mod tests {
 
     #[test]
     fn templates_know_the_build() {
-        let found = Found { version: "1.22.1".into(), build: vec!["--with-x".into()], ..Found::default() };
+        let found = VersionedProgram {
+            version: "1.22.1".into(),
+            build: vec!["--with-x".into()],
+            ..VersionedProgram::default()
+        };
         let check = |text: &str, expect: bool| {
             assert_eq!(value(&environment(&found), text, &()).unwrap().is_true(), expect, "{text}");
         };

@@ -18,7 +18,7 @@ const LAST: usize = 20;
 const LINE: usize = 500;
 
 /// How a program ended.
-pub(crate) struct Ended {
+pub(crate) struct Exit {
     pub(crate) status: ExitStatus,
     /// The last lines that it printed, wherever it did.
     pub(crate) last: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) fn run(
     dir: &Path,
     log: &mut File,
     tell: &mut dyn FnMut(&str) -> bool,
-) -> Result<Ended, Error> {
+) -> Result<Exit, Error> {
     // One stream, so that lines come in the order in which they were printed.
     let spec =
         Spec::new(name, "sh").args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(program.display().to_string());
@@ -56,7 +56,7 @@ pub(crate) fn run(
                 last.remove(0);
             }
         } else if let Some(status) = ended {
-            return Ok(Ended { status, last });
+            return Ok(Exit { status, last });
         } else if let Ok(status) = process.wait(Duration::ZERO) {
             ended = Some(status);
         }
@@ -70,7 +70,7 @@ pub(crate) fn run(
 mod tests {
     use super::*;
 
-    fn shell(script: &str, tell: &mut dyn FnMut(&str) -> bool) -> (Result<Ended, Error>, String) {
+    fn shell(script: &str, tell: &mut dyn FnMut(&str) -> bool) -> (Result<Exit, Error>, String) {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log");
         let mut log = File::create(&path).unwrap();

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use app::{
-    Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told, Watch,
+    Address, Addresses, Elsewhere, EndedPart, Machines, Placement, Plan, Running, RunningPart, StartReport,
+    Watch,
 };
 use tempfile::TempDir;
 
@@ -94,7 +95,7 @@ fn a_service_that_dies_is_named_with_its_last_words() {
         gone.is_some()
     });
     let (name, how, last) = ("back".into(), "exit status: 3".into(), vec!["last words".into()]);
-    assert_eq!(gone, Some(Gone::Service { name, how, last }));
+    assert_eq!(gone, Some(EndedPart::Service { name, how, last }));
 }
 
 #[test]
@@ -255,11 +256,11 @@ impl Elsewhere for Pretend {
         "b (h:1)"
     }
 
-    fn start(&mut self, called: &Addresses) -> Result<Told, String> {
+    fn start(&mut self, called: &Addresses) -> Result<StartReport, String> {
         self.note(format!("start with {}", serde_json::to_string(called).unwrap()));
         let instances = [1, 2].map(|port| vec![Address::Tcp(([10, 0, 0, 5], port).into())]);
         let addresses = Addresses::from([("back".into(), instances.to_vec())]);
-        Ok(Told { addresses, record: "record".into(), took: Duration::from_secs(7) })
+        Ok(StartReport { addresses, record: "record".into(), took: Duration::from_secs(7) })
     }
 
     fn halt(&mut self) -> Result<Duration, String> {
@@ -310,7 +311,10 @@ fn a_service_of_another_machine_starts_before_its_caller_and_stops_after_it() {
     assert_eq!(machine.told(), ["halt", "start with {}"]);
     assert!(running.pids().iter().all(|pid| !pids.contains(pid)));
     *machine.gone.lock().unwrap() = Some("it was lost".into());
-    assert_eq!(running.gone(), Some(Gone::Elsewhere { name: "b (h:1)".into(), why: "it was lost".into() }));
+    assert_eq!(
+        running.gone(),
+        Some(EndedPart::Elsewhere { name: "b (h:1)".into(), why: "it was lost".into() })
+    );
     running.stop();
     assert_eq!(machine.told(), ["stop"]);
     // Without a machine of that name, and with one that does not answer.

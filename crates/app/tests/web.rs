@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use app::{Error, Gone, Plan, Running};
+use app::{EndedPart, Error, Plan, Running};
 use tempfile::TempDir;
 
 /// A folder that every account may read, with one file to serve and one that is not to be.
@@ -123,7 +123,7 @@ fn a_back_end_that_dies_is_named() {
         assert!(begun.elapsed().as_secs() < 60);
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     };
-    assert!(matches!(&gone, Gone::Service { name, .. } if name == "nginx"), "{gone:?}");
+    assert!(matches!(&gone, EndedPart::Service { name, .. } if name == "nginx"), "{gone:?}");
 }
 
 #[test]

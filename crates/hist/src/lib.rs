@@ -24,4 +24,4 @@ pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell};
 pub use latency::Latency;
 pub use rank::MIN_BEYOND;
 pub use small::Small;
-pub use windows::{Kept, WINDOW, Window, Windows};
+pub use windows::{WINDOW, Window, WindowSelection, Windows};

@@ -51,7 +51,7 @@ pub struct Windows {
 
 /// The windows that a figure uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum WindowSelection {
     /// Every one.
     All,
     /// Those that are not marked.
@@ -106,20 +106,20 @@ impl Windows {
     /// The same samples, restricted to kept windows, in windows of the length that plots have
     /// ([`Windows::length_for`]). A long window is marked if any of its parts is marked; with unmarked windows only,
     /// if all of its parts are marked.
-    pub fn over_time(&self, kept: Kept) -> Windows {
+    pub fn over_time(&self, kept: WindowSelection) -> Windows {
         // Only windows of 100 ms have shorter ones: longer ones are so many that half as long ones would be too many.
         let group = (WINDOW.0 / self.length.0).max(1) as usize;
         let mut all = Windows {
             length: Nanos(self.length.0 * group as u64),
             windows: vec![Sparse::new(); self.windows.len().div_ceil(group)],
-            marks: vec![kept == Kept::Unmarked; self.windows.len().div_ceil(group)],
+            marks: vec![kept == WindowSelection::Unmarked; self.windows.len().div_ceil(group)],
         };
         for (i, (window, mark)) in self.windows.iter().zip(&self.marks).enumerate() {
             match kept {
-                Kept::All => all.marks[i / group] |= mark,
-                Kept::Unmarked => all.marks[i / group] &= mark,
+                WindowSelection::All => all.marks[i / group] |= mark,
+                WindowSelection::Unmarked => all.marks[i / group] &= mark,
             }
-            if kept == Kept::All || !mark {
+            if kept == WindowSelection::All || !mark {
                 all.windows[i / group].merge(window);
             }
         }
@@ -205,11 +205,11 @@ impl Windows {
 
     /// All samples of the windows that are not marked: the raw distribution while the host disturbed nothing.
     pub fn unmarked(&self) -> Latency {
-        self.samples(Kept::Unmarked)
+        self.samples(WindowSelection::Unmarked)
     }
 
     /// All samples of the windows that are kept.
-    pub fn samples(&self, kept: Kept) -> Latency {
+    pub fn samples(&self, kept: WindowSelection) -> Latency {
         latency(self.values_of(self, kept))
     }
 
@@ -217,7 +217,7 @@ impl Windows {
     /// `self` apply.
     ///
     /// Samples in `out` that are missing here are ignored.
-    pub fn replaced(&self, kept: Kept, out: &Windows, by: &Windows) -> Latency {
+    pub fn replaced(&self, kept: WindowSelection, out: &Windows, by: &Windows) -> Latency {
         replaced(self.values_of(self, kept), self.values_of(out, kept), self.values_of(by, kept))
     }
 
@@ -227,27 +227,31 @@ impl Windows {
     }
 
     /// For each kept window, in order: the number of samples, and how many are longer than `limit`.
-    pub fn beyond(&self, kept: Kept, limit: Nanos) -> Vec<(u64, u64)> {
+    pub fn beyond(&self, kept: WindowSelection, limit: Nanos) -> Vec<(u64, u64)> {
         let beyond =
             |window: &Sparse| window.values().filter(|(time, _)| *time > limit).map(|(_, n)| n).sum();
         self.kept(kept).map(|window| (window.count(), beyond(window))).collect()
     }
 
     /// All samples of a range of the windows that are kept, counted among those from 0.
-    pub fn samples_in(&self, kept: Kept, range: Range<usize>) -> Latency {
+    pub fn samples_in(&self, kept: WindowSelection, range: Range<usize>) -> Latency {
         latency(self.kept(kept).take(range.end).skip(range.start).flat_map(Sparse::values))
     }
 
     /// The windows that are kept.
-    fn kept(&self, kept: Kept) -> impl Iterator<Item = &Sparse> {
+    fn kept(&self, kept: WindowSelection) -> impl Iterator<Item = &Sparse> {
         let marked = self.windows.iter().zip(&self.marks);
-        marked.filter(move |(_, mark)| kept == Kept::All || !**mark).map(|(window, _)| window)
+        marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark).map(|(window, _)| window)
     }
 
     /// The samples of `of` in the windows that are kept by the marks of `self`.
-    fn values_of<'a>(&'a self, of: &'a Windows, kept: Kept) -> impl Iterator<Item = (Nanos, u64)> + 'a {
+    fn values_of<'a>(
+        &'a self,
+        of: &'a Windows,
+        kept: WindowSelection,
+    ) -> impl Iterator<Item = (Nanos, u64)> + 'a {
         let marked = of.windows.iter().zip(&self.marks);
-        let quiet = marked.filter(move |(_, mark)| kept == Kept::All || !**mark);
+        let quiet = marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark);
         quiet.flat_map(|(window, _)| window.values())
     }
 
@@ -255,21 +259,21 @@ impl Windows {
     ///
     /// Consecutive kept windows are merged until they hold 1 000 samples; the remaining ones join the last of them.
     /// `None` with fewer than 3 such windows.
-    pub fn windowed_p99(&self, kept: Kept) -> Option<Nanos> {
+    pub fn windowed_p99(&self, kept: WindowSelection) -> Option<Nanos> {
         self.median_p99(kept, |p99, _| p99)
     }
 
     /// The least that the windowed p99 of all windows would be, had the marked windows had any lower p99: the median withstands
     /// that up to half of the windows are wrong.
     pub fn windowed_p99_at_least(&self) -> Option<Nanos> {
-        self.median_p99(Kept::All, |p99, marked| if marked { Nanos::ZERO } else { p99 })
+        self.median_p99(WindowSelection::All, |p99, marked| if marked { Nanos::ZERO } else { p99 })
     }
 
     /// The median over the groups of windows of what `of` makes of a group's p99, and of whether a window in it is marked.
-    fn median_p99(&self, kept: Kept, of: impl Fn(Nanos, bool) -> Nanos) -> Option<Nanos> {
+    fn median_p99(&self, kept: WindowSelection, of: impl Fn(Nanos, bool) -> Nanos) -> Option<Nanos> {
         let mut groups: Vec<(Sparse, bool)> = Vec::new();
         let marked = self.windows.iter().zip(&self.marks);
-        for (window, mark) in marked.filter(|(_, mark)| kept == Kept::All || !**mark) {
+        for (window, mark) in marked.filter(|(_, mark)| kept == WindowSelection::All || !**mark) {
             match groups.last_mut() {
                 Some((group, marked)) if group.count() < MIN_SAMPLES => {
                     group.merge(window);

@@ -66,32 +66,32 @@ impl Host {
 }
 
 /// An ability's answer, before the caller adds its name and purpose.
-struct Judged {
+struct AbilityAnswer {
     answer: Answer,
     why: String,
     hint: Option<String>,
 }
 
-fn yes(why: impl Into<String>) -> Judged {
-    Judged { answer: Answer::Yes, why: why.into(), hint: None }
+fn yes(why: impl Into<String>) -> AbilityAnswer {
+    AbilityAnswer { answer: Answer::Yes, why: why.into(), hint: None }
 }
 
-fn partly(why: impl Into<String>, hint: impl Into<String>) -> Judged {
-    Judged { answer: Answer::Partly, why: why.into(), hint: Some(hint.into()) }
+fn partly(why: impl Into<String>, hint: impl Into<String>) -> AbilityAnswer {
+    AbilityAnswer { answer: Answer::Partly, why: why.into(), hint: Some(hint.into()) }
 }
 
-fn no(why: impl Into<String>, hint: impl Into<String>) -> Judged {
-    Judged { answer: Answer::No, why: why.into(), hint: Some(hint.into()) }
+fn no(why: impl Into<String>, hint: impl Into<String>) -> AbilityAnswer {
+    AbilityAnswer { answer: Answer::No, why: why.into(), hint: Some(hint.into()) }
 }
 
-impl Judged {
+impl AbilityAnswer {
     fn named(self, name: &str, shows: &str) -> Ability {
-        let Judged { answer, why, hint } = self;
+        let AbilityAnswer { answer, why, hint } = self;
         Ability { name: name.into(), shows: shows.into(), answer, why, hint }
     }
 
     /// The same answer if this process holds `capability`; otherwise no, since it could not use the ability.
-    fn needing(self, host: &Host, capability: &str) -> Judged {
+    fn needing(self, host: &Host, capability: &str) -> AbilityAnswer {
         if self.answer == Answer::No || host.privileges.can(capability) {
             return self;
         }

@@ -38,7 +38,7 @@ pub enum Role {
 }
 
 /// A program to look for: its name here, its file, its version argument, its process.
-struct Known {
+struct KnownProgram {
     name: &'static str,
     program: &'static str,
     ask: &'static str,
@@ -46,23 +46,32 @@ struct Known {
     role: Role,
 }
 
-const fn known(name: &'static str, program: &'static str, ask: &'static str, role: Role) -> Known {
-    Known { name, program, ask, process: None, role }
+const fn known(name: &'static str, program: &'static str, ask: &'static str, role: Role) -> KnownProgram {
+    KnownProgram { name, program, ask, process: None, role }
 }
 
-const KNOWN: [Known; 14] = [
+const KNOWN: [KnownProgram; 14] = [
     known("lxc", "lxc-start", "--version", Role::Engine),
     known("podman", "podman", "--version", Role::Engine),
-    Known { process: Some("dockerd"), ..known("docker", "docker", "--version", Role::Engine) },
+    KnownProgram { process: Some("dockerd"), ..known("docker", "docker", "--version", Role::Engine) },
     known("runc", "runc", "--version", Role::Engine),
     known("crun", "crun", "--version", Role::Engine),
     // Version 1.4, which the papers ran, prints its version only in its help.
-    Known { process: Some("memcached"), ..known("memcached", "memcached", "-h", Role::Server) },
-    Known { process: Some("nginx"), ..known("nginx", "nginx", "-v", Role::Server) },
-    Known { process: Some("redis-server"), ..known("redis", "redis-server", "--version", Role::Server) },
-    Known { process: Some("valkey-server"), ..known("valkey", "valkey-server", "--version", Role::Server) },
+    KnownProgram { process: Some("memcached"), ..known("memcached", "memcached", "-h", Role::Server) },
+    KnownProgram { process: Some("nginx"), ..known("nginx", "nginx", "-v", Role::Server) },
+    KnownProgram {
+        process: Some("redis-server"),
+        ..known("redis", "redis-server", "--version", Role::Server)
+    },
+    KnownProgram {
+        process: Some("valkey-server"),
+        ..known("valkey", "valkey-server", "--version", Role::Server)
+    },
     known("tc", "tc", "-V", Role::Tool),
-    Known { process: Some("irqbalance"), ..known("irqbalance", "irqbalance", "--version", Role::Tool) },
+    KnownProgram {
+        process: Some("irqbalance"),
+        ..known("irqbalance", "irqbalance", "--version", Role::Tool)
+    },
     known("perf", "perf", "--version", Role::Tool),
     known("bpftrace", "bpftrace", "--version", Role::Tool),
     known("qemu", "qemu-system-x86_64", "--version", Role::Tool),
@@ -76,7 +85,7 @@ impl Software {
     ///
     /// Cost: each program found runs once, 5 to 50 ms each.
     pub(crate) fn read(tree: &Tree, running: Option<&BTreeSet<String>>) -> Vec<Software> {
-        let read_one = |known: &Known| {
+        let read_one = |known: &KnownProgram| {
             let path = find(tree, known.program)?;
             let said = if tree.is_here() { version::ask(&path, known.ask) } else { tree.text(&path) };
             Some(Software {

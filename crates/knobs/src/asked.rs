@@ -10,18 +10,18 @@ const PROFILE: &str = "profile=";
 
 /// The requested knobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedKnobs {
     /// All knobs, in the order of the words. A knob requested by name overrides a profile's line of that name.
     knobs: Vec<Knob>,
     /// The knobs requested by name: a host must support these.
     named: Vec<Knob>,
 }
 
-impl Asked {
+impl RequestedKnobs {
     /// Reads words: a knob (`cpu.set=0-3`), a profile (`cache-server`, `profile=cache-server`), or the file of one.
     ///
     /// Errors: a word is not a knob, a profile or a readable file.
-    pub fn read<S: AsRef<str>>(words: &[S]) -> Result<Asked, Error> {
+    pub fn read<S: AsRef<str>>(words: &[S]) -> Result<RequestedKnobs, Error> {
         let words = || words.iter().map(AsRef::as_ref);
         let named: Vec<Knob> =
             words().filter(|word| profile_of(word).is_none()).map(knob).collect::<Result<_, _>>()?;
@@ -36,7 +36,7 @@ impl Asked {
                 }
             }
         }
-        Ok(Asked { knobs, named })
+        Ok(RequestedKnobs { knobs, named })
     }
 
     /// The profiles among `words`.
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_knob_overrides_a_line_of_a_profile() {
         for profile in ["cache-server", "profile=cache-server"] {
-            let asked = Asked::read(&[profile, "irq.affinity=0"]).unwrap();
+            let asked = RequestedKnobs::read(&[profile, "irq.affinity=0"]).unwrap();
             let affinities: Vec<String> = asked
                 .knobs()
                 .iter()
@@ -102,13 +102,13 @@ mod tests {
             assert_eq!(asked.named.len(), 1);
             assert!(asked.knobs().iter().any(|knob| knob.to_string() == "irqbalance=off"));
         }
-        assert_eq!(Asked::profiles(&["cpu.set=0", "profile=a", "b"]), ["a", "b"]);
+        assert_eq!(RequestedKnobs::profiles(&["cpu.set=0", "profile=a", "b"]), ["a", "b"]);
     }
 
     #[test]
     fn says_what_a_word_cannot_be() {
         let check = |word: &str, expect: &str| {
-            let error = Asked::read(&[word]).unwrap_err().to_string();
+            let error = RequestedKnobs::read(&[word]).unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");
         };
         check("no-such-profile", "cache-server");

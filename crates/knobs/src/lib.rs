@@ -36,7 +36,7 @@ mod undo;
 
 pub use action::{Action, Step};
 pub use applied::Applied;
-pub use asked::Asked;
+pub use asked::RequestedKnobs;
 pub use engine::{Engine, Moment, Watcher, state_folder};
 pub use error::{Error, Problem};
 pub use journal::{Begin, Entry, Story};

@@ -38,7 +38,7 @@ const WINDOW: &str = "{\"window\"";
 
 /// Such a line.
 #[derive(Deserialize)]
-struct Asked {
+struct WindowRequest {
     window: Window,
 }
 
@@ -216,7 +216,8 @@ impl Generator {
             }
             let mut lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
             for asked in lines.extract_if(.., |line| line.starts_with(WINDOW)) {
-                let Ok(Asked { window: Window { opened_ns, length_ns } }) = serde_json::from_str(&asked)
+                let Ok(WindowRequest { window: Window { opened_ns, length_ns } }) =
+                    serde_json::from_str(&asked)
                 else {
                     continue;
                 };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, Engine, From};
 use crate::guardian::Guardian;
 use crate::network::Network;
-use crate::{Ended, Error, Form, Process, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
+use crate::{Error, Form, Process, ProcessEnd, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
 
 /// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Request for one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct PlaceRequest<'a> {
     /// The form around the server.
     pub form: Form,
     /// Its program, which a container finds at the path that it has here.
@@ -82,14 +82,14 @@ impl Places {
     /// Prepares the requested places; all but the bare ones are reachable from this machine only.
     ///
     /// Errors: a form is unavailable here, with a hint on how to change that.
-    pub fn prepare(wanted: &[Place<'_>]) -> Result<Places, Error> {
+    pub fn prepare(wanted: &[PlaceRequest<'_>]) -> Result<Places, Error> {
         Places::prepare_on(wanted, None)
     }
 
     /// The same, with addresses of a range that other machines route to this one, at which those reach them.
     ///
     /// Errors: as those of [`Places::prepare`]; this machine does not forward to the range, or it has no room for all.
-    pub fn prepare_on(wanted: &[Place<'_>], routed: Option<Subnet>) -> Result<Places, Error> {
+    pub fn prepare_on(wanted: &[PlaceRequest<'_>], routed: Option<Subnet>) -> Result<Places, Error> {
         if let Some((form, image)) = wanted
             .iter()
             .find_map(|place| Some((place.form, place.image?)).filter(|(form, _)| !form.has_images()))
@@ -308,7 +308,7 @@ impl Instance {
     /// Ends it as [`Process::stop`] does, and removes its container if that did not end in time.
     ///
     /// Errors: as in [`Process::stop`].
-    pub fn stop(self, grace: Duration) -> Result<Ended, Error> {
+    pub fn stop(self, grace: Duration) -> Result<ProcessEnd, Error> {
         let ended = self.process.stop(grace);
         if !ended.as_ref().is_ok_and(|ended| !ended.killed)
             && let Some((engine, name)) = &self.of_engine

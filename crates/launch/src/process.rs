@@ -41,7 +41,7 @@ pub struct Process {
 
 /// How a process that was stopped ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct ProcessEnd {
     /// Its exit status.
     pub status: ExitStatus,
     /// Whether it ignored SIGTERM and had to be killed.
@@ -179,13 +179,13 @@ impl Process {
     /// Ends it: SIGTERM, up to `grace` of patience, then SIGKILL to its whole process group.
     ///
     /// Errors: it is stuck in the kernel and did not end 5 s after SIGKILL.
-    pub fn stop(mut self, grace: Duration) -> Result<Ended, Error> {
+    pub fn stop(mut self, grace: Duration) -> Result<ProcessEnd, Error> {
         self.terminate();
         let (status, killed) = match self.poll_end(grace)? {
             Some(status) => (status, false),
             None => (self.kill()?, true),
         };
-        Ok(Ended { status, killed, stderr: self.stderr.tail_at_end(LAST_WORDS_WAIT) })
+        Ok(ProcessEnd { status, killed, stderr: self.stderr.tail_at_end(LAST_WORDS_WAIT) })
     }
 
     /// The error that it `ended when` it should not have, with its last words.

@@ -6,7 +6,7 @@ mod overload;
 mod sessions;
 mod steady;
 
-use hist::Kept;
+use hist::WindowSelection;
 use results::{Basis, Invalid, Reason, Verdict};
 use stats::Trend;
 use units::Nanos;
@@ -225,7 +225,8 @@ pub fn moved_limit(truth: Nanos) -> Nanos {
 /// The effect of late sending and reading on the judged percentile, in words, if it leaves the figures without a
 /// basis.
 fn late(recording: &Recording, footing: &Footing) -> Option<String> {
-    let in_time = recording.late.without(&recording.windows, Kept::All).percentile(footing.percentile);
+    let in_time =
+        recording.late.without(&recording.windows, WindowSelection::All).percentile(footing.percentile);
     let (tail, least) = footing.tail.zip(in_time).filter(|_| footing.basis == Basis::Nothing)?;
     footing.moved_from(in_time).then(|| {
         format!(

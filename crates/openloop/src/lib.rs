@@ -39,5 +39,5 @@ pub use recorder::{
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};
-pub use traced::{Moments, Sent, Traced};
+pub use traced::{Moments, SendTimes, Traced};
 pub use workload::{Closed, Fault, Parsed, Parts, Then, Unasked, Workload};

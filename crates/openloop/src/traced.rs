@@ -9,14 +9,14 @@ pub struct Moments {
     /// When the schedule wanted it sent.
     pub intended: Time,
     /// When it was; `None`: never.
-    pub sent: Option<Sent>,
+    pub sent: Option<SendTimes>,
     /// When it ended.
     pub done: Time,
 }
 
 /// When a request was sent, and when its answer began to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SendTimes {
     /// Just before the system call that carried its first byte.
     pub at: Time,
     /// At the return of the receive that brought the answer's first byte; of one without an answer its end.
@@ -61,7 +61,7 @@ impl Traced {
         let Moments { intended, sent, done } = &mut self.moments;
         after(intended);
         after(done);
-        if let Some(Sent { at, first_byte }) = sent {
+        if let Some(SendTimes { at, first_byte }) = sent {
             after(at);
             after(first_byte);
         }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn one_is_read_back_and_counted_from_the_window() {
-        let sent = Some(Sent { at: Time(1_010), first_byte: Time(1_300) });
+        let sent = Some(SendTimes { at: Time(1_010), first_byte: Time(1_300) });
         let moments = Moments { intended: Time(1_000), sent, done: Time(1_400) };
         let one = Traced {
             trace: [7; 16],

@@ -14,7 +14,7 @@ use results::probes::{Counter, Missing};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::instrument::{Instrument, Reading, Summed};
-use crate::perf::{Counted, Event, READ_TIMES, hint};
+use crate::perf::{Event, EventCount, READ_TIMES, hint};
 use crate::subject::Subject;
 use spec::Probe;
 
@@ -81,7 +81,7 @@ struct Counters {
     /// The counted threads; some start late.
     threads: BTreeSet<u32>,
     events: Vec<Counting>,
-    before: Counts,
+    before: CounterSums,
     /// Counters that were refused on some threads, and the last reason.
     refused: BTreeSet<&'static str>,
     why: String,
@@ -97,11 +97,11 @@ struct Counting {
 }
 
 /// Sums by name.
-type Sums = BTreeMap<&'static str, Counted>;
+type Sums = BTreeMap<&'static str, EventCount>;
 
 /// Sums over all threads, and over the threads of each service.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Counts {
+struct CounterSums {
     all: Sums,
     services: BTreeMap<String, Sums>,
     /// The same as in [`Counters`].
@@ -172,7 +172,7 @@ impl Counters {
             sources: SOURCES.into_iter().chain(slots::sources(Path::new("/"))).collect(),
             threads: BTreeSet::new(),
             events: Vec::new(),
-            before: Counts::default(),
+            before: CounterSums::default(),
             refused: BTreeSet::new(),
             why: String::new(),
         };
@@ -236,11 +236,11 @@ impl Counters {
         (absent, why)
     }
 
-    fn read(&self) -> Counts {
-        let mut counts = Counts::default();
+    fn read(&self) -> CounterSums {
+        let mut counts = CounterSums::default();
         for Counting { name, scale, service, event } in &self.events {
             let counted = event.read().unwrap_or_default();
-            let counted = Counted { count: counted.count.saturating_mul(*scale), ..counted };
+            let counted = EventCount { count: counted.count.saturating_mul(*scale), ..counted };
             add(&mut counts.all, name, counted);
             if let Some((service, _)) = service.and_then(|place| self.subject.services.get(place)) {
                 add(counts.services.entry(service.clone()).or_default(), name, counted);
@@ -260,7 +260,7 @@ fn descriptors_left() -> u64 {
     limit.saturating_sub(open + LEFT_TO_OTHERS)
 }
 
-fn add(sums: &mut Sums, name: &'static str, more: Counted) {
+fn add(sums: &mut Sums, name: &'static str, more: EventCount) {
     let sum = sums.entry(name).or_default();
     *sum = sum.plus(more);
 }
@@ -291,7 +291,7 @@ impl Instrument for Counters {
         for (service, sums) in &mut counts.services {
             since(sums, self.before.services.get(service));
         }
-        Box::new(Counts { refused: self.refused.clone(), why: self.why.clone(), ..counts })
+        Box::new(CounterSums { refused: self.refused.clone(), why: self.why.clone(), ..counts })
     }
 }
 
@@ -330,8 +330,8 @@ fn figures(sums: &Sums, observed_s: f64) -> (Vec<Counter>, Vec<&'static str>) {
     (all, never)
 }
 
-impl Summed for Counts {
-    fn merge(&mut self, other: &Counts) {
+impl Summed for CounterSums {
+    fn merge(&mut self, other: &CounterSums) {
         other.all.iter().for_each(|(name, more)| add(&mut self.all, name, *more));
         for (service, sums) in &other.services {
             let into = self.services.entry(service.clone()).or_default();
@@ -380,26 +380,31 @@ mod tests {
 
     #[test]
     fn counts_become_ratios() {
-        let counted = |count: u64| Counted { count, enabled_ns: 10, running_ns: 10 };
+        let counted = |count: u64| EventCount { count, enabled_ns: 10, running_ns: 10 };
         let counts = || {
             let all = Sums::from([
                 (CYCLES, counted(200)),
                 // Counted half of the time.
-                (INSTRUCTIONS, Counted { running_ns: 5, ..counted(50) }),
+                (INSTRUCTIONS, EventCount { running_ns: 5, ..counted(50) }),
                 (KERNEL_INSTRUCTIONS, counted(75)),
                 ("llc_misses", counted(1)),
                 ("backend_stalls", counted(50)),
                 ("page_faults", counted(4)),
                 // Enabled, but never counted.
-                ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
+                ("itlb_misses", EventCount { running_ns: 0, ..counted(0) }),
                 // No thread ran.
-                ("cpu_migrations", Counted::default()),
+                ("cpu_migrations", EventCount::default()),
                 // Meaningless without the others of its kind.
                 ("slots", counted(800)),
             ]);
             let services =
                 [("php".to_owned(), Sums::from([(CYCLES, counted(20)), (INSTRUCTIONS, counted(30))]))];
-            Counts { all, services: services.into(), refused: ["l1d_misses"].into(), ..Counts::default() }
+            CounterSums {
+                all,
+                services: services.into(),
+                refused: ["l1d_misses"].into(),
+                ..CounterSums::default()
+            }
         };
         let mut sum = counts();
         sum.add(&counts());

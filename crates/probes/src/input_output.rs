@@ -17,7 +17,7 @@ use units::Time;
 
 /// Counts at one moment, or their increase between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct IoCounts {
     /// Units: ticks of all processors.
     waiting: u64,
     all: u64,
@@ -28,12 +28,12 @@ struct Counts {
 
 struct Io {
     pids: Vec<u32>,
-    before: Counts,
+    before: IoCounts,
 }
 
 /// Opens the probe.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
-    let counts = Counts::read(&subject.pids);
+    let counts = IoCounts::read(&subject.pids);
     if subject.pids.is_empty() || counts.read.is_none() {
         return Err(vec![Missing {
             probe: Probe::Io.name().into(),
@@ -50,20 +50,20 @@ impl Instrument for Io {
     }
 
     fn resume(&mut self) -> io::Result<()> {
-        self.before = Counts::read(&self.pids);
+        self.before = IoCounts::read(&self.pids);
         Ok(())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
-        Box::new(Counts::read(&self.pids).since(self.before))
+        Box::new(IoCounts::read(&self.pids).since(self.before))
     }
 }
 
-impl Counts {
-    fn read(pids: &[u32]) -> Counts {
+impl IoCounts {
+    fn read(pids: &[u32]) -> IoCounts {
         let ticks = Sample::read(Path::new("/")).unwrap_or_default().total();
         let (waiting, all) = (ticks.disk, ticks.all());
-        let mut counts = Counts { waiting, all, ..Counts::default() };
+        let mut counts = IoCounts { waiting, all, ..IoCounts::default() };
         for pid in pids {
             let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
             if let Some([calls, disk]) = read("io").and_then(|text| bytes(&text)) {
@@ -75,9 +75,9 @@ impl Counts {
         counts
     }
 
-    fn since(self, before: Counts) -> Counts {
+    fn since(self, before: IoCounts) -> IoCounts {
         let read = self.read.zip(before.read);
-        Counts {
+        IoCounts {
             waiting: self.waiting.saturating_sub(before.waiting),
             all: self.all.saturating_sub(before.all),
             read: read.map(|(now, then)| [0, 1].map(|i: usize| now[i].saturating_sub(then[i]))),
@@ -96,8 +96,8 @@ fn major_faults(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
 }
 
-impl Summed for Counts {
-    fn merge(&mut self, other: &Counts) {
+impl Summed for IoCounts {
+    fn merge(&mut self, other: &IoCounts) {
         self.waiting += other.waiting;
         self.all += other.all;
         self.read = self.read.zip(other.read).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]);
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn slots_belong_to_the_phase_in_which_most_of_them_lies() {
         let slot = |from: u64, to: u64| {
-            let seen = Counts { waiting: 1, all: 4, read: Some([1_000, 100]), major_faults: 0 };
+            let seen = IoCounts { waiting: 1, all: 4, read: Some([1_000, 100]), major_faults: 0 };
             let readings: Vec<(Probe, Box<dyn Reading>)> = vec![(Probe::Io, Box::new(seen))];
             let [from, to] = [from, to].map(|s| Time(s * 1_000_000_000));
             Slot { from, to, looked: vec![Probe::Io], readings, server_ns: None }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn becomes_rates_and_shares() {
         let counts =
-            |n: u64| Counts { waiting: n, all: 10 * n, read: Some([1000 * n, 100 * n]), major_faults: n };
+            |n: u64| IoCounts { waiting: n, all: 10 * n, read: Some([1000 * n, 100 * n]), major_faults: n };
         let mut sum = counts(3).since(counts(2));
         sum.add(&counts(1));
         let mut record = Probes::default();
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((got.disk_read_bytes_per_s, got.read_bytes_per_s), (Some(100.0), Some(1000.0)));
         assert_eq!(got.page_cache_hit_ratio, Some(0.9));
         let mut record = Probes::default();
-        Counts { read: Some([1000, 0]), all: 1, ..Counts::default() }.enter(1.0, &mut record);
+        IoCounts { read: Some([1000, 0]), all: 1, ..IoCounts::default() }.enter(1.0, &mut record);
         assert_eq!(record.io.unwrap().page_cache_hit_ratio, None);
     }
 }

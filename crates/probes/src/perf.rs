@@ -42,13 +42,13 @@ impl Event {
     }
 
     /// Its count so far. Needs [`READ_TIMES`].
-    pub(crate) fn read(&self) -> io::Result<Counted> {
+    pub(crate) fn read(&self) -> io::Result<EventCount> {
         let mut bytes = [0; 24];
         if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let number = |i: usize| u64::from_ne_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes"));
-        Ok(Counted { count: number(0), enabled_ns: number(1), running_ns: number(2) })
+        Ok(EventCount { count: number(0), enabled_ns: number(1), running_ns: number(2) })
     }
 
     /// Samples dropped for lack of room in its ring since it was opened. Needs [`READ_LOST`].
@@ -68,7 +68,7 @@ impl Event {
 
 /// The count of one event, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct EventCount {
     pub count: u64,
     /// Time that it was enabled.
     pub enabled_ns: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Counted {
     pub running_ns: u64,
 }
 
-impl Counted {
+impl EventCount {
     /// The count, scaled up to the whole time that it was enabled; `None` if it was enabled and never counted.
     pub(crate) fn scaled(self) -> Option<f64> {
         match (self.enabled_ns, self.running_ns) {
@@ -86,16 +86,16 @@ impl Counted {
         }
     }
 
-    pub(crate) fn plus(self, more: Counted) -> Counted {
+    pub(crate) fn plus(self, more: EventCount) -> EventCount {
         self.with(more, u64::saturating_add)
     }
 
-    pub(crate) fn since(self, before: Counted) -> Counted {
+    pub(crate) fn since(self, before: EventCount) -> EventCount {
         self.with(before, u64::saturating_sub)
     }
 
-    fn with(self, other: Counted, both: impl Fn(u64, u64) -> u64) -> Counted {
-        Counted {
+    fn with(self, other: EventCount, both: impl Fn(u64, u64) -> u64) -> EventCount {
+        EventCount {
             count: both(self.count, other.count),
             enabled_ns: both(self.enabled_ns, other.enabled_ns),
             running_ns: both(self.running_ns, other.running_ns),

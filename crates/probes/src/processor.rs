@@ -56,7 +56,7 @@ struct Sampled {
 
 /// A sampled stack: the process, and addresses from the innermost outwards, those of the kernel separately.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Taken {
+pub(crate) struct StackSample {
     pid: u32,
     kernel: Vec<u64>,
     user: Vec<u64>,
@@ -72,7 +72,7 @@ enum By {
 /// Stacks with their number of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tally {
-    stacks: HashMap<Taken, u64>,
+    stacks: HashMap<StackSample, u64>,
     lost: u64,
 }
 
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn samples_become_shares_and_losses_are_told() {
-        let taken = |kernel: &[u64]| Taken { pid: u32::MAX, kernel: kernel.to_vec(), user: vec![1] };
+        let taken = |kernel: &[u64]| StackSample { pid: u32::MAX, kernel: kernel.to_vec(), user: vec![1] };
         let tally = |kernel, lost| Tally { stacks: [(taken(&[1]), kernel), (taken(&[]), 1)].into(), lost };
         let samples =
             |lost| Samples { by_clock: tally(3, lost), by_instructions: tally(4, 0), ..Samples::default() };

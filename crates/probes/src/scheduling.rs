@@ -79,17 +79,17 @@ impl Core {
 
 /// Counters at one moment, or their increase between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct SchedulerCounts {
     threads: BTreeMap<u32, Thread>,
     /// By the processor's number.
     cores: BTreeMap<u32, Core>,
     /// Waits in the run queue and for a futex, if programs in the kernel observed them.
-    waits: Option<waits::Seen>,
+    waits: Option<waits::TimedWaits>,
 }
 
 struct RunQueue {
     pids: Vec<u32>,
-    before: Counts,
+    before: SchedulerCounts,
     waits: waits::Waits,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn open(
     missing: &mut Vec<Missing>,
 ) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let probe = Probe::RunQueue.name().to_owned();
-    let counts = Counts::read(&subject.pids);
+    let counts = SchedulerCounts::read(&subject.pids);
     if counts.threads.is_empty() {
         let what = if subject.pids.is_empty() {
             "the server's processes: none is known to listen at its address on this machine, or their files may not be read"
@@ -136,18 +136,18 @@ impl Instrument for RunQueue {
     }
 
     fn resume(&mut self) -> io::Result<()> {
-        self.before = Counts::read(&self.pids);
+        self.before = SchedulerCounts::read(&self.pids);
         self.waits.resume()
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
         let waits = self.waits.pause();
-        Box::new(Counts { waits, ..Counts::read(&self.pids).since(&self.before) })
+        Box::new(SchedulerCounts { waits, ..SchedulerCounts::read(&self.pids).since(&self.before) })
     }
 }
 
-impl Counts {
-    fn read(pids: &[u32]) -> Counts {
+impl SchedulerCounts {
+    fn read(pids: &[u32]) -> SchedulerCounts {
         let root = Path::new("/");
         let thread = |(pid, tid): (u32, u32)| {
             let counted = threads::Thread::read(root, pid, tid)?;
@@ -155,14 +155,14 @@ impl Counts {
             Some((tid, Thread { name, counted, migrations }))
         };
         let threads = threads::of(root, pids).into_iter().filter_map(thread).collect();
-        Counts { threads, cores: cores(root), waits: None }
+        SchedulerCounts { threads, cores: cores(root), waits: None }
     }
 
-    fn since(&self, before: &Counts) -> Counts {
+    fn since(&self, before: &SchedulerCounts) -> SchedulerCounts {
         let thread = |(tid, now): (&u32, &Thread)| (*tid, now.since(before.threads.get(tid)));
         // A processor that came or went in between is unknown.
         let core = |(cpu, now): (&u32, &Core)| Some((*cpu, now.since(*before.cores.get(cpu)?)));
-        Counts {
+        SchedulerCounts {
             threads: self.threads.iter().map(thread).collect(),
             cores: self.cores.iter().filter_map(core).collect(),
             waits: None,
@@ -185,8 +185,8 @@ fn cores(root: &Path) -> BTreeMap<u32, Core> {
     Sample::read(root).unwrap_or_default().cpus.into_iter().map(core).collect()
 }
 
-impl Summed for Counts {
-    fn merge(&mut self, other: &Counts) {
+impl Summed for SchedulerCounts {
+    fn merge(&mut self, other: &SchedulerCounts) {
         for (tid, more) in &other.threads {
             match self.threads.entry(*tid) {
                 Entry::Occupied(mut sum) => sum.get_mut().add(more),
@@ -241,7 +241,7 @@ impl Summed for Counts {
             threads: self.threads.iter().filter(|(_, thread)| thread.counted.given > 0).map(thread).collect(),
             cores: self.cores.iter().map(core).collect(),
         });
-        self.waits.as_ref().and_then(waits::Seen::loss)
+        self.waits.as_ref().and_then(waits::TimedWaits::loss)
     }
 }
 

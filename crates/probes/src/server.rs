@@ -19,7 +19,7 @@ use results::probes::Missing;
 
 use crate::instrument::{Instrument, Reading, Summed};
 use crate::subject::Subject;
-use counts::{Counts, Moment};
+use counts::{Moment, ServerCounts};
 use questioned::Questioned;
 use spec::Probe;
 
@@ -86,12 +86,12 @@ impl Instrument for Server {
         // A server that did not respond now will not respond at the next beginning, which reports the reason.
         let both = self.before.take().zip(self.ask().ok());
         let program = self.servers.first().map_or(String::new(), |server| server.program().to_owned());
-        Box::new(both.map_or(Counts::default(), |(before, now)| now.since(&before, program)))
+        Box::new(both.map_or(ServerCounts::default(), |(before, now)| now.since(&before, program)))
     }
 }
 
-impl Summed for Counts {
-    fn merge(&mut self, other: &Counts) {
+impl Summed for ServerCounts {
+    fn merge(&mut self, other: &ServerCounts) {
         self.plus(other);
     }
 

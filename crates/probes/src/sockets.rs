@@ -31,7 +31,7 @@ struct Sockets {
 
 /// Counts of one slot or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct SocketCounts {
     /// Connections that lasted throughout a slot, summed over slots.
     connections: u64,
     slots: u64,
@@ -103,7 +103,7 @@ impl Instrument for Sockets {
         let now = self.connections().unwrap_or_default();
         let now: HashMap<Id, Info> = now.iter().map(|connection| (connection.id, connection.info)).collect();
         let since = |connection: &Connection| Some(now.get(&connection.id)?.since(&connection.info));
-        let mut counts = Counts { slots: 1, queues, ..Counts::default() };
+        let mut counts = SocketCounts { slots: 1, queues, ..SocketCounts::default() };
         for one in self.before.iter().filter_map(since) {
             counts.connections += 1;
             counts.sum.add(&one);
@@ -112,8 +112,8 @@ impl Instrument for Sockets {
     }
 }
 
-impl Summed for Counts {
-    fn merge(&mut self, other: &Counts) {
+impl Summed for SocketCounts {
+    fn merge(&mut self, other: &SocketCounts) {
         self.connections += other.connections;
         self.slots += other.slots;
         self.sum.add(&other.sum);

@@ -29,7 +29,7 @@ pub use form::{append_encoded, append_field};
 pub use head::{Head, Version};
 pub use limits::HEAD_MAX;
 pub use location::{HOPS_MAX, LOCATION_MAX, Stray, follow};
-pub use needle::{Between, NEEDLE_MAX, Needle, Seen, Take};
+pub use needle::{Between, NEEDLE_MAX, Needle, NeedleMatch, Take};
 pub use range::{ContentRange, Wanted};
 pub use request::Template;
 pub use response::{Asked, Parse, Response, ResponseParser, Sink};

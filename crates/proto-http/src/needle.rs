@@ -16,7 +16,7 @@ pub struct Needle {
 
 /// How far a needle was found at the end of the last piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct NeedleMatch {
     matched: u8,
 }
 
@@ -46,7 +46,7 @@ impl Needle {
 
     /// Searches the next piece; returns the number of its bytes up to the end of the first occurrence. The state is
     /// then reset.
-    pub fn find(&self, seen: &mut Seen, piece: &[u8]) -> Option<usize> {
+    pub fn find(&self, seen: &mut NeedleMatch, piece: &[u8]) -> Option<usize> {
         let text = self.text();
         // First a match begun in an earlier piece: until it is complete, or fails.
         let mut at = 0;
@@ -55,7 +55,7 @@ impl Needle {
             matched = self.step(matched, piece[at]);
             at += 1;
             if matched == text.len() {
-                *seen = Seen::default();
+                *seen = NeedleMatch::default();
                 return Some(at);
             }
             // The match began in this piece, so the quick search finds it, too.
@@ -69,7 +69,7 @@ impl Needle {
             return None;
         }
         if let Some(found) = self.finder.find(&piece[at..]) {
-            *seen = Seen::default();
+            *seen = NeedleMatch::default();
             return Some(at + found + text.len());
         }
         // How much of it the piece ends with.
@@ -133,7 +133,7 @@ impl Between {
     /// [`Take::Long`] are final.
     ///
     /// Cost: allocates at most [`NEEDLE_MAX`] bytes plus the length of the text behind in `value`.
-    pub fn take(&self, state: &mut Take, seen: &mut Seen, piece: &[u8], value: &mut Vec<u8>) {
+    pub fn take(&self, state: &mut Take, seen: &mut NeedleMatch, piece: &[u8], value: &mut Vec<u8>) {
         let mut piece = piece;
         if *state == Take::Sought {
             let Some(end) = self.before.find(seen, piece) else { return };
@@ -168,7 +168,7 @@ mod tests {
     /// Where the needle ends that is found in pieces.
     fn found(needle: &[u8], pieces: &[&[u8]]) -> Option<usize> {
         let needle = Needle::new(needle).unwrap();
-        let (mut seen, mut before) = (Seen::default(), 0);
+        let (mut seen, mut before) = (NeedleMatch::default(), 0);
         for piece in pieces {
             if let Some(end) = needle.find(&mut seen, piece) {
                 return Some(before + end);
@@ -180,7 +180,7 @@ mod tests {
 
     fn taken(pieces: &[&[u8]]) -> (Take, Vec<u8>) {
         let between = Between::new(b"csrf=\"", b"\"").unwrap();
-        let (mut state, mut seen, mut value) = (Take::default(), Seen::default(), Vec::new());
+        let (mut state, mut seen, mut value) = (Take::default(), NeedleMatch::default(), Vec::new());
         for piece in pieces {
             between.take(&mut state, &mut seen, piece, &mut value);
         }

@@ -145,7 +145,7 @@ impl ResponseParser {
                 (*left == 0).then_some(*response)
             }
             At::Chunks { response, chunks } => {
-                let mut counted = Counted { sink, length: 0 };
+                let mut counted = CountingSink { sink, length: 0 };
                 let (length, done) = chunks.take(rest, &mut counted)?;
                 response.body += counted.length;
                 used += length;
@@ -209,12 +209,12 @@ fn follows(asked: Asked, version: Version, status: u16, fields: Fields) -> At {
 }
 
 /// Counts the bytes passed through.
-struct Counted<'a, S> {
+struct CountingSink<'a, S> {
     sink: &'a mut S,
     length: u64,
 }
 
-impl<S: Sink> Sink for Counted<'_, S> {
+impl<S: Sink> Sink for CountingSink<'_, S> {
     fn body(&mut self, slice: &[u8]) {
         self.length += slice.len() as u64;
         self.sink.body(slice);

@@ -8,7 +8,7 @@ use results::study::{Axis, ClaimVerdict, Figure, FigureKind, Point, Scale, Serie
 use results::{ComparedClaim, ComparedFigure, ComparedPoint, Comparison, Experiment, Side, Study, Verdict};
 
 pub(crate) use answer::{answer, direction};
-pub(crate) use rows::{Place, RATIO, cells, columns, places};
+pub(crate) use rows::{PlaceRows, RATIO, cells, columns, places};
 
 use crate::experiment::felt;
 use crate::figure;
@@ -253,8 +253,8 @@ fn table(comparison: &Comparison, figure: &ComparedFigure) -> Markup {
     let cell = |i: usize, cell: String| {
         html! { td.text[columns[i].words] { @if i == RATIO { b { (cell) } } @else { (cell) } } }
     };
-    let name = |place: &Place| html! { (place.name) @if let Some(b) = &place.of_b { " / " (b) } };
-    let row = |place: &Place, i: usize| {
+    let name = |place: &PlaceRows| html! { (place.name) @if let Some(b) = &place.of_b { " / " (b) } };
+    let row = |place: &PlaceRows, i: usize| {
         let (series, point) = &place.points[i];
         let rows = place.points.len() + usize::from(place.left_out.is_some());
         html! {

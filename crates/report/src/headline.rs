@@ -238,7 +238,7 @@ fn overloaded(point: &LoadPoint) -> String {
 
 /// A load of a sweep against the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Judged {
+enum LoadVerdict {
     Met,
     Missed,
     /// The host disturbed every trial of the load.
@@ -250,24 +250,24 @@ enum Judged {
 /// Errors: the host disturbed the deciding loads; with the finding from the others.
 fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<String>> {
     let words = target.words();
-    let judged: Vec<(f64, Judged)> = points
+    let judged: Vec<(f64, LoadVerdict)> = points
         .iter()
         .filter_map(|point| {
             let judged = match met(point, target) {
-                Some(true) => Judged::Met,
-                Some(false) => Judged::Missed,
-                None => (point.is_hidden() || point.is_bounded()).then_some(Judged::Hidden)?,
+                Some(true) => LoadVerdict::Met,
+                Some(false) => LoadVerdict::Missed,
+                None => (point.is_hidden() || point.is_bounded()).then_some(LoadVerdict::Hidden)?,
             };
             Some((point.offered_rps, judged))
         })
         .collect();
     let unit = points.first().map_or(LoadUnit::Requests, LoadUnit::of_point);
     let rate = |place: usize| unit.rate(Some(judged[place].0));
-    let miss = judged.iter().position(|(_, judged)| *judged == Judged::Missed);
+    let miss = judged.iter().position(|(_, judged)| *judged == LoadVerdict::Missed);
     let below = &judged[..miss.unwrap_or(judged.len())];
-    let met = below.iter().rposition(|(_, judged)| *judged == Judged::Met);
+    let met = below.iter().rposition(|(_, judged)| *judged == LoadVerdict::Met);
     let is_hidden =
-        |from: usize, to: usize| judged[from..to].iter().any(|(_, judged)| *judged == Judged::Hidden);
+        |from: usize, to: usize| judged[from..to].iter().any(|(_, judged)| *judged == LoadVerdict::Hidden);
     match (met, miss) {
         (None, None) if judged.is_empty() => Ok("too few samples to judge the QoS at any load".into()),
         (None, None) => Err(None),

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use hist::{Kept, Latency, MIN_BEYOND, Windows};
+use hist::{Latency, MIN_BEYOND, WindowSelection, Windows};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -181,7 +181,8 @@ fn low(values: &Latency, percentile: f64) -> Option<Nanos> {
 
 /// The windows, merged until each has enough samples; the remainder joins the last point.
 fn points(windows: &Windows) -> Vec<DistributionPoint> {
-    let counts: Vec<u64> = windows.beyond(Kept::All, Nanos::ZERO).iter().map(|(count, _)| *count).collect();
+    let counts: Vec<u64> =
+        windows.beyond(WindowSelection::All, Nanos::ZERO).iter().map(|(count, _)| *count).collect();
     let least = (counts.iter().sum::<u64>() / WANTED_POINTS).clamp(LEAST_POINT, FULL_POINT);
     let mut ends = Vec::new();
     let mut held = 0;
@@ -198,7 +199,7 @@ fn points(windows: &Windows) -> Vec<DistributionPoint> {
     let at = |i: usize| Nanos(i as u64 * windows.length().0).as_secs_f64();
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let point = |(from, to): (usize, &usize)| {
-        let values = windows.samples_in(Kept::All, from..*to);
+        let values = windows.samples_in(WindowSelection::All, from..*to);
         let us = |value: Option<Nanos>| value.map(Nanos::as_micros_f64);
         DistributionPoint {
             start_s: at(from),

@@ -4,7 +4,7 @@ mod workload;
 
 use clap::Args;
 
-pub(crate) use workload::{AnyWorkload, On, Typed};
+pub(crate) use workload::{AnyWorkload, Typed, WorkloadCommand};
 
 /// How the load is generated, and for how long.
 #[derive(Args, Clone, Debug)]

@@ -15,11 +15,11 @@ use dist::{DataSet, Population, Scaling, twitter_like};
 #[derive(Args, Debug)]
 pub(crate) struct DataSetArgs {
     #[command(subcommand)]
-    what: What,
+    what: DataSetCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum DataSetCommand {
     /// Write the Twitter-like data set, made from published figures, to standard output.
     Twitter,
     /// Convert a file of CloudSuite's data caching (lines of a cumulative probability and a size) to standard output.
@@ -44,15 +44,15 @@ enum What {
 
 pub(crate) fn run(args: &DataSetArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Social(args) => return social::run(args),
-        What::Twitter => write(&twitter_like())?,
-        What::FromCloudsuite { file, key_size } => {
+        DataSetCommand::Social(args) => return social::run(args),
+        DataSetCommand::Twitter => write(&twitter_like())?,
+        DataSetCommand::FromCloudsuite { file, key_size } => {
             let open = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
             let set = DataSet::from_cloudsuite(BufReader::new(open), *key_size)
                 .with_context(|| file.display().to_string())?;
             write(&set)?;
         }
-        What::Check { file, scale } => {
+        DataSetCommand::Check { file, scale } => {
             let set = if file == "twitter" { twitter_like() } else { trial::read_data_set(file)? };
             check(&set, *scale)?;
         }

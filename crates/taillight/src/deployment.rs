@@ -20,11 +20,11 @@ use spec::workload::{Users, VideoSet};
 #[derive(Args, Debug)]
 pub(crate) struct DeploymentArgs {
     #[command(subcommand)]
-    what: What,
+    what: DeploymentCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum DeploymentCommand {
     Pods(pods::PodsArgs),
     Chart(chart::ChartArgs),
     Images(images::ImagesArgs),
@@ -76,9 +76,9 @@ impl Which {
 
 pub(crate) fn run(args: &DeploymentArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Pods(args) => pods::run(args),
-        What::Chart(args) => chart::run(args),
-        What::Images(args) => images::run(args),
+        DeploymentCommand::Pods(args) => pods::run(args),
+        DeploymentCommand::Chart(args) => chart::run(args),
+        DeploymentCommand::Images(args) => images::run(args),
     }
 }
 

@@ -28,11 +28,11 @@ use crate::percent::parse_percent;
 #[derive(Args, Debug)]
 pub(crate) struct FilesetArgs {
     #[command(subcommand)]
-    what: What,
+    what: FilesetCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum FilesetCommand {
     /// Make a set. An existing set stays as it is; of an interrupted one, complete videos stay and other files are made
     /// again.
     Make {
@@ -80,7 +80,7 @@ enum What {
 
 pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Make { folder, files, video, real, seed, threads } => {
+        FilesetCommand::Make { folder, files, video, real, seed, threads } => {
             let set = match video {
                 None => Set::Files(FileSet::read(files, *seed)?),
                 Some(video) => {
@@ -93,9 +93,9 @@ pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
             };
             make::make(folder, &set, work::threads(*threads))?;
         }
-        What::Check { folder, sample } => check::check(folder, *sample)?,
-        What::Evict { folder } => evict::evict(folder)?,
-        What::Remove { folder } => remove::remove(folder)?,
+        FilesetCommand::Check { folder, sample } => check::check(folder, *sample)?,
+        FilesetCommand::Evict { folder } => evict::evict(folder)?,
+        FilesetCommand::Remove { folder } => remove::remove(folder)?,
     }
     Ok(ExitCode::SUCCESS)
 }

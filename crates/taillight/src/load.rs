@@ -15,7 +15,7 @@ use spec::workload::ClientKnob;
 use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
-use crate::args::{On, Typed};
+use crate::args::{Typed, WorkloadCommand};
 use crate::gate;
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
@@ -26,15 +26,15 @@ const QOS: &str = "qos";
 
 /// The condition of a gate.
 #[derive(Clone, Debug, PartialEq)]
-enum Asked {
+enum GateCondition {
     /// That the QoS is met.
     Qos,
     /// A condition of its own.
     Condition(Gate),
 }
 
-fn parse_gate(text: &str) -> Result<Asked, units::ParseError> {
-    if text == QOS { Ok(Asked::Qos) } else { text.parse().map(Asked::Condition) }
+fn parse_gate(text: &str) -> Result<GateCondition, units::ParseError> {
+    if text == QOS { Ok(GateCondition::Qos) } else { text.parse().map(GateCondition::Condition) }
 }
 
 /// Offer one load to one server and report its response times.
@@ -42,7 +42,7 @@ fn parse_gate(text: &str) -> Result<Asked, units::ParseError> {
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
-    on: Option<On<Options>>,
+    on: Option<WorkloadCommand<Options>>,
     /// Run one trial of this specification, as --resolve prints it; - reads standard input. With --json the trial is
     /// printed as JSON; taillight run FILE keeps a result.
     #[arg(long, value_name = "FILE")]
@@ -73,7 +73,7 @@ struct Options {
     /// there are several, separated by commas or given more than once, all must be met. Exit with 75 if most trials
     /// give no evidence about the server.
     #[arg(long, value_name = "CONDITION,…", num_args = 0..=1, value_delimiter = ',', default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
-    gate: Vec<Asked>,
+    gate: Vec<GateCondition>,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
@@ -118,7 +118,7 @@ pub(crate) struct Process {
 }
 
 /// One trial in this process.
-pub(crate) struct One {
+pub(crate) struct LocalTrial {
     pub spec: Spec,
     pub server: ServerArgs,
     /// Whether the target is one URL, even if it contains commas.
@@ -135,7 +135,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
                 changes_nothing(&spec);
             }
             let server = ServerArgs::of(&spec);
-            return of_spec(One { spec, server, one_url: false, process: args.process });
+            return of_spec(LocalTrial { spec, server, one_url: false, process: args.process });
         }
         (None, None) => {
             let missing = "name the workload, as in taillight load cache, or give --spec FILE";
@@ -150,7 +150,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
         changes_nothing(&spec);
     }
     if process.resolve || process.json || process.trial.is_some() {
-        return of_spec(One { spec, server: setting.server, one_url: false, process });
+        return of_spec(LocalTrial { spec, server: setting.server, one_url: false, process });
     }
     check(&spec)?;
     kept(options, setting, spec, &typed, command)
@@ -208,7 +208,7 @@ fn read(file: &Path) -> Result<Spec> {
 }
 
 /// Runs one trial, or prints its resolved specification.
-fn of_spec(one: One) -> Result<ExitCode> {
+fn of_spec(one: LocalTrial) -> Result<ExitCode> {
     let process = one.process.clone();
     if process.resolve {
         return resolve(one.spec);
@@ -258,8 +258,8 @@ fn resolve(spec: Spec) -> Result<ExitCode> {
 }
 
 /// One trial in this process. Its server is started first, unless it already runs.
-pub(crate) fn trial(one: One) -> Result<trial::Done> {
-    let One { mut spec, mut server, one_url, process } = one;
+pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
+    let LocalTrial { mut spec, mut server, one_url, process } = one;
     let mut server_pids = process.server_pid;
     let (target, started) = match &spec.target.server {
         TargetName::External(text) => (text.clone(), None),
@@ -329,7 +329,7 @@ fn kept(
     let gates: Vec<&Gate> = options
         .gate
         .iter()
-        .filter_map(|asked| if let Asked::Condition(gate) = asked { Some(gate) } else { None })
+        .filter_map(|asked| if let GateCondition::Condition(gate) = asked { Some(gate) } else { None })
         .collect();
     let within: Vec<Nanos> = gates.iter().filter_map(|gate| gate.within_target()).collect();
     if !within.is_empty() && !typed.has("target-latency") {
@@ -349,7 +349,7 @@ fn kept(
     let mut finished = job::run(&job)?;
     finished.judge(&gates)?;
     finished.tell()?;
-    Ok(finished.code(options.gate.contains(&Asked::Qos)))
+    Ok(finished.code(options.gate.contains(&GateCondition::Qos)))
 }
 
 #[cfg(test)]
@@ -360,26 +360,26 @@ mod tests {
     use crate::{Cli, Command};
 
     /// The gates of a command line, whose words may be between quotes.
-    fn gates(line: &str) -> Result<Vec<Asked>, clap::Error> {
+    fn gates(line: &str) -> Result<Vec<GateCondition>, clap::Error> {
         let words = line.split_whitespace().map(|word| word.trim_matches('\''));
         let Command::Load(args) = Cli::try_parse_from(words)?.command else { panic!("{line}") };
         Ok(args.on.unwrap().parts().0.gate)
     }
 
-    fn condition(text: &str) -> Asked {
-        Asked::Condition(text.parse().unwrap())
+    fn condition(text: &str) -> GateCondition {
+        GateCondition::Condition(text.parse().unwrap())
     }
 
     #[test]
     fn gates_may_have_commas_between_them() {
         let of = |gate: &str| gates(&format!("taillight load cache --rate 1k {gate}"));
         assert_eq!(of("").unwrap(), []);
-        assert_eq!(of("--gate").unwrap(), [Asked::Qos]);
-        assert_eq!(of("--gate --seed 1").unwrap(), [Asked::Qos]);
+        assert_eq!(of("--gate").unwrap(), [GateCondition::Qos]);
+        assert_eq!(of("--gate --seed 1").unwrap(), [GateCondition::Qos]);
         let both = [condition("p99<1ms"), condition("within(1ms)>99%")];
         assert_eq!(of("--gate 'p99<1ms,within(1ms)>99%'").unwrap(), both);
         assert_eq!(of("--gate p99<1ms --gate within(1ms)>99%").unwrap(), both);
-        assert_eq!(of("--gate=qos,get.errors<1%").unwrap(), [Asked::Qos, condition("get.errors<1%")]);
+        assert_eq!(of("--gate=qos,get.errors<1%").unwrap(), [GateCondition::Qos, condition("get.errors<1%")]);
         assert!(of("--gate p99<1ms,").unwrap_err().to_string().contains("it has no '<'"));
     }
 

@@ -25,11 +25,11 @@ const MOVIES: &str = "movies";
 #[derive(Args, Debug)]
 pub(crate) struct MoviesArgs {
     #[command(subcommand)]
-    what: What,
+    what: MoviesCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum MoviesCommand {
     Build(build::BuildArgs),
     Data(data::DataArgs),
     Up(Box<up::UpArgs>),
@@ -57,11 +57,11 @@ impl Source {
 
 pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Build(args) => build::run(args),
-        What::Data(args) => data::run(args),
-        What::Up(args) => up::run(args),
-        What::Status(args) => status::run(args),
-        What::Analytics(args) => analytics::run(args),
-        What::Down(args) => down::run(args),
+        MoviesCommand::Build(args) => build::run(args),
+        MoviesCommand::Data(args) => data::run(args),
+        MoviesCommand::Up(args) => up::run(args),
+        MoviesCommand::Status(args) => status::run(args),
+        MoviesCommand::Analytics(args) => analytics::run(args),
+        MoviesCommand::Down(args) => down::run(args),
     }
 }

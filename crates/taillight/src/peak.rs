@@ -7,7 +7,7 @@ use clap::Args;
 use lab::{Sweep, TargetName};
 use results::Kind;
 
-use crate::args::On;
+use crate::args::WorkloadCommand;
 use crate::job::{self, Job};
 use crate::percent::parse_percent;
 
@@ -18,7 +18,7 @@ use crate::percent::parse_percent;
 #[derive(Args, Debug)]
 pub(crate) struct PeakArgs {
     #[command(subcommand)]
-    on: On<Options>,
+    on: WorkloadCommand<Options>,
 }
 
 #[derive(Args, Debug)]

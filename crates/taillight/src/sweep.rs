@@ -7,7 +7,7 @@ use clap::Args;
 use lab::{Sweep, TargetName};
 use results::Kind;
 
-use crate::args::On;
+use crate::args::WorkloadCommand;
 use crate::job::{self, Job, ProbeArgs};
 use crate::percent::parse_percent;
 
@@ -17,7 +17,7 @@ use crate::percent::parse_percent;
 #[derive(Args, Debug)]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
-    on: On<Options>,
+    on: WorkloadCommand<Options>,
 }
 
 #[derive(Args, Debug)]

@@ -17,11 +17,11 @@ use crate::terminal::say;
 #[derive(Args, Debug)]
 pub(crate) struct TracesArgs {
     #[command(subcommand)]
-    what: What,
+    what: TracesCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum TracesCommand {
     Export(ExportArgs),
 }
 
@@ -46,7 +46,7 @@ struct ExportArgs {
 
 pub(crate) fn run(args: &TracesArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Export(args) => export(args),
+        TracesCommand::Export(args) => export(args),
     }
 }
 

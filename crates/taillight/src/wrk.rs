@@ -15,10 +15,10 @@ use spec::{ArrivalSpec, Generator, Load, Pace, Spec, Target, TargetName, Time, T
 
 use crate::gate;
 use crate::job::misused;
-use crate::load::{self, One};
+use crate::load::{self, LocalTrial};
 use crate::targets::ServerArgs;
 use crate::terminal::say;
-use output::{Asked, text};
+use output::{OutputOptions, text};
 
 /// Offer a load to a web server, called as wrk2 is and with its output.
 ///
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
     }
     let Some(url) = &args.url else { return Ok(ExitCode::SUCCESS) };
     args.check()?;
-    let asked = Asked {
+    let asked = OutputOptions {
         url: url.to_string(),
         threads: args.threads,
         connections: args.connections,
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
     load::check(&spec)?;
     let server = ServerArgs::of(&spec);
     let process = load::Process::default();
-    let done = load::trial(One { spec, server, one_url: true, process })?;
+    let done = load::trial(LocalTrial { spec, server, one_url: true, process })?;
     say(&text(&asked, &done.recording))?;
     say(&format!("Verdict:      {}\n", done.trial.verdict))?;
     let unanswered = (done.trial.arrivals.completed == 0).then(|| "no request was completed".to_owned());

@@ -47,7 +47,7 @@ const NAMES: usize = 3;
 
 /// The result of the thread.
 #[derive(Default)]
-struct Watched {
+struct NoiseSamples {
     points: Vec<Point>,
     sides: Sides,
     absences: Absences,
@@ -58,7 +58,7 @@ struct Watched {
 /// Watches the machine's processors while a load runs.
 pub struct Watch {
     stop: Sender<()>,
-    thread: JoinHandle<Watched>,
+    thread: JoinHandle<NoiseSamples>,
     knows_server: bool,
     generates: bool,
 }
@@ -103,7 +103,7 @@ impl Watch {
                     points.extend(point(&servers, generates));
                     quotas.look(monotonic_now());
                     let programs = programs(all, began_at, &servers);
-                    return Watched { points, sides, absences, programs, quotas };
+                    return NoiseSamples { points, sides, absences, programs, quotas };
                 }
             }
         });
@@ -120,7 +120,8 @@ impl Watch {
     /// Stops; returns the machine's activity in the window that opened at this time.
     pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
-        let Watched { points, sides, absences, programs, quotas } = self.thread.join().unwrap_or_default();
+        let NoiseSamples { points, sides, absences, programs, quotas } =
+            self.thread.join().unwrap_or_default();
         let (from, to) = (opened, opened + window);
         let within = around(&points, from, to);
         let span = |pair: &[Point]| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hist::hlog::{Interval, Log};
-use hist::{Kept, Latency, Windows};
+use hist::{Latency, WindowSelection, Windows};
 use openloop::{
     EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, SessionTally, Tally,
     moved_limit,
@@ -41,7 +41,7 @@ pub(crate) struct Circumstances {
 pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let all = recording.all();
     let footing = Footing::of(recording);
-    let over_time = recording.windows.over_time(Kept::All);
+    let over_time = recording.windows.over_time(WindowSelection::All);
     let us = |t: Nanos| t.as_micros_f64();
     let arrivals = arrivals(&recording.tally);
     let load = about.load;
@@ -375,7 +375,7 @@ pub(crate) fn stalls(recording: &Recording) -> Noise {
             .unwrap_or_default()
             .as_micros_f64(),
         stall_threshold_us: STALL_THRESHOLD.as_micros_f64(),
-        disturbed_windows: recording.windows.over_time(Kept::All).marked() as u64,
+        disturbed_windows: recording.windows.over_time(WindowSelection::All).marked() as u64,
         ..Noise::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hist::Latency;
-use openloop::{Moments, OperationTimes, Outcome, Recording, Sent, Traced};
+use openloop::{Moments, OperationTimes, Outcome, Recording, SendTimes, Traced};
 use results::{ByLot, RequestOutcome, TracedRequest, TracedRequests};
 use spec::Spec;
 
@@ -24,8 +24,8 @@ fn request(traced: &Traced, recording: &Recording) -> TracedRequest {
         span: traced.span,
         operation: recording.operations[traced.operation].name.clone(),
         intended_ns: intended.0,
-        sent_ns: sent.map(|Sent { at, .. }| at.0),
-        first_byte_ns: sent.map(|Sent { first_byte, .. }| first_byte.0),
+        sent_ns: sent.map(|SendTimes { at, .. }| at.0),
+        first_byte_ns: sent.map(|SendTimes { first_byte, .. }| first_byte.0),
         done_ns: done.0,
         outcome: match traced.outcome {
             Outcome::Completed => RequestOutcome::Completed,

@@ -120,12 +120,12 @@ impl Sides {
             // The kernel does not account waiting: all foreign time may have been waited for.
             (span.foreign_ns(&servers) + span.steal_ns(&servers)) / (span.ns * servers.len().max(1) as f64)
         } else {
-            span.lost(&server, true, Counted::All)
+            span.lost(&server, true, CountedThreads::All)
         };
-        let alone = |side: &[_]| span.lost(side, knows_server, Counted::Alone);
+        let alone = |side: &[_]| span.lost(side, knows_server, CountedThreads::Alone);
         (span.ns > 0.0).then(|| Lost {
             server: knows_server.then(|| from_server.min(1.0)),
-            generator: span.lost(&generator, knows_server, Counted::All),
+            generator: span.lost(&generator, knows_server, CountedThreads::All),
             alone: if knows_server && server.is_empty() { from_server.min(1.0) } else { alone(&server) }
                 .max(alone(&generator)),
             foreign: if knows_server { span.foreign_ns(&all) / time } else { 0.0 },
@@ -183,7 +183,7 @@ fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)>
 
 /// The threads whose waits are charged to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counted {
+enum CountedThreads {
     All,
     /// Only threads that share their processors with no other thread of the measurement.
     Alone,
@@ -230,7 +230,7 @@ impl Span<'_> {
 
     /// Share of time in which a working thread of a side had no processor: the hypervisor had it, or the thread waited
     /// for one. If other programs are known, only the wait that they explain counts.
-    fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool, counted: Counted) -> f64 {
+    fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool, counted: CountedThreads) -> f64 {
         let wanted = |thread: &Thread| (thread.running_ns + thread.waiting_ns) as f64;
         let most = side.iter().map(|(_, thread)| wanted(thread)).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -254,12 +254,12 @@ impl Span<'_> {
     }
 
     /// Time that these threads waited for other programs: their part of the foreign time on their allowed processors.
-    fn charged_ns(&self, cpus: &CpuList, crew: &Crew, counted: Counted) -> f64 {
+    fn charged_ns(&self, cpus: &CpuList, crew: &Crew, counted: CountedThreads) -> f64 {
         let foreign = self.foreign_ns(cpus);
         let itself = crew.running_ns / crew.threads;
         let beside = (self.own_ns(cpus) - itself).max(0.0);
         let is_alone = beside < WORKS * (itself + foreign);
-        if foreign <= 0.0 || (counted == Counted::Alone && !is_alone) {
+        if foreign <= 0.0 || (counted == CountedThreads::Alone && !is_alone) {
             return 0.0;
         }
         (crew.waiting_ns * foreign / (foreign + beside)).min(foreign)

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of a server; shared by its threads.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ServerCounters {
     /// Answers that were begun.
     pub answers: AtomicU64,
     /// Of those, answers with parts of videos.
@@ -17,7 +17,7 @@ pub struct Counts {
     pub faults: AtomicU64,
 }
 
-impl Counts {
+impl ServerCounters {
     /// All of them as JSON.
     pub fn text(&self) -> String {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);

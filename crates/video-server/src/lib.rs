@@ -13,7 +13,7 @@ mod faults;
 mod server;
 mod stalls;
 
-pub use counts::Counts;
+pub use counts::ServerCounters;
 pub use faults::{Fault, Faults, Planted};
 pub use server::{Limits, VideoServer};
 pub use stalls::Stalls;

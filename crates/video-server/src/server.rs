@@ -11,7 +11,7 @@ use videos::{Body, Catalog};
 
 use crate::answer::{Answer, Ending, REQUEST_MAX, answer, media, refused};
 use crate::counts::add;
-use crate::{Counts, Faults, Stalls};
+use crate::{Faults, ServerCounters, Stalls};
 
 /// Bytes computed and passed to the kernel at once, before another connection has its turn. Units: bytes.
 const PIECE: usize = 64 << 10;
@@ -42,7 +42,7 @@ pub struct VideoServer {
     faults: Faults,
     stalls: Stalls,
     limits: Limits,
-    counts: Arc<Counts>,
+    counts: Arc<ServerCounters>,
     /// By slot.
     connections: Vec<Option<Connection>>,
     open: usize,
@@ -103,7 +103,7 @@ impl VideoServer {
         faults: Faults,
         stalls: Stalls,
         limits: Limits,
-        counts: Arc<Counts>,
+        counts: Arc<ServerCounters>,
     ) -> VideoServer {
         VideoServer {
             catalog,
@@ -120,7 +120,7 @@ impl VideoServer {
     }
 
     /// Its counters.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &ServerCounters {
         &self.counts
     }
 
@@ -287,7 +287,7 @@ impl Connection {
             || self.sending.as_ref().is_some_and(|sending| sending.begins > now || sending.rate.is_some())
     }
 
-    fn send<R: Reactor>(&mut self, reactor: &mut R, now: Time, counts: &Counts) -> Turn {
+    fn send<R: Reactor>(&mut self, reactor: &mut R, now: Time, counts: &ServerCounters) -> Turn {
         let conn = self.conn;
         if reactor.unsent(conn) > 0 {
             return Turn::Blocked;

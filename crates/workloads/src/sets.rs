@@ -40,11 +40,11 @@ pub struct SetFile {
     pub path: String,
     /// Its size, if it follows from the set. Units: bytes.
     pub size: Option<u64>,
-    what: What,
+    what: FileOrigin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum What {
+enum FileOrigin {
     Numbered(u64),
     Computed(Entry),
     Index,
@@ -88,8 +88,11 @@ impl Set {
     pub fn files_of(&self, folder: u64) -> Vec<SetFile> {
         match self {
             Set::Files(files) => {
-                let of =
-                    |n| SetFile { path: files.path(n), size: Some(files.size(n)), what: What::Numbered(n) };
+                let of = |n| SetFile {
+                    path: files.path(n),
+                    size: Some(files.size(n)),
+                    what: FileOrigin::Numbered(n),
+                };
                 files.files_of(folder).map(of).collect()
             }
             Set::Videos(videos) => videos.files_of(folder),
@@ -103,7 +106,7 @@ impl Set {
             Set::Videos(videos) => {
                 let index = videos.catalog.index(videos.is_real);
                 let path = videos.catalog.entry_path(Entry::Index);
-                vec![SetFile { path, size: Some(index.len() as u64), what: What::Index }]
+                vec![SetFile { path, size: Some(index.len() as u64), what: FileOrigin::Index }]
             }
         }
     }
@@ -111,11 +114,11 @@ impl Set {
     /// The content of a file; `None` if it does not follow from the set.
     pub fn content(&self, file: &SetFile) -> Option<SetContent> {
         match (self, file.what) {
-            (Set::Files(files), What::Numbered(n)) => Some(SetContent::Text(files.content(n))),
-            (Set::Videos(videos), What::Computed(entry)) => {
+            (Set::Files(files), FileOrigin::Numbered(n)) => Some(SetContent::Text(files.content(n))),
+            (Set::Videos(videos), FileOrigin::Computed(entry)) => {
                 Some(SetContent::Video(videos.catalog.body(entry)))
             }
-            (Set::Videos(videos), What::Index) => {
+            (Set::Videos(videos), FileOrigin::Index) => {
                 let index = videos.catalog.index(videos.is_real);
                 Some(SetContent::Video(videos::Body::text(index.into_bytes())))
             }
@@ -149,7 +152,7 @@ impl Videos {
         if self.is_real {
             let made = |name: String| {
                 let path = format!("{}/{name}", catalog.folder(video));
-                SetFile { path, size: None, what: What::Made }
+                SetFile { path, size: None, what: FileOrigin::Made }
             };
             let rungs = &RUNGS[..catalog.rungs(video)];
             let of = |rung: &&str| REAL_ENDS.map(|end| format!("{rung}.{end}"));
@@ -160,7 +163,7 @@ impl Videos {
                 Entry::Media { video, rung } => catalog.size(video, rung),
                 other => catalog.body(other).left(),
             };
-            SetFile { path: catalog.entry_path(entry), size: Some(size), what: What::Computed(entry) }
+            SetFile { path: catalog.entry_path(entry), size: Some(size), what: FileOrigin::Computed(entry) }
         };
         catalog.entries(video).into_iter().map(of).collect()
     }

@@ -4,12 +4,12 @@ use serde::Serialize;
 use units::Nanos;
 
 use crate::faults::chance::Chance;
-use crate::faults::right::{Found, Given, Right, compare};
+use crate::faults::right::{Assessment, DoseResult, Right, compare};
 
 /// Place of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub(crate) enum World {
     /// In a simulated world without other disturbances.
     Simulated,
     /// On this machine, by real processes, which the host may also disturb.
@@ -20,7 +20,7 @@ pub(crate) enum Place {
 pub(crate) struct Fault {
     /// Name for `--only`.
     pub(crate) name: &'static str,
-    pub(crate) place: Place,
+    pub(crate) place: World,
     /// The fault and its place.
     pub(crate) planted: &'static str,
     /// The parameters drawn for each dose.
@@ -45,7 +45,7 @@ pub(crate) struct Judged {
     /// The planted dose, in words with units.
     pub(crate) dose: String,
     pub(crate) right: Right,
-    pub(crate) given: Given,
+    pub(crate) given: DoseResult,
     /// The true figures, if they exist.
     pub(crate) truth: Option<Figures>,
     pub(crate) measured: Option<Figures>,
@@ -76,7 +76,7 @@ impl Judged {
     }
 
     /// Comparison of the verdict with the right one.
-    pub(crate) fn found(&self) -> Found {
+    pub(crate) fn found(&self) -> Assessment {
         compare(self.right, &self.given, self.errors().map(|(_, p99)| p99))
     }
 }

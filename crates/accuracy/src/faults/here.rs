@@ -24,7 +24,7 @@ use units::Nanos;
 
 use crate::faults::chance::Chance;
 use crate::faults::fault::{Figures, Judged, Outcome};
-use crate::faults::right::{Given, Right};
+use crate::faults::right::{DoseResult, Right};
 use crate::known::{self, Server};
 
 /// A server at half of its capacity, with a true p99 of some 5 ms: wires and wake-ups, some 50 µs, are 1 % of it.
@@ -114,7 +114,7 @@ impl Bench {
         self.server.stop()?;
         let times = trial.claimed();
         let measured = times.p50_us.zip(times.p99_us).map(|(p50_us, p99_us)| Figures { p50_us, p99_us });
-        Ok(Judged { dose, right, given: Given::Verdict(trial.verdict), truth, measured })
+        Ok(Judged { dose, right, given: DoseResult::Verdict(trial.verdict), truth, measured })
     }
 }
 

@@ -22,39 +22,39 @@ pub(crate) enum Right {
 
 /// Actual result of a dose.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum DoseResult {
     /// A verdict.
     Verdict(Verdict),
     /// An error.
     Refused(String),
 }
 
-impl Given {
+impl DoseResult {
     /// One or two words, by which verdicts are counted.
     pub(crate) fn label(&self) -> &'static str {
         match self {
-            Given::Verdict(verdict) => verdict.label(),
-            Given::Refused(_) => "refused",
+            DoseResult::Verdict(verdict) => verdict.label(),
+            DoseResult::Refused(_) => "refused",
         }
     }
 
     /// The full text.
     pub(crate) fn words(&self) -> String {
         match self {
-            Given::Verdict(verdict) => verdict.to_string(),
-            Given::Refused(error) => format!("refused: {error}"),
+            DoseResult::Verdict(verdict) => verdict.to_string(),
+            DoseResult::Refused(error) => format!("refused: {error}"),
         }
     }
 
     /// Whether the verdict claims that the figures describe the server.
     pub(crate) fn is_usable(&self) -> bool {
-        matches!(self, Given::Verdict(verdict) if verdict.is_usable())
+        matches!(self, DoseResult::Verdict(verdict) if verdict.is_usable())
     }
 }
 
 /// Comparison of a verdict with the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Assessment {
     /// The verdict is right.
     Right,
     /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or the
@@ -70,28 +70,30 @@ pub(crate) enum Found {
 /// Compares the given result with the right one.
 ///
 /// `p99_error` is measured over true less 1; `None` if the truth has no figure.
-pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Found {
+pub(crate) fn compare(right: Right, given: &DoseResult, p99_error: Option<f64>) -> Assessment {
     let off = p99_error.is_some_and(|error| error.abs() > ALLOWED);
     match (given, right) {
-        (Given::Refused(_), Right::Refused) => Found::Right,
-        (Given::Refused(_), Right::Invalid(_) | Right::TrueOrInvalid(_)) => Found::Other,
-        (Given::Refused(_), _) => Found::FalseInvalid,
+        (DoseResult::Refused(_), Right::Refused) => Assessment::Right,
+        (DoseResult::Refused(_), Right::Invalid(_) | Right::TrueOrInvalid(_)) => Assessment::Other,
+        (DoseResult::Refused(_), _) => Assessment::FalseInvalid,
         (
-            Given::Verdict(Verdict::Invalid { reasons }),
+            DoseResult::Verdict(Verdict::Invalid { reasons }),
             Right::Invalid(named) | Right::TrueOrInvalid(named),
         ) => {
             let is_named = reasons.iter().any(|invalid| named.contains(&invalid.reason));
-            if is_named { Found::Right } else { Found::Other }
+            if is_named { Assessment::Right } else { Assessment::Other }
         }
-        (Given::Verdict(Verdict::Invalid { .. }), Right::Refused) => Found::Other,
-        (Given::Verdict(Verdict::Invalid { .. }), _) => Found::FalseInvalid,
+        (DoseResult::Verdict(Verdict::Invalid { .. }), Right::Refused) => Assessment::Other,
+        (DoseResult::Verdict(Verdict::Invalid { .. }), _) => Assessment::FalseInvalid,
         // From here on the verdict claims that the figures describe the server.
-        (_, Right::Invalid(_) | Right::Refused) => Found::FalseValid,
-        _ if off => Found::FalseValid,
+        (_, Right::Invalid(_) | Right::Refused) => Assessment::FalseValid,
+        _ if off => Assessment::FalseValid,
         // Response times of an overload grow with the window.
-        (Given::Verdict(Verdict::Valid), Right::Overloaded) => Found::FalseValid,
-        (Given::Verdict(Verdict::Overloaded { .. }), Right::Valid | Right::TrueOrInvalid(_)) => Found::Other,
-        _ => Found::Right,
+        (DoseResult::Verdict(Verdict::Valid), Right::Overloaded) => Assessment::FalseValid,
+        (DoseResult::Verdict(Verdict::Overloaded { .. }), Right::Valid | Right::TrueOrInvalid(_)) => {
+            Assessment::Other
+        }
+        _ => Assessment::Right,
     }
 }
 
@@ -106,21 +108,21 @@ mod tests {
         const LAG: &[Reason] = &[Reason::GeneratorLag, Reason::ReceiveLag];
         let invalid = |reason| {
             let reasons = vec![Invalid { reason, detail: String::new() }];
-            Given::Verdict(Verdict::Invalid { reasons })
+            DoseResult::Verdict(Verdict::Invalid { reasons })
         };
-        let (valid, refused) = (Given::Verdict(Verdict::Valid), Given::Refused("full".into()));
-        let overloaded = Given::Verdict(Verdict::Overloaded {
+        let (valid, refused) = (DoseResult::Verdict(Verdict::Valid), DoseResult::Refused("full".into()));
+        let overloaded = DoseResult::Verdict(Verdict::Overloaded {
             achieved_share: 0.9,
             backlog_growth_rps: 100.0,
             timed_out_share: 0.0,
         });
         let (lag, drift) = (invalid(Reason::ReceiveLag), invalid(Reason::KnobDrift));
-        let check = |right: Right, error: Option<f64>, expect: [Found; 5]| {
+        let check = |right: Right, error: Option<f64>, expect: [Assessment; 5]| {
             let found =
                 [&valid, &overloaded, &lag, &drift, &refused].map(|given| compare(right, given, error));
             assert_eq!(found, expect, "{right:?} at {error:?}");
         };
-        use Found::{FalseInvalid as Fi, FalseValid as Fv, Other as O, Right as R};
+        use Assessment::{FalseInvalid as Fi, FalseValid as Fv, Other as O, Right as R};
         check(Right::Valid, Some(0.09), [R, O, Fi, Fi, Fi]);
         check(Right::Valid, Some(-0.11), [Fv, Fv, Fi, Fi, Fi]);
         check(Right::Overloaded, Some(0.0), [Fv, R, Fi, Fi, Fi]);
@@ -137,8 +139,8 @@ mod tests {
     fn one_reason_of_several_suffices() {
         let reasons = [Reason::ErrorRate, Reason::GeneratorLag];
         let reasons = reasons.map(|reason| Invalid { reason, detail: String::new() }).to_vec();
-        let given = Given::Verdict(Verdict::Invalid { reasons });
-        assert_eq!(compare(Right::Invalid(&[Reason::GeneratorLag]), &given, None), Found::Right);
-        assert_eq!(compare(Right::Invalid(&[Reason::FillFailed]), &given, None), Found::Other);
+        let given = DoseResult::Verdict(Verdict::Invalid { reasons });
+        assert_eq!(compare(Right::Invalid(&[Reason::GeneratorLag]), &given, None), Assessment::Right);
+        assert_eq!(compare(Right::Invalid(&[Reason::FillFailed]), &given, None), Assessment::Other);
     }
 }

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::faults::fault::{Fault, Figures, Judged, Place};
-use crate::faults::right::Found;
+use crate::faults::fault::{Fault, Figures, Judged, World};
+use crate::faults::right::Assessment;
 
 /// Wrongly judged doses listed individually, at most this many for each fault.
 const KEPT: usize = 10;
@@ -12,7 +12,7 @@ const KEPT: usize = 10;
 #[derive(Serialize)]
 pub(crate) struct Row {
     pub(crate) fault: &'static str,
-    pub(crate) place: Place,
+    pub(crate) place: World,
     pub(crate) planted: &'static str,
     pub(crate) range: &'static str,
     pub(crate) right: &'static str,
@@ -99,16 +99,16 @@ impl Row {
             }
         }
         let found = match judged.found() {
-            Found::Right => return,
-            Found::FalseValid => {
+            Assessment::Right => return,
+            Assessment::FalseValid => {
                 self.false_valid += 1;
                 "false valid"
             }
-            Found::FalseInvalid => {
+            Assessment::FalseInvalid => {
                 self.false_invalid += 1;
                 "false invalid"
             }
-            Found::Other => {
+            Assessment::Other => {
                 self.other += 1;
                 "another verdict"
             }
@@ -129,7 +129,7 @@ impl Row {
     /// The number of doses that count as failures: a wrong figure that passes for the server's, and a true one rejected
     /// without any unplanned disturbance. On this machine the host may disturb too.
     pub(crate) fn failures(&self) -> usize {
-        let false_invalid = if self.place == Place::Simulated { self.false_invalid } else { 0 };
+        let false_invalid = if self.place == World::Simulated { self.false_invalid } else { 0 };
         self.false_valid + false_invalid
     }
 }
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
     use crate::faults::chance::Chance;
     use crate::faults::fault::Outcome;
-    use crate::faults::right::{Given, Right};
+    use crate::faults::right::{DoseResult, Right};
 
-    fn row(place: Place) -> Row {
+    fn row(place: World) -> Row {
         fn plant(_: &mut Chance) -> anyhow::Result<Outcome> {
             Ok(Outcome::Skipped("not here".into()))
         }
@@ -162,7 +162,7 @@ mod tests {
         Judged {
             dose: "a dose".into(),
             right,
-            given: Given::Verdict(verdict),
+            given: DoseResult::Verdict(verdict),
             truth: figures(1_000.0),
             measured: figures(p99_us),
         }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn doses_are_counted_and_errors_summed_up() {
-        let mut row = row(Place::Simulated);
+        let mut row = row(World::Simulated);
         let right = Right::TrueOrInvalid(&[Reason::ReceiveLag]);
         let invalid = Verdict::Invalid { reasons: Vec::new() };
         row.enter(0, judged(right, Verdict::Valid, 1_050.0));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn on_this_machine_only_a_false_valid_counts() {
-        let mut row = row(Place::Here);
+        let mut row = row(World::Here);
         row.enter(0, judged(Right::Valid, Verdict::Invalid { reasons: Vec::new() }, 1_000.0));
         assert_eq!((row.false_invalid, row.failures()), (1, 0));
         row.enter(1, judged(Right::Valid, Verdict::Valid, 2_000.0));

@@ -17,7 +17,7 @@ use units::{Nanos, Time};
 use crate::faults::chance::Chance;
 use crate::faults::fault::{Figures, Judged};
 use crate::faults::peer::{Numbers, Odd, Peer};
-use crate::faults::right::{Given, Right};
+use crate::faults::right::{DoseResult, Right};
 use crate::faults::service::{Queue, Service};
 use crate::known;
 
@@ -261,7 +261,7 @@ impl Played {
     /// Judges it, and compares it with the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
         let measured = Figures::of(&self.claimed());
-        let given = Given::Verdict(self.verdict());
+        let given = DoseResult::Verdict(self.verdict());
         Judged { dose, right, given, truth: Figures::of(truth), measured }
     }
 }

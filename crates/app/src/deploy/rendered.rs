@@ -6,7 +6,7 @@ use super::layout::{Instance, Pod, has_socket};
 use super::{APP, DATA, Deployment, FILES, Layout, OWN};
 use crate::context::{AddressFields, Context, Files, Peer};
 use crate::description::{Argument, Command, Need, Protocol};
-use crate::program::Found;
+use crate::program::VersionedProgram;
 use crate::{Error, limits, template};
 
 /// Client addresses of this machine itself.
@@ -59,7 +59,7 @@ impl Deployment {
         let service = instance.service;
         let context = self.context(pods, pod, instance);
         // The installed version is unknown here; the latest is assumed.
-        let environment = template::environment(&Found::default());
+        let environment = template::environment(&VersionedProgram::default());
         let app = self.plan.app();
         let wrong =
             |file: String, problem: String| Error::Template { file, service: service.name.clone(), problem };

@@ -27,23 +27,23 @@ fn within(got: Nanos, expect_us: u64) {
 #[test]
 fn a_stall_moves_the_raw_p99_and_not_the_windowed_one() {
     let (windows, raw) = planted(SECOND, 2_000, &[]);
-    within(windows.windowed_p99(Kept::All).unwrap(), 99);
+    within(windows.windowed_p99(WindowSelection::All).unwrap(), 99);
     within(raw.percentile(99.0).unwrap(), 99);
 
     let (windows, raw) = planted(SECOND, 2_000, &[4]);
-    within(windows.windowed_p99(Kept::All).unwrap(), 99);
+    within(windows.windowed_p99(WindowSelection::All).unwrap(), 99);
     within(raw.percentile(99.0).unwrap(), 200_000);
 
     // But a server that is slow in most windows is seen: the median does not hide a tail.
     let (windows, _) = planted(SECOND, 2_000, &[0, 2, 4, 5, 7, 9]);
-    within(windows.windowed_p99(Kept::All).unwrap(), 200_000);
+    within(windows.windowed_p99(WindowSelection::All).unwrap(), 200_000);
 }
 
 #[test]
 fn windows_merge_until_they_hold_a_thousand() {
     let check = |windows: u64, per_window: u64, there: bool| {
         let (planted, _) = planted(Nanos(windows * WINDOW.0), per_window, &[]);
-        assert_eq!(planted.windowed_p99(Kept::All).is_some(), there, "{windows} × {per_window}");
+        assert_eq!(planted.windowed_p99(WindowSelection::All).is_some(), there, "{windows} × {per_window}");
     };
     check(3, 1_000, true);
     check(3, 999, false); // 2 997 samples make two groups: 1 998, then 999 that join the first
@@ -67,15 +67,15 @@ fn flat(micros: &[u64]) -> Windows {
 
 #[test]
 fn takes_the_median_over_the_windows() {
-    within(flat(&[10, 30, 20]).windowed_p99(Kept::All).unwrap(), 20);
-    within(flat(&[10, 40, 20, 30]).windowed_p99(Kept::All).unwrap(), 25);
+    within(flat(&[10, 30, 20]).windowed_p99(WindowSelection::All).unwrap(), 20);
+    within(flat(&[10, 40, 20, 30]).windowed_p99(WindowSelection::All).unwrap(), 25);
 }
 
 #[test]
 fn what_is_left_joins_the_last_group() {
     let mut windows = flat(&[20, 30, 10]);
     (0..20).for_each(|_| windows.record(Nanos(3 * WINDOW.0), Nanos::from_millis(5)));
-    within(windows.windowed_p99(Kept::All).unwrap(), 30); // the median of 20, 30 and 5 000; dropped, it would be 20
+    within(windows.windowed_p99(WindowSelection::All).unwrap(), 30); // the median of 20, 30 and 5 000; dropped, it would be 20
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn samples_are_replaced_by_others() {
         by.record(Nanos::from_millis(400), Nanos::from_micros(1 + i / 20));
     }
     let quiet = planted(SECOND, 2_000, &[]).1;
-    assert!(windows.samples(Kept::All) == raw);
-    assert!(windows.replaced(Kept::All, &out, &by) == quiet);
+    assert!(windows.samples(WindowSelection::All) == raw);
+    assert!(windows.replaced(WindowSelection::All, &out, &by) == quiet);
     // The marks of the whole apply: replacements in a marked window are ignored.
     windows.mark(Nanos::from_millis(400), Nanos::from_millis(401));
-    assert!(windows.replaced(Kept::Unmarked, &out, &by) == windows.unmarked());
+    assert!(windows.replaced(WindowSelection::Unmarked, &out, &by) == windows.unmarked());
     assert_eq!((windows.unmarked().count(), windows.count()), (18_000, 10));
 }
 
@@ -153,13 +153,13 @@ fn windows_whose_p99_moved_are_marked() {
 #[test]
 fn the_median_can_be_that_of_windows_that_are_not_marked() {
     let mut windows = planted(SECOND, 2_000, &[0, 2, 4, 6, 8, 9]).0;
-    within(windows.windowed_p99(Kept::All).unwrap(), 200_000);
+    within(windows.windowed_p99(WindowSelection::All).unwrap(), 200_000);
     for i in [0, 2, 4, 6, 8, 9] {
         windows.mark(Nanos::from_millis(100 * i), Nanos::from_millis(100 * i));
     }
-    within(windows.windowed_p99(Kept::Unmarked).unwrap(), 99);
+    within(windows.windowed_p99(WindowSelection::Unmarked).unwrap(), 99);
     windows.mark(Nanos::from_millis(100), Nanos::from_millis(400));
-    assert_eq!(windows.windowed_p99(Kept::Unmarked), None, "two are left");
+    assert_eq!(windows.windowed_p99(WindowSelection::Unmarked), None, "two are left");
 }
 
 #[test]
@@ -236,15 +236,15 @@ fn a_long_measurement_has_longer_windows_and_no_more_of_them() {
 fn parts_of_the_windows_that_are_kept_are_looked_at() {
     let (mut windows, _) = planted(SECOND, 2_000, &[4]);
     let slow = Nanos::from_millis(100);
-    let beyond = windows.beyond(Kept::All, slow);
+    let beyond = windows.beyond(WindowSelection::All, slow);
     assert_eq!((beyond.len(), beyond[3], beyond[4]), (10, (2_000, 0), (2_000, 2_000)));
-    within(windows.samples_in(Kept::All, 4..5).value_at(1.0).unwrap(), 200_000);
-    assert_eq!(windows.samples_in(Kept::All, 5..99).count(), 10_000);
+    within(windows.samples_in(WindowSelection::All, 4..5).value_at(1.0).unwrap(), 200_000);
+    assert_eq!(windows.samples_in(WindowSelection::All, 5..99).count(), 10_000);
     windows.mark(Nanos::from_millis(100), Nanos::from_millis(200));
     // Counted among those that are left, the slow one comes a place earlier.
-    assert_eq!(windows.beyond(Kept::Unmarked, slow)[3], (2_000, 2_000));
-    within(windows.samples_in(Kept::Unmarked, 3..4).value_at(1.0).unwrap(), 200_000);
-    assert!(windows.samples_in(Kept::Unmarked, 9..10).is_empty());
+    assert_eq!(windows.beyond(WindowSelection::Unmarked, slow)[3], (2_000, 2_000));
+    within(windows.samples_in(WindowSelection::Unmarked, 3..4).value_at(1.0).unwrap(), 200_000);
+    assert!(windows.samples_in(WindowSelection::Unmarked, 9..10).is_empty());
 }
 
 #[test]
@@ -276,8 +276,8 @@ fn few_samples_are_judged_by_the_short_windows_that_no_stall_touches() {
             }
         }
     }
-    assert_eq!(long.windowed_p99(Kept::Unmarked), None);
-    within(short.windowed_p99(Kept::Unmarked).unwrap(), 100);
+    assert_eq!(long.windowed_p99(WindowSelection::Unmarked), None);
+    within(short.windowed_p99(WindowSelection::Unmarked).unwrap(), 100);
 }
 
 #[test]
@@ -291,10 +291,10 @@ fn a_short_stall_touches_few_of_short_windows() {
         short.record(offset, Nanos::from_micros(time));
         long.record(offset, Nanos::from_micros(time));
     }
-    within(short.windowed_p99(Kept::All).unwrap(), 99);
-    within(long.windowed_p99(Kept::All).unwrap(), 3_000);
+    within(short.windowed_p99(WindowSelection::All).unwrap(), 99);
+    within(long.windowed_p99(WindowSelection::All).unwrap(), 3_000);
     // Over time they are the same windows.
-    assert!(short.over_time(Kept::All) == long && long.over_time(Kept::All) == long);
+    assert!(short.over_time(WindowSelection::All) == long && long.over_time(WindowSelection::All) == long);
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn marks_and_samples_of_short_windows_are_those_of_long_ones() {
     let counts = |windows: &Windows| -> Vec<(u64, bool)> {
         windows.series().iter().map(|window| (window.count, window.marked)).collect()
     };
-    assert_eq!(counts(&windows.over_time(Kept::All)), [(10, true), (10, false), (5, true)]);
-    let unmarked = windows.over_time(Kept::Unmarked);
+    assert_eq!(counts(&windows.over_time(WindowSelection::All)), [(10, true), (10, false), (5, true)]);
+    let unmarked = windows.over_time(WindowSelection::Unmarked);
     assert_eq!(counts(&unmarked), [(9, false), (10, false), (0, true)]);
-    assert!(unmarked.samples(Kept::Unmarked) == windows.samples(Kept::Unmarked));
+    assert!(unmarked.samples(WindowSelection::Unmarked) == windows.samples(WindowSelection::Unmarked));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_shorter_measurement_has_fewer_windows() {
     windows.record(Nanos::from_millis(5), Nanos::from_micros(1));
     windows.record(Nanos::from_millis(1_500), Nanos::from_micros(1));
     windows.shorten(Nanos::from_millis(101));
-    assert_eq!((windows.count(), windows.samples(Kept::All).count()), (11, 1));
+    assert_eq!((windows.count(), windows.samples(WindowSelection::All).count()), (11, 1));
     windows.shorten(Nanos::ZERO);
     assert_eq!(windows.count(), 1);
 }

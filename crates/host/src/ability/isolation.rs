@@ -1,4 +1,4 @@
-use super::{Ability, Judged, count, no, partly, yes};
+use super::{Ability, AbilityAnswer, count, no, partly, yes};
 use crate::{Host, Role};
 
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {
@@ -30,7 +30,7 @@ fn hint(host: &Host, missing: &[String]) -> String {
     format!("{what} {groups} {}", missing.join(", "))
 }
 
-fn processors(host: &Host) -> Judged {
+fn processors(host: &Host) -> AbilityAnswer {
     let (found, missing) = held(host, &["cpuset", "cpu"]);
     if found.is_empty() {
         return no("no control group for them", hint(host, &missing));
@@ -49,7 +49,7 @@ fn processors(host: &Host) -> Judged {
     .needing(host, "sys_admin")
 }
 
-fn memory(host: &Host) -> Judged {
+fn memory(host: &Host) -> AbilityAnswer {
     let (found, missing) = held(host, &["memory"]);
     if !missing.is_empty() {
         return no("no control group for it", hint(host, &missing));
@@ -62,7 +62,7 @@ fn memory(host: &Host) -> Judged {
     yes(format!("{}; {swap}", found[0])).needing(host, "sys_admin")
 }
 
-fn cache(host: &Host) -> Judged {
+fn cache(host: &Host) -> AbilityAnswer {
     let resctrl = &host.resctrl;
     if let Some(l3) = &resctrl.l3 {
         let shape = if l3.sparse { "any mask" } else { "side by side" };
@@ -98,7 +98,7 @@ fn cache(host: &Host) -> Judged {
     )
 }
 
-fn huge_pages(host: &Host) -> Judged {
+fn huge_pages(host: &Host) -> AbilityAnswer {
     let sizes: Vec<String> = host
         .memory
         .huge_page_pools
@@ -111,7 +111,7 @@ fn huge_pages(host: &Host) -> Judged {
     yes(format!("{} set apart now", sizes.join(", "))).needing(host, "dac_override")
 }
 
-fn containers(host: &Host) -> Judged {
+fn containers(host: &Host) -> AbilityAnswer {
     // A bare container runtime is only useful below an engine.
     let engines = host
         .software

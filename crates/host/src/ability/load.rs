@@ -1,4 +1,4 @@
-use super::{Ability, Judged, no, partly, yes};
+use super::{Ability, AbilityAnswer, no, partly, yes};
 use crate::{Host, Role};
 
 /// The connections of the largest published load that is repeated here. Source: ISPASS'16 §VI-C has 600.
@@ -14,7 +14,7 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
     ]
 }
 
-fn connections(host: &Host) -> Judged {
+fn connections(host: &Host) -> AbilityAnswer {
     let limits = &host.limits;
     let most = limits.open_files_most.or(limits.open_files);
     match most {
@@ -28,7 +28,7 @@ fn connections(host: &Host) -> Judged {
     }
 }
 
-fn servers(host: &Host) -> Judged {
+fn servers(host: &Host) -> AbilityAnswer {
     let found: Vec<_> = host.software.iter().filter(|software| software.role == Role::Server).collect();
     let named: Vec<String> = found
         .iter()

@@ -1,4 +1,4 @@
-use super::{Ability, Judged, count, no, partly, yes};
+use super::{Ability, AbilityAnswer, count, no, partly, yes};
 use crate::{Host, Nic};
 
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {
@@ -15,7 +15,7 @@ fn widest(host: &Host) -> Option<&Nic> {
     host.nics.iter().filter(|nic| nic.is_hardware()).max_by_key(|nic| nic.receive.len())
 }
 
-fn interrupts(host: &Host) -> Judged {
+fn interrupts(host: &Host) -> AbilityAnswer {
     const HINT: &str = "a NIC with several queues (bare metal, or a larger cloud instance)";
     let Some(nic) = widest(host) else { return no("no network device with hardware", HINT) };
     let queues = nic.receive_interrupts().len();
@@ -31,7 +31,7 @@ fn interrupts(host: &Host) -> Judged {
     }
 }
 
-fn steering(host: &Host) -> Judged {
+fn steering(host: &Host) -> AbilityAnswer {
     const HINT: &str = "a NIC with flow steering (Intel 82599 and later, Mellanox)";
     let Some(nic) = widest(host) else { return no("no network device with hardware", HINT) };
     let (name, ethtool) = (&nic.name, &nic.ethtool);
@@ -63,7 +63,7 @@ fn steering(host: &Host) -> Judged {
     }
 }
 
-fn software_steering(host: &Host) -> Judged {
+fn software_steering(host: &Host) -> AbilityAnswer {
     let has = |option| host.kernel.built_with(option);
     // A kernel without RPS has no file for it.
     let found = host.nics.iter().any(|nic| nic.receive.iter().any(|queue| queue.flow_entries.is_some()));
@@ -82,7 +82,7 @@ fn software_steering(host: &Host) -> Judged {
     yes(now).needing(host, "dac_override")
 }
 
-fn shaping(host: &Host) -> Judged {
+fn shaping(host: &Host) -> AbilityAnswer {
     let kinds = [("HTB", "NET_SCH_HTB"), ("TBF", "NET_SCH_TBF")];
     let built: Vec<Option<bool>> = kinds.iter().map(|(_, option)| host.kernel.built_with(option)).collect();
     let named = |expect| {

@@ -1,4 +1,4 @@
-use super::{Ability, Judged, no, partly, yes};
+use super::{Ability, AbilityAnswer, no, partly, yes};
 use crate::Host;
 
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {
@@ -8,7 +8,7 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
     ]
 }
 
-fn counters(host: &Host) -> Judged {
+fn counters(host: &Host) -> AbilityAnswer {
     let observing = &host.observing;
     if !observing.hardware_counters {
         let hint = if host.virtualization.hypervisor {
@@ -33,7 +33,7 @@ fn counters(host: &Host) -> Judged {
     }
 }
 
-fn bpf(host: &Host) -> Judged {
+fn bpf(host: &Host) -> AbilityAnswer {
     let observing = &host.observing;
     if host.kernel.built_with("BPF_SYSCALL") == Some(false) {
         return no("the kernel was built without", "a kernel with CONFIG_BPF_SYSCALL");

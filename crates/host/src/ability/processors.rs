@@ -1,6 +1,6 @@
 use units::CpuList;
 
-use super::{Ability, Judged, count, no, partly, yes};
+use super::{Ability, AbilityAnswer, count, no, partly, yes};
 use crate::Host;
 
 /// The paper gave the service 7 cores and the interrupts 8. Source: IISWC'17 §III-B.
@@ -18,7 +18,7 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
     ]
 }
 
-fn separate(host: &Host) -> Judged {
+fn separate(host: &Host) -> AbilityAnswer {
     const HINT: &str = "generate the load elsewhere: taillight agent on other machines";
     // In a container, only the cores that it may use.
     let is_ours = |core: &&CpuList| core.as_slice().iter().any(|cpu| host.cpu.allowed.contains(*cpu));
@@ -41,7 +41,7 @@ fn separate(host: &Host) -> Judged {
     }
 }
 
-fn undisturbed(host: &Host) -> Judged {
+fn undisturbed(host: &Host) -> AbilityAnswer {
     let virtualization = &host.virtualization;
     if !virtualization.hypervisor {
         // A machine without any facts does not report a hypervisor either.
@@ -60,7 +60,7 @@ fn undisturbed(host: &Host) -> Judged {
     )
 }
 
-fn smt(host: &Host) -> Judged {
+fn smt(host: &Host) -> AbilityAnswer {
     let cpu = &host.cpu;
     match cpu.smt_control.as_deref() {
         _ if cpu.smt_on() => match cpu.smt_control.as_deref() {
@@ -73,14 +73,14 @@ fn smt(host: &Host) -> Judged {
     }
 }
 
-fn numa(host: &Host) -> Judged {
+fn numa(host: &Host) -> AbilityAnswer {
     match host.numa.len() {
         0 | 1 => no("one memory node", "a machine of two sockets"),
         n => yes(count(n, "memory node")),
     }
 }
 
-fn frequency(host: &Host) -> Judged {
+fn frequency(host: &Host) -> AbilityAnswer {
     let frequency = &host.frequency;
     let Some(driver) = &frequency.driver else {
         let hint = if host.virtualization.hypervisor {
@@ -104,14 +104,14 @@ fn frequency(host: &Host) -> Judged {
     yes(format!("{driver}, governor {governor}, {turbo}")).needing(host, "sys_admin")
 }
 
-fn power(host: &Host) -> Judged {
+fn power(host: &Host) -> AbilityAnswer {
     match host.frequency.power_zones.len() {
         0 => no("no RAPL zone", "a dedicated machine with an Intel or AMD processor"),
         n => yes(count(n, "RAPL zone")).needing(host, "sys_admin"),
     }
 }
 
-fn clock(host: &Host) -> Judged {
+fn clock(host: &Host) -> AbilityAnswer {
     match host.kernel.clock_source.as_deref() {
         Some(name @ ("tsc" | "arch_sys_counter" | "kvm-clock" | "hyperv_clocksource_tsc_page")) => yes(name),
         Some(name) => partly(

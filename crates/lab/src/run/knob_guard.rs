@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Action, Asked, Engine, Problem, Skipped, Subject};
+use knobs::{Action, Engine, Problem, RequestedKnobs, Skipped, Subject};
 use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
 use spec::{Agents, Spec, Target};
@@ -59,7 +59,7 @@ pub(crate) fn changes_this_machine(spec: &Spec, agents: &Agents, elsewhere: bool
 #[derive(Clone)]
 struct Here {
     engine: Option<Engine>,
-    asked: Asked,
+    asked: RequestedKnobs,
     subject: Subject,
     host: Host,
     /// The profile knobs that this machine does not support.
@@ -115,7 +115,7 @@ impl KnobGuard {
             cpus: placement.generator.iter().copied().collect(),
             ..Subject::default()
         };
-        let here = Here::planned(engine, Asked::read(&knobs)?, subject, host)?;
+        let here = Here::planned(engine, RequestedKnobs::read(&knobs)?, subject, host)?;
         let client = KnobGuard { knobs, by: By::Engine(Box::new(here)), client: None };
         Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
@@ -146,7 +146,7 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        let asked = Asked::read(&names(experiment))?;
+        let asked = RequestedKnobs::read(&names(experiment))?;
         let host = Host::here();
         let (net_device, net_namespace) = device(&experiment.target, &host, &pids);
         let subject = Subject {
@@ -166,7 +166,7 @@ impl KnobGuard {
     ///
     /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
-        Asked::read(&names(experiment))?;
+        RequestedKnobs::read(&names(experiment))?;
         let device = experiment.target.device.clone();
         let mut lacks = Vec::new();
         if !names(experiment).is_empty() {
@@ -271,7 +271,12 @@ impl KnobGuard {
 
 impl Here {
     /// Errors: the host lacks a knob.
-    fn planned(engine: Option<&Engine>, asked: Asked, subject: Subject, host: Host) -> Result<Here, Error> {
+    fn planned(
+        engine: Option<&Engine>,
+        asked: RequestedKnobs,
+        subject: Subject,
+        host: Host,
+    ) -> Result<Here, Error> {
         let skipped = asked.plan(&host, &subject)?.skipped;
         Ok(Here { engine: engine.cloned(), asked, subject, host, skipped })
     }

@@ -17,7 +17,7 @@ const CELLS: u64 = 8;
 
 /// Counts of all calls.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct CallCounts {
     pub(super) by_edge: BTreeMap<Edge, CallCount>,
     /// Notes for the reader.
     pub(super) notes: Vec<String>,
@@ -29,8 +29,8 @@ pub(crate) fn is_cell(counter: &str) -> bool {
 }
 
 /// What services count of the calls that they make, by the numbers and methods of services.
-pub(super) fn counted(used: &[ServiceUsage], numbers: &BTreeMap<&str, (u16, &[String])>) -> Counted {
-    let mut found = Counted::default();
+pub(super) fn counted(used: &[ServiceUsage], numbers: &BTreeMap<&str, (u16, &[String])>) -> CallCounts {
+    let mut found = CallCounts::default();
     let (mut without, mut plain) = (Vec::new(), Vec::new());
     for service in used {
         let Some((caller, methods)) = numbers.get(service.name.as_str()) else { continue };
@@ -158,7 +158,7 @@ mod tests {
             service("ads", &[("edge.compose-page.read.calls", 1.0), ("edge.compose-page.read.ns", 5.0)]),
             service("movies-db", &[("commits", 1.0)]),
         ];
-        let Counted { by_edge, notes } = counted(&used, &numbers);
+        let CallCounts { by_edge, notes } = counted(&used, &numbers);
         let edges: Vec<(u16, u16, u16)> =
             by_edge.keys().map(|edge| (edge.caller, edge.callee, edge.method)).collect();
         assert_eq!(edges, [(4, 5, 1), (30, 4, 0)]);

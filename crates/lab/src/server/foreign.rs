@@ -15,12 +15,12 @@ const UNKNOWN: &str = "so that its processor time, its memory and what others to
 #[derive(Debug)]
 pub(super) struct Foreign {
     addresses: Vec<Address>,
-    seen: Seen,
+    seen: ForeignUse,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct ForeignUse {
     sockets: BTreeSet<u64>,
     /// The processes of all servers; empty if any server's processes are unknown, as its share of every figure would be
     /// missing.
@@ -32,7 +32,7 @@ struct Seen {
 impl Foreign {
     /// Servers at these addresses. Cost: as [`Listening::at`] for each address of this machine.
     pub(super) fn at(addresses: Vec<Address>) -> Foreign {
-        let seen = Seen::of(&addresses);
+        let seen = ForeignUse::of(&addresses);
         Foreign { addresses, seen }
     }
 
@@ -49,13 +49,13 @@ impl Foreign {
 
     /// Looks for them again, before a load: workers come and go.
     pub(super) fn look(&mut self) {
-        self.seen = Seen::of(&self.addresses);
+        self.seen = ForeignUse::of(&self.addresses);
     }
 
     /// Their change since the last look, after which the figures of a load describe two servers; `None` if unchanged. A
     /// replaced worker is not a change.
     pub(super) fn change(&mut self) -> Option<String> {
-        let before = std::mem::replace(&mut self.seen, Seen::of(&self.addresses));
+        let before = std::mem::replace(&mut self.seen, ForeignUse::of(&self.addresses));
         let change = self.seen.change_from(&before)?;
         Some(format!("the server at {} {change}", listed(&self.addresses)))
     }
@@ -64,9 +64,9 @@ impl Foreign {
     pub(super) fn note(&self) -> Option<String> {
         let at = listed(&self.addresses);
         match &self.seen {
-            Seen { missing: Some(missing), .. } => Some(format!("{missing}, {UNKNOWN}.")),
-            Seen { processes, .. } if processes.is_empty() => None,
-            Seen { processes, .. } => Some(format!(
+            ForeignUse { missing: Some(missing), .. } => Some(format!("{missing}, {UNKNOWN}.")),
+            ForeignUse { processes, .. } if processes.is_empty() => None,
+            ForeignUse { processes, .. } => Some(format!(
                 "The server at {at} was found by its listening socket: {}. Its processor time, its memory and what others took \
                  from it are those of all of its threads.",
                 listed(
@@ -85,9 +85,9 @@ impl Foreign {
     }
 }
 
-impl Seen {
-    fn of(addresses: &[Address]) -> Seen {
-        let mut seen = Seen::default();
+impl ForeignUse {
+    fn of(addresses: &[Address]) -> ForeignUse {
+        let mut seen = ForeignUse::default();
         let mut elsewhere = false;
         for address in addresses {
             let endpoint = match address {
@@ -112,8 +112,8 @@ impl Seen {
         seen
     }
 
-    fn change_from(&self, before: &Seen) -> Option<String> {
-        let pids = |seen: &Seen| seen.processes.iter().map(|one| one.pid).collect::<BTreeSet<_>>();
+    fn change_from(&self, before: &ForeignUse) -> Option<String> {
+        let pids = |seen: &ForeignUse| seen.processes.iter().map(|one| one.pid).collect::<BTreeSet<_>>();
         let [was, is] = [pids(before), pids(self)];
         let new_sockets = !before.sockets.is_empty() && self.sockets.is_disjoint(&before.sockets);
         let new_processes = !was.is_empty() && is.is_disjoint(&was);
@@ -180,8 +180,8 @@ mod tests {
         Holder { pid, name: name.into() }
     }
 
-    fn seen(sockets: &[u64], pids: &[u32]) -> Seen {
-        Seen {
+    fn seen(sockets: &[u64], pids: &[u32]) -> ForeignUse {
+        ForeignUse {
             sockets: sockets.iter().copied().collect(),
             processes: pids.iter().map(|pid| holder(*pid, "nginx")).collect(),
             missing: None,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_restart_is_told_from_a_change_of_workers() {
-        let check = |before: &Seen, now: &Seen, words: Option<&str>| {
+        let check = |before: &ForeignUse, now: &ForeignUse, words: Option<&str>| {
             let change = now.change_from(before);
             match words {
                 None => assert_eq!(change, None),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::{
-    Addresses, App, Away, Elsewhere, Gone, Making, Need, Placement, Plan, Restart, Running, RunningPart,
+    Addresses, App, Away, Elsewhere, EndedPart, Making, Need, Placement, Plan, Restart, Running, RunningPart,
     RunningService, Seed,
 };
 use launch::Instance;
@@ -273,12 +273,12 @@ impl ManagedServer {
     pub(super) fn gone(&mut self) -> Option<String> {
         let several = self.running.plan().app().services.len() > 1;
         Some(match self.running.gone()? {
-            Gone::Service { last, .. } if !several && last.is_empty() => String::new(),
-            Gone::Service { last, .. } if !several => format!("; its last words: {}", last.join("\n  ")),
-            Gone::Service { name, last, .. } => {
+            EndedPart::Service { last, .. } if !several && last.is_empty() => String::new(),
+            EndedPart::Service { last, .. } if !several => format!("; its last words: {}", last.join("\n  ")),
+            EndedPart::Service { name, last, .. } => {
                 format!(": its service {name} ended; the last words of that: {}", last.join("\n  "))
             }
-            Gone::Elsewhere { name, why } => format!(": on {name}: {why}"),
+            EndedPart::Elsewhere { name, why } => format!(": on {name}: {why}"),
         })
     }
 

@@ -15,12 +15,12 @@ pub(super) struct AxisDef {
     /// The keys that a value sets, unless a series overrides them.
     pub(super) sets: Vec<String>,
     /// By effort, in the order of [`Effort`].
-    places: [Vec<Place>; 3],
+    places: [Vec<AxisPoint>; 3],
 }
 
 /// A place on the axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct AxisPoint {
     pub(super) x: X,
     /// Its value, if any.
     value: Option<Value>,
@@ -37,7 +37,7 @@ impl AxisDef {
         let scale = section.scale()?;
         let sets = section.texts("sets")?;
         let mut by_form = section.below("values")?;
-        let mut values = |key| -> Result<Vec<Place>, DefinitionError> {
+        let mut values = |key| -> Result<Vec<AxisPoint>, DefinitionError> {
             let Some(value) = by_form.value(key) else { return Ok(Vec::new()) };
             let Value::Array(values) = value else {
                 return Err(by_form.wrong(key, &value, "a list"));
@@ -51,7 +51,7 @@ impl AxisDef {
                 Some(number) => X::Number(number),
                 None => X::Category(point.needed("name")?),
             };
-            let named = Place {
+            let named = AxisPoint {
                 x,
                 value: point.value("value"),
                 set: point.raw_table("set")?,
@@ -80,7 +80,8 @@ impl AxisDef {
 
     /// The loads of an experiment; `None` for the one load that it has.
     pub(super) fn of_loads(loads: Option<Value>) -> Result<AxisDef, DefinitionError> {
-        let mut places = vec![Place { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
+        let mut places =
+            vec![AxisPoint { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
         let mut axis = Axis { label: "load".into(), ..Axis::default() };
         if let Some(loads) = loads {
             let Value::Array(loads) = &loads else {
@@ -93,7 +94,7 @@ impl AxisDef {
         Ok(AxisDef { axis, sets, places: [places.clone(), places.clone(), places] })
     }
 
-    pub(super) fn places(&self, effort: Effort) -> &[Place] {
+    pub(super) fn places(&self, effort: Effort) -> &[AxisPoint] {
         &self.places[effort as usize]
     }
 
@@ -112,7 +113,7 @@ impl AxisDef {
     }
 }
 
-impl Place {
+impl AxisPoint {
     /// Its changes to the experiment, with its value assigned to these paths.
     pub(super) fn changes(&self, sets: &[String]) -> Result<Table, DefinitionError> {
         let mut table = self.set.clone();
@@ -123,14 +124,14 @@ impl Place {
     }
 }
 
-fn place(value: &Value, unit: &str) -> Result<Place, DefinitionError> {
+fn place(value: &Value, unit: &str) -> Result<AxisPoint, DefinitionError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Integer(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         _ => return Err(DefinitionError("x.values: write texts or numbers".into())),
     };
-    Ok(Place { x: as_x(&text, unit), value: Some(value.clone()), set: Table::new(), needs: Vec::new() })
+    Ok(AxisPoint { x: as_x(&text, unit), value: Some(value.clone()), set: Table::new(), needs: Vec::new() })
 }
 
 /// A text as a number in the unit of the axis, if it is one.

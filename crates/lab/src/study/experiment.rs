@@ -1,6 +1,6 @@
 //! An experiment of a study: a specification, read from the tables of its files.
 
-use knobs::Asked;
+use knobs::RequestedKnobs;
 use serde_json::{Value, json};
 use spec::{Load, Spec};
 use toml::Table;
@@ -18,7 +18,7 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     let whole = serde_json::to_value(table).map_err(|e| at(e.to_string()))?;
     let spec = crate::read_spec(whole).map_err(|e| at(e.0))?;
     for (section, words) in [("knobs", knobs(&spec)), ("client-knobs", client_knob_names(&spec))] {
-        Asked::read(&words).map_err(|error| at(format!("{section}: {error}")))?;
+        RequestedKnobs::read(&words).map_err(|error| at(format!("{section}: {error}")))?;
     }
     Ok(spec)
 }

@@ -56,7 +56,7 @@ impl Machinery {
 }
 
 /// A program that a study may ask for.
-struct Known {
+struct KnownProgram {
     /// Its name in the study.
     name: String,
     program: String,
@@ -66,7 +66,7 @@ struct Known {
     package: String,
 }
 
-impl Known {
+impl KnownProgram {
     fn is_there(&self) -> bool {
         find_program(&self.program).is_some()
             || self.folders.iter().any(|folder| folder.join(&self.program).is_file())
@@ -82,14 +82,14 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 ];
 
 /// All of them: those, and the programs of the applications that this program brings along.
-fn programs() -> Vec<Known> {
-    let known = |name: &str, program: &str, package: &str, folders: &[PathBuf]| Known {
+fn programs() -> Vec<KnownProgram> {
+    let known = |name: &str, program: &str, package: &str, folders: &[PathBuf]| KnownProgram {
         name: name.into(),
         program: program.into(),
         folders: folders.into(),
         package: package.into(),
     };
-    let mut all: Vec<Known> = SHIPPED
+    let mut all: Vec<KnownProgram> = SHIPPED
         .iter()
         .flat_map(|app| &app.services)
         .filter(|service| service.program.embedded.is_none() && !service.program.built)
@@ -118,7 +118,7 @@ fn made() -> impl Iterator<Item = &'static App> {
 impl Facts {
     /// Facts of this machine, described by `host`.
     pub fn here(host: &host::Host) -> Facts {
-        let programs = programs().into_iter().filter(Known::is_there);
+        let programs = programs().into_iter().filter(KnownProgram::is_there);
         let is_built = |app: &&App| app.not_built(&[app.built_folder()]).is_empty();
         let made = made().filter(is_built).map(|app| app.name.clone());
         Facts {
@@ -185,7 +185,7 @@ impl Facts {
     pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
-        if let Some(Known { name, program, package, .. }) =
+        if let Some(KnownProgram { name, program, package, .. }) =
             programs().into_iter().find(|known| known.name == need)
         {
             let has = self.programs.contains(&name);

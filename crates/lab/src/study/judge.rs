@@ -14,7 +14,7 @@ use stats::{LEVEL, holm};
 
 use super::claim::Claim;
 use super::summary::Cells;
-use evidence::{Evidence, Found};
+use evidence::{Evidence, SelectionResult};
 
 /// More blocks than this are not counted.
 const MANY: usize = 1000;
@@ -35,7 +35,7 @@ pub(super) fn judge(
     cells: Cells<'_>,
     unjudged: &Unjudged,
 ) -> Vec<ClaimResult> {
-    let evidence: Vec<Result<Evidence, Judged>> = claims
+    let evidence: Vec<Result<Evidence, JudgedClaim>> = claims
         .iter()
         .map(|claim| match why_not(claim, effort, unjudged) {
             Some(why_not) => Err(why_not),
@@ -71,46 +71,46 @@ pub(super) fn judge(
         .collect()
 }
 
-fn two_sided(found: &Found) -> f64 {
+fn two_sided(found: &SelectionResult) -> f64 {
     (2.0 * found.p_holds().min(found.p_fails())).min(1.0)
 }
 
 /// Why a claim is not judged by the cells; `None` if it is.
-fn why_not(claim: &Claim, effort: Effort, unjudged: &Unjudged) -> Option<Judged> {
+fn why_not(claim: &Claim, effort: Effort, unjudged: &Unjudged) -> Option<JudgedClaim> {
     if let Some(reason) = unjudged.lacking.get(&claim.id) {
-        return Some(Judged::new(ClaimVerdict::NotMeasurable, reason.clone()));
+        return Some(JudgedClaim::new(ClaimVerdict::NotMeasurable, reason.clone()));
     }
     let reason = match effort {
         _ if claim.is_for(effort) => unjudged.unmeasured.get(&claim.id)?.clone(),
         Effort::Smoke => "the smoke run only shows that the study runs; its figures mean nothing".into(),
         effort => format!("the {} run does not measure what it takes; use --full", effort.words()),
     };
-    Some(Judged::new(ClaimVerdict::Open, reason))
+    Some(JudgedClaim::new(ClaimVerdict::Open, reason))
 }
 
 /// The verdict on a claim with its reasons.
-struct Judged {
+struct JudgedClaim {
     verdict: ClaimVerdict,
     reason: String,
     /// Whether it is open and the host disturbed some of its trials.
     host_disturbed: bool,
 }
 
-impl Judged {
-    fn new(verdict: ClaimVerdict, reason: String) -> Judged {
-        Judged { verdict, reason, host_disturbed: false }
+impl JudgedClaim {
+    fn new(verdict: ClaimVerdict, reason: String) -> JudgedClaim {
+        JudgedClaim { verdict, reason, host_disturbed: false }
     }
 }
 
 /// Judges one claim by its corrected p-value; `level` is the corrected level of intervals.
-fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> Judged {
+fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> JudgedClaim {
     let found = &evidence.all;
     if let Some(missing) = &found.missing {
-        return Judged::new(ClaimVerdict::NotMeasurable, missing.clone());
+        return JudgedClaim::new(ClaimVerdict::NotMeasurable, missing.clone());
     }
-    let open = |reason: String| Judged {
+    let open = |reason: String| JudgedClaim {
         host_disturbed: evidence.undisturbed.is_some(),
-        ..Judged::new(ClaimVerdict::Open, reason)
+        ..JudgedClaim::new(ClaimVerdict::Open, reason)
     };
     let Some(p) = corrected.filter(|p| *p <= LEVEL) else {
         let (why, more) = found.open(level);
@@ -127,11 +127,11 @@ fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> Judged {
         return open(why.into());
     }
     let verdict = if holds { ClaimVerdict::Reproduced } else { ClaimVerdict::Differs };
-    Judged::new(verdict, words::test(p, found.blocks()))
+    JudgedClaim::new(verdict, words::test(p, found.blocks()))
 }
 
 /// Why the undisturbed trials contradict a verdict; `None` if they do not.
-fn contradiction(rest: &Found, holds: bool, evidence: &Evidence) -> Option<&'static str> {
+fn contradiction(rest: &SelectionResult, holds: bool, evidence: &Evidence) -> Option<&'static str> {
     let opposite = if holds { rest.p_fails() } else { rest.p_holds() };
     if opposite <= LEVEL / 2.0 {
         return Some("the trials without the disturbed ones show the opposite");

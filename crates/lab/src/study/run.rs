@@ -27,7 +27,7 @@ pub fn run(
     let first = record.blocks;
     record.cells.retain(|cell| cell.block < first);
     let before_s = record.elapsed_s;
-    let mut kept = Kept { definition, folder, record, started: Instant::now(), before_s };
+    let mut kept = CellStore { definition, folder, record, started: Instant::now(), before_s };
     let (benches, outcome) = match kept.start(plan, setup, progress) {
         (benches, Ok(())) => {
             let ended = Runner::new(plan, setup.seed, benches, first, &mut kept, progress).run();
@@ -45,7 +45,7 @@ pub fn run(
 }
 
 /// Keeps the cells of a study.
-struct Kept<'a> {
+struct CellStore<'a> {
     definition: &'a Definition,
     folder: &'a StudyFolder,
     record: Study,
@@ -53,7 +53,7 @@ struct Kept<'a> {
     before_s: f64,
 }
 
-impl Kept<'_> {
+impl CellStore<'_> {
     /// Starts every bench; unavailable ones are left out, as `None`.
     fn start(
         &mut self,
@@ -132,7 +132,7 @@ impl Kept<'_> {
     }
 }
 
-impl Record for Kept<'_> {
+impl Record for CellStore<'_> {
     fn begin(&mut self, notes: &[String], version: &str) {
         for note in notes {
             add(&mut self.record.limits, note.clone());

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use launch::memcached::{self, Memcached, Options};
-use launch::{Error, Form, Instance, Place, Places, User};
+use launch::{Error, Form, Instance, PlaceRequest, Places, User};
 use units::Bytes;
 
 use crate::{tenant, traces};
@@ -24,7 +24,7 @@ pub(crate) fn places(forms: &[Form]) -> Option<(Memcached, Places)> {
         return None;
     }
     let found = memcached::find().map_err(|error| skip(error.to_string())).ok()?;
-    let wanted: Vec<Place<'_>> = forms.iter().map(|form| place(*form, &found.path)).collect();
+    let wanted: Vec<PlaceRequest<'_>> = forms.iter().map(|form| place(*form, &found.path)).collect();
     match Places::prepare(&wanted) {
         Ok(places) => Some((found, places)),
         Err(error @ (Error::NotFound { .. } | Error::NoForm { .. })) => {
@@ -35,8 +35,8 @@ pub(crate) fn places(forms: &[Form]) -> Option<(Memcached, Places)> {
     }
 }
 
-fn place(form: Form, program: &Path) -> Place<'_> {
-    Place { form, program, image: None }
+fn place(form: Form, program: &Path) -> PlaceRequest<'_> {
+    PlaceRequest { form, program, image: None }
 }
 
 /// Starts memcached in a place, pinned to the last processor, and returns its address.
@@ -205,9 +205,9 @@ fn a_server_that_cannot_start_says_why() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
-    let refused = |wanted: &[Place<'_>]| Places::prepare(wanted).err().unwrap().to_string();
+    let refused = |wanted: &[PlaceRequest<'_>]| Places::prepare(wanted).err().unwrap().to_string();
     let program = Path::new("/bin/true");
-    let with_image = Place { image: Some("memcached:1"), ..place(Form::Lxc, program) };
+    let with_image = PlaceRequest { image: Some("memcached:1"), ..place(Form::Lxc, program) };
     let error = refused(&[place(Form::Bare, program), with_image]);
     assert!(error.contains("--form podman or docker"), "{error}");
     if User::is_root() {

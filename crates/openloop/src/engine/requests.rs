@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, NO_SESSION};
-use crate::{Answered, Completion, Errors, Outcome, Sent, Workload};
+use crate::{Answered, Completion, Errors, Outcome, SendTimes, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
 pub(super) const SENDS_PER_TURN: usize = 8;
@@ -292,7 +292,7 @@ impl<W: Workload> Engine<W> {
             if request.session == NO_SESSION {
                 self.source.ended(request.client, at, outcome != Outcome::Completed);
             } else {
-                let sent = Sent { at: sent, first_byte: completion.first_byte };
+                let sent = SendTimes { at: sent, first_byte: completion.first_byte };
                 self.step_over(ended.request, Some(sent), at, outcome);
             }
         } else {

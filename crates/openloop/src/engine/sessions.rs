@@ -10,7 +10,7 @@ use units::{Nanos, Time};
 use crate::connection::{Connection, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
-use crate::{Arrival, Errors, Fault, Moments, Next, Outcome, Route, Sent, StepEnd, Underway, Workload};
+use crate::{Arrival, Errors, Fault, Moments, Next, Outcome, Route, SendTimes, StepEnd, Underway, Workload};
 
 /// The [`Request::session`] of a request that belongs to none.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -283,7 +283,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn step_over(
         &mut self,
         mut request: Request<W::Job>,
-        sent: Option<Sent>,
+        sent: Option<SendTimes>,
         at: Time,
         outcome: Outcome,
     ) {
@@ -320,7 +320,7 @@ impl<W: Workload> Engine<W> {
         &self,
         session: &Session<W::Job>,
         intended: Time,
-        sent: Option<Sent>,
+        sent: Option<SendTimes>,
         at: Time,
         outcome: Outcome,
     ) -> StepEnd {

@@ -1,4 +1,4 @@
-use hist::{Kept, Latency, WINDOW, Windows};
+use hist::{Latency, WINDOW, WindowSelection, Windows};
 use results::Basis;
 use units::Nanos;
 
@@ -71,11 +71,11 @@ impl Footing {
         let late_windows = recording.late.mark(&mut by_window, moved_limit);
         let windows = by_window.count();
         let undisturbed_windows = windows - by_window.marked();
-        let undisturbed = by_window.samples(Kept::Unmarked);
+        let undisturbed = by_window.samples(WindowSelection::Unmarked);
         let of_generator = recording.taken.generator.unwrap_or(0.0) - withheld(recording);
         let lost = (stalled(recording).max(of_generator) + recording.taken.server.unwrap_or(0.0)).min(1.0);
         let touched = (recording.catch_up.max(CATCH_UP) * lost).min(1.0);
-        let all = by_window.samples(Kept::All);
+        let all = by_window.samples(WindowSelection::All);
         let told = JUDGED.into_iter().find_map(|percentile| Some((percentile, all.percentile(percentile)?)));
         let (percentile, tail) = told.unzip();
         let percentile = percentile.unwrap_or(JUDGED[0]);
@@ -85,7 +85,7 @@ impl Footing {
         let surely = (CATCH_UP * lost).min(1.0);
         let least = |times: &Latency| at_least(times, percentile, (lost, surely), of_sessions);
         let tail_at_least = tail.and_then(|_| least(&all));
-        let in_time = recording.late.without(&by_window, Kept::All);
+        let in_time = recording.late.without(&by_window, WindowSelection::All);
         let tail_in_time = tail.and_then(|_| least(&in_time));
         let beyond = (1.0 - percentile / 100.0) * undisturbed.count() as f64;
         // A little less than the least, as 1 − 0.99 is.
@@ -133,19 +133,19 @@ impl Footing {
         let all = self.windowed_p99_of_all()?;
         let enough = self.undisturbed_windows >= least_windows(&self.by_window);
         // Windows are disturbed by chance and not by the server's work in them: the others represent all.
-        match self.by_window.windowed_p99(Kept::Unmarked).filter(|_| enough) {
+        match self.by_window.windowed_p99(WindowSelection::Unmarked).filter(|_| enough) {
             Some(quiet) => Some((quiet, quiet)),
             None => Some((self.by_window.windowed_p99_at_least()?.min(all), all)),
         }
     }
 
     /// The windows whose requests the figures rest on; all if the basis is none.
-    fn kept(&self) -> Kept {
-        if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
+    fn kept(&self) -> WindowSelection {
+        if self.basis == Basis::UndisturbedWindows { WindowSelection::Unmarked } else { WindowSelection::All }
     }
 
     /// Time series of the response times that the figures rest on; marked if the basis is none.
-    pub(super) fn rests_on(&self) -> (Windows, Kept) {
+    pub(super) fn rests_on(&self) -> (Windows, WindowSelection) {
         (self.by_window.over_time(self.kept()), self.kept())
     }
 
@@ -173,7 +173,7 @@ impl Footing {
 
     /// The windowed p99 of all windows, as it was served.
     pub fn windowed_p99_of_all(&self) -> Option<Nanos> {
-        self.by_window.windowed_p99(Kept::All)
+        self.by_window.windowed_p99(WindowSelection::All)
     }
 
     /// How many windows are undisturbed, in words.

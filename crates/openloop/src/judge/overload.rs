@@ -1,4 +1,4 @@
-use hist::{Kept, Windows};
+use hist::{WindowSelection, Windows};
 
 use crate::Recording;
 use crate::judge::GROWTH;
@@ -15,7 +15,7 @@ pub(super) fn by_host(recording: &Recording, footing: &Footing, shortfall: f64) 
     if shortfall > footing.lost {
         return None;
     }
-    let windows = recording.windows.over_time(Kept::All);
+    let windows = recording.windows.over_time(WindowSelection::All);
     let telling = windows.count() - windows.marked() >= TELLING;
     if telling && grows_undisturbed(recording, &windows) {
         return None;

@@ -1,4 +1,4 @@
-use hist::{Kept, Windows};
+use hist::{WindowSelection, Windows};
 use stats::{Steadiness, Trend};
 use units::Nanos;
 
@@ -37,7 +37,7 @@ const CAUGHT_UP: f64 = 0.1;
 /// sessions under way are tested instead.
 pub(super) fn unsteady(
     recording: &Recording,
-    (windows, kept): &(Windows, Kept),
+    (windows, kept): &(Windows, WindowSelection),
     behind: bool,
     of_sessions: bool,
 ) -> Option<String> {
@@ -56,13 +56,14 @@ pub(super) fn unsteady(
 }
 
 /// The halves have other medians: of windows, or of as many together as a median takes.
-fn medians(windows: &Windows, kept: Kept) -> Option<String> {
+fn medians(windows: &Windows, kept: WindowSelection) -> Option<String> {
     let counts = windows.beyond(kept, Nanos::ZERO);
     let (n, requests) = (counts.len(), counts.iter().map(|(count, _)| count).sum::<u64>());
     let group = (LEAST_OF_MEDIAN * n as u64).div_ceil(requests.max(1)).max(1) as usize;
     let median = |from: usize| windows.samples_in(kept, from..(from + group).min(n)).percentile(50.0);
     let series: Vec<f64> = if group == 1 {
-        let all = windows.series().into_iter().filter(|window| kept == Kept::All || !window.marked);
+        let all =
+            windows.series().into_iter().filter(|window| kept == WindowSelection::All || !window.marked);
         all.filter_map(|window| window.p50).map(|p50| p50.0 as f64).collect()
     } else {
         (0..n).step_by(group).filter_map(median).map(|p50| p50.0 as f64).collect()
@@ -76,7 +77,7 @@ fn medians(windows: &Windows, kept: Kept) -> Option<String> {
 /// A server with occasional slow spells has them anywhere in the window, and they are its own behaviour. So the
 /// beginning is the cause only if the window begins with a spell that does not recur: for a server with a single slow
 /// spell, chance puts it at the very start in one trial of as many as the trial has windows.
-fn beginning(windows: &Windows, kept: Kept) -> Option<String> {
+fn beginning(windows: &Windows, kept: WindowSelection) -> Option<String> {
     let p99 = windows.samples(kept).percentile(99.0)?;
     let counts = windows.beyond(kept, Nanos::ZERO);
     let n = counts.len();
@@ -108,7 +109,7 @@ fn leading(slow: &[bool]) -> Option<usize> {
 }
 
 /// The p99 rises or falls over the window, and is another one without the half in which it is higher.
-fn drift(windows: &Windows, kept: Kept) -> Option<String> {
+fn drift(windows: &Windows, kept: WindowSelection) -> Option<String> {
     let n = windows.beyond(kept, Nanos::ZERO).len();
     let p99_of = |from: usize, to: usize| windows.samples_in(kept, from..to).percentile(99.0);
     let parts = (0..PARTS).map(|i| p99_of(i * n / PARTS, (i + 1) * n / PARTS));
@@ -204,7 +205,8 @@ mod tests {
             let mut found = 0;
             for seed in 0..runs {
                 let windows = self.run(seed, &slow);
-                let told = beginning(&windows, Kept::All).or_else(|| drift(&windows, Kept::All));
+                let told = beginning(&windows, WindowSelection::All)
+                    .or_else(|| drift(&windows, WindowSelection::All));
                 if let Some(told) = &told {
                     println!("{self:?}, seed {seed}: {told}");
                 }
@@ -248,7 +250,7 @@ mod tests {
                     windows.record(Nanos::from_millis(100 * window as u64), time);
                 }
             }
-            beginning(&windows, Kept::All).is_some()
+            beginning(&windows, WindowSelection::All).is_some()
         };
         assert!(slow_in(&[0]) && slow_in(&[0, 1, 2]));
         assert!(slow_in(&[0, 1, 2, 3]));

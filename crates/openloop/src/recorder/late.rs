@@ -1,4 +1,4 @@
-use hist::{Kept, Latency, Windows};
+use hist::{Latency, WindowSelection, Windows};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -51,7 +51,7 @@ impl Late {
     ///
     /// Bounds: a lower bound of each percentile, since an answer may have come at any moment of the time that it lay
     /// unread.
-    pub fn without(&self, windows: &Windows, kept: Kept) -> Latency {
+    pub fn without(&self, windows: &Windows, kept: WindowSelection) -> Latency {
         windows.replaced(kept, &self.measured, &self.corrected)
     }
 
@@ -97,7 +97,7 @@ mod tests {
             }
         }
         assert_eq!(late.count(), 100);
-        let corrected = late.without(&windows, Kept::All);
+        let corrected = late.without(&windows, WindowSelection::All);
         assert_eq!(corrected.count(), expect.count());
         for percentile in [1.0, 50.0, 99.0] {
             let [got, expect] =
@@ -106,7 +106,10 @@ mod tests {
         }
         // A delay cannot be longer than what it is a part of.
         late.record(Nanos::ZERO, Nanos(5), Nanos(9));
-        assert_eq!(late.without(&Windows::new(WINDOW), Kept::All).value_at(0.0), Some(Nanos::ZERO));
+        assert_eq!(
+            late.without(&Windows::new(WINDOW), WindowSelection::All).value_at(0.0),
+            Some(Nanos::ZERO)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use hist::Kept;
+use hist::WindowSelection;
 use openloop::{
     Distribution, Next, Outcome, Parsed, Parts, ReadRate, Recording, Route, Step, StepEnd, Underway, Via,
     Workload,
@@ -350,7 +350,7 @@ fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
             assert!(longer <= Nanos(2) && recording.late.count() == 0, "{longer} longer");
         } else {
             assert_eq!(recording.late.count(), 1);
-            let without = recording.late.without(&recording.windows, Kept::All);
+            let without = recording.late.without(&recording.windows, WindowSelection::All);
             assert_close("without the stall", without.max(), alone.0 as f64, 0.002);
         }
     };
@@ -375,7 +375,7 @@ fn a_stall_of_the_generator_is_seen_beside_a_slower_reader() {
     let took = ends.iter().find(|(seq, ..)| *seq == 1).unwrap().2.ended;
     assert_close("lost for good", Some(took - alone), 1.5e9, 0.05);
     assert_eq!(recording.late.count(), 1, "the delay is the generator's");
-    let without = recording.late.without(&recording.windows, Kept::All);
+    let without = recording.late.without(&recording.windows, WindowSelection::All);
     assert_close("without the stall", without.max(), alone.0 as f64, 0.002);
 }
 

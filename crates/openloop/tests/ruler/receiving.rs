@@ -1,7 +1,7 @@
 //! Answers that lie unread while the generator's machine stands still are the generator's fault, per request.
 
 use dist::{Arrivals, Gap, Process, Purpose, Streams};
-use hist::Kept;
+use hist::WindowSelection;
 use null_server::Stalls;
 use openloop::{Footing, Load, Recording, Schedule, WhenAbsent, judge_strictly};
 use rand::RngExt;
@@ -48,7 +48,7 @@ fn a_stall_while_receiving_is_told_from_the_servers_time_for_each_request() {
     let all = recording.all();
     assert_eq!(all.generator_lag.max(), Some(Nanos::ZERO), "nothing was sent late");
     assert_close("as measured", all.response_time.percentile(99.0), 700e3, 0.002);
-    let without = recording.late.without(&recording.windows, Kept::All);
+    let without = recording.late.without(&recording.windows, WindowSelection::All);
     assert_eq!((recording.late.count(), without.count()), (4_000, 20_000));
     // On a simulated clock it is known when an answer came.
     assert_close("in time", without.percentile(90.0), 300e3, 0.002);
@@ -89,7 +89,7 @@ fn earlier_answers_of_a_stamped_receive_may_be_late() {
     // Requests due in the stall are sent at once: on one connection the last of 7 waits for the others, however late
     // they are read.
     let burst = Nanos::from_micros(7 * 20);
-    let without = recording.late.without(&recording.windows, Kept::All);
+    let without = recording.late.without(&recording.windows, WindowSelection::All);
     assert!(without.max().unwrap() <= burst, "{without:?}");
 }
 
@@ -100,7 +100,7 @@ fn what_is_rarer_than_the_percentile_does_not_move_it() {
     assert_close("p99", recording.all().response_time.percentile(99.0), 300e3, 0.002);
     // The p99.9 is wrong, and the record says by how much.
     assert_close("p99.9", recording.all().response_time.percentile(99.9), 700e3, 0.002);
-    let without = recording.late.without(&recording.windows, Kept::All);
+    let without = recording.late.without(&recording.windows, WindowSelection::All);
     assert!(without.percentile(99.9).unwrap() <= Nanos::from_micros(301), "{without:?}");
 }
 
@@ -162,7 +162,7 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
         let (low, high) = footing.bounds([99.0])[0].unwrap();
         assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
         if let Some((low, high)) = footing.windowed_p99_bounds() {
-            let truth = quiet.windows.windowed_p99(Kept::All).unwrap();
+            let truth = quiet.windows.windowed_p99(WindowSelection::All).unwrap();
             assert!(low <= truth + slack && truth <= high + slack, "seed {seed}: {truth} in {low} to {high}");
         }
         // The same stalls where the kernel stamps and arrivals are withheld leave the figure as it is.
@@ -231,7 +231,7 @@ fn lateness_is_passed_on_over_a_busy_connection() {
     let recording = setup.run();
     let all = recording.all();
     assert!(all.connection_wait.max().unwrap() > Nanos::from_millis(2), "they waited for the connection");
-    let without = recording.late.without(&recording.windows, Kept::All);
+    let without = recording.late.without(&recording.windows, WindowSelection::All);
     // They were sent one after the other then, each after the answer before it.
     assert!(recording.late.count() >= 4, "{}", recording.late.count());
     assert!(without.max().unwrap() < Nanos::from_micros(400), "{without:?} of {:?}", all.response_time);

@@ -36,14 +36,14 @@ fn the_windowed_p99_is_robust_and_the_raw_one_is_not() {
     setup.plan.window = Nanos::from_secs(5);
     let recording = setup.run();
     let raw = recording.all().response_time.percentile(99.0).unwrap();
-    let windowed = recording.windows.windowed_p99(hist::Kept::All).unwrap();
+    let windowed = recording.windows.windowed_p99(hist::WindowSelection::All).unwrap();
     assert!(raw > Nanos::from_millis(50), "raw p99 {raw}");
     assert!(windowed < Nanos::from_micros(10), "windowed p99 {windowed}");
 }
 
 /// The windows of 100 ms.
 fn over_time(recording: &openloop::Recording) -> Vec<hist::Window> {
-    recording.windows.over_time(hist::Kept::All).series()
+    recording.windows.over_time(hist::WindowSelection::All).series()
 }
 
 /// A stall of the generator's own machine is late sending: it shows in the response time, it is blamed on

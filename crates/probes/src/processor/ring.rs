@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use perf_event_open_sys::bindings as perf;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::Taken;
+use super::StackSample;
 
 /// Memory for samples, in units of 4 KiB: enough for one second of 499 samples of 60 frames. A power of two.
 const PAGES: usize = 64;
@@ -22,7 +22,7 @@ unsafe impl Send for Ring {}
 
 /// One record of the kernel.
 pub(super) enum Record {
-    Stack(Taken),
+    Stack(StackSample),
     Lost(u64),
 }
 
@@ -94,11 +94,11 @@ fn parse(mut bytes: &[u8], each: &mut impl FnMut(Record)) {
 }
 
 /// Process and thread, the number of frames, and the frames with marks between kernel frames and user frames.
-fn stack(body: &[u8]) -> Taken {
+fn stack(body: &[u8]) -> StackSample {
     let mut words = body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
     let pid = words.next().unwrap_or(0) as u32;
     let count = words.next().unwrap_or(0) as usize;
-    let mut taken = Taken { pid, kernel: Vec::new(), user: Vec::new() };
+    let mut taken = StackSample { pid, kernel: Vec::new(), user: Vec::new() };
     let mut in_kernel = false;
     for frame in words.take(count) {
         // Marks are the highest addresses; −512 is the user, −128 the kernel. Source: `perf_callchain_context`.
@@ -122,7 +122,7 @@ mod tests {
         [&[kind | size << 48], words].concat().iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    fn read(bytes: &[u8]) -> (Vec<Taken>, u64) {
+    fn read(bytes: &[u8]) -> (Vec<StackSample>, u64) {
         let (mut stacks, mut lost) = (Vec::new(), 0);
         parse(bytes, &mut |record| match record {
             Record::Stack(taken) => stacks.push(taken),
@@ -137,7 +137,7 @@ mod tests {
         let sample = record(9, &[7 | 8 << 32, 5, mark(-128), 11, 12, mark(-512), 13]);
         let bytes = [sample, record(2, &[1, 40]), record(3, &[0]), record(9, &[7, 0])].concat();
         let (stacks, lost) = read(&bytes);
-        assert_eq!(stacks[0], Taken { pid: 7, kernel: vec![11, 12], user: vec![13] });
+        assert_eq!(stacks[0], StackSample { pid: 7, kernel: vec![11, 12], user: vec![13] });
         assert_eq!((stacks.len(), stacks[1].kernel.len(), lost), (2, 0, 40));
     }
 

@@ -23,8 +23,11 @@ fn counts_of_two_slots_become_rates() {
         soft: n,
         ticks: Ticks { process: 97 * n, interrupt: n, steal: 2 * n, ..Ticks::default() },
     };
-    let counts =
-        |n: u64| Counts { threads: [(4, thread(n))].into(), cores: [(2, core(n))].into(), waits: None };
+    let counts = |n: u64| SchedulerCounts {
+        threads: [(4, thread(n))].into(),
+        cores: [(2, core(n))].into(),
+        waits: None,
+    };
     let mut sum = counts(3).since(&counts(2));
     assert_eq!(sum, counts(1));
     sum.add(&counts(1));
@@ -69,8 +72,8 @@ fn reads_each_processor() {
 fn losing_waits_is_told() {
     let check = |lost: u64, expect: Option<&str>| {
         let times = [0, 1].map(|_| Histogram { count: 100, ..Histogram::default() });
-        let mut waits = waits::Seen { times, lost };
-        let counts = Counts { waits: Some(waits.clone()), ..Counts::default() };
+        let mut waits = waits::TimedWaits { times, lost };
+        let counts = SchedulerCounts { waits: Some(waits.clone()), ..SchedulerCounts::default() };
         let told = counts.enter(1.0, &mut Probes::default());
         assert_eq!(told.as_deref().map(|told| &told[..19]), expect, "{told:?}");
         waits.add(&waits.clone());

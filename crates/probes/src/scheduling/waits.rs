@@ -12,12 +12,12 @@ pub(super) struct Waits {
     #[cfg(feature = "bpf")]
     programs: Option<Programs>,
     #[cfg(feature = "bpf")]
-    before: Seen,
+    before: TimedWaits,
 }
 
 /// Waits that the programs timed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct TimedWaits {
     /// Waits in the run queue, and for a futex.
     pub times: [Histogram; 2],
     /// Waits lost because a table was full, and events that the kernel did not pass on.
@@ -27,7 +27,7 @@ pub(super) struct Seen {
 /// If more than this share of the waits was lost, the rest may not be representative.
 const MAY_LOSE: f64 = 0.01;
 
-impl Seen {
+impl TimedWaits {
     /// Description of the lost waits, if too many were lost.
     pub(super) fn loss(&self) -> Option<String> {
         let all = self.lost + self.times.iter().map(|times| times.count).sum::<u64>();
@@ -41,7 +41,7 @@ impl Seen {
         })
     }
 
-    pub(super) fn add(&mut self, more: &Seen) {
+    pub(super) fn add(&mut self, more: &TimedWaits) {
         self.times.iter_mut().zip(&more.times).for_each(|(sum, more)| sum.add(more));
         self.lost += more.lost;
     }
@@ -60,7 +60,7 @@ impl Waits {
         const ORDER: [&str; 5] =
             ["on_sys_exit", "on_sys_enter", "on_sched_switch", "on_sched_wakeup", "on_sched_wakeup_new"];
         let programs = Programs::load(PROGRAMS, &ORDER, pids, sizes).map_err(|error| hint(&error))?;
-        Ok(Waits { programs: Some(programs), before: Seen::default() })
+        Ok(Waits { programs: Some(programs), before: TimedWaits::default() })
     }
 
     pub(super) fn resume(&mut self) -> io::Result<()> {
@@ -71,14 +71,14 @@ impl Waits {
     }
 
     /// Results since [`Waits::resume`].
-    pub(super) fn pause(&mut self) -> Option<Seen> {
+    pub(super) fn pause(&mut self) -> Option<TimedWaits> {
         let programs = self.programs.as_mut()?;
         programs.detach();
         for name in ["ready", "waiting"] {
             empty(&programs.map(name).ok()?, |_, _| {}).ok()?;
         }
         let (now, then) = (seen(programs).ok()?, &self.before);
-        Some(Seen {
+        Some(TimedWaits {
             times: std::array::from_fn(|i| now.times[i].since(&then.times[i])),
             lost: now.lost.saturating_sub(then.lost),
         })
@@ -87,10 +87,10 @@ impl Waits {
 
 /// Totals since the programs were loaded.
 #[cfg(feature = "bpf")]
-fn seen(programs: &Programs) -> libbpf_rs::Result<Seen> {
+fn seen(programs: &Programs) -> libbpf_rs::Result<TimedWaits> {
     let mut times = programs.histograms(2)?.into_iter();
     let [no_room]: [u64; 1] = programs.counts("no_room")?;
-    Ok(Seen {
+    Ok(TimedWaits {
         times: std::array::from_fn(|_| times.next().unwrap_or_default()),
         lost: no_room + programs.skipped(),
     })
@@ -108,7 +108,7 @@ impl Waits {
         Ok(())
     }
 
-    pub(super) fn pause(&mut self) -> Option<Seen> {
+    pub(super) fn pause(&mut self) -> Option<TimedWaits> {
         None
     }
 }

@@ -5,18 +5,18 @@ use results::probes::{Counter, ServerCounters};
 
 use super::answer::Numbers;
 use super::metrics::ServiceTimes;
-use super::questioned::Said;
+use super::questioned::ServerReading;
 
 /// Responses of all servers, and the kernel's figures of their threads.
 pub(super) struct Moment {
-    pub said: Vec<Said>,
+    pub said: Vec<ServerReading>,
     /// `None` without permission to read it.
     pub used: Option<Thread>,
 }
 
 /// Counts between two moments, or summed over several such pairs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct ServerCounts {
     program: String,
     servers: usize,
     /// Moments at which all servers were read.
@@ -84,9 +84,10 @@ const FIGURES: [(&str, &str, Per); 21] = [
 
 impl Moment {
     /// Counts of `program` since `before`.
-    pub(super) fn since(&self, before: &Moment, program: String) -> Counts {
+    pub(super) fn since(&self, before: &Moment, program: String) -> ServerCounts {
         let servers = self.said.len().max(1);
-        let mut counts = Counts { program, servers: self.said.len(), moments: 2, ..Counts::default() };
+        let mut counts =
+            ServerCounts { program, servers: self.said.len(), moments: 2, ..ServerCounts::default() };
         let mut elapsed_ns = 0;
         for (now, then) in self.said.iter().zip(&before.said) {
             elapsed_ns += now.at.since(then.at).0;
@@ -105,8 +106,8 @@ impl Moment {
     }
 }
 
-impl Counts {
-    pub(super) fn plus(&mut self, other: &Counts) {
+impl ServerCounts {
+    pub(super) fn plus(&mut self, other: &ServerCounts) {
         if self.moments == 0 {
             *self = other.clone();
             return;
@@ -185,16 +186,16 @@ mod tests {
     use super::*;
 
     fn moment(at_ms: u64, numbers: &[(&str, f64)], running_ns: u64, voluntary: u64) -> Moment {
-        let said = Said {
+        let said = ServerReading {
             at: Time(1_000_000 * at_ms),
             took: Nanos(50_000),
             numbers: numbers.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
-            ..Said::default()
+            ..ServerReading::default()
         };
         Moment { said: vec![said], used: Some(Thread { running_ns, voluntary, ..Thread::default() }) }
     }
 
-    fn check(counts: &Counts, name: &str, expect: Option<f64>) {
+    fn check(counts: &ServerCounts, name: &str, expect: Option<f64>) {
         let found = counts.record().unwrap().figure(name);
         let close = |(a, b): (f64, f64)| (a - b).abs() < 1e-9 * b.abs().max(1.0);
         assert!(found.zip(expect).map_or(found == expect, close), "{name}: {found:?}, not {expect:?}");
@@ -221,8 +222,8 @@ mod tests {
             .since(&moment(200, &numbers(1.0), 5_000_000, 100), "x".into());
         let mut sum = slot.clone();
         sum.plus(&slot);
-        sum.plus(&Counts::default());
-        let mut late = Counts::default();
+        sum.plus(&ServerCounts::default());
+        let mut late = ServerCounts::default();
         late.plus(&sum);
         assert_eq!(late, sum);
         let record = sum.record().unwrap();
@@ -283,6 +284,6 @@ mod tests {
             "requests_per_s",
             Some(50.0),
         );
-        assert_eq!(Counts::default().record(), None);
+        assert_eq!(ServerCounts::default().record(), None);
     }
 }

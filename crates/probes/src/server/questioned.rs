@@ -35,7 +35,7 @@ enum Question {
 
 /// Response of a server at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct ServerReading {
     /// Midpoint between request and response.
     pub at: Time,
     /// Duration of the response.
@@ -131,7 +131,7 @@ impl Questioned {
     /// Requests the counters.
     ///
     /// Errors: the response differs from the first one in kind.
-    pub(super) fn ask(&mut self) -> io::Result<Said> {
+    pub(super) fn ask(&mut self) -> io::Result<ServerReading> {
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let asked = monotonic_now();
         let answer = self.question.ask(connection);
@@ -142,7 +142,7 @@ impl Questioned {
             *requests -= self.questions;
         }
         let service = self.metrics.map_or(Ok(ServiceTimes::default()), scrape)?;
-        Ok(Said { at: asked + Nanos(took.0 / 2), took, numbers, service })
+        Ok(ServerReading { at: asked + Nanos(took.0 / 2), took, numbers, service })
     }
 }
 

@@ -111,7 +111,7 @@ fn slots_are_summed_and_a_server_without_connections_is_told() {
         by_buffer_us: 0,
     };
     let queues = Queues { moments: 10, unread: 400 };
-    let slot = Counts { connections: 4, slots: 1, sum: info, queues };
+    let slot = SocketCounts { connections: 4, slots: 1, sum: info, queues };
     let mut sum = slot;
     sum.add(&slot);
     let mut record = Probes::default();
@@ -123,6 +123,6 @@ fn slots_are_summed_and_a_server_without_connections_is_told() {
     // 40 bytes unread at 2000 arriving per second, on each connection.
     assert_eq!(got.read_wait_us_mean, Some(20_000.0));
     let mut record = Probes::default();
-    Counts { slots: 1, ..Counts::default() }.enter(1.0, &mut record);
+    SocketCounts { slots: 1, ..SocketCounts::default() }.enter(1.0, &mut record);
     assert!(record.sockets.is_none() && record.missing[0].what.contains("behind a bridge"));
 }

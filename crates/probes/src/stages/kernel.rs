@@ -58,12 +58,12 @@ pub(crate) struct Kernel {
     by_ring: bool,
     tells: bool,
     capture: Result<Capture, String>,
-    before: Counted,
+    before: KernelCounts,
 }
 
 /// Counts since the programs were loaded.
 #[derive(Default)]
-struct Counted {
+struct KernelCounts {
     times: Vec<Histogram>,
     counts: [u64; COUNTS],
     skipped: u64,
@@ -85,7 +85,7 @@ impl Kernel {
             by_ring,
             tells: false,
             capture,
-            before: Counted::default(),
+            before: KernelCounts::default(),
         })
     }
 
@@ -105,8 +105,8 @@ impl Kernel {
         Ok(times)
     }
 
-    fn read(&self) -> libbpf_rs::Result<Counted> {
-        Ok(Counted {
+    fn read(&self) -> libbpf_rs::Result<KernelCounts> {
+        Ok(KernelCounts {
             times: self.programs.histograms(HISTOGRAMS)?,
             counts: self.programs.counts("counts")?,
             skipped: self.programs.skipped(),

@@ -44,7 +44,7 @@ struct Open {
     mixed: bool,
 }
 
-struct Watched {
+struct StampedConn {
     conn: Conn,
     /// Bytes sent since stamps were enabled; the kernel counts the same, modulo 2³².
     sent_bytes: u32,
@@ -53,7 +53,7 @@ struct Watched {
 
 /// The stamps of a reactor's connections.
 pub(super) struct Stamps {
-    by_slot: Vec<Option<Watched>>,
+    by_slot: Vec<Option<StampedConn>>,
     exchanges: Vec<Exchange>,
     room: usize,
     /// One connection in this many is watched.
@@ -92,11 +92,11 @@ impl Stamps {
         if self.by_slot.len() <= slot {
             self.by_slot.resize_with(slot + 1, || None);
         }
-        self.by_slot[slot] = Some(Watched { conn, sent_bytes: 0, open: None });
+        self.by_slot[slot] = Some(StampedConn { conn, sent_bytes: 0, open: None });
         Ok(true)
     }
 
-    fn of(&mut self, conn: Conn) -> Option<&mut Watched> {
+    fn of(&mut self, conn: Conn) -> Option<&mut StampedConn> {
         self.by_slot.get_mut(conn.slot as usize)?.as_mut().filter(|watched| watched.conn == conn)
     }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::listener::{Listener, spare};
-use crate::uring::ring::Done;
+use crate::uring::ring::Completion;
 use crate::uring::table::{Entry, State};
 use crate::uring::{Uring, socket};
 use crate::{Event, Handler};
@@ -58,7 +58,11 @@ impl Uring {
     }
 
     /// Handles a completion of a permanently armed accept.
-    pub(super) fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+    pub(super) fn accepted(
+        &mut self,
+        done: Completion,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
         let listener = done.token.conn.slot as usize;
         let fd = match done.result {
             // SAFETY: the kernel has just made this descriptor for us, and it has no other owner.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::uring::Uring;
 use crate::uring::buffers::{Buffers, Memory};
-use crate::uring::ring::Done;
+use crate::uring::ring::Completion;
 use crate::uring::stamped;
 use crate::uring::table::{Entry, Receive, State};
 use crate::uring::token::Op;
@@ -63,7 +63,7 @@ impl Uring {
 
     fn completed(
         &mut self,
-        done: Done,
+        done: Completion,
         memory: &Rc<Memory>,
         handler: &mut impl Handler<Self>,
     ) -> io::Result<usize> {
@@ -97,7 +97,7 @@ impl Uring {
 
     fn received(
         &mut self,
-        done: Done,
+        done: Completion,
         memory: &Rc<Memory>,
         handler: &mut impl Handler<Self>,
     ) -> io::Result<usize> {

@@ -18,7 +18,7 @@ const COMPLETIONS: u32 = 4096;
 
 /// What became of an operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
+pub(super) struct Completion {
     pub(super) token: Token,
     pub(super) result: Result<u32, Errno>,
     flags: u32,
@@ -26,7 +26,7 @@ pub(super) struct Done {
     pub(super) at: Time,
 }
 
-impl Done {
+impl Completion {
     /// Whether the operation continues.
     #[inline]
     pub(super) fn more(&self) -> bool {
@@ -64,11 +64,11 @@ pub(super) struct Ring {
     /// Queued operations that are likely to complete as they are submitted.
     prompt: usize,
     /// Completed sends, which are handled before all others.
-    pub(super) sends: VecDeque<Done>,
+    pub(super) sends: VecDeque<Completion>,
     /// Entries into the kernel.
     pub(super) entries: u64,
     /// All other completions, in order.
-    pub(super) ready: VecDeque<Done>,
+    pub(super) ready: VecDeque<Completion>,
 }
 
 impl Ring {
@@ -227,12 +227,12 @@ impl Ring {
             let counts = !matches!(token.op, Op::Message | Op::Rung);
             ended += usize::from(counts && !cqueue::more(entry.flags()));
             if token.op == Op::Send {
-                sends.push_back(Done { token, result, flags: entry.flags(), at });
+                sends.push_back(Completion { token, result, flags: entry.flags(), at });
             } else {
                 if at == Time(0) {
                     at = monotonic_now();
                 }
-                ready.push_back(Done { token, result, flags: entry.flags(), at });
+                ready.push_back(Completion { token, result, flags: entry.flags(), at });
             }
         }
         (self.sends, self.ready) = (sends, ready);

@@ -288,15 +288,15 @@ impl Table {
     }
 
     #[cfg(test)]
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> TableSizes {
         let (slots, in_use) = self.slots.counts();
-        Counts { slots, in_use, remains: self.remains.len() }
+        TableSizes { slots, in_use, remains: self.remains.len() }
     }
 }
 
 /// Sizes of a table.
 #[cfg(test)]
-pub(super) struct Counts {
+pub(super) struct TableSizes {
     pub(super) slots: usize,
     pub(super) in_use: usize,
     pub(super) remains: usize,

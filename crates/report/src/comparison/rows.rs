@@ -18,7 +18,7 @@ pub(crate) struct Column {
 }
 
 /// The rows of one place.
-pub(crate) struct Place<'a> {
+pub(crate) struct PlaceRows<'a> {
     /// Side a's, after the share of the maximum.
     pub name: String,
     /// Side b's, if different.
@@ -98,7 +98,7 @@ pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> Option<String> {
 }
 
 /// The places of `figure` in the order of its axis.
-pub(crate) fn places(figure: &ComparedFigure) -> Vec<Place<'_>> {
+pub(crate) fn places(figure: &ComparedFigure) -> Vec<PlaceRows<'_>> {
     let points =
         || figure.series.iter().flat_map(|s| s.points.iter().map(move |point| (s.name.as_str(), point)));
     let is_there = |point: &Point| point.y.is_some() || point.label.is_some();
@@ -111,7 +111,7 @@ pub(crate) fn places(figure: &ComparedFigure) -> Vec<Place<'_>> {
         let said: Vec<String> = nothing.into_iter().chain(left_out(most)).collect();
         let left_out = (!said.is_empty()).then(|| said.join(", "));
         let of_b = (most.b.x != most.a.x).then(|| quantity::place(figure.kind, &figure.x.unit, &most.b.x));
-        Some(Place { name: place(figure, most), of_b, points: shown, left_out })
+        Some(PlaceRows { name: place(figure, most), of_b, points: shown, left_out })
     };
     let places = quantity::places(&figure.x, points().map(|(_, point)| &point.a.x));
     places.into_iter().filter_map(at).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use results::{Among, Part, TracedOperation};
 
-use super::stacked::{self, Bar, Look, labelled};
+use super::stacked::{self, Bar, PartStyle, labelled};
 
 /// The looks of services; the services with the least time are drawn together. Source: the colours of the style sheet.
 const COLOURS: [&str; 14] =
@@ -14,7 +14,7 @@ const COLOURS: [&str; 14] =
 const OTHERS: &str = "others";
 
 /// The looks of parts: blue and grey between services, warm for waiting, green for work.
-pub(super) const PARTS: [Look<'static>; 9] = [
+pub(super) const PARTS: [PartStyle<'static>; 9] = [
     labelled("before_sending", "before sending", "t6"),
     labelled("front", "front", "t5"),
     labelled("transit", "transit", "t0"),
@@ -49,7 +49,7 @@ impl Broken<'_> {
 pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
     let names = leading(broken);
     let others = |name: &str| !names.contains(&name);
-    let mut looks: Vec<Look<'_>> =
+    let mut looks: Vec<PartStyle<'_>> =
         names.iter().zip(COLOURS).map(|(name, colour)| labelled(name, name, colour)).collect();
     let bars: Vec<Bar> = broken
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
         .iter()
         .map(|one| one.bar(Part::ALL.map(|part| one.mean_us(|_, of| of == part)).to_vec()))
         .collect();
-    let looks: Vec<Look<'_>> = PARTS
+    let looks: Vec<PartStyle<'_>> = PARTS
         .iter()
         .enumerate()
         .filter(|(place, _)| bars.iter().any(|bar| bar.us[*place].is_some_and(|us| us > 0.0)))
@@ -135,7 +135,7 @@ pub(crate) fn shares(title: &str, names: &[&str], bars: &[Shares]) -> Markup {
         let of_part = PARTS.iter().find(|look| look.label == name).map(|look| look.class);
         of_part.unwrap_or(COLOURS[place % COLOURS.len()])
     };
-    let mut looks: Vec<Look<'_>> =
+    let mut looks: Vec<PartStyle<'_>> =
         names.iter().enumerate().map(|(place, name)| labelled(name, name, colour(place, name))).collect();
     looks.extend(has_rest.then(|| labelled(OTHERS, OTHERS, "t5")));
     let bars: Vec<Bar> = bars

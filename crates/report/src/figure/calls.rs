@@ -144,7 +144,7 @@ fn draw(nodes: &[Node<'_>], keys: &BTreeMap<&str, String>, size: Size) -> Canvas
 }
 
 /// The upper left corner of a box and its width.
-struct Place {
+struct BoxPlace {
     x: f64,
     y: f64,
     width: f64,
@@ -155,7 +155,7 @@ fn columns<'a>(
     canvas: &mut Canvas,
     nodes: &[Node<'a>],
     height: impl Fn(&Node<'a>) -> f64,
-) -> BTreeMap<&'a str, Place> {
+) -> BTreeMap<&'a str, BoxPlace> {
     let levels = 1 + nodes.iter().map(|node| node.level).max().unwrap_or(0);
     let room = (canvas.width - LANE * (levels - 1) as f64) / levels as f64;
     let width = room.clamp(WIDTHS.0, WIDTHS.1);
@@ -164,7 +164,7 @@ fn columns<'a>(
     let at = |level: usize| nodes.iter().filter(move |node| node.level == level);
     let tall = |level: usize| at(level).map(|node| height(node) + GAP).sum::<f64>();
     canvas.height = (0..levels).map(tall).fold(0.0, f64::max);
-    let mut places: BTreeMap<&str, Place> = BTreeMap::new();
+    let mut places: BTreeMap<&str, BoxPlace> = BTreeMap::new();
     for level in 0..levels {
         let of_callers = |node: &Node<'a>| {
             let callers: Vec<f64> =
@@ -175,7 +175,7 @@ fn columns<'a>(
         column.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(b.1.name)));
         let mut y = (canvas.height - tall(level)) / 2.0;
         for (_, node) in column {
-            places.insert(node.name, Place { x: level as f64 * (width + LANE), y, width });
+            places.insert(node.name, BoxPlace { x: level as f64 * (width + LANE), y, width });
             y += height(node) + GAP;
         }
     }
@@ -187,21 +187,21 @@ fn below_each_other<'a>(
     canvas: &mut Canvas,
     nodes: &[Node<'a>],
     height: impl Fn(&Node<'a>) -> f64,
-) -> BTreeMap<&'a str, Place> {
+) -> BTreeMap<&'a str, BoxPlace> {
     let mut order: Vec<&Node<'a>> = nodes.iter().collect();
     order.sort_by_key(|node| (node.level, node.name));
     let (mut y, width) = (2.0, canvas.width);
     let mut places = BTreeMap::new();
     for node in order {
-        places.insert(node.name, Place { x: 0.0, y, width });
+        places.insert(node.name, BoxPlace { x: 0.0, y, width });
         y += height(node) + 0.6 * GAP;
     }
     canvas.height = y;
     places
 }
 
-fn service(canvas: &mut Canvas, node: &Node<'_>, place: &Place, height: f64, line: f64) {
-    let &Place { x, y, width } = place;
+fn service(canvas: &mut Canvas, node: &Node<'_>, place: &BoxPlace, height: f64, line: f64) {
+    let &BoxPlace { x, y, width } = place;
     let font = canvas.size.font();
     canvas.rect("box", (x, y), width, height);
     let letters = ((width - 14.0) / text_width("x", font)) as usize;

@@ -5,12 +5,12 @@ use results::Operation;
 
 use super::distribution::load_label;
 use super::sessions::{Vertical, against_load, named, of_each};
-use super::stacked::{self, Bar, Look, look};
+use super::stacked::{self, Bar, PartStyle, look};
 use crate::measure::Target;
 use crate::subject::Subject;
 
 /// The tiers of a site, and the unexplained rest.
-const TIERS: [Look<'static>; 5] = [
+const TIERS: [PartStyle<'static>; 5] = [
     look("queue", "waits for a program", "l4"),
     look("php", "programs", "s2"),
     look("cache", "cache", "l2"),
@@ -67,7 +67,7 @@ fn bar(operation: &Operation) -> Option<Bar> {
     let of = |name: &str| operation.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.mean_us);
     let known: f64 = operation.tiers.iter().map(|tier| tier.mean_us).sum();
     let part =
-        |look: &Look<'_>| if look.name == REST { Some((total - known).max(0.0)) } else { of(look.name) };
+        |look: &PartStyle<'_>| if look.name == REST { Some((total - known).max(0.0)) } else { of(look.name) };
     Some(Bar { name: operation.name.clone(), us: TIERS.iter().map(part).collect(), total: Some(total) })
 }
 

@@ -7,7 +7,7 @@ use crate::number;
 
 /// The look of a part.
 #[derive(Clone, Copy)]
-pub(crate) struct Look<'a> {
+pub(crate) struct PartStyle<'a> {
     /// Its name in records.
     pub name: &'a str,
     /// Its label.
@@ -18,13 +18,13 @@ pub(crate) struct Look<'a> {
 }
 
 /// The look of a part.
-pub(super) const fn look<'a>(name: &'a str, label: &'a str, class: &'a str) -> Look<'a> {
-    Look { name, label, class, inside: false }
+pub(super) const fn look<'a>(name: &'a str, label: &'a str, class: &'a str) -> PartStyle<'a> {
+    PartStyle { name, label, class, inside: false }
 }
 
 /// The same with its label in its bars; for colours on which text is readable.
-pub(super) const fn labelled<'a>(name: &'a str, label: &'a str, class: &'a str) -> Look<'a> {
-    Look { name, label, class, inside: true }
+pub(super) const fn labelled<'a>(name: &'a str, label: &'a str, class: &'a str) -> PartStyle<'a> {
+    PartStyle { name, label, class, inside: true }
 }
 
 /// One bar.
@@ -45,7 +45,7 @@ fn beside(names: &[String], size: Size, width: f64) -> Option<f64> {
 }
 
 /// The bars one below the other, all of the same length, each followed by its total.
-pub(super) fn draw(looks: &[Look<'_>], bars: &[Bar], size: Size) -> Canvas {
+pub(super) fn draw(looks: &[PartStyle<'_>], bars: &[Bar], size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
     let names: Vec<String> = bars.iter().map(|bar| bar.name.clone()).collect();
@@ -80,7 +80,7 @@ pub(super) fn draw(looks: &[Look<'_>], bars: &[Bar], size: Size) -> Canvas {
 }
 
 /// Draws the key of each colour, in as many lines from the top as needed; returns the baseline of the last.
-pub(super) fn keys(canvas: &mut Canvas, looks: &[Look<'_>], font: f64) -> f64 {
+pub(super) fn keys(canvas: &mut Canvas, looks: &[PartStyle<'_>], font: f64) -> f64 {
     let (mut x, mut y) = (4.0, font);
     for look in looks {
         // A letter is about 0.56 of the font's height wide.

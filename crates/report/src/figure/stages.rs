@@ -1,9 +1,9 @@
 use maud::{Markup, html};
 
-use super::stacked::{self, Bar, Look, look};
+use super::stacked::{self, Bar, PartStyle, look};
 
 /// In the order in which a request passes them. Warm colours for waiting, cold ones for work.
-pub(crate) const STAGES: [Look<'static>; 7] = [
+pub(crate) const STAGES: [PartStyle<'static>; 7] = [
     look("network", "network", "l0"),
     look("epoll", "epoll", "s1"),
     look("event_library", "event library", "s3"),

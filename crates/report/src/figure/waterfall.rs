@@ -7,7 +7,7 @@ use super::breakdown::PARTS;
 use super::canvas::Anchor;
 use super::frame::{clip, text_width};
 use super::scale::Scale;
-use super::stacked::{self, Look};
+use super::stacked::{self, PartStyle};
 use super::{Canvas, Size};
 use crate::number;
 use crate::tips::Tips;
@@ -47,11 +47,11 @@ fn tip(row: &WaterfallRow, tips: &mut Tips) -> String {
 fn draw(waterfall: &Waterfall, keys: &[String], size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
-    let is_there = |look: &&Look<'_>| {
+    let is_there = |look: &&PartStyle<'_>| {
         let parts = waterfall.rows.iter().flat_map(|row| &row.parts);
         parts.into_iter().any(|part| part.part.name() == look.name)
     };
-    let looks: Vec<Look<'_>> = PARTS.iter().filter(is_there).copied().collect();
+    let looks: Vec<PartStyle<'_>> = PARTS.iter().filter(is_there).copied().collect();
     let top = stacked::keys(&mut canvas, &looks, font) + 2.4 * font;
     // On a phone a name is above its bar.
     let (left, row) = if size == Size::Wide { (NAMES, 1.75 * font) } else { (2.0, 2.7 * font) };

@@ -6,7 +6,7 @@ use crate::number;
 use crate::page;
 
 /// A counter's presentation.
-struct Shown {
+struct CounterStyle {
     /// Its name in records.
     name: &'static str,
     label: &'static str,
@@ -21,12 +21,12 @@ const fn shown(
     label: &'static str,
     as_words: fn(f64) -> String,
     meaning: &'static str,
-) -> Shown {
-    Shown { name, label, as_words, meaning, event: false }
+) -> CounterStyle {
+    CounterStyle { name, label, as_words, meaning, event: false }
 }
 
-const fn event(name: &'static str, label: &'static str, meaning: &'static str) -> Shown {
-    Shown { name, label, as_words: number::three, meaning, event: true }
+const fn event(name: &'static str, label: &'static str, meaning: &'static str) -> CounterStyle {
+    CounterStyle { name, label, as_words: number::three, meaning, event: true }
 }
 
 fn us(us: f64) -> String {
@@ -38,7 +38,7 @@ fn rate(rps: f64) -> String {
 }
 
 /// In the order of the page; a counter that the server does not report has no row.
-const FIGURES: [Shown; 31] = [
+const FIGURES: [CounterStyle; 31] = [
     shown("requests_per_s", "requests, by the server", rate, "each key of a get counts as one"),
     shown(
         "requests_per_wait",

@@ -32,7 +32,7 @@ pub struct GateResult {
 }
 
 /// A figure: its value, or the reason why it is missing.
-struct Found {
+struct FigureValue {
     value: Result<f64, String>,
     /// Whether the value is a lower bound of the true figure.
     at_least: bool,
@@ -118,7 +118,7 @@ impl Gate {
 
     /// Whether a figure beyond the limit would meet it without the effects of generator and host, or a missing figure
     /// would exist if the generator had sent all due requests.
-    fn may_hold(&self, trial: &Trial, found: &Found, holds: impl Fn(f64) -> bool) -> bool {
+    fn may_hold(&self, trial: &Trial, found: &FigureValue, holds: impl Fn(f64) -> bool) -> bool {
         match &found.value {
             Err(_) => {
                 return trial.generator.withheld.is_some_and(|of| of.arrivals > 0)
@@ -145,8 +145,8 @@ impl Gate {
         }
     }
 
-    fn find(&self, trial: &Trial) -> Found {
-        let exactly = |value| Found { value, at_least: false, errors: None };
+    fn find(&self, trial: &Trial) -> FigureValue {
+        let exactly = |value| FigureValue { value, at_least: false, errors: None };
         if let Some(name) = self.operation.as_deref()
             && let Some(of) = trial.distribution(name)
         {
@@ -213,7 +213,7 @@ impl Gate {
         let both = value.as_ref().ok().zip(answered_alone.as_ref());
         let differ = both.is_some_and(|(all, alone)| self.in_words(*all) != self.in_words(*alone));
         let errors = outcomes.filter(|_| differ).map(|of| (of.errors, of.intended));
-        Found { value, at_least: false, errors }
+        FigureValue { value, at_least: false, errors }
     }
 
     /// The figure of a distribution of sessions.
@@ -275,10 +275,10 @@ fn answered(of: Option<&Arrivals>, percentile: f64) -> Result<(), String> {
 }
 
 /// The share within `target`, as counted, or else the least that the distribution allows.
-fn within(trial: &Trial, target: Nanos) -> Found {
+fn within(trial: &Trial, target: Nanos) -> FigureValue {
     let target_us = target.as_micros_f64();
     if let Some(share) = trial.within_share(target_us) {
-        return Found { value: Ok(100.0 * share), at_least: false, errors: None };
+        return FigureValue { value: Ok(100.0 * share), at_least: false, errors: None };
     }
     let arrivals = &trial.arrivals;
     let known = trial.curve.iter().filter(|(_, us)| *us <= target_us).map(|(percentile, _)| *percentile);
@@ -293,7 +293,7 @@ fn within(trial: &Trial, target: Nanos) -> Found {
             Ok(100.0 * within.min(arrivals.completed as f64) / arrivals.intended as f64)
         }
     };
-    Found { value, at_least: true, errors: None }
+    FigureValue { value, at_least: true, errors: None }
 }
 
 /// Relative to the arrivals due in the window rather than to the specified rate: Poisson arrivals vary, and with few

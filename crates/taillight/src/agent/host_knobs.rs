@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Asked, Engine, LocalKernel, Planned, Profile, Subject};
+use knobs::{Action, Applied, Engine, LocalKernel, Planned, Profile, RequestedKnobs, Subject};
 use lab::{LEFT_OUT, forget_files};
 use units::CpuList;
 
@@ -69,7 +69,7 @@ impl HostKnobs {
                     None => Engine::open(&self.folder, LocalKernel::new(&self.root)),
                 };
                 let engine = engine.map_err(|error| error.to_string())?;
-                let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
+                let asked = RequestedKnobs::read(&tune.knobs).map_err(|error| error.to_string())?;
                 forget_files(asked.knobs(), running.folder.as_deref()).map_err(|error| error.to_string())?;
                 let applied = engine.apply(&plan.actions).map_err(|error| error.to_string())?;
                 in_force.applied.insert(session, applied);
@@ -115,13 +115,14 @@ impl HostKnobs {
 
 fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String> {
     // A file of this machine is not the coordinator's to name.
-    if let Some(file) =
-        Asked::profiles(&tune.knobs).iter().find(|name| !Profile::names().any(|known| known == **name))
+    if let Some(file) = RequestedKnobs::profiles(&tune.knobs)
+        .iter()
+        .find(|name| !Profile::names().any(|known| known == **name))
     {
         let names: Vec<&str> = Profile::names().collect();
         return Err(format!("there is no profile '{file}'; name {}", names.join(", ")));
     }
-    let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
+    let asked = RequestedKnobs::read(&tune.knobs).map_err(|error| error.to_string())?;
     let host = Host::here();
     let cpus =
         Some(&tune.cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse::<CpuList>()).transpose();

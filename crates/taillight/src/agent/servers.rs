@@ -165,7 +165,7 @@ impl Servers for Launches {
         let (target, options) = self.options(serve)?;
         let server = Server::start(&target, &options).map_err(|error| error.to_string())?;
         let running = Arc::clone(&self.running);
-        let kept = Kept { server, session, running, noise: None, observer: None };
+        let kept = KeptServer { server, session, running, noise: None, observer: None };
         kept.note();
         Ok(Box::new(kept))
     }
@@ -186,7 +186,7 @@ impl Servers for Launches {
     }
 }
 
-struct Kept {
+struct KeptServer {
     server: Server,
     session: u64,
     running: Arc<Mutex<BTreeMap<u64, Running>>>,
@@ -196,7 +196,7 @@ struct Kept {
     observer: Option<Observer>,
 }
 
-impl Kept {
+impl KeptServer {
     /// Ends its observation without a message.
     fn look_away(&mut self) {
         self.noise = None;
@@ -219,7 +219,7 @@ impl Kept {
     }
 }
 
-impl Served for Kept {
+impl Served for KeptServer {
     fn record(&self) -> String {
         let mut record = self.server.record().clone();
         record.host = serde_json::to_value(host::Host::here()).ok();

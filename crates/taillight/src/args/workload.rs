@@ -53,21 +53,21 @@ impl Args for Typed {
 
 /// A command and the workload that its first word names, with the options of both and of all measuring commands.
 #[derive(Debug)]
-pub(crate) struct On<C> {
+pub(crate) struct WorkloadCommand<C> {
     command: C,
     setting: Setting,
     workload: Workload,
     typed: Typed,
 }
 
-impl<C> On<C> {
+impl<C> WorkloadCommand<C> {
     /// The parts.
     pub(crate) fn parts(self) -> (C, Setting, Workload, Typed) {
         (self.command, self.setting, self.workload, self.typed)
     }
 }
 
-impl<C: Args> Subcommand for On<C> {
+impl<C: Args> Subcommand for WorkloadCommand<C> {
     fn augment_subcommands(command: Command) -> Command {
         let add = |command: Command, kind: &Kind| {
             let of_kind = Command::new(kind.name).about(about(kind));
@@ -85,11 +85,11 @@ impl<C: Args> Subcommand for On<C> {
     }
 }
 
-impl<C: Args> FromArgMatches for On<C> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<On<C>, Error> {
+impl<C: Args> FromArgMatches for WorkloadCommand<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<WorkloadCommand<C>, Error> {
         let chosen = matches.subcommand().and_then(|(name, given)| Some((Kind::named(name)?, given)));
         let (kind, given) = chosen.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
-        Ok(On {
+        Ok(WorkloadCommand {
             command: C::from_arg_matches(given)?,
             setting: Setting::from_arg_matches(given)?,
             workload: kind.given(given)?,
@@ -98,7 +98,7 @@ impl<C: Args> FromArgMatches for On<C> {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = On::from_arg_matches(matches)?;
+        *self = WorkloadCommand::from_arg_matches(matches)?;
         Ok(())
     }
 }

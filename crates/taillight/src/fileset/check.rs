@@ -24,7 +24,7 @@ const RANGE: u64 = 1 << 20;
 const NAMED: usize = 5;
 
 /// The files to check, and the share of their contents to read.
-struct Look<'a> {
+struct Inspection<'a> {
     root: &'a Path,
     set: Set,
     /// Sizes and checksums of files that no rule makes.
@@ -43,7 +43,7 @@ pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let meter = Meter::new(format!("checking {set}"), set.bytes(), &interrupt);
     let manifest = manifest(folder, &set)?;
-    let look = Look { root: folder, manifest, sample: sample.map(|share| (share, now)), meter, set };
+    let look = Inspection { root: folder, manifest, sample: sample.map(|share| (share, now)), meter, set };
     let faults = look.faults()?;
     let about = about(&look.set);
     if faults.is_empty() {
@@ -99,7 +99,7 @@ fn name_of(file: &SetFile) -> String {
     file.path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-impl Look<'_> {
+impl Inspection<'_> {
     /// All faults, in the order of their texts.
     fn faults(&self) -> Result<Vec<String>> {
         let (root, set) = (self.root, &self.set);

@@ -22,7 +22,7 @@ use crate::terminal::say;
 const PIECE: usize = 256 << 10;
 
 /// The state of a folder before the set is made.
-enum Found {
+enum FolderState {
     /// Nothing.
     Nothing,
     /// The set that is wanted.
@@ -44,9 +44,9 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     // One that is being made looks like one that was interrupted.
     let held = lock(folder)?;
     match found(folder, set)? {
-        Found::Whole => return say(&format!("{} holds {} already\n", folder.display(), about(set))),
-        Found::Part if !set.resumes() => remove_files(folder, set, threads, &interrupt)?,
-        Found::Part | Found::Nothing => {}
+        FolderState::Whole => return say(&format!("{} holds {} already\n", folder.display(), about(set))),
+        FolderState::Part if !set.resumes() => remove_files(folder, set, threads, &interrupt)?,
+        FolderState::Part | FolderState::Nothing => {}
     }
     room::check(folder, set).inspect_err(|_| {
         // The folder is still empty.
@@ -87,26 +87,26 @@ pub(super) fn about(set: &Set) -> String {
     format!("{set} of seed {} ({bytes} in {folders})", set.seed())
 }
 
-fn found(folder: &Path, set: &Set) -> Result<Found> {
+fn found(folder: &Path, set: &Set) -> Result<FolderState> {
     let hint = "remove it first with `taillight fileset remove`, or choose another folder";
     if let Some(marker) = Marker::read(&folder.join(MARKER))? {
         let there = marker.set()?;
         if there == *set {
-            return Ok(Found::Whole);
+            return Ok(FolderState::Whole);
         }
         bail!("{} holds another set, {}; {hint}", folder.display(), about(&there));
     }
     if let Some(marker) = Marker::read(&folder.join(PARTIAL))? {
         let part = marker.set()?;
         if part == *set {
-            return Ok(Found::Part);
+            return Ok(FolderState::Part);
         }
         bail!("{} holds a part of another set, {}; {hint}", folder.display(), about(&part));
     }
     let mut entries =
         fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;
     match entries.next() {
-        None => Ok(Found::Nothing),
+        None => Ok(FolderState::Nothing),
         Some(_) => bail!(
             "{} is not empty, and what is in it was not made by taillight fileset; choose another folder",
             folder.display()

@@ -20,7 +20,7 @@ const OF_QUOTA: f64 = 0.25;
 
 /// The observations of a canary on its processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Seen {
+pub(super) struct CanaryReading {
     /// Its number.
     pub(super) cpu: usize,
     /// Share of the time it spun in which it did not run, 0 to 1.
@@ -34,7 +34,7 @@ pub(super) struct Seen {
 }
 
 /// Watches these processors for `time`. A processor that this process may not use is left out.
-pub(super) fn watch(cpus: &[usize], quota: Option<f64>, time: Duration) -> Vec<Seen> {
+pub(super) fn watch(cpus: &[usize], quota: Option<f64>, time: Duration) -> Vec<CanaryReading> {
     let spin = Nanos((PERIOD.0 as f64 * part(cpus.len(), quota)) as u64);
     let until = monotonic_now() + Nanos(time.as_nanos() as u64);
     let canary = |&cpu: &usize| thread::spawn(move || pin_to(cpu).ok().map(|_| canary(cpu, spin, until)));
@@ -48,7 +48,7 @@ fn part(canaries: usize, quota: Option<f64>) -> f64 {
     SPINS.min(most)
 }
 
-fn canary(cpu: usize, spin: Nanos, until: Time) -> Seen {
+fn canary(cpu: usize, spin: Nanos, until: Time) -> CanaryReading {
     // Without it wake-ups are 50 µs later, which is under the limit.
     let _ = sharpen_timers();
     let mut tally = Tally::default();
@@ -96,9 +96,9 @@ impl Tally {
         }
     }
 
-    fn seen(&self, cpu: usize) -> Seen {
+    fn seen(&self, cpu: usize) -> CanaryReading {
         let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-        Seen {
+        CanaryReading {
             cpu,
             taken_share: over(self.taken.0 as f64, self.spun.0 as f64),
             gaps_per_s: over(self.gaps as f64, self.spun.as_secs_f64()),
@@ -135,7 +135,7 @@ mod tests {
         let seen = tally.seen(3);
         assert_eq!((seen.cpu, seen.taken_share, seen.late_share, seen.longest_us), (3, 0.8, 0.5, 5_000.0));
         assert!((seen.gaps_per_s - 2_000.0).abs() < 1e-9, "{seen:?}");
-        assert_eq!(Tally::default().seen(0), Seen::default());
+        assert_eq!(Tally::default().seen(0), CanaryReading::default());
     }
 
     #[test]

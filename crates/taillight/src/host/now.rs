@@ -7,10 +7,10 @@ use anyhow::Result;
 use lab::Placement;
 use serde::Serialize;
 
-use super::canary::{self, Seen};
+use super::canary::{self, CanaryReading};
 use super::prediction::{FEWEST, Prediction, predict};
 use super::repeats;
-use super::watched::{Watched, Watcher};
+use super::watched::{HostObservation, Watcher};
 use crate::gate::NOT_MEASURABLE;
 use crate::terminal::say;
 
@@ -38,9 +38,9 @@ pub(crate) struct Now {
     server_cpus: Vec<usize>,
     generator_cpus: Vec<usize>,
     #[serde(flatten)]
-    watched: Watched,
+    watched: HostObservation,
     /// The canary's observations on each processor that this process may use, before these trials.
-    canaries: Vec<Seen>,
+    canaries: Vec<CanaryReading>,
 }
 
 /// Watches this machine for five seconds.
@@ -86,7 +86,7 @@ fn sentence(
     pairs: &[[f64; 2]],
     failure: Option<&str>,
     placement: &Placement,
-    watched: &Watched,
+    watched: &HostObservation,
 ) -> String {
     let told = match (prediction, failure) {
         (Some(told), _) => {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_sentence_says_what_can_be_told() {
-        let watched = Watched::default();
+        let watched = HostObservation::default();
         let pairs = |spread: f64| {
             (0..6).map(|i| [100.0, 100.0 * (1.0 + spread * f64::from(i - 3))]).collect::<Vec<_>>()
         };

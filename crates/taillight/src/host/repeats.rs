@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use hist::{Kept, Windows};
+use hist::{WindowSelection, Windows};
 use lab::Placement;
 use launch::{Process, Spec};
 use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, WhenAbsent};
@@ -90,7 +90,7 @@ fn figure(windows: &Windows) -> Option<Nanos> {
     let mut p99s: Vec<Nanos> = windows.series().into_iter().filter_map(|window| window.p99).collect();
     p99s.sort_unstable();
     match p99s.len() {
-        0 => windows.samples(Kept::All).percentile(99.0),
+        0 => windows.samples(WindowSelection::All).percentile(99.0),
         count => Some(Nanos(p99s[(count - 1) / 2].0.midpoint(p99s[count / 2].0))),
     }
 }

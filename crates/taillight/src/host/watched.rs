@@ -22,7 +22,7 @@ const NOTABLE: f64 = 0.02;
 
 /// The observations. Shares are 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Watched {
+pub(super) struct HostObservation {
     /// How long it was watched. Units: s.
     pub(super) seconds: f64,
     /// The processors of the machine, or those that a container sees.
@@ -102,7 +102,7 @@ impl Watcher {
     }
 
     /// Ends; the processes `own`, which belong to the look itself, are not among the takers.
-    pub(super) fn finish(self, own: &[u32]) -> Watched {
+    pub(super) fn finish(self, own: &[u32]) -> HostObservation {
         drop(self.stop);
         let used = self.thread.join().unwrap_or_default();
         let (root, seconds) = (Path::new("/"), self.began.elapsed().as_secs_f64());
@@ -111,7 +111,7 @@ impl Watcher {
             let during = quota.throttling().since(*before);
             during.throttled as f64 / during.periods.max(1) as f64
         });
-        Watched {
+        HostObservation {
             seconds,
             quota: self.quota.map(|(quota, _)| quota.processors),
             throttled_share,
@@ -121,7 +121,7 @@ impl Watcher {
 }
 
 /// The observations between two samples.
-fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched {
+fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> HostObservation {
     let of = |(cpu, now): (&usize, &Ticks)| Some((*cpu, now.since(*before.cpus.get(cpu)?)));
     let processors: Vec<(usize, Ticks)> = after.cpus.iter().filter_map(of).collect();
     let all = processors.iter().fold(Ticks::default(), |sum, (_, ticks)| sum.plus(*ticks));
@@ -136,7 +136,7 @@ fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched
         share: share(taker.ticks, whole),
         cpu: taker.cpu,
     };
-    Watched {
+    HostObservation {
         steal_share: share(all.steal, all.all()),
         takers: takers.iter().map(named).filter(|taker| taker.share >= NOTABLE).take(KEPT).collect(),
         unseen_share: share(all.process.saturating_sub(seen), whole),
@@ -148,11 +148,11 @@ fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> Watched
                 used_share: share(ticks.process, ticks.all()),
             })
             .collect(),
-        ..Watched::default()
+        ..HostObservation::default()
     }
 }
 
-impl Watched {
+impl HostObservation {
     /// The lost time, as the end of a sentence.
     pub(super) fn words(&self) -> String {
         let mut parts = Vec::new();
@@ -220,7 +220,7 @@ mod tests {
         }
         assert_eq!(
             watched(&Sample::default(), &Sample::default(), &Used::default(), &[]),
-            Watched::default()
+            HostObservation::default()
         );
     }
 
@@ -233,23 +233,32 @@ mod tests {
             share: 0.35,
             cpu,
         };
-        let check = |seen: Watched, words: &str| assert_eq!(seen.words(), words);
-        check(Watched::default(), "no other program took 2.0 % of a processor");
+        let check = |seen: HostObservation, words: &str| assert_eq!(seen.words(), words);
+        check(HostObservation::default(), "no other program took 2.0 % of a processor");
         check(
-            Watched { steal_share: 0.021, takers: vec![taker(1, Some(1))], ..Watched::default() },
+            HostObservation {
+                steal_share: 0.021,
+                takers: vec![taker(1, Some(1))],
+                ..HostObservation::default()
+            },
             "2.1 % of the time was taken from its processors by the hypervisor, 35 % of processor 1 by `cc1` (PID 1234)",
         );
         check(
-            Watched { takers: vec![taker(2, None), taker(5, None)], ..Watched::default() },
+            HostObservation { takers: vec![taker(2, None), taker(5, None)], ..HostObservation::default() },
             "35 % of a processor by `cc1` (PID 1234 and another), 35 % of a processor by `cc1` (PID 1234 and 4 others)",
         );
         check(
-            Watched { unseen_share: 0.5, quota: Some(1.5), throttled_share: Some(0.1), ..Watched::default() },
+            HostObservation {
+                unseen_share: 0.5,
+                quota: Some(1.5),
+                throttled_share: Some(0.1),
+                ..HostObservation::default()
+            },
             "50 % of a processor by processes that cannot be seen from here or were too short-lived, \
              a quota of 1.50 processors held it back in 10 % of its periods",
         );
         check(
-            Watched { quota: Some(1.5), throttled_share: Some(0.0), ..Watched::default() },
+            HostObservation { quota: Some(1.5), throttled_share: Some(0.0), ..HostObservation::default() },
             "no other program took 2.0 % of a processor",
         );
     }

@@ -13,7 +13,7 @@ use lab::Interrupt;
 use launch::{Process, Spec};
 
 use super::shown::Shown;
-use super::state::{Kept, Phase, State};
+use super::state::{Phase, State, StateFile};
 use super::{Source, build};
 use crate::progress::clock;
 use crate::terminal::say;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &AnalyticsArgs) -> Result<ExitCode> {
     let Some(member) = app.members.iter().find(|member| member.name == NAME) else {
         bail!("{} has no {NAME}", app.name)
     };
-    let kept = Kept::of(&app);
+    let kept = StateFile::of(&app);
     let state = kept.read()?.filter(|state| kept.runs() && state.phase == Phase::Ready);
     let Some(state) = state else {
         bail!("{} does not run, or is not ready; start it by `taillight movies up`", app.name)

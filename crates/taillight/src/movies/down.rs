@@ -9,7 +9,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Source;
-use super::state::Kept;
+use super::state::StateFile;
 use crate::terminal::say;
 
 /// The interval between two checks whether it has ended.
@@ -26,7 +26,7 @@ pub(super) struct DownArgs {
 
 pub(super) fn run(args: &DownArgs) -> Result<ExitCode> {
     let app = args.source.app()?;
-    let kept = Kept::of(&app);
+    let kept = StateFile::of(&app);
     if !kept.runs() {
         say(&format!("{} does not run\n", app.name))?;
         return Ok(ExitCode::SUCCESS);

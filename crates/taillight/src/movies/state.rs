@@ -73,13 +73,13 @@ impl Row {
 
 /// Where the state of an application is kept.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct StateFile {
     folder: PathBuf,
 }
 
-impl Kept {
-    pub(super) fn of(app: &App) -> Kept {
-        Kept { folder: app::made_folder(&app.name) }
+impl StateFile {
+    pub(super) fn of(app: &App) -> StateFile {
+        StateFile { folder: app::made_folder(&app.name) }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_one_process_has_the_lock() {
         let root = tempfile::tempdir().unwrap();
-        let kept = Kept { folder: root.path().join("movies") };
+        let kept = StateFile { folder: root.path().join("movies") };
         assert_eq!((kept.read().unwrap(), kept.runs()), (None, false));
         let lock = kept.lock().unwrap();
         assert!(lock.is_some() && kept.lock().unwrap().is_none() && kept.runs());

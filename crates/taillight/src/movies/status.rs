@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use clap::Args;
 
-use super::state::{Kept, Phase, State};
+use super::state::{Phase, State, StateFile};
 use super::{Source, table};
 use crate::progress::clock;
 use crate::terminal::say;
@@ -23,7 +23,7 @@ pub(super) struct StatusArgs {
 
 pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
     let app = args.source.app()?;
-    let kept = Kept::of(&app);
+    let kept = StateFile::of(&app);
     let mut state = kept.read()?.unwrap_or(State { phase: Phase::Stopped, ..State::default() });
     // One that was killed did not say so.
     if !kept.runs() && matches!(state.phase, Phase::Starting | Phase::Ready) {

@@ -18,7 +18,7 @@ use lab::{Interrupt, allowed_cpus};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use super::state::Kept;
+use super::state::StateFile;
 use super::{Source, analytics, build, data};
 use crate::INTERRUPTED;
 
@@ -54,7 +54,7 @@ pub(super) struct UpArgs {
 
 pub(super) fn run(args: &UpArgs) -> Result<ExitCode> {
     let app = args.source.app()?;
-    let kept = Kept::of(&app);
+    let kept = StateFile::of(&app);
     if args.detach {
         return detached::run(&app, &kept);
     }
@@ -92,7 +92,7 @@ fn open_to_all(folder: &Path) -> Result<PathBuf> {
 }
 
 /// The plan of services to start; their programs and data are made first.
-fn planned(args: &UpArgs, app: &Arc<App>, kept: &Kept, interrupt: &Interrupt) -> Result<Plan> {
+fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrupt) -> Result<Plan> {
     let mut plan = Plan::new(Arc::clone(app), &lab::this_program()?);
     for service in &app.services {
         if let Some(placement) = plan.placement_mut(&service.name) {

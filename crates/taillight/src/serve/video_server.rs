@@ -13,7 +13,7 @@ use lab::Interrupt;
 use reactor::{Address, Epoll, Reactor, Waker, pin_to};
 use spec::workload::VideoSet;
 use units::{CpuList, Nanos};
-use video_server::{Counts, Faults, Limits, Stalls, VideoServer};
+use video_server::{Faults, Limits, ServerCounters, Stalls, VideoServer};
 use videos::Catalog;
 
 use super::{parse_stalls, raise_limit};
@@ -64,7 +64,7 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
     let catalog = Catalog::new(&args.videos, args.videos_seed)?;
     raise_limit();
     let interrupt = Interrupt::on_signals()?;
-    let (stop, counts) = (AtomicBool::new(false), Arc::new(Counts::default()));
+    let (stop, counts) = (AtomicBool::new(false), Arc::new(ServerCounters::default()));
     // An event loop belongs to the thread that made it.
     let serve = |address: Address, cpu: Option<usize>, told: mpsc::Sender<_>| -> Result<()> {
         if let Some(cpu) = cpu {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::agent::{Serve, Tenant, Tune, Watch};
 use anyhow::{Result, bail};
-use app::{Addresses, Elsewhere, Told, Watch as Asked};
+use app::{Addresses, Elsewhere, StartReport, Watch as Asked};
 use lab::{Files, Machines, ServerOptions, SetFiles, TargetName};
 use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
@@ -172,7 +172,7 @@ impl Elsewhere for Tenanted {
         &self.name
     }
 
-    fn start(&mut self, called: &Addresses) -> Result<Told, String> {
+    fn start(&mut self, called: &Addresses) -> Result<StartReport, String> {
         let called = serde_json::to_string(called).map_err(|error| error.to_string())?;
         let mut tenant = locked(&self.tenant);
         let serving = match self.begun {
@@ -189,7 +189,7 @@ impl Elsewhere for Tenanted {
             Ok((one.name.clone(), addresses?.chunks(each.max(1)).map(<[_]>::to_vec).collect()))
         };
         let addresses = record.services.iter().map(of_instances).collect::<Result<_, String>>()?;
-        Ok(Told { addresses, record: serving.record, took: Duration::from_nanos(serving.start_ns) })
+        Ok(StartReport { addresses, record: serving.record, took: Duration::from_nanos(serving.start_ns) })
     }
 
     fn halt(&mut self) -> Result<Duration, String> {

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use host::Host;
-use knobs::{Asked, Planned, Subject};
+use knobs::{Planned, RequestedKnobs, Subject};
 use units::CpuList;
 
 /// Knobs, and the target that they act on.
@@ -68,7 +68,7 @@ impl Request {
     ///
     /// Errors: a word is not a knob, a profile or a readable file; a knob requested by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
-        let asked = Asked::read(&self.words)?;
+        let asked = RequestedKnobs::read(&self.words)?;
         let host = Host::here();
         let subject = self.target.subject(&host, pid);
         Ok(match self.skip_unsupported {

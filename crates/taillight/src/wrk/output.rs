@@ -15,7 +15,7 @@ const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.
 const STEPS: u32 = 5;
 
 /// The command's options for the output.
-pub(super) struct Asked {
+pub(super) struct OutputOptions {
     pub(super) url: String,
     pub(super) threads: u32,
     pub(super) connections: u32,
@@ -24,10 +24,10 @@ pub(super) struct Asked {
     pub(super) uncorrected: bool,
 }
 
-impl Asked {
+impl OutputOptions {
     /// The lines that come before the run.
     pub(super) fn head(&self) -> String {
-        let Asked { url, threads, connections, seconds, .. } = self;
+        let OutputOptions { url, threads, connections, seconds, .. } = self;
         let length = short(*seconds);
         format!("Running {length} test @ {url}\n  {threads} threads and {connections} connections\n")
     }
@@ -43,7 +43,7 @@ fn short(seconds: f64) -> String {
 }
 
 /// The lines that come after it.
-pub(super) fn text(asked: &Asked, recording: &Recording) -> String {
+pub(super) fn text(asked: &OutputOptions, recording: &Recording) -> String {
     let all = recording.all();
     let mut out = String::from("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
     let latency = &all.response_time;

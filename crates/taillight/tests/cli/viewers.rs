@@ -11,7 +11,7 @@ use reactor::{Address, Epoll, Reactor};
 use results::{Sessions, Trial, Verdict};
 use spec::Workload;
 use tempfile::TempDir;
-use video_server::{Counts, Limits, Stalls, VideoServer};
+use video_server::{Limits, ServerCounters, Stalls, VideoServer};
 use videos::Catalog;
 
 use crate::run::{answers, finish, refuses, taillight, text};
@@ -33,7 +33,7 @@ fn served_with(faults: &str, stalls: Stalls) -> String {
         let mut reactor = Epoll::new().unwrap();
         let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
         send.send(at.to_string()).unwrap();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(ServerCounters::default());
         let mut server = VideoServer::new(catalog, faults, stalls, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });

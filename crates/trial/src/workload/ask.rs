@@ -94,27 +94,31 @@ pub(super) fn connect(
 /// Connects to the server at `address` for several requests, each of which takes at most 5 s.
 ///
 /// Errors: the same as of [`connect`].
-pub(super) fn keep(address: &Address, tls: Option<&TlsClient>, stop: &Arc<AtomicBool>) -> io::Result<Kept> {
+pub(super) fn keep(
+    address: &Address,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> io::Result<KeptConnection> {
     let deadline = Deadline::after(PATIENCE);
-    Ok(Kept { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
+    Ok(KeptConnection { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
 }
 
 /// A connection that is kept for several requests.
-pub(super) struct Kept {
+pub(super) struct KeptConnection {
     stream: Box<dyn Stream>,
     deadline: Deadline,
     /// Whether a read followed the last write: then the next write begins a new request.
     has_read: bool,
 }
 
-impl Read for Kept {
+impl Read for KeptConnection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.has_read = true;
         self.stream.read(buffer)
     }
 }
 
-impl Write for Kept {
+impl Write for KeptConnection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if std::mem::take(&mut self.has_read) {
             self.deadline.renew(PATIENCE);

@@ -19,7 +19,7 @@ use crate::live;
 use crate::noise::Watch;
 use crate::task::Task;
 use crate::tls::TlsClient;
-use crate::workload::ask::{Kept, LOGIN_MOST, connect, keep};
+use crate::workload::ask::{KeptConnection, LOGIN_MOST, connect, keep};
 use crate::workload::sessions::{may_write, most_here};
 use crate::workload::several::several;
 use crate::workload::{Run, Servers, plan_sessions};
@@ -154,7 +154,7 @@ fn primed(
     // Locked while printing, so that the numbers appear in order.
     let (done, of) = (Mutex::new(0_usize), users.len());
     // One connection for all requests of a worker: this machine does not have ports for one per user.
-    let one = |open: &mut Option<Kept>, user: &u32| {
+    let one = |open: &mut Option<KeptConnection>, user: &u32| {
         let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;

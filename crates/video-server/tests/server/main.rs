@@ -7,7 +7,7 @@ mod sockets;
 
 use std::sync::Arc;
 
-use video_server::{Counts, Faults, Limits, Stalls, VideoServer};
+use video_server::{Faults, Limits, ServerCounters, Stalls, VideoServer};
 use videos::Catalog;
 
 /// A small set: a chunk of 480p has 51 200 B.
@@ -17,7 +17,7 @@ fn catalog() -> Catalog {
 
 fn server(faults: &str, stalls: Stalls, limits: Limits) -> VideoServer {
     let faults: Faults = faults.parse().unwrap();
-    VideoServer::new(catalog(), faults, stalls, limits, Arc::new(Counts::default()))
+    VideoServer::new(catalog(), faults, stalls, limits, Arc::new(ServerCounters::default()))
 }
 
 /// A request for a part of a file.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use reactor::{Address, Epoll, Reactor, Waker};
-use video_server::{Counts, Limits, Stalls, VideoServer};
+use video_server::{Limits, ServerCounters, Stalls, VideoServer};
 
 use crate::{answers, bytes, catalog, part};
 
@@ -29,7 +29,7 @@ impl Serving {
     }
 
     /// One of the threads that count together.
-    fn beside(faults: &str, counts: Arc<Counts>) -> Serving {
+    fn beside(faults: &str, counts: Arc<ServerCounters>) -> Serving {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn({
@@ -138,7 +138,7 @@ fn a_reset_is_one_and_a_cut_is_an_end() {
 
 #[test]
 fn every_nth_chunk_is_counted_over_all_threads() {
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(ServerCounters::default());
     let threads = [0; 2].map(|_| Serving::beside("gone:3", Arc::clone(&counts)));
     let status = |n: usize| {
         let (received, outcome) = threads[n % 2].all(&last(part(FILE, 0, 9)));

@@ -2,7 +2,7 @@ use proto_memcache::client::udp::{Arrived, Header};
 use proto_memcache::client::{Expect, Outcome, Parse, Values};
 
 use crate::cache::answer::{Answer, Result, expect_done, refused, unexpected};
-use crate::cache::counts::Counts;
+use crate::cache::counts::CacheCounts;
 use crate::cache::job::Step;
 use crate::cache::{Cache, Job, Kind, OnMiss, Protocol, Wire};
 use openloop::{Fault, Parsed, Parts, Then, Workload};
@@ -121,7 +121,7 @@ impl Workload for Cache {
     }
 
     fn window_opens(&mut self) {
-        self.counts = Counts::default();
+        self.counts = CacheCounts::default();
     }
 }
 

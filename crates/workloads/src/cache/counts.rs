@@ -1,6 +1,6 @@
 /// A thread's counters over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct CacheCounts {
     pub(super) hits: u64,
     /// Keys requested.
     pub(super) gets: u64,
@@ -37,7 +37,7 @@ pub(super) struct Udp {
     pub(super) multi: u64,
 }
 
-impl Counts {
+impl CacheCounts {
     /// Name, count, and of how many; those that the load never touched are left out.
     pub(super) fn list(&self) -> Vec<(String, u64, u64)> {
         let udp = &self.udp;
@@ -65,9 +65,10 @@ mod tests {
 
     #[test]
     fn only_what_was_touched_is_listed() {
-        let names = |counts: Counts| counts.list().into_iter().map(|(name, _, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(Counts::default()), ["hit_ratio"]);
-        let counts = Counts { verified: 3, verify_failures: 1, ..Counts::default() };
+        let names =
+            |counts: CacheCounts| counts.list().into_iter().map(|(name, _, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(CacheCounts::default()), ["hit_ratio"]);
+        let counts = CacheCounts { verified: 3, verify_failures: 1, ..CacheCounts::default() };
         assert_eq!(names(counts), ["hit_ratio", "verify_failures"]);
         assert_eq!(counts.list()[1], ("verify_failures".into(), 1, 3));
     }

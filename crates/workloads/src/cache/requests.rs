@@ -5,7 +5,7 @@ use proto_memcache::client::{self, MetaFlag, MetaMode, udp};
 use proto_memcache::{Reply, StoreVerb};
 use rand::{RngExt, SeedableRng};
 
-use crate::cache::counts::Counts;
+use crate::cache::counts::CacheCounts;
 use crate::cache::items::PIECE;
 use crate::cache::job::Step;
 use crate::cache::picker::Picker;
@@ -19,7 +19,7 @@ use openloop::Parts;
 pub struct Cache {
     pub(super) items: Arc<Items>,
     pub(super) config: CacheConfig,
-    pub(super) counts: Counts,
+    pub(super) counts: CacheCounts,
     /// The operations, and up to which share of the draws each is meant.
     pub(super) operations: Vec<(Operation, f64)>,
     pub(super) picker: Picker,
@@ -68,7 +68,7 @@ impl Cache {
             (share.operation.clone(), sum)
         });
         Ok(Cache {
-            counts: Counts::default(),
+            counts: CacheCounts::default(),
             operations: operations.collect(),
             picker: Picker::new(config, seat)?,
             key_rng: stream(Purpose::Keys),

@@ -28,12 +28,12 @@ pub(super) struct Survey {
 /// One `get` of many keys: the keys, and the expected sizes.
 #[derive(Default)]
 struct Batch {
-    asked: Vec<Asked>,
+    asked: Vec<SurveyedKey>,
     bytes: usize,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Asked {
+struct SurveyedKey {
     key: Vec<u8>,
     item: u64,
 }
@@ -54,7 +54,7 @@ pub(super) fn survey(controls: &mut [Control], items: &Items, seed: u64) -> Resu
         };
         for server in holders {
             let batch = &mut batches[server];
-            batch.asked.push(Asked { key: key.clone(), item });
+            batch.asked.push(SurveyedKey { key: key.clone(), item });
             batch.bytes += items.stored_size(kind, n);
             if batch.asked.len() == KEYS_PER_GET || batch.bytes >= BYTES_PER_GET {
                 batch.ask(&mut controls[server], items, &mut found)?;

@@ -7,7 +7,7 @@ use units::Nanos;
 /// Figures of queries and segments belong to the moment at which they were due; figures of answers to the moment at
 /// which they arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(super) struct MoviesCounts {
     pub(super) answers: Answers,
     queries: [u64; 5],
     pub(super) segments: Segments,
@@ -45,9 +45,9 @@ pub(super) struct Segments {
     pub(super) missed: u64,
 }
 
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts {
+impl Default for MoviesCounts {
+    fn default() -> MoviesCounts {
+        MoviesCounts {
             answers: Answers::default(),
             queries: [0; 5],
             segments: Segments::default(),
@@ -57,7 +57,7 @@ impl Default for Counts {
     }
 }
 
-impl Counts {
+impl MoviesCounts {
     /// A query that was due in the window has ended.
     pub(super) fn ended(&mut self, query: MovieQuery) {
         self.queries[query.place()] += 1;

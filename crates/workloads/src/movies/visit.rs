@@ -7,7 +7,7 @@ use spec::workload::MovieQuery;
 use units::Nanos;
 
 use crate::movies::config::{ARRIVING, Known};
-use crate::movies::counts::Counts;
+use crate::movies::counts::MoviesCounts;
 
 /// How long a segment of a film plays. Source: the data set's ladders, as Apple's HLS authoring guidelines recommend.
 pub const SEGMENT: Nanos = Nanos::from_secs(6);
@@ -93,7 +93,7 @@ impl Visit {
     }
 
     /// A step has ended: returns the next.
-    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
+    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut MoviesCounts) -> Next {
         let is_well = end.outcome == Outcome::Completed;
         match self.at {
             At::Query(query) => {
@@ -160,7 +160,14 @@ impl Visit {
         Next::Send(Step { offset, operation: self.operation() })
     }
 
-    fn watched(&mut self, number: u32, end: &StepEnd, is_well: bool, known: &Known, counts: &mut Counts) {
+    fn watched(
+        &mut self,
+        number: u32,
+        end: &StepEnd,
+        is_well: bool,
+        known: &Known,
+        counts: &mut MoviesCounts,
+    ) {
         if number == 0 && is_well && !self.started {
             self.started = true;
             if let Some(rented) = self.rented.take() {
@@ -179,7 +186,7 @@ impl Visit {
     }
 
     /// The start-up delay of a film that does not start is at least the time waited.
-    fn never_starts(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) {
+    fn never_starts(&mut self, end: &StepEnd, known: &Known, counts: &mut MoviesCounts) {
         if let Some(rented) = self.rented.take() {
             counts.started((end.ended - rented).max(known.config.watch).max(SEGMENT));
         }

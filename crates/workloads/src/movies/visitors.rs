@@ -8,7 +8,7 @@ use spec::workload::MovieQuery;
 
 use crate::movies::answers::{self, Wire};
 use crate::movies::config::Known;
-use crate::movies::counts::Counts;
+use crate::movies::counts::MoviesCounts;
 use crate::movies::visit::{STREAM, Visit};
 use crate::unasked::of_http;
 
@@ -28,7 +28,7 @@ pub struct Movies {
     visits: Vec<Visit>,
     free: Vec<u32>,
     body: Vec<u8>,
-    counts: Counts,
+    counts: MoviesCounts,
 }
 
 impl Movies {
@@ -40,7 +40,7 @@ impl Movies {
             visits: Vec::new(),
             free: Vec::new(),
             body: Vec::new(),
-            counts: Counts::default(),
+            counts: MoviesCounts::default(),
         }
     }
 }

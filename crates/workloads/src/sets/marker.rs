@@ -22,7 +22,7 @@ pub struct Marker {
     /// The form of this record: [`Marker::SCHEMA`].
     pub schema: u32,
     #[serde(flatten)]
-    what: What,
+    what: MarkerContent,
     /// The seed of sizes and contents.
     pub seed: u64,
     /// The bytes of all files, as [`Set::bytes`] counts them.
@@ -31,7 +31,7 @@ pub struct Marker {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum What {
+enum MarkerContent {
     /// How many files, and their sizes as [`dist::Size`] reads them.
     Files { files: u64, sizes: String },
     /// How many videos, and whether players can show them.
@@ -89,9 +89,11 @@ impl Marker {
     /// The marker of a set.
     pub fn of(set: &Set) -> Marker {
         let what = match set {
-            Set::Files(files) => What::Files { files: files.files(), sizes: files.sizes().to_string() },
+            Set::Files(files) => {
+                MarkerContent::Files { files: files.files(), sizes: files.sizes().to_string() }
+            }
             Set::Videos(Videos { catalog, is_real }) => {
-                What::Videos { videos: *catalog.description(), real: *is_real }
+                MarkerContent::Videos { videos: *catalog.description(), real: *is_real }
             }
         };
         Marker { schema: Marker::SCHEMA, what, seed: set.seed(), bytes: set.bytes() }
@@ -126,8 +128,10 @@ impl Marker {
     /// The set that it describes. Errors: the description is invalid.
     pub fn set(&self) -> Result<Set, ParseError> {
         Ok(match &self.what {
-            What::Files { files, sizes } => Set::Files(FileSet::new(*files, sizes.parse()?, self.seed)?),
-            What::Videos { videos, real } => {
+            MarkerContent::Files { files, sizes } => {
+                Set::Files(FileSet::new(*files, sizes.parse()?, self.seed)?)
+            }
+            MarkerContent::Videos { videos, real } => {
                 Set::Videos(Videos { catalog: Catalog::new(videos, self.seed)?, is_real: *real })
             }
         })

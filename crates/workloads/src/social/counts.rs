@@ -9,7 +9,7 @@ pub const TIERS: [&str; 4] = ["queue", "php", "db", "cache"];
 /// Figures of operations belong to the moment at which they were due, so that an operation due in the window counts at
 /// any end; figures of answers belong to the moment at which they arrived.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct SocialCounts {
     pub(super) answers: Answers,
     operations: [Operation; 9],
     ajax: u64,
@@ -55,7 +55,7 @@ pub fn of_operation(counter: &str, operation: &str) -> String {
     format!("{counter}.{operation}")
 }
 
-impl Counts {
+impl SocialCounts {
     /// An operation due in the window has ended, well or not, this long after it was due.
     pub(super) fn ended(&mut self, operation: SocialOperation, is_ajax: bool, within: bool, tiers: &Tiers) {
         let counted = &mut self.operations[operation.place()];
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn shares_are_of_what_was_due() {
-        let mut counts = Counts::default();
+        let mut counts = SocialCounts::default();
         let mut tiers = Tiers::default();
         tiers.add(b"php;dur=1.5, db;dur=2;desc=\"12\", cache;dur=0.25;desc=\"3\", total;dur=9");
         tiers.add(b"db;dur=1;desc=\"x\", php;dur=-1");
@@ -158,6 +158,6 @@ mod tests {
         check("queue_us.home", 0, 0);
         let names: std::collections::BTreeSet<&String> = list.iter().map(|(name, _, _)| name).collect();
         assert_eq!(names.len(), list.len());
-        assert_eq!(Counts::default().list().len(), list.len());
+        assert_eq!(SocialCounts::default().list().len(), list.len());
     }
 }

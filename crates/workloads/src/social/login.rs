@@ -128,15 +128,15 @@ fn ask(
     session: &mut Session,
     stream: &mut (impl Read + Write),
     request: &[u8],
-) -> Result<Ended, Problem> {
+) -> Result<LoginStep, Problem> {
     let sent = stream.write_all(request).and_then(|()| stream.flush());
     sent.map_err(|error| Problem::of(&error, false))?;
     answer(known, session, stream)
 }
 
-type Ended = (Result<(), Fault>, Then<crate::social::user::Job>);
+type LoginStep = (Result<(), Fault>, Then<crate::social::user::Job>);
 
-fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<Ended, Problem> {
+fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<LoginStep, Problem> {
     let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let mut has_begun = false;
     let (mut received, mut piece) = (Vec::new(), [0; 16 * 1024]);

@@ -4,14 +4,15 @@ use std::io::Write;
 
 use openloop::{Fault, Parsed, Then};
 use proto_http::{
-    Asked, HOPS_MAX, Head, LOCATION_MAX, Parse, Response, ResponseParser, Seen, Sink, Stray, Take, follow,
+    Asked, HOPS_MAX, Head, LOCATION_MAX, NeedleMatch, Parse, Response, ResponseParser, Sink, Stray, Take,
+    follow,
 };
 use spec::workload::SocialOperation;
 
 use crate::json::Json;
 use crate::social::config::Known;
 use crate::social::counts::Answers;
-use crate::social::people::Of;
+use crate::social::people::RequestValues;
 use crate::social::session::{At, Session};
 use crate::social::site::{LOOKS_MAX, Location, Page, Request};
 use crate::social::user::Job;
@@ -38,7 +39,7 @@ pub struct Wire {
     /// Which texts were found, each a bit.
     found: u16,
     /// How far each text is.
-    seen: [Seen; LOOKS_MAX],
+    seen: [NeedleMatch; LOOKS_MAX],
     takes: [Take; LOOKS_MAX],
     json: Json,
 }
@@ -144,7 +145,7 @@ pub(super) fn write(
     match (session.at, request) {
         (_, Some(request)) => {
             path.clear();
-            request.path.append_encoded(&Of { known, session }, value, &mut path);
+            request.path.append_encoded(&RequestValues { known, session }, value, &mut path);
         }
         (At::Asset(place, _), None) => {
             path.clear();
@@ -157,7 +158,7 @@ pub(super) fn write(
     out.extend_from_slice(b" HTTP/1.1\r\n");
     out.extend_from_slice(&known.host_line);
     if let Some(request) = request {
-        request.headers.append(&Of { known, session }, out);
+        request.headers.append(&RequestValues { known, session }, out);
     }
     session.jar.append(session.page(&path, known), out);
     session.location = path;
@@ -167,7 +168,7 @@ pub(super) fn write(
     match posted {
         Some(template) => {
             form.clear();
-            template.append_encoded(&Of { known, session }, value, form);
+            template.append_encoded(&RequestValues { known, session }, value, form);
             // Writing into a vector cannot fail.
             let _ = write!(
                 out,
@@ -380,7 +381,7 @@ fn redirect(
         (Some(Location::Any), true) => !known.config.site.is_lost_at(&session.location),
         (Some(Location::Path(path)), true) => {
             let mut expect = Vec::with_capacity(LOCATION_MAX.min(64));
-            path.append(&Of { known, session }, &mut expect);
+            path.append(&RequestValues { known, session }, &mut expect);
             session.location.split(|byte| *byte == b'?').next() == Some(&expect[..])
         }
         _ => false,

@@ -79,14 +79,14 @@ pub(super) fn stranger(people: &People, user: u32, rng: &mut Rng) -> u32 {
 }
 
 /// The values of a user's requests.
-pub(super) struct Of<'a> {
+pub(super) struct RequestValues<'a> {
     pub(super) known: &'a Known,
     pub(super) session: &'a Session,
 }
 
-impl Cast for Of<'_> {
+impl Cast for RequestValues<'_> {
     fn append(&self, value: Value, out: &mut Vec<u8>) {
-        let Of { known, session } = self;
+        let RequestValues { known, session } = self;
         match value {
             Value::Name => known.people.append_name(session.user, out),
             Value::Password => out.extend_from_slice(PASSWORD.as_bytes()),

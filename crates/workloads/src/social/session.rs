@@ -8,7 +8,7 @@ use spec::workload::SocialOperation;
 use units::Nanos;
 
 use crate::social::config::Known;
-use crate::social::counts::{Counts, Tiers, is_within};
+use crate::social::counts::{SocialCounts, Tiers, is_within};
 use crate::social::people::{friend, stranger};
 use crate::social::site::By;
 
@@ -153,7 +153,7 @@ impl Session {
     }
 
     /// An operation has ended: returns the next step.
-    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
+    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut SocialCounts) -> Next {
         let operation = self.operation;
         let is_well = end.outcome == Outcome::Completed;
         if end.in_window.is_some() {

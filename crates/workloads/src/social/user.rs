@@ -8,7 +8,7 @@ use spec::workload::SocialOperation;
 use units::Nanos;
 
 use crate::social::config::{ARRIVING, Known, Share, UNDERWAY};
-use crate::social::counts::Counts;
+use crate::social::counts::SocialCounts;
 use crate::social::login::Ready;
 use crate::social::pages::{self, Wire};
 use crate::social::people::Offline;
@@ -41,7 +41,7 @@ pub struct Social {
     sessions: Vec<Session>,
     free: Vec<u32>,
     scratch: [Vec<u8>; 2],
-    counts: Counts,
+    counts: SocialCounts,
 }
 
 impl Social {
@@ -84,7 +84,7 @@ impl Social {
             sessions: Vec::new(),
             free: Vec::new(),
             scratch: [Vec::new(), Vec::new()],
-            counts: Counts::default(),
+            counts: SocialCounts::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use units::Nanos;
 /// Figures of chunks and sessions belong to the moment at which a chunk was due, so that a chunk due in the window
 /// counts at any arrival; figures of answers belong to the moment at which they arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(super) struct VideoCounts {
     pub(super) answers: Answers,
     /// The answers that had arrived when the window closed.
     in_window: Option<Answers>,
@@ -65,9 +65,9 @@ pub(super) struct Sessions {
     pub(super) met: u64,
 }
 
-impl Counts {
-    pub(super) fn new(window: Nanos) -> Counts {
-        Counts {
+impl VideoCounts {
+    pub(super) fn new(window: Nanos) -> VideoCounts {
+        VideoCounts {
             answers: Answers::default(),
             in_window: None,
             possible: Possible::default(),
@@ -108,7 +108,7 @@ impl Counts {
 
     /// Name, count, and of how many; the same names in every thread.
     pub(super) fn list(&self, verifies: bool) -> Vec<(String, u64, u64)> {
-        let Counts { chunks, sessions, possible, .. } = self;
+        let VideoCounts { chunks, sessions, possible, .. } = self;
         let answers = self.in_window.as_ref().unwrap_or(&self.answers);
         let ms = |time: Nanos| time.0 / 1_000_000;
         let (stalled, played) = (ms(chunks.stalled), ms(chunks.played));

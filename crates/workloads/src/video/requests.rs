@@ -14,7 +14,7 @@ use crate::unasked::of_http;
 use crate::video::answers::{Judge, Request, Wire};
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
-use crate::video::counts::Counts;
+use crate::video::counts::VideoCounts;
 use crate::video::library::{Ask, Library, Videos, Watched};
 use crate::video::links::{Links, paced};
 use crate::video::session::{Rules, Session};
@@ -80,7 +80,7 @@ pub struct Video {
     free: Vec<u32>,
     /// With `--bandwidth shape` the links, and each session's link.
     links: Option<(Links, Vec<u16>)>,
-    counts: Counts,
+    counts: VideoCounts,
 }
 
 impl Video {
@@ -101,7 +101,7 @@ impl Video {
             judge: Judge { verify: config.verify },
             sessions: Vec::new(),
             free: Vec::new(),
-            counts: Counts::new(config.window),
+            counts: VideoCounts::new(config.window),
         })
     }
 
@@ -132,7 +132,7 @@ impl Video {
     }
 
     /// The counters, including sessions that get no further request since their next chunk is due after the load.
-    fn counts_at_the_end(&self) -> Counts {
+    fn counts_at_the_end(&self) -> VideoCounts {
         let mut counts = self.counts.clone();
         for session in &self.sessions {
             session.clone().over(&self.rules, &mut counts);

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
-use crate::video::counts::Counts;
+use crate::video::counts::VideoCounts;
 use crate::video::course::Pace;
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
@@ -153,7 +153,7 @@ impl Session {
     }
 
     /// A request has ended: returns the next step.
-    pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut Counts) -> Next {
+    pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut VideoCounts) -> Next {
         let in_window = end.in_window.is_some();
         self.in_window = in_window;
         if self.arrived.is_none() {
@@ -210,7 +210,7 @@ impl Session {
     }
 
     /// No further request of it ends in the load, or there is none: its viewer's wait has lasted until now.
-    pub(super) fn over(&mut self, rules: &Rules, counts: &mut Counts) {
+    pub(super) fn over(&mut self, rules: &Rules, counts: &mut VideoCounts) {
         let waits = matches!(self.fate, Fate::Watching | Fate::Killed) && !self.player.has_started();
         if waits && self.arrived == Some(true) {
             let lost = self.failed || self.fate == Fate::Killed;
@@ -229,7 +229,7 @@ impl Session {
     }
 
     /// The video does not continue: if it is in a stall at `at`, the whole stall is known.
-    fn stands_still(&mut self, at: Nanos, counts: &mut Counts) {
+    fn stands_still(&mut self, at: Nanos, counts: &mut VideoCounts) {
         if let Some(length) = self.player.stalled(at).filter(|_| self.in_window) {
             counts.stalled(length);
             self.judge(true, counts);
@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// The effect of a chunk on the viewer.
-    fn shown(&mut self, chunk: u32, end: &StepEnd, rules: &Rules, counts: &mut Counts) {
+    fn shown(&mut self, chunk: u32, end: &StepEnd, rules: &Rules, counts: &mut VideoCounts) {
         if self.fate != Fate::Watching || end.outcome == Outcome::Unfinished {
             return;
         }
@@ -272,7 +272,7 @@ impl Session {
     }
 
     /// The load has ended with a request outstanding: records the figures known by then.
-    fn cut(&mut self, end: &StepEnd, had_started: bool, counts: &mut Counts, rules: &Rules) {
+    fn cut(&mut self, end: &StepEnd, had_started: bool, counts: &mut VideoCounts, rules: &Rules) {
         self.fate = Fate::Cut;
         if !had_started && self.arrived == Some(true) {
             // As an unfinished request does, it enters at its age.
@@ -285,7 +285,7 @@ impl Session {
     }
 
     /// Something is known of the session in the window: whether it speaks against it.
-    fn judge(&mut self, bad: bool, counts: &mut Counts) {
+    fn judge(&mut self, bad: bool, counts: &mut VideoCounts) {
         if !std::mem::replace(&mut self.judged, true) {
             counts.sessions.judged += 1;
             counts.sessions.met += 1;

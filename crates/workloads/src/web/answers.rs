@@ -31,7 +31,7 @@ pub(super) struct Judge {
 
 /// A thread's counters over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct WebCounts {
     answered: u64,
     successes: u64,
     /// Wrong bodies, and bodies validated against known pages.
@@ -41,7 +41,7 @@ pub(super) struct Counts {
     ended: u64,
 }
 
-impl Counts {
+impl WebCounts {
     /// Name, count, and of how many; the same names in every thread.
     pub(super) fn list(&self, verifies: bool) -> Vec<(String, u64, u64)> {
         let mut all = vec![
@@ -56,14 +56,14 @@ impl Counts {
 }
 
 /// Hands the body to the checksum, if one is wanted.
-struct Look<'a> {
+struct BodyCheck<'a> {
     hash: Option<&'a mut Xxh3>,
     encoded: &'a mut bool,
     location: &'a mut Option<Box<str>>,
     looks_at_head: bool,
 }
 
-impl Sink for Look<'_> {
+impl Sink for BodyCheck<'_> {
     fn head(&mut self, head: &Head<'_>) {
         if self.looks_at_head {
             *self.encoded = head.header("content-encoding").is_some();
@@ -110,14 +110,14 @@ impl Judge {
         job: Job,
         wire: &mut Wire,
         bytes: &[u8],
-        counts: &mut Counts,
+        counts: &mut WebCounts,
     ) -> Parsed<Job> {
         if self.verify == Verify::Checksum && wire.hash.is_none() {
             wire.hash = Some(Box::default());
         }
         let Wire { parser, hash, encoded, location } = wire;
         let looks_at_head = self.may_be_encoded;
-        let mut look = Look { hash: hash.as_deref_mut(), encoded, location, looks_at_head };
+        let mut look = BodyCheck { hash: hash.as_deref_mut(), encoded, location, looks_at_head };
         match parser.parse(self.asked, bytes, &mut look) {
             Parse::NeedMore { consumed: 0 } => Parsed::Partial,
             Parse::NeedMore { consumed } => Parsed::Used(consumed),
@@ -140,7 +140,7 @@ impl Judge {
         pages: &Checked,
         job: Job,
         wire: &mut Wire,
-        counts: &mut Counts,
+        counts: &mut WebCounts,
     ) -> Option<Result<(), Fault>> {
         Some(match wire.parser.closed()? {
             Ok(response) => {
@@ -158,7 +158,7 @@ impl Judge {
         job: Job,
         wire: &mut Wire,
         response: Response,
-        counts: &mut Counts,
+        counts: &mut WebCounts,
     ) -> Result<(), Fault> {
         let content = wire.hash.as_mut().map(|hash| {
             let digest = hash.digest();

@@ -7,7 +7,7 @@ use rand::RngExt;
 use units::ParseError;
 
 use crate::unasked::of_http;
-use crate::web::answers::{Counts, Judge, Wire};
+use crate::web::answers::{Judge, WebCounts, Wire};
 use crate::web::{Body, Pages, Verify, WebConfig};
 
 /// One generator thread's requests to web servers.
@@ -22,7 +22,7 @@ pub struct Web {
     rng: Rng,
     server_rng: Rng,
     judge: Judge,
-    pub(super) counts: Counts,
+    pub(super) counts: WebCounts,
 }
 
 /// The pages requested, and their known content; shared by all threads.
@@ -68,7 +68,7 @@ impl Web {
             rng: stream(Purpose::Keys),
             server_rng: stream(SERVERS),
             judge: Judge::new(config),
-            counts: Counts::default(),
+            counts: WebCounts::default(),
             pages,
         })
     }
@@ -139,7 +139,7 @@ impl Workload for Web {
     }
 
     fn window_opens(&mut self) {
-        self.counts = Counts::default();
+        self.counts = WebCounts::default();
     }
 }
 

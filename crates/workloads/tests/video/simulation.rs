@@ -5,7 +5,7 @@ use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent
 use reactor::Address;
 use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
 use units::{Nanos, Rate};
-use video_server::{Counts, Limits, Stalls, VideoServer};
+use video_server::{Limits, ServerCounters, Stalls, VideoServer};
 use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
 
 use crate::simulated::counter;
@@ -86,7 +86,7 @@ impl Setup {
     /// Runs it to the end.
     pub(crate) fn run(&self) -> Recording {
         let faults = self.faults.parse().unwrap();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(ServerCounters::default());
         let mut server = VideoServer::new(catalog(), faults, self.stalls, Limits::default(), counts);
         let known = Arc::new(Known::new(&self.config).unwrap());
         let video = Video::new(&known, (0, 1)).unwrap();

@@ -6,12 +6,12 @@ use rustix::process::geteuid;
 
 use super::{Bench, PATIENCE, Processors, taillight, too_few};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, Place};
-use crate::faults::right::{Given, Right};
+use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "disk-full",
-    place: Place::Here,
+    place: World::Here,
     planted: "the trial is written to a file system that is too small for it",
     doses: "4 to 24 KiB",
     right: "an error that says so, and no verdict",
@@ -39,8 +39,8 @@ fn full(chance: &mut Chance) -> Result<Outcome> {
     let status = generator.wait(PATIENCE)?;
     let said = generator.stderr_tail().join(" / ");
     let given = match status.success() {
-        true => Given::Verdict(results::Verdict::Valid),
-        false if said.contains("No space left") => Given::Refused(said),
+        true => DoseResult::Verdict(results::Verdict::Valid),
+        false if said.contains("No space left") => DoseResult::Refused(said),
         false => bail!("it failed for another reason, {status}: {said}"),
     };
     bench.server.stop()?;

@@ -11,12 +11,12 @@ use results::{Reason, Trial, Verdict};
 use units::Nanos;
 
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, Place};
-use crate::faults::right::{Given, Right};
+use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "probe-loss",
-    place: Place::Here,
+    place: World::Here,
     planted: "the processor probe is not read for long, so that the kernel has no room for samples",
     doses: "2 to 20 s",
     right: "invalid (probe loss) where samples are missing, else valid",
@@ -66,5 +66,5 @@ fn loss(chance: &mut Chance) -> Result<Outcome> {
         _ => Right::Valid,
     };
     let dose = format!("{span}, {} of {expected:.0} samples", seen.samples);
-    Ok(Judged { dose, right, given: Given::Verdict(trial.verdict), truth: None, measured: None }.into())
+    Ok(Judged { dose, right, given: DoseResult::Verdict(trial.verdict), truth: None, measured: None }.into())
 }

@@ -12,13 +12,13 @@ use units::{Nanos, Rate};
 
 use super::stored::{Fate, Loss, Store};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, Place};
-use crate::faults::right::{Given, Right};
+use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "fill-half-done",
-        place: Place::Here,
+        place: World::Here,
         planted: "the server does not keep all items of the data set",
         doses: "0.4 to 90 % of the items",
         right: "invalid (fill failed)",
@@ -27,7 +27,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "wrong-value",
-        place: Place::Here,
+        place: World::Here,
         planted: "the server returns other values than were stored",
         doses: "0.4 to 90 % of the items",
         right: "invalid (verify failed)",
@@ -65,14 +65,14 @@ fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Out
     };
     let done = trial::run(&task, &Arc::new(AtomicBool::new(false)))?;
     let dose = format!("{} of {KEYS} items", store.hit());
-    let given = Given::Verdict(done.trial.verdict);
+    let given = DoseResult::Verdict(done.trial.verdict);
     Ok(Judged { dose, right, given, truth: None, measured: None }.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::right::Found;
+    use crate::faults::right::Assessment;
 
     #[test]
     fn a_data_set_that_was_not_kept_is_found_out() {
@@ -80,7 +80,7 @@ mod tests {
             let Outcome::Judged(judged) = (fault.plant)(&mut Chance::of(1, fault.name, 0)).unwrap() else {
                 panic!("{} can be planted anywhere", fault.name)
             };
-            assert_eq!(judged.found(), Found::Right, "{}: {}", judged.dose, judged.given.words());
+            assert_eq!(judged.found(), Assessment::Right, "{}: {}", judged.dose, judged.given.words());
         }
     }
 }

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use super::RECURSION;
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, Place};
+use crate::faults::fault::{Fault, Outcome, World};
 use crate::faults::right::Right;
 use crate::faults::scene::{Generator, START, Scene};
 use crate::faults::service::Service;
@@ -14,7 +14,7 @@ use crate::faults::service::Service;
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "agent-late",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "one of two generators is told to start when the start is over",
         doses: "1 to 500 ms late, at a warm-up of 200 ms",
         right: "invalid (generator lag or agent lost), or valid with true figures",
@@ -23,7 +23,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "agent-clock",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the clock of one of two generators is not where the coordinator believes",
         doses: "0.001 to 50 ms ahead",
         right: "valid with true figures: each measures by its own clock",

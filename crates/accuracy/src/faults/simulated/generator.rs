@@ -12,7 +12,7 @@ use units::{Nanos, Rate};
 
 use super::RECURSION;
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, Place};
+use crate::faults::fault::{Fault, Outcome, World};
 use crate::faults::right::Right;
 use crate::faults::scene::{RPS, START, Scene, WINDOW};
 use crate::faults::service::Service;
@@ -37,7 +37,7 @@ const fn late(
     doses: &'static str,
     plant: fn(&mut Chance) -> Result<Outcome>,
 ) -> Fault {
-    Fault { name, place: Place::Simulated, planted, doses, right: LATE_WORDS, truth: RECURSION, plant }
+    Fault { name, place: World::Simulated, planted, doses, right: LATE_WORDS, truth: RECURSION, plant }
 }
 
 const SENDING: &str = "for 0.1 to 20 % of the window";
@@ -46,7 +46,7 @@ const RECEIVING: &str = "in 1 to 100 % of the bursts";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "none",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "nothing",
         doses: "utilisation 45 to 70 %",
         right: "valid with true figures",

@@ -8,12 +8,12 @@ use knobs::{Engine, Knob, LocalKernel, Subject, plan};
 use results::{Invalid, Reason, Verdict};
 
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, Place};
-use crate::faults::right::{Given, Right};
+use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "knob-drift",
-    place: Place::Simulated,
+    place: World::Simulated,
     planted: "another process writes a knob that the trial has set",
     doses: "another value, the same value in other words, or nothing",
     right: "invalid (knob drift) for another value, else valid",
@@ -56,5 +56,5 @@ fn drift(chance: &mut Chance) -> Result<Outcome> {
         false => Verdict::Valid.against(Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") }),
     };
     let right = if drifted { Right::Invalid(&[Reason::KnobDrift]) } else { Right::Valid };
-    Ok(Judged { dose, right, given: Given::Verdict(verdict), truth: None, measured: None }.into())
+    Ok(Judged { dose, right, given: DoseResult::Verdict(verdict), truth: None, measured: None }.into())
 }

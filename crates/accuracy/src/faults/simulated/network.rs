@@ -7,7 +7,7 @@ use units::Nanos;
 
 use super::{ERRORS_ALLOWED, RECURSION};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, Place};
+use crate::faults::fault::{Fault, Outcome, World};
 use crate::faults::right::Right;
 use crate::faults::scene::Scene;
 
@@ -18,7 +18,7 @@ const FAILED_WORDS: &str =
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "packet-loss",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the network loses datagrams",
         doses: "0.001 to 5 %",
         right: FAILED_WORDS,
@@ -27,7 +27,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "connection-reset",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "connections are reset when something is sent",
         doses: "0.001 to 5 % of the messages",
         right: FAILED_WORDS,

@@ -9,7 +9,7 @@ use units::{Nanos, Rate, Time};
 
 use super::{ERRORS_ALLOWED, OWN_RECURSION, RECURSION};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, Place};
+use crate::faults::fault::{Fault, Outcome, World};
 use crate::faults::peer::{Misdeed, Odd};
 use crate::faults::right::Right;
 use crate::faults::scene::{START, Scene, WINDOW};
@@ -24,7 +24,7 @@ const fn failing(
     doses: &'static str,
     plant: fn(&mut Chance) -> Result<Outcome>,
 ) -> Fault {
-    Fault { name, place: Place::Simulated, planted, doses, right: FAILED_WORDS, truth: RECURSION, plant }
+    Fault { name, place: World::Simulated, planted, doses, right: FAILED_WORDS, truth: RECURSION, plant }
 }
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -42,7 +42,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     ),
     Fault {
         name: "server-answers-early",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the server answers the next request of a connection before that has come",
         doses: "0.02 to 2 % of the requests",
         right: "invalid (error rate)",
@@ -51,7 +51,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "server-ends-many",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the server answers over TLS and closes many connections in the same instant",
         doses: "all that were asked on in 10 to 100 ms",
         right: "valid with true figures",
@@ -60,7 +60,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "server-throttles",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the server runs for a part of each 100 ms, as under a quota",
         doses: "30 to 95 % of the time",
         right: "valid with true figures, or overloaded where the quota is less than the load takes",
@@ -69,7 +69,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "collector-pause",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the server's garbage collector stops it",
         doses: "5 to 60 ms each 300 to 700 ms",
         right: "valid with true figures: the pauses are the server's",
@@ -78,7 +78,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "warm-up",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the server's requests take longer until it has warmed up",
         doses: "2 to 8 times as long, until a moment before the warm-up's end or in the first 60 % of the window",
         right: "invalid (not steady), or valid with true figures",
@@ -87,7 +87,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "overload",
-        place: Place::Simulated,
+        place: World::Simulated,
         planted: "the load is more than the server can do",
         doses: "1.05 to 1.5 times",
         right: "overloaded",

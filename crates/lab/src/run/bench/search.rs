@@ -44,7 +44,7 @@ struct PeakSpan {
 }
 
 /// How searches ended.
-struct Ended {
+struct SearchEnd {
     /// By themselves, and not to keep to the time.
     whole: bool,
     /// Knobs of the host that another process changed during the searches.
@@ -264,7 +264,7 @@ impl Bench {
         what: &PeakSpan,
         late: impl Fn() -> bool,
         track: &mut Tracker<'_>,
-    ) -> Result<Ended, Error> {
+    ) -> Result<SearchEnd, Error> {
         let (seeds, of_sessions) = (self.seeds(), self.has_sessions);
         let trials = &mut self.trials;
         let (whole, drift) = self.hold.during(|| {
@@ -284,7 +284,7 @@ impl Bench {
                 Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
             })
         })?;
-        Ok(Ended { whole, drift })
+        Ok(SearchEnd { whole, drift })
     }
 }
 

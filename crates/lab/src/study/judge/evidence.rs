@@ -19,9 +19,9 @@ const STEP: f64 = 1.05;
 /// The evidence on a claim.
 pub(super) struct Evidence {
     /// All trials whose data are right, disturbed ones included.
-    pub(super) all: Found,
+    pub(super) all: SelectionResult,
     /// The same without the disturbed trials; `None` if no trial was disturbed.
-    pub(super) undisturbed: Option<Found>,
+    pub(super) undisturbed: Option<SelectionResult>,
     /// Whether the claim is about a figure itself, which a disturbance moves, instead of a comparison.
     pub(super) is_absolute: bool,
     /// The figures in words.
@@ -30,7 +30,7 @@ pub(super) struct Evidence {
 
 /// The result over one selection of trials.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct SelectionResult {
     /// The measured quantity, in words.
     subject: String,
     /// Its figures, in words.
@@ -134,10 +134,10 @@ fn range(least: Option<f64>, most: Option<f64>) -> Interval {
     Interval { low: least.unwrap_or(f64::NEG_INFINITY), high: most.unwrap_or(f64::INFINITY) }
 }
 
-impl Found {
-    fn of(subject: String, claimed: String, comparisons: Vec<Comparison>) -> Found {
+impl SelectionResult {
+    fn of(subject: String, claimed: String, comparisons: Vec<Comparison>) -> SelectionResult {
         let figures = comparisons.iter().map(Comparison::words).collect::<Vec<_>>().join("; ");
-        Found { subject, figures, claimed, comparisons, missing: None }
+        SelectionResult { subject, figures, claimed, comparisons, missing: None }
     }
 
     /// Whether it has a comparison that can be tested.
@@ -238,7 +238,7 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
 }
 
 /// The result over the usable cells. Mean waiting times leave out overloaded cells, whose queue grows with the window.
-fn found(check: &Check, cells: Cells<'_>) -> Found {
+fn found(check: &Check, cells: Cells<'_>) -> SelectionResult {
     if !is_of_waiting(check.metric()) {
         return found_in(check, cells);
     }
@@ -280,7 +280,7 @@ fn all_points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
     }
 }
 
-fn found_in(check: &Check, cells: Cells<'_>) -> Found {
+fn found_in(check: &Check, cells: Cells<'_>) -> SelectionResult {
     match check {
         Check::Ratio { metric, of, to, to_metric, beside, least, most } => {
             let metrics = [metric, to_metric.as_ref().unwrap_or(metric)];
@@ -315,7 +315,7 @@ fn ratio(
     [of, to]: [&Spot; 2],
     beside: Option<&[Spot; 2]>,
     bounds: Bounds,
-) -> Found {
+) -> SelectionResult {
     let all = |of: &Spot, to: &Spot| {
         cells.ratios((&of.series, &of.x), (&to.series, &to.x), metrics.map(String::as_str))
     };
@@ -332,7 +332,7 @@ fn ratio(
         words = format!("{words}, set against that of {}", spots(of, to));
     }
     let ratios: Vec<f64> = ratios.into_iter().map(|(_, ratio)| ratio).collect();
-    Found::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
+    SelectionResult::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
 }
 
 /// The resource with the highest utilization at this spot: its name and the share in use.
@@ -349,14 +349,20 @@ fn saturates_first(cells: Cells<'_>, from: &Spot) -> Option<(String, f64)> {
     medians.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>, bounds: Bounds) -> Found {
-    let Some((name, used)) = saturates_first(cells, from) else { return Found::default() };
+fn advised(
+    cells: Cells<'_>,
+    metric: &str,
+    from: &Spot,
+    predicted: Option<&str>,
+    bounds: Bounds,
+) -> SelectionResult {
+    let Some((name, used)) = saturates_first(cells, from) else { return SelectionResult::default() };
     let words =
         format!("{} at {} saturates by {name} first ({} of it used)", from.series, from.x, figure(used));
     let here: Vec<&Cell> = cells.at(&name, &from.x).filter(|cell| cell.verdict.is_usable()).collect();
     if !cells.0.iter().any(|cell| cell.series == name) {
         let missing = Some(format!("no series has one more of what saturates first, {name}"));
-        return Found { missing, ..Found::of(words, asked(bounds), Vec::new()) };
+        return SelectionResult { missing, ..SelectionResult::of(words, asked(bounds), Vec::new()) };
     }
     let positive = |cell: &Cell, metric: &str| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
     let other = |block: u32| match predicted {
@@ -377,17 +383,17 @@ fn advised(cells: Cells<'_>, metric: &str, from: &Spot, predicted: Option<&str>,
     let ratios: Vec<f64> = here.iter().filter_map(ratio).collect();
     let to = predicted.map_or("the mean of the others".to_owned(), |figure| format!("{figure}.{name}"));
     let words = format!("{words}; {metric} with one more of it over {to}");
-    Found::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
+    SelectionResult::of(words, asked(bounds), vec![Comparison::of_ratios(&ratios, bounds.0, bounds.1)])
 }
 
-fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Found {
+fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> SelectionResult {
     let usable = cells.at(&of.series, &of.x).filter(|cell| cell.verdict.is_usable());
     let values: Vec<f64> = usable.filter_map(|cell| cell.metrics.get(metric).copied()).collect();
     let comparison = Comparison::of_values(&values, bounds.0, bounds.1);
-    Found::of(format!("{metric} of {} at {}", of.series, of.x), asked(bounds), vec![comparison])
+    SelectionResult::of(format!("{metric} of {} at {}", of.series, of.x), asked(bounds), vec![comparison])
 }
 
-fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> Found {
+fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> SelectionResult {
     let (mut comparisons, mut words) = (Vec::new(), Vec::new());
     for x in at {
         let pairs = cells.pairs_with_zeros((series, x), (than, x), metric);
@@ -406,8 +412,9 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
         words.push(format!("{kind}{} at {x}", comparison.words()));
         comparisons.push(comparison);
     }
-    let found = Found::of(format!("{metric} of {series} over that of {than}"), String::new(), comparisons);
-    Found { figures: words.join("; "), ..found }
+    let found =
+        SelectionResult::of(format!("{metric} of {series} over that of {than}"), String::new(), comparisons);
+    SelectionResult { figures: words.join("; "), ..found }
 }
 
 /// The repeats of `metric` at every place of `series`, rising.
@@ -428,9 +435,9 @@ fn steps(cells: Cells<'_>, metric: &str, series: &str, from: &X, to: &X) -> Vec<
 }
 
 /// The last place over the first lies on the right side of 1, and no step falls short of it by more than [`STEP`].
-fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Found {
+fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> SelectionResult {
     let curve = curve(cells, metric, series);
-    let [first, .., last] = &curve[..] else { return Found::default() };
+    let [first, .., last] = &curve[..] else { return SelectionResult::default() };
     let compare = |from: &(X, Summary), to: &(X, Summary), bound: f64| {
         let (from, to) = if rising { (from, to) } else { (to, from) };
         let claimed = range(Some(bound), None);
@@ -447,16 +454,16 @@ fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Found
     if curve.len() > 2 {
         comparisons.extend(curve.windows(2).map(|step| compare(&step[0], &step[1], -STEP.ln())));
     }
-    let found = Found::of(format!("{metric} of {series}"), String::new(), comparisons);
-    Found { figures, ..found }
+    let found = SelectionResult::of(format!("{metric} of {series}"), String::new(), comparisons);
+    SelectionResult { figures, ..found }
 }
 
 /// No two places differ by more than a factor.
-fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Found {
+fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> SelectionResult {
     let curve = curve(cells, metric, series);
     let by_median = |a: &&(X, Summary), b: &&(X, Summary)| a.1.median.total_cmp(&b.1.median);
     let (Some(low), Some(high)) = (curve.iter().min_by(by_median), curve.iter().max_by(by_median)) else {
-        return Found::default();
+        return SelectionResult::default();
     };
     let compare = |from: &X, to: &X| {
         let claimed = range(Some(-most.ln()), Some(most.ln()));
@@ -468,12 +475,12 @@ fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Found {
     let pairs =
         curve.iter().enumerate().flat_map(|(i, from)| curve[i + 1..].iter().map(move |to| (from, to)));
     let comparisons = pairs.map(|(from, to)| compare(&from.0, &to.0)).collect();
-    let found = Found::of(format!("{metric} of {series}"), asked((None, Some(most))), comparisons);
-    Found { figures, ..found }
+    let found = SelectionResult::of(format!("{metric} of {series}"), asked((None, Some(most))), comparisons);
+    SelectionResult { figures, ..found }
 }
 
 /// The last place up to which the figure keeps to a limit, block by block.
-fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to: f64) -> Found {
+fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to: f64) -> SelectionResult {
     let places = cells.places(series);
     let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == series).map(|c| c.block).collect();
     blocks.sort_unstable();
@@ -503,5 +510,5 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
     let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();
     let words = format!("{metric} of {series} stays within {} up to", figure(limit));
     let comparison = Comparison::of_differences(&ends, Some(from), Some(to));
-    Found::of(words, asked((Some(from), Some(to))), vec![comparison])
+    SelectionResult::of(words, asked((Some(from), Some(to))), vec![comparison])
 }

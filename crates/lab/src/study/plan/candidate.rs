@@ -5,7 +5,7 @@ use results::study::{Effort, X};
 use spec::{Load, Spec};
 use toml::Table;
 
-use crate::study::axis::{Place, merge};
+use crate::study::axis::{AxisPoint, merge};
 use crate::study::facts::{Facts, is_known};
 use crate::study::variant::SeriesDef;
 use crate::study::{Definition, DefinitionError, StudyKind, experiment};
@@ -64,7 +64,7 @@ pub(super) fn first_candidate(
     study: &Definition,
     effort: Effort,
     series: &SeriesDef,
-    place: &Place,
+    place: &AxisPoint,
 ) -> Result<Candidate, DefinitionError> {
     let of_effort = &study.effort(effort).set;
     candidate_of(study, effort, (series, &Table::new(), &series.set, of_effort), place)
@@ -75,7 +75,7 @@ pub(super) fn second_candidate(
     study: &Definition,
     effort: Effort,
     series: &SeriesDef,
-    place: &Place,
+    place: &AxisPoint,
 ) -> Result<Candidate, DefinitionError> {
     let of_effort = study.effort(effort);
     let of_effort = of_effort.set_second.as_ref().unwrap_or(&of_effort.set);
@@ -88,7 +88,7 @@ fn candidate_of(
     study: &Definition,
     effort: Effort,
     (series, base, set, of_effort): (&SeriesDef, &Table, &Table, &Table),
-    place: &Place,
+    place: &AxisPoint,
 ) -> Result<Candidate, DefinitionError> {
     let mut table = study.base.clone();
     if base.get("workload").is_some_and(|workload| workload.get("kind").is_some()) {

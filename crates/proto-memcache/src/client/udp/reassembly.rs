@@ -15,7 +15,7 @@ pub struct Reassembly {
     /// How many datagrams the reply has; 0 before the first arrived.
     count: u16,
     /// The datagrams received, in order of arrival.
-    places: Vec<Place>,
+    places: Vec<PayloadPlace>,
     /// The highest of their numbers.
     highest: u16,
     /// Whether one of them arrived after one with a higher number.
@@ -30,7 +30,7 @@ pub struct Reassembly {
 
 /// The place of a datagram's payload. Units: bytes. Bounds: 65 535 of them have less than 2³² bytes.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PayloadPlace {
     sequence: u16,
     start: u32,
     length: u32,
@@ -127,7 +127,10 @@ impl Reassembly {
     pub fn memory(&self) -> usize {
         // A table of `capacity` numbers has an eighth more places, and an extra byte for each.
         let here = self.here.capacity() * (size_of::<u16>() + 1) * 8 / 7;
-        self.places.capacity() * size_of::<Place>() + here + self.bytes.capacity() + self.sorted.capacity()
+        self.places.capacity() * size_of::<PayloadPlace>()
+            + here
+            + self.bytes.capacity()
+            + self.sorted.capacity()
     }
 
     /// Drops the content, and keeps the memory.
@@ -153,7 +156,7 @@ impl Reassembly {
         if self.is_mixed {
             self.here.insert(sequence);
         }
-        let place = Place { sequence, start: self.bytes.len() as u32, length: payload.len() as u32 };
+        let place = PayloadPlace { sequence, start: self.bytes.len() as u32, length: payload.len() as u32 };
         self.places.push(place);
         self.highest = self.highest.max(sequence);
         self.bytes.extend_from_slice(payload);
@@ -164,7 +167,7 @@ impl Reassembly {
             return Arrived::Whole { reply: &self.bytes, late };
         }
         self.places.sort_unstable_by_key(|place| place.sequence);
-        for Place { start, length, .. } in &self.places {
+        for PayloadPlace { start, length, .. } in &self.places {
             let start = *start as usize;
             self.sorted.extend_from_slice(&self.bytes[start..start + *length as usize]);
         }

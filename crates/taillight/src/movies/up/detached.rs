@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use app::App;
 
-use crate::movies::state::{Kept, Phase};
+use crate::movies::state::{Phase, StateFile};
 use crate::terminal::say;
 
 /// The log file for the output of the process in the background.
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Starts the process in the background, and returns once the application is ready.
 ///
 /// Errors: the start failed; the message contains its output.
-pub(super) fn run(app: &App, kept: &Kept) -> Result<ExitCode> {
+pub(super) fn run(app: &App, kept: &StateFile) -> Result<ExitCode> {
     if kept.runs() {
         bail!(
             "{} runs already; look by `taillight movies status`, or stop it by `taillight movies down`",

@@ -7,12 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
-use app::{App, Gone, Making, Plan, Running, Starting};
+use app::{App, EndedPart, Making, Plan, Running, Starting};
 use lab::Interrupt;
 use rustix::termios::tcgetwinsize;
 
 use crate::movies::shown::Shown;
-use crate::movies::state::{Kept, Phase, Row, State};
+use crate::movies::state::{Phase, Row, State, StateFile};
 use crate::movies::table;
 use crate::progress::clock;
 use crate::terminal::say;
@@ -42,7 +42,7 @@ pub(super) fn begun(app: &App) -> State {
 }
 
 /// Writes how it ended.
-pub(super) fn ended(kept: &Kept, state: &mut State, outcome: &Result<ExitCode>) {
+pub(super) fn ended(kept: &StateFile, state: &mut State, outcome: &Result<ExitCode>) {
     state.phase = Phase::Stopped;
     if let Err(error) = outcome
         && !matches!(error.downcast_ref(), Some(lab::Error::Interrupted(_)))
@@ -58,7 +58,12 @@ pub(super) fn ended(kept: &Kept, state: &mut State, outcome: &Result<ExitCode>) 
 /// Starts `plan` and watches it until it is interrupted.
 ///
 /// Errors: a service did not become ready or ended, with its last lines; it was interrupted before all were ready.
-pub(super) fn run(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interrupt) -> Result<ExitCode> {
+pub(super) fn run(
+    plan: Plan,
+    kept: &StateFile,
+    state: &mut State,
+    interrupt: &Interrupt,
+) -> Result<ExitCode> {
     state.services = rows(&plan);
     state.data = plan.data_folder();
     let begun = Instant::now();
@@ -98,7 +103,7 @@ fn rows(plan: &Plan) -> Vec<Row> {
     rows
 }
 
-fn started(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interrupt) -> Result<Running> {
+fn started(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrupt) -> Result<Running> {
     let of = state.services.len();
     let mut shown = Shown::new(format!("starting {of} processes"), interrupt);
     let (mut ready, mut written) = (0, Instant::now());
@@ -131,7 +136,7 @@ fn started(plan: Plan, kept: &Kept, state: &mut State, interrupt: &Interrupt) ->
     Ok(running)
 }
 
-fn watch(running: &mut Running, kept: &Kept, state: &mut State, interrupt: &Interrupt) -> Result<()> {
+fn watch(running: &mut Running, kept: &StateFile, state: &mut State, interrupt: &Interrupt) -> Result<()> {
     let mut screen = io::stdout().is_terminal().then(|| Screen::new(io::stdout()));
     if let Some(screen) = &screen {
         restore_on_panic(screen, io::stdout);
@@ -155,15 +160,15 @@ fn watch(running: &mut Running, kept: &Kept, state: &mut State, interrupt: &Inte
     Ok(())
 }
 
-fn said(gone: Gone) -> anyhow::Error {
+fn said(gone: EndedPart) -> anyhow::Error {
     match gone {
-        Gone::Service { name, how, last } if last.is_empty() => {
+        EndedPart::Service { name, how, last } if last.is_empty() => {
             anyhow!("{name} ended without being told to ({how}), and had written nothing")
         }
-        Gone::Service { name, how, last } => {
+        EndedPart::Service { name, how, last } => {
             anyhow!("{name} ended without being told to ({how}); its last lines:\n{}", last.join("\n"))
         }
-        Gone::Elsewhere { name, why } => anyhow!("{name}: {why}"),
+        EndedPart::Elsewhere { name, why } => anyhow!("{name}: {why}"),
     }
 }
 

@@ -1,4 +1,4 @@
-use openloop::{Moments, Outcome, Sent, Step};
+use openloop::{Moments, Outcome, SendTimes, Step};
 use proto_http::Url;
 use spec::Popularity;
 use spec::workload::Sampling;
@@ -70,7 +70,7 @@ fn kind_of(outcome: Result<(), Fault>) -> &'static str {
 
 fn ended(offset: u64, at: u64, outcome: Outcome) -> StepEnd {
     let (intended, done) = (Time(MS(offset).0), Time(MS(at).0));
-    let moments = Moments { intended, sent: Some(Sent { at: intended, first_byte: done }), done };
+    let moments = Moments { intended, sent: Some(SendTimes { at: intended, first_byte: done }), done };
     StepEnd { offset: MS(offset), ended: MS(at), outcome, in_window: Some(MS(offset)), moments }
 }
 

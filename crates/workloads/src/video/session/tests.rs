@@ -38,9 +38,9 @@ type Does = (Nanos, Outcome);
 
 /// A session that arrives 100 s after the window opened, with an outcome for each of its requests, and 0 s for later ones.
 /// Returns when each was due, whether it was sent, and the counters.
-fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, bool)>, Counts) {
+fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, bool)>, VideoCounts) {
     let rules = Rules::new(config);
-    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    let (mut session, mut counts) = (Session::new(viewer, &rules), VideoCounts::new(config.window));
     let (mut all, mut offset, mut before, mut sent) = (Vec::new(), Nanos::ZERO, Nanos::ZERO, true);
     loop {
         all.push((offset, sent));
@@ -58,12 +58,12 @@ fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, b
     }
 }
 
-fn figure(counts: &Counts, name: &str) -> (u64, u64) {
+fn figure(counts: &VideoCounts, name: &str) -> (u64, u64) {
     let found = counts.list(true).into_iter().find(|(known, ..)| known == name).unwrap();
     (found.1, found.2)
 }
 
-fn largest(counts: &Counts, name: &str) -> Option<u64> {
+fn largest(counts: &VideoCounts, name: &str) -> Option<u64> {
     let all = counts.distributions();
     let found = all.iter().find(|one| one.name == name).unwrap();
     found.values.max().map(|max| (max.0 + 500_000_000) / 1_000_000_000)
@@ -144,7 +144,7 @@ fn viewers_leave_who_see_nothing() {
 }
 
 /// How many start-up delays there are.
-fn starts(counts: &Counts) -> u64 {
+fn starts(counts: &VideoCounts) -> u64 {
     counts.distributions().iter().find(|one| one.name == "startup").unwrap().values.count()
 }
 
@@ -208,7 +208,7 @@ fn a_player_asks_when_its_buffer_has_room() {
 fn only_what_was_due_in_the_window_counts() {
     let (config, viewer) = setup(5, |_| ());
     let rules = Rules::new(&config);
-    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    let (mut session, mut counts) = (Session::new(viewer, &rules), VideoCounts::new(config.window));
     // It arrived 15 s before the window opened: the first four chunks are due before.
     let mut before = Nanos::ZERO;
     let mut next = Next::Send(Step { offset: Nanos::ZERO, operation: 0 });
@@ -244,9 +244,9 @@ fn the_end_of_the_load_is_no_miss_unless_it_is_known() {
 }
 
 /// The figures of a session whose next request is due after the load.
-fn at_the_end(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> Counts {
+fn at_the_end(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> VideoCounts {
     let rules = Rules::new(config);
-    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    let (mut session, mut counts) = (Session::new(viewer, &rules), VideoCounts::new(config.window));
     let (mut offset, mut before) = (Nanos::ZERO, Nanos::ZERO);
     for &(takes, outcome) in does {
         let ended = offset.max(before) + takes;
