@@ -84,7 +84,7 @@ impl Definition for Governor {
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
         planner.need_cpufreq()?;
         let offered = &planner.host.frequency.governors;
-        if !offered.iter().any(|governor| *governor == self.0) {
+        if !offered.contains(&self.0) {
             let limit = format!("the driver offers {}", offered.join(", "));
             return Err(planner.unsupported(limit, "choose one of those"));
         }

@@ -163,7 +163,7 @@ impl Definition for CongestionControl {
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
         let offered = &planner.host.network.congestion_controls;
-        if !offered.iter().any(|control| *control == self.0) {
+        if !offered.contains(&self.0) {
             let limit = format!("the kernel offers {}", offered.join(", "));
             let hint = format!("choose one of those, or load it: modprobe tcp_{}", self.0);
             return Err(planner.unsupported(limit, hint));
