@@ -23,6 +23,7 @@ mod judge;
 mod large;
 mod model;
 mod servers;
+mod text;
 mod watching;
 
 use std::cell::RefCell;
@@ -38,9 +39,10 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use units::{Nanos, Time};
 
 use crate::core::Core;
-use binary::BinaryCustomer;
+use binary::Binary;
 use customer::Customer;
 use judge::Judge;
+use text::Text;
 
 /// Seeds of each test; some hundred a second.
 const SEEDS: u64 = 200;
@@ -137,7 +139,7 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
     let customers_count = rng.random_range(1..6usize);
     let mut customer_machines: Vec<SimReactor> =
         (0..customers_count).map(|_| world.machine(costs(&mut rng))).collect();
-    let mut customers: Vec<Customer> = (0..customers_count)
+    let mut customers: Vec<Customer<Text>> = (0..customers_count)
         .map(|number| {
             Customer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
         })
@@ -145,9 +147,9 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
     let binary_count = rng.random_range(0..3usize);
     let mut binary_machines: Vec<SimReactor> =
         (0..binary_count).map(|_| world.machine(costs(&mut rng))).collect();
-    let mut binary_customers: Vec<BinaryCustomer> = (customers_count..customers_count + binary_count)
+    let mut binary_customers: Vec<Customer<Binary>> = (customers_count..customers_count + binary_count)
         .map(|number| {
-            BinaryCustomer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
+            Customer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
         })
         .collect();
     let customers_count = customers_count + binary_count;

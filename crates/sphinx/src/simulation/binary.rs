@@ -1,24 +1,13 @@
-//! A client that speaks the binary protocol, over one connection at a time: quiet requests, of which only some are
-//! answered, between others, and a `noop` after each batch.
+//! A customer that speaks the binary protocol: quiet requests, of which only some are answered, between others, and a
+//! `noop` after each batch.
 
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 
-use dist::{Purpose, Rng, Streams};
 use proto_memcache::binary::client::{Packet, Read, Response, read};
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 use rand::RngExt;
-use reactor::sim::{Program, SimReactor};
-use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
-use units::{Nanos, Time};
 
-use super::customer::{LARGE, REQUESTS_MAX, SHARED};
-use super::model::{COUNTERS, repeated};
-use super::{Board, Scene, Seen};
-
-/// Keys of each connection's own.
-const OWN: usize = 6;
+use super::customer::{Client, Dialect, OWN};
 
 /// The expected answer to a request. Quiet ones may also stay without an answer if a variant says so.
 #[derive(Debug)]
@@ -54,134 +43,81 @@ struct Known {
     cas: Option<u64>,
 }
 
-pub(super) struct BinaryCustomer {
-    number: usize,
-    scene: Scene,
-    servers: Vec<Address>,
-    rng: Rng,
-    board: Rc<RefCell<Board>>,
-    conn: Option<Conn>,
-    /// Connections so far; requests in flight when an earlier one ended may have been executed or not.
-    life: u32,
+#[derive(Default)]
+pub(super) struct Binary {
     items: HashMap<String, Known>,
     expected: VecDeque<(u32, Expected)>,
-    input: Vec<u8>,
     /// The number of the last request.
     opaque: u32,
-    /// Requests still to make.
-    left: u32,
-    sets: u64,
-    seen: Seen,
 }
 
-impl BinaryCustomer {
-    pub(super) fn new(
-        number: usize,
-        scene: Scene,
-        servers: Vec<Address>,
-        seed: u64,
-        board: Rc<RefCell<Board>>,
-    ) -> BinaryCustomer {
-        let mut rng = Streams::new(seed).stream(Purpose::Other(0x6269_6e61), number as u64);
-        BinaryCustomer {
-            number,
-            scene,
-            servers,
-            left: rng.random_range(20..150),
-            rng,
-            board,
-            conn: None,
-            life: 0,
-            items: HashMap::new(),
-            expected: VecDeque::new(),
-            input: Vec::new(),
-            opaque: 0,
-            sets: 0,
-            seen: Seen::new(),
-        }
-    }
+impl Dialect for Binary {
+    const PURPOSE: u32 = 0x6269_6e61;
 
-    fn connect(&mut self, reactor: &mut SimReactor) {
-        self.life += 1;
-        self.items.clear();
-        self.expected.clear();
-        self.input.clear();
-        self.seen.clear();
-        let server = self.rng.random_range(0..self.servers.len());
-        self.conn = Some(reactor.connect(&self.servers[server]).expect("there is a network"));
-    }
-
-    /// Sends the next requests at once, or ends.
-    fn go_on(&mut self, reactor: &mut SimReactor, conn: Conn) {
-        if self.left == 0 {
-            self.conn = None;
-            reactor.close(conn);
-            self.board.borrow_mut().done += 1;
-            return;
-        }
-        let mut batch = Vec::new();
-        for _ in 0..self.rng.random_range(1..REQUESTS_MAX).min(self.left) {
-            self.left -= 1;
-            self.request(&mut batch);
-        }
-        self.send(&mut batch, Packet::new(opcode::NOOP), Expected::Exactly(Status::Done, vec![], vec![]));
-        reactor.output(conn).extend_from_slice(&batch);
-        reactor.flush(conn);
-        if self.scene.resets && self.rng.random_range(0..40) == 0 {
-            // Disconnects without waiting for the answers.
-            self.board.borrow_mut().resets += 1;
-            reactor.close(conn);
-            self.connect(reactor);
-        }
-    }
-
-    fn send(&mut self, batch: &mut Vec<u8>, packet: Packet<'_>, expected: Expected) {
-        self.opaque += 1;
-        packet.opaque(self.opaque).append(batch);
-        self.expected.push_back((self.opaque, expected));
-    }
-
-    fn own(&self, n: usize) -> String {
-        format!("binary-{}-{}-{n}", self.number, self.life)
-    }
-
-    fn request(&mut self, batch: &mut Vec<u8>) {
-        let n = self.rng.random_range(0..OWN);
-        let key = self.own(n);
-        let quiet: bool = self.rng.random();
-        let choices = if self.scene.may_forget { 5 } else { 11 };
-        match self.rng.random_range(0..choices) {
-            0 | 1 => self.set(batch, key, quiet),
-            2 if self.scene.may_forget => {
+    fn request(&mut self, client: &mut Client, batch: &mut Vec<u8>) {
+        let n = client.rng.random_range(0..OWN);
+        let key = own(client, n);
+        let quiet: bool = client.rng.random();
+        let choices = if client.scene.may_forget { 5 } else { 11 };
+        match client.rng.random_range(0..choices) {
+            0 | 1 => self.set(client, batch, key, quiet),
+            2 if client.scene.may_forget => {
                 let known = self.items.get(&key).map(|known| known.value.clone());
                 let code = if quiet { opcode::GETQ } else { opcode::GET };
                 let packet = Packet::new(code).key(key.as_bytes());
                 self.send(batch, packet, Expected::OwnOrNothing(known, quiet));
             }
             2 => {
-                for n in 0..self.rng.random_range(1..OWN) {
-                    self.get(batch, self.own(n), quiet);
+                for n in 0..client.rng.random_range(1..OWN) {
+                    self.get(batch, own(client, n), quiet);
                 }
             }
-            3 => self.delete(batch, key, quiet),
-            4 => self.shared(batch),
-            5 => self.append(batch, key, quiet),
+            3 => self.delete(client, batch, key, quiet),
+            4 => self.shared(client, batch),
+            5 => self.append(client, batch, key, quiet),
             6 => self.add(batch, key, quiet),
-            7 => self.count(batch, quiet),
+            7 => self.count(client, batch, quiet),
             8 => {
-                let counter = self.rng.random_range(0..COUNTERS);
-                self.board.borrow_mut().asked[counter] += 1;
+                let counter = client.counter();
                 let name = format!("counter-{counter}");
                 let packet = Packet::new(opcode::INCREMENT).key(name.as_bytes()).count(1, 0, NO_VIVIFY);
                 self.send(batch, packet, Expected::Counted(counter));
             }
-            9 => self.compare_and_set(batch, key),
+            9 => self.compare_and_set(client, batch, key),
             _ => self.touch(batch, key, quiet),
         }
     }
 
-    fn set(&mut self, batch: &mut Vec<u8>, key: String, quiet: bool) {
-        let value = self.value();
+    fn end(&mut self, batch: &mut Vec<u8>) {
+        self.send(batch, Packet::new(opcode::NOOP), Expected::Exactly(Status::Done, vec![], vec![]));
+    }
+
+    fn read(&mut self, client: &mut Client) {
+        let input = std::mem::take(&mut client.input);
+        let mut used = 0;
+        while let Read::Done { consumed, response } = read(&input[used..], 1 << 20) {
+            used += consumed;
+            self.answer(client, &response);
+        }
+        let rest = &input[used..];
+        assert!(!matches!(read(rest, 1 << 20), Read::Malformed), "no response: {}", rest.escape_ascii());
+        client.input = input[used..].to_vec();
+    }
+
+    fn is_answered(&self) -> bool {
+        self.expected.is_empty()
+    }
+}
+
+impl Binary {
+    fn send(&mut self, batch: &mut Vec<u8>, packet: Packet<'_>, expected: Expected) {
+        self.opaque += 1;
+        packet.opaque(self.opaque).append(batch);
+        self.expected.push_back((self.opaque, expected));
+    }
+
+    fn set(&mut self, client: &mut Client, batch: &mut Vec<u8>, key: String, quiet: bool) {
+        let value = value(client);
         let code = if quiet { opcode::SETQ } else { opcode::SET };
         let packet = Packet::new(code).key(key.as_bytes()).store(7, 0).value(&value);
         let expected = if quiet { Expected::Silence } else { Expected::Stored(key.clone()) };
@@ -199,10 +135,10 @@ impl BinaryCustomer {
         self.send(batch, Packet::new(code).key(key.as_bytes()), expected);
     }
 
-    fn delete(&mut self, batch: &mut Vec<u8>, key: String, quiet: bool) {
+    fn delete(&mut self, client: &mut Client, batch: &mut Vec<u8>, key: String, quiet: bool) {
         let was_there = self.items.remove(&key).is_some();
         let expected = match was_there {
-            _ if self.scene.may_forget => Expected::Deleted(quiet),
+            _ if client.scene.may_forget => Expected::Deleted(quiet),
             true if quiet => Expected::Silence,
             true => Expected::Exactly(Status::Done, vec![], vec![]),
             false => refused(Status::NotFound),
@@ -212,21 +148,19 @@ impl BinaryCustomer {
     }
 
     /// Sets or gets a key that others use, too.
-    fn shared(&mut self, batch: &mut Vec<u8>) {
-        let key = self.rng.random_range(0..SHARED);
+    fn shared(&mut self, client: &mut Client, batch: &mut Vec<u8>) {
+        let (key, value) = client.shared();
         let name = format!("shared-{key}");
-        if self.rng.random() {
+        let Some(value) = value else {
             let packet = Packet::new(opcode::GET).key(name.as_bytes());
             return self.send(batch, packet, Expected::Shared(key));
-        }
-        self.sets += 1;
-        let value = self.board.borrow_mut().write(key, (self.number, self.life), self.sets);
+        };
         let packet = Packet::new(opcode::SETQ).key(name.as_bytes()).store(0, 0).value(value.as_bytes());
         self.send(batch, packet, Expected::Silence);
     }
 
-    fn append(&mut self, batch: &mut Vec<u8>, key: String, quiet: bool) {
-        let value = self.value();
+    fn append(&mut self, client: &mut Client, batch: &mut Vec<u8>, key: String, quiet: bool) {
+        let value = value(client);
         let code = if quiet { opcode::APPENDQ } else { opcode::APPEND };
         let expected = match self.items.get_mut(&key) {
             Some(known) => {
@@ -252,9 +186,9 @@ impl BinaryCustomer {
     }
 
     /// Counts a number of its own up, which begins with 5.
-    fn count(&mut self, batch: &mut Vec<u8>, quiet: bool) {
-        let key = format!("number-{}-{}", self.number, self.life);
-        let by = self.rng.random_range(0..1_000_000u64);
+    fn count(&mut self, client: &mut Client, batch: &mut Vec<u8>, quiet: bool) {
+        let key = format!("number-{}-{}", client.number, client.life);
+        let by = client.rng.random_range(0..1_000_000u64);
         let number = match self.items.get(&key) {
             Some(known) => {
                 std::str::from_utf8(&known.value).expect("digits").parse::<u64>().expect("digits") + by
@@ -271,8 +205,8 @@ impl BinaryCustomer {
     }
 
     /// Stores over an item of which the unique number is known, or with a wrong one.
-    fn compare_and_set(&mut self, batch: &mut Vec<u8>, key: String) {
-        let value = self.value();
+    fn compare_and_set(&mut self, client: &mut Client, batch: &mut Vec<u8>, key: String) {
+        let value = value(client);
         let known = self.items.get(&key).cloned();
         let (cas, expected) = match known {
             None => (1, refused(Status::NotFound)),
@@ -296,32 +230,7 @@ impl BinaryCustomer {
         self.send(batch, Packet::new(code).key(key.as_bytes()).touch(0), expected);
     }
 
-    fn value(&mut self) -> Vec<u8> {
-        let length = match self.rng.random_range(0..20) {
-            0 | 2 if self.scene.may_forget => LARGE,
-            0 => 70_000,
-            // Just so large that it is lent.
-            1 if self.scene.may_forget => crate::draft::LEND + self.rng.random_range(0..20_000),
-            n => n * 17,
-        };
-        let start: u8 = self.rng.random();
-        repeated(256, length, |i| (i as u8).wrapping_add(start))
-    }
-
-    /// Checks received answers against the expected ones.
-    fn read(&mut self) {
-        let input = std::mem::take(&mut self.input);
-        let mut used = 0;
-        while let Read::Done { consumed, response } = read(&input[used..], 1 << 20) {
-            used += consumed;
-            self.answer(&response);
-        }
-        let rest = &input[used..];
-        assert!(!matches!(read(rest, 1 << 20), Read::Malformed), "no response: {}", rest.escape_ascii());
-        self.input = input[used..].to_vec();
-    }
-
-    fn answer(&mut self, response: &Response<'_>) {
+    fn answer(&mut self, client: &mut Client, response: &Response<'_>) {
         let opaque = response.header.opaque;
         let expected = loop {
             let (number, expected) = self.expected.pop_front().expect("something was asked");
@@ -330,7 +239,7 @@ impl BinaryCustomer {
             }
             assert!(expected.may_be_silent(), "{expected:?} of request {number} came not before {opaque}");
         };
-        self.board.borrow_mut().answers += 1;
+        client.board.borrow_mut().answers += 1;
         let status = response.status().expect("a status");
         match expected {
             Expected::Exactly(wanted, key, value) => {
@@ -362,11 +271,11 @@ impl BinaryCustomer {
             Expected::Shared(key) => {
                 assert_eq!(status, Status::Done);
                 let value = std::str::from_utf8(response.value).expect("it was written as text");
-                self.board.borrow().check(&mut self.seen, key, value);
+                client.board.borrow().check(&mut client.seen, key, value);
             }
             Expected::Counted(counter) => {
                 assert_eq!((status, response.value.len()), (Status::Done, 8));
-                self.board.borrow_mut().counted[counter] += 1;
+                client.board.borrow_mut().counted[counter] += 1;
             }
         }
     }
@@ -379,38 +288,14 @@ impl Expected {
     }
 }
 
+fn own(client: &Client, n: usize) -> String {
+    format!("binary-{}-{}-{n}", client.number, client.life)
+}
+
+fn value(client: &mut Client) -> Vec<u8> {
+    client.value(u8::wrapping_add)
+}
+
 fn refused(status: Status) -> Expected {
     Expected::Exactly(status, vec![], status.text().into())
-}
-
-impl Handler<SimReactor> for BinaryCustomer {
-    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
-        match event {
-            Event::Connected { conn } if self.conn == Some(conn) => self.go_on(reactor, conn),
-            Event::Data { conn, bytes, .. } if self.conn == Some(conn) => {
-                self.input.extend_from_slice(bytes);
-                self.read();
-                if self.expected.is_empty() {
-                    self.go_on(reactor, conn);
-                }
-            }
-            Event::Closed { conn, error } if self.conn == Some(conn) => {
-                assert!(error.is_some(), "the server has hung up");
-                self.board.borrow_mut().resets += 1;
-                self.connect(reactor);
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Program for BinaryCustomer {
-    fn step(&mut self, reactor: &mut SimReactor) -> bool {
-        if self.life == 0 && self.board.borrow().open {
-            self.connect(reactor);
-        }
-        let until = if self.life == 0 { reactor.now() + Nanos::from_millis(1) } else { Time::NEVER };
-        reactor.poll(Wait::Sleep(until), self).expect("a simulated reactor does not fail");
-        true
-    }
 }
