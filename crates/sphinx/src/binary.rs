@@ -55,9 +55,12 @@ pub(crate) fn response(finish: Finish, text: &[u8], echo: Echo) -> Vec<u8> {
             reply::stat(&mut out, echo, b"detailed", text);
             reply::done(&mut out, echo, 0);
         }
-        Finish::Stats | Finish::Items | Finish::Slabs | Finish::Connections => {
-            reply::stats(&mut out, echo, text)
-        }
+        Finish::Stats
+        | Finish::Items
+        | Finish::Slabs
+        | Finish::Connections
+        | Finish::Curve
+        | Finish::HotKeys => reply::stats(&mut out, echo, text),
     }
     out
 }

@@ -99,6 +99,10 @@ pub struct Config {
     pub reader_timeout: u32,
     /// Where to answer requests for metrics.
     pub metrics: Option<SocketAddr>,
+    /// Whether metrics have the hottest keys.
+    pub metrics_hot_keys: bool,
+    /// Whether requests are sampled, for the hit ratio by memory and for the hottest keys.
+    pub sampling: bool,
     /// How long a stop lets replies leave.
     pub drain: Nanos,
     /// Log level: 0 warnings, 1 events, 2 and more everything.
@@ -389,6 +393,8 @@ impl Config {
             idle_timeout: 0,
             reader_timeout: 0,
             metrics: None,
+            metrics_hot_keys: false,
+            sampling: true,
             drain: Nanos::from_secs(5),
             verbose: 0,
             log_format: LogFormat::Text,

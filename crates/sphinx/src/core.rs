@@ -16,6 +16,7 @@ mod memory;
 mod messages;
 mod operator;
 mod requests;
+mod sampled;
 mod turn;
 mod watching;
 
@@ -47,6 +48,7 @@ use crate::memory_limit::MemoryLimit;
 use crate::metrics::Scrape;
 use crate::partitions::Partitions;
 use crate::phase::Phase;
+use crate::sampling::{Reading, Sampler, Shared};
 use crate::server::End;
 use crate::service::ServiceTimes;
 use crate::spin::Spinner;
@@ -77,6 +79,8 @@ pub(crate) struct Common {
     pub(crate) end: Sender<End>,
     /// The scrape requests for the threads, if metrics are served.
     pub(crate) scrapes: Vec<Scrape>,
+    /// The hit ratio by memory, if requests are sampled.
+    pub(crate) curve: Option<Shared>,
 }
 
 impl Common {
@@ -88,9 +92,11 @@ impl Common {
         now: Time,
         end: Sender<End>,
     ) -> Common {
+        let clock = UnixClock::start(now);
         let scrapes = config.metrics.iter().flat_map(|_| &config.cpus).map(|_| Scrape::default());
         Common {
-            clock: UnixClock::start(now),
+            curve: config.sampling.then(|| Shared::new(clock.seconds(now))),
+            clock,
             started: now,
             connections: AtomicUsize::new(0),
             phase: AtomicU8::new(Phase::Serving as u8),
@@ -103,6 +109,11 @@ impl Common {
             scrapes: scrapes.collect(),
             config,
         }
+    }
+
+    /// The hit ratio by memory, if requests are sampled.
+    pub(crate) fn curve(&self) -> Option<Reading> {
+        self.curve.as_ref().map(|curve| curve.read(self.memory.bytes().0))
     }
 }
 
@@ -145,6 +156,7 @@ pub(crate) struct Core<R: Reactor> {
     loans: Vec<Loan>,
     stats: CoreStats,
     prefixes: Prefixes,
+    sampler: Sampler,
     spinner: Spinner,
     /// Whether the doorbell has been set to asleep.
     asleep: bool,
@@ -181,6 +193,7 @@ impl<R: Reactor> Core<R> {
             now_ends: Time(0),
             untended: false,
             prefixes: Prefixes::new(common.config.prefix_delimiter),
+            sampler: Sampler::new(common.config.sampling.then_some(number as u64)),
             spinner: Spinner::new(common.config.spin),
             asleep: false,
             service: (!common.scrapes.is_empty()).then(Box::default),
@@ -312,6 +325,7 @@ impl<R: Reactor> Core<R> {
     /// The present second of Unix time, at a moment just read.
     #[inline]
     fn tell_time(&mut self, at: Time) {
+        self.sampler.at = at;
         if at >= self.now_ends {
             self.now = self.common.clock.seconds(at);
             // Up to a ms late is early enough for clocks of seconds, and spares most divisions.

@@ -187,6 +187,13 @@ pub(crate) struct Flags {
     /// Where to answer GET /metrics for Prometheus, such as 127.0.0.1:9150; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Give the hottest keys in the metrics, too: everyone who may read the metrics then sees them.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_hot_keys: bool,
+    /// Do not sample requests. stats mrc (the hit ratio by memory), stats hotkeys and their metrics are then empty; serving
+    /// takes up to 1 % less time.
+    #[arg(long)]
+    pub(crate) no_sampling: bool,
     /// How long SIGTERM, SIGINT and SIGUSR1 let replies leave before connections are cut.
     #[arg(long, default_value = "5s", value_name = "TIME")]
     pub(crate) drain: Nanos,

@@ -84,6 +84,7 @@ mod process_limits;
 mod provider;
 mod replies;
 mod run;
+mod sampling;
 mod server;
 mod service;
 mod sharing;

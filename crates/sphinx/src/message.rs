@@ -42,6 +42,8 @@ pub(crate) enum Work {
     Connections,
     /// `stats detail`.
     Detail(DetailVerb),
+    /// `stats hotkeys`.
+    HotKeys,
     /// The next part of a list of all items.
     Dump(Box<Dump>),
     /// Room for a large value of the key that is the buffer.

@@ -71,6 +71,8 @@ pub(crate) struct Snapshot {
     pub(crate) unanswered: Vec<usize>,
     /// How long its requests took.
     pub(crate) service: ServiceTimes,
+    /// Its part of the hottest keys, if the metrics have them.
+    pub(crate) hot_keys: Vec<u8>,
 }
 
 /// How long a scrape waits for the threads; they answer within a turn of their loops.
@@ -104,6 +106,8 @@ impl Scraper {
 
     /// The answer to a scrape.
     fn text(&self, format: Format) -> String {
-        text::write(&self.snapshots(), &self.common.config, self.common.memory.bytes(), format)
+        let snapshots = self.snapshots();
+        let Common { config, memory, .. } = &*self.common;
+        text::write(&snapshots, config, memory.bytes(), self.common.curve().as_ref(), format)
     }
 }

@@ -167,6 +167,8 @@ impl Options {
             idle_timeout: extended.idle_timeout,
             reader_timeout: extended.reader_timeout,
             metrics: flags.metrics,
+            metrics_hot_keys: flags.metrics_hot_keys,
+            sampling: !flags.no_sampling,
             drain: flags.drain,
             verbose: flags.verbose,
             log_format: flags.log_format,

@@ -21,7 +21,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use cache_store::{
-    ConfigError, Entry, Epochs, Key, KeyHash, KeyHasher, Provision, Reader, Stats, Store, Unusable, View,
+    ConfigError, Entry, Epochs, Key, KeyHash, KeyHasher, Marks, Provision, Reader, Stats, Store, Unusable,
+    View,
 };
 use reactor::monotonic_now;
 use tracing::{info, warn};
@@ -31,6 +32,7 @@ use crate::config::Config;
 use crate::draft::Draft;
 use crate::memory_file::MemoryFile;
 use crate::operation::Operation;
+use crate::sampling::Footprint;
 use crate::sharing::Sharing;
 use crate::telling::Telling;
 
@@ -284,6 +286,26 @@ impl Partitions {
         match (place, self.reader()) {
             (Place::Here(partition), _) => self.with(partition, |store| value(store.peek(key, now))),
             (Place::At(_), Some(reader)) => value(reader.peek(partition, key, now)),
+            (Place::At(_), None) => None,
+        }
+    }
+
+    /// The memory that the item of a key takes, and when it ends, here or where this thread reads. An item without a value that
+    /// a client has undertaken to store (`mg` with `N`) is none. Units: `now` in seconds.
+    #[cold]
+    pub(crate) fn footprint(&mut self, place: Place, key: Key, now: u32) -> Option<Footprint> {
+        let of = |entry: Entry| {
+            let footprint = Footprint {
+                size: entry.footprint().try_into().unwrap_or(u32::MAX),
+                ends: entry.expiry.left(now).map_or(u32::MAX, |left| now.saturating_add(left)),
+            };
+            let is_promised = entry.value.is_empty() && entry.marks.has(Marks::CLAIMED);
+            (!is_promised).then_some(footprint)
+        };
+        let partition = key.hash.partition(self.count);
+        match (place, self.reader()) {
+            (Place::Here(partition), _) => self.with(partition, |store| store.peek(key, now).and_then(of)),
+            (Place::At(_), Some(reader)) => reader.peek(partition, key, now).and_then(of),
             (Place::At(_), None) => None,
         }
     }

@@ -86,6 +86,8 @@ pub(crate) enum Finish {
     Slabs,
     Connections,
     Detail,
+    Curve,
+    HotKeys,
 }
 
 impl Replies {

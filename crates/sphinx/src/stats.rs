@@ -2,6 +2,7 @@ pub(crate) mod connections;
 pub(crate) mod general;
 pub(crate) mod groups;
 pub(crate) mod prefixes;
+pub(crate) mod sampled;
 pub(crate) mod settings;
 
 use std::fmt::Display;

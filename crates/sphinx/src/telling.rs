@@ -152,7 +152,7 @@ fn fetches(operation: &Operation) -> bool {
 }
 
 /// The command, if the operation deletes.
-fn deletes(operation: &Operation) -> Option<&'static str> {
+pub(crate) fn deletes(operation: &Operation) -> Option<&'static str> {
     match operation {
         Operation::Delete { .. } => Some("delete"),
         Operation::Meta(meta) if meta.verb == MetaVerb::Delete => Some("md"),

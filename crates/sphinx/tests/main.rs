@@ -22,6 +22,7 @@ mod memory_limit;
 mod operation;
 mod programs;
 mod restart;
+mod sampling;
 mod server;
 mod sharing;
 mod startup;

@@ -207,7 +207,7 @@ fn shutdown_and_flush_all_are_as_allowed() {
 }
 
 /// `GET` at an address; the head and the body.
-fn http(address: &str, request: &str) -> (String, String) {
+pub(crate) fn http(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();

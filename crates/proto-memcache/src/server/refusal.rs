@@ -64,6 +64,8 @@ refusals! {
     StatsDetail = b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
     /// `stats detail` if keys may not be listed.
     NoDetail = b"CLIENT_ERROR stats detail not allowed\r\n",
+    /// `stats hotkeys` if keys may not be listed.
+    NoHotKeys = b"CLIENT_ERROR stats hotkeys not allowed\r\n",
     /// `stats cachedump` if keys may not be listed.
     NoCachedump = b"CLIENT_ERROR stats cachedump not allowed\r\n",
     /// `stats cachedump` without a class and a limit.

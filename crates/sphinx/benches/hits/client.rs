@@ -80,20 +80,21 @@ impl Client {
         Ok(Some((key.to_vec(), length)))
     }
 
-    /// A number of `stats`.
-    pub(crate) fn stat(&mut self, name: &str) -> Result<u64> {
+    /// A figure of `stats`, or of one of its groups.
+    pub(crate) fn figure(&mut self, request: &str, name: &str) -> Result<String> {
         // Pending stores go first.
-        self.output.extend_from_slice(b"stats\r\n");
+        self.output.extend_from_slice(request.as_bytes());
+        self.output.extend_from_slice(b"\r\n");
         self.stream.write_all(&self.output)?;
         self.output.clear();
         let mut found = None;
         loop {
             let line = String::from_utf8(self.line()?)?;
             if line == "END" {
-                return found.with_context(|| format!("stats has no {name}"));
+                return found.with_context(|| format!("{request} has no {name}"));
             }
             if let Some(value) = line.strip_prefix(&format!("STAT {name} ")) {
-                found = Some(value.parse()?);
+                found = Some(value.to_owned());
             }
         }
     }

@@ -71,7 +71,7 @@ impl Measured {
             hits += if counted { found } else { 0 };
         }
         let counted = gets - args.requests / 3 * 2;
-        let items = client.stat("curr_items")?;
+        let items = client.figure("stats", "curr_items")?.parse()?;
         Ok(Measured { hit_ratio: hits as f64 / counted as f64, resident: server.resident()?, items })
     }
 

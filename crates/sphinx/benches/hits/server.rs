@@ -34,9 +34,14 @@ impl Server {
         Ok(Server { address, process })
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// The process's resident memory, huge pages from the pool included. Units: bytes.
     pub(crate) fn resident(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.process.pid());
+        let path = format!("/proc/{}/status", self.pid());
         let status = std::fs::read_to_string(&path).context(path)?;
         let kilobytes = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));

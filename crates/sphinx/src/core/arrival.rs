@@ -17,6 +17,7 @@ use crate::message::{Ask, Commit, Ticket, Work};
 use crate::partitions::Place;
 use crate::service::Class;
 use crate::stats::prefixes::Detail;
+use crate::telling::Telling;
 
 /// Least size of a value to receive in place. Below it a value mostly arrives in one piece, and the pin of a place
 /// holds up a whole segment. Units: bytes.
@@ -132,14 +133,11 @@ impl<R: Reactor> Core<R> {
             self.answer(reactor, client, reply, Refusal::BadChunk.line());
         } else if let Place::At(owner) = place {
             self.send_value(client, owner, Commit { reservation, command });
-        } else if let Place::Here(partition) = place {
+        } else {
             self.partitions.leave();
-            let now = self.now;
             let telling = self.telling(client.conn, self.number);
             let mut reply = self.buffers.take();
-            self.partitions.with(partition, |store| {
-                command.finish(store, reservation, telling.as_ref(), now, &mut reply);
-            });
+            self.finish_value(Commit { reservation, command }, place, telling, &mut reply);
             self.answer(reactor, client, Reply::Wanted, &reply);
             self.buffers.give(reply);
         }
@@ -148,6 +146,23 @@ impl<R: Reactor> Core<R> {
             client.batch.add(if well { Class::Store } else { Class::Other }, self.received);
         }
         used
+    }
+
+    /// Makes a fully received value the item of its key, which is here.
+    pub(super) fn finish_value(
+        &mut self,
+        commit: Commit,
+        place: Place,
+        telling: Option<Telling>,
+        reply: &mut Vec<u8>,
+    ) {
+        let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+        let (Commit { reservation, command }, now) = (commit, self.now);
+        let key = reservation.key().to_vec();
+        self.partitions.with(partition, |store| {
+            command.finish(store, reservation, telling.as_ref(), now, reply);
+        });
+        self.note_placed(place, &key);
     }
 
     /// Has another thread make a fully received value the item of its key.

@@ -175,6 +175,10 @@ impl<R: Reactor> Core<R> {
             b"conns" => {
                 return self.everywhere(reactor, client, wanted, Finish::Connections, || Work::Connections);
             }
+            b"mrc" => return self.everywhere(reactor, client, wanted, Finish::Curve, || Work::Report),
+            b"hotkeys" if self.common.config.dump => {
+                return self.everywhere(reactor, client, wanted, Finish::HotKeys, || Work::HotKeys);
+            }
             b"reset" => return self.everywhere(reactor, client, wanted, Finish::Reset, || Work::Reset),
             b"settings" => {
                 let memory = self.common.memory.bytes();

@@ -149,6 +149,7 @@ impl<R: Reactor> Core<R> {
         let (now, steps) = (self.now, if idle { IDLE_STEPS } else { 1 });
         let mut goes_on = false;
         self.partitions.for_own(|store| goes_on |= (0..steps).fold(false, |_, _| store.tend(now)));
+        self.hand_samples_over();
         // The clock was read less than a ms before that.
         self.rounds.tend = self.now_ends + if goes_on { TEND_ON } else { TEND };
     }
@@ -275,11 +276,16 @@ impl<R: Reactor> Core<R> {
             return;
         };
         let links = self.links.iter().map(|link| link.as_ref().map_or(0, |link| link.unanswered())).collect();
+        let mut hot_keys = Vec::new();
+        if self.common.config.metrics_hot_keys {
+            self.sampler.write_hot_keys(&mut hot_keys);
+        }
         let snapshot = Snapshot {
             number: self.number,
             stats: self.do_everywhere(reactor, self.number, &Work::Report, &mut Vec::new()),
             unanswered: links,
             service: self.service.as_deref().cloned().unwrap_or_default(),
+            hot_keys,
         };
         // The client that asked may have given up.
         let _ = asked.send(snapshot);

@@ -12,14 +12,14 @@ use crate::binary;
 use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::Draft;
-use crate::message::{Answer, Ask, Commit, DetailVerb, Extra, Work};
+use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
 use crate::partitions::Place;
 use crate::phase::Phase;
 use crate::replies::Finish;
 use crate::stats::connections::{self, Told};
 use crate::stats::general::Moment;
 use crate::stats::prefixes::{Detail, Prefixes};
-use crate::stats::{CoreStats, groups};
+use crate::stats::{CoreStats, groups, sampled};
 
 /// Messages of each kind taken from one peer before the others and the sockets have their turn.
 const MESSAGES_PER_TURN: usize = 128;
@@ -97,6 +97,9 @@ impl<R: Reactor> Core<R> {
                     Some(telling) => telling.execute(&operation, store, key, value, now, &mut draft),
                 });
                 self.count_detail(operation.detail(&buffer), key.bytes);
+                if self.sampler.wants(key.hash) {
+                    self.note(&operation, place, key);
+                }
                 // One key has one value.
                 self.loans.pop().map_or(Extra::None, |loan| Extra::Loan(Box::new(loan)))
             }
@@ -109,13 +112,8 @@ impl<R: Reactor> Core<R> {
                 Extra::Dump(dump)
             }
             Work::Commit(commit) => {
-                let Commit { reservation, command } = *commit;
-                let (place, now) = (self.partitions.place(self.hasher.hash(reservation.key())), self.now);
-                let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
-                let telling = self.telling(ticket.conn, peer);
-                self.partitions.with(partition, |store| {
-                    command.finish(store, reservation, telling.as_ref(), now, &mut buffer);
-                });
+                let place = self.partitions.place(self.hasher.hash(commit.reservation.key()));
+                self.finish_value(*commit, place, self.telling(ticket.conn, peer), &mut buffer);
                 Extra::None
             }
             work => Extra::Part(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
@@ -138,19 +136,27 @@ impl<R: Reactor> Core<R> {
     ) -> CoreStats {
         let now = self.now;
         match *work {
-            Work::Flush { delay } => self.partitions.for_all_of(asker, |store| store.flush_all(delay, now)),
+            Work::Flush { delay } => {
+                self.partitions.for_all_of(asker, |store| store.flush_all(delay, now));
+                if asker == self.number {
+                    self.note_flush(delay);
+                }
+            }
             Work::Memory => self.change_memory(asker),
             Work::Reset => {
                 self.stats.reset();
                 self.spinner.reset();
                 self.prefixes.reset();
+                self.reset_samples();
                 self.partitions.reset_stats();
             }
             Work::Connections => self.tell_connections(reactor, lines),
             Work::Detail(DetailVerb::On) => self.prefixes.on = true,
             Work::Detail(DetailVerb::Off) => self.prefixes.on = false,
             Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
-            Work::Report | Work::Dump(_) | Work::Key { .. } | Work::Claim(_) | Work::Commit(_) => {}
+            Work::HotKeys => self.sampler.write_hot_keys(lines),
+            Work::Report => self.hand_samples_over(),
+            Work::Dump(_) | Work::Key { .. } | Work::Claim(_) | Work::Commit(_) => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
         let connection_memory = self.account.used() as u64;
@@ -226,13 +232,16 @@ impl<R: Reactor> Core<R> {
                 text.extend_from_slice(reply::END);
             }
             Finish::Detail => Prefixes::answer(lines, &mut text),
+            Finish::Curve => sampled::curve(self.common.curve().as_ref(), &mut text),
+            Finish::HotKeys => sampled::hot_keys(lines, &mut text),
             Finish::Reset => text.extend_from_slice(reply::RESET),
             Finish::Stats => {
                 let now = self.now;
                 let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
                 let accepting = Phase::of(self.common.phase.load(Ordering::Relaxed)) == Phase::Serving;
                 let (memory, watch) = (self.common.memory.bytes(), self.common.watchers.counts());
-                let moment = Moment { now, uptime, accepting, memory, watch };
+                let curve = self.common.curve();
+                let moment = Moment { now, uptime, accepting, memory, watch, curve };
                 stats.write(&self.common.config, &moment, &mut text);
             }
         }

@@ -56,6 +56,12 @@ impl<R: Reactor> Core<R> {
             b"conns" => {
                 self.everywhere(reactor, client, Reply::Wanted, Finish::Connections, || Work::Connections)
             }
+            b"mrc" => self.everywhere(reactor, client, Reply::Wanted, Finish::Curve, || Work::Report),
+            // As other commands that list keys.
+            b"hotkeys" if !self.common.config.dump => {
+                self.answer(reactor, client, Reply::Wanted, Refusal::NoHotKeys.line())
+            }
+            b"hotkeys" => self.everywhere(reactor, client, Reply::Wanted, Finish::HotKeys, || Work::HotKeys),
             b"detail" => self.detail(reactor, client, arguments[0]),
             b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
             b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),

@@ -321,6 +321,9 @@ impl<R: Reactor> Core<R> {
                     counts.then(|| operation.detail(&out[before..])).flatten()
                 });
                 self.count_detail(detail, key.bytes);
+                if self.sampler.wants(key.hash) {
+                    self.note(&operation, place, key);
+                }
                 return Flow::Next;
             }
             Place::At(owner) => owner,
@@ -335,6 +338,9 @@ impl<R: Reactor> Core<R> {
             });
             if let Some(detail) = read {
                 self.count_detail(detail, key.bytes);
+                if self.sampler.wants(key.hash) {
+                    self.note(&operation, place, key);
+                }
                 return Flow::Next;
             }
         }

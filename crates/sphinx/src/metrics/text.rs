@@ -3,6 +3,7 @@ use std::fmt::Write;
 use crate::VERSION;
 use crate::config::Config;
 use crate::metrics::{Format, Snapshot};
+use crate::sampling::{Hottest, Reading};
 use crate::service::{CLASSES, bound_us};
 use crate::stats::CoreStats;
 use units::Bytes;
@@ -130,10 +131,16 @@ const FIGURES: &[Figure] = &[
 ];
 
 /// Writes the threads' figures.
-pub(super) fn write(snapshots: &[Snapshot], config: &Config, memory: Bytes, format: Format) -> String {
+pub(super) fn write(
+    snapshots: &[Snapshot],
+    config: &Config,
+    memory: Bytes,
+    curve: Option<&Reading>,
+    format: Format,
+) -> String {
     let mut out = String::new();
     // Writing into a string cannot fail.
-    let _ = try_write(&mut out, snapshots, config, memory, format);
+    let _ = try_write(&mut out, snapshots, config, (memory, curve), format);
     out
 }
 
@@ -141,7 +148,7 @@ fn try_write(
     out: &mut String,
     snapshots: &[Snapshot],
     config: &Config,
-    memory: Bytes,
+    (memory, curve): (Bytes, Option<&Reading>),
     format: Format,
 ) -> std::fmt::Result {
     // Prometheus' format has no type for facts, and names a family of counters as their samples.
@@ -176,12 +183,41 @@ fn try_write(
             writeln!(out, "sphinx_queue_depth{{core=\"{from}\",to=\"{to}\"}} {depth}")?;
         }
     }
+    if let Some(curve) = curve {
+        sampled(out, curve)?;
+    }
+    if config.metrics_hot_keys {
+        hot_keys(out, snapshots)?;
+    }
     service_times(out, snapshots)?;
     if is_open { writeln!(out, "# EOF") } else { Ok(()) }
 }
 
 fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
     writeln!(out, "# TYPE {name} {kind}\n# HELP {name} {help}.")
+}
+
+fn sampled(out: &mut String, curve: &Reading) -> std::fmt::Result {
+    if !curve.points.is_empty() {
+        head(out, "sphinx_hit_ratio", "gauge", "Sampled reads that hit, with a half-life of 10 minutes")?;
+        writeln!(out, "sphinx_hit_ratio {:.4}", curve.hit_ratio)?;
+        head(out, "sphinx_lru_hit_ratio", "gauge", "The same as it would be in an LRU cache of this memory")?;
+    }
+    for (memory, ratio) in &curve.points {
+        writeln!(out, "sphinx_lru_hit_ratio{{memory_bytes=\"{memory}\"}} {ratio:.4}")?;
+    }
+    head(out, "sphinx_sampled_keys", "gauge", "Keys that these are estimated from")?;
+    writeln!(out, "sphinx_sampled_keys {}", curve.keys)
+}
+
+/// Keys are URL-encoded, so that no byte of them ends a label.
+fn hot_keys(out: &mut String, snapshots: &[Snapshot]) -> std::fmt::Result {
+    head(out, "sphinx_hot_key_share", "gauge", "The share of requests of one of the hottest keys")?;
+    let lines: Vec<u8> = snapshots.iter().flat_map(|snapshot| &snapshot.hot_keys).copied().collect();
+    for (key, share) in Hottest::read(&lines).0 {
+        writeln!(out, "sphinx_hot_key_share{{key=\"{key}\"}} {share:.4}")?;
+    }
+    Ok(())
 }
 
 fn service_times(out: &mut String, snapshots: &[Snapshot]) -> std::fmt::Result {
@@ -227,16 +263,20 @@ mod tests {
         let (mut service, mut batch) = (ServiceTimes::default(), Batch::default());
         batch.add(Class::Get, Time(0));
         service.leave(&mut batch, Time(3_000));
-        Snapshot { number, stats, unanswered: vec![0, 5], service }
+        Snapshot { number, stats, unanswered: vec![0, 5], service, hot_keys: b"4 \n2 a%22\n".to_vec() }
+    }
+
+    fn write_all(format: Format) -> String {
+        let config = Config { metrics_hot_keys: true, ..Config::for_tests() };
+        let points = vec![(64 << 20, 0.5), (128 << 20, 0.75)];
+        let curve = Reading { points, hit_ratio: 0.5, keys: 7, ..Reading::default() };
+        write(&[snapshot(0), snapshot(1)], &config, Bytes(64 << 20), Some(&curve), format)
     }
 
     #[test]
     fn each_line_is_a_head_or_a_sample_of_its_family() {
         for format in [Format::OpenMetrics, Format::Prometheus] {
-            check_families(
-                &write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20), format),
-                format,
-            );
+            check_families(&write_all(format), format);
         }
     }
 
@@ -262,8 +302,7 @@ mod tests {
 
     #[test]
     fn the_figures_are_there() {
-        let text =
-            write(&[snapshot(0), snapshot(1)], &Config::for_tests(), Bytes(64 << 20), Format::OpenMetrics);
+        let text = write_all(Format::OpenMetrics);
         for expect in [
             "sphinx_outcomes_total{core=\"1\",outcome=\"get_hits\"} 7",
             "sphinx_connections{core=\"0\"} 3",
@@ -274,6 +313,10 @@ mod tests {
             "sphinx_service_time_seconds_sum{core=\"0\",operation=\"get\"} 0.000003",
             "sphinx_service_time_seconds_count{core=\"0\",operation=\"get\"} 1",
             "sphinx_memory_limit_bytes 67108864",
+            "sphinx_hit_ratio 0.5000",
+            "sphinx_lru_hit_ratio{memory_bytes=\"134217728\"} 0.7500",
+            "sphinx_sampled_keys 7",
+            "sphinx_hot_key_share{key=\"a%22\"} 0.5000",
         ] {
             assert!(text.lines().any(|line| line == expect), "no {expect} in\n{text}");
         }

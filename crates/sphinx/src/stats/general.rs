@@ -7,8 +7,9 @@ use nix::sys::time::TimeVal;
 use proto_memcache::server::reply;
 use units::Bytes;
 
-use super::{CoreStats, Line, fields, zeros};
+use super::{CoreStats, Line, fields, sampled, zeros};
 use crate::config::Config;
+use crate::sampling::Reading;
 use crate::watch::Counts;
 
 /// Figures of the server as a whole.
@@ -23,6 +24,8 @@ pub(crate) struct Moment {
     pub(crate) memory: Bytes,
     /// Connections that watch.
     pub(crate) watch: Counts,
+    /// The hit ratio by memory, if requests are sampled.
+    pub(crate) curve: Option<Reading>,
 }
 
 impl CoreStats {
@@ -34,7 +37,7 @@ impl CoreStats {
         self.commands(config, line);
         self.memory(moment, line);
         self.items(line);
-        self.own(config, line);
+        self.own(config, moment, line);
         out.extend_from_slice(reply::END);
     }
 
@@ -103,7 +106,7 @@ impl CoreStats {
     }
 
     /// Figures that memcached does not have.
-    fn own(&self, config: &Config, line: Line<'_>) {
+    fn own(&self, config: &Config, moment: &Moment, line: Line<'_>) {
         let store = &self.store;
         line("sharing", &config.sharing);
         fields!(line, store; kept expired segments);
@@ -119,6 +122,7 @@ impl CoreStats {
         fields!(line, self; wakeups spin_us spin_found sleeps queue_waits output_waits connection_memory);
         line("connection_memory_limit", &config.connection_memory);
         fields!(line, self; connection_memory_waits connection_memory_kicks);
+        line("hit_ratio_by_memory", &sampled::summary(moment.curve.as_ref()));
     }
 }
 
@@ -166,6 +170,7 @@ mod tests {
             accepting: true,
             memory: Bytes(64 << 20),
             watch: Counts::default(),
+            curve: None,
         };
         both.write(&config, &moment, &mut out);
         let mut parser = ResponseParser::default();

@@ -72,6 +72,8 @@ fn values(config: Config) -> Vec<Resolved> {
         idle_timeout,
         reader_timeout,
         metrics: _,
+        metrics_hot_keys,
+        sampling,
         drain,
         verbose,
         log_format,
@@ -156,6 +158,12 @@ fn values(config: Config) -> Vec<Resolved> {
             "reader_timeout",
             seconds(reader_timeout),
             "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds",
+        ),
+        resolved("metrics-hot-keys", on(metrics_hot_keys), "ours, because keys may be secret"),
+        resolved(
+            "no-sampling",
+            on(!sampling),
+            "ours, because an operator asks how much memory is enough when the load is there",
         ),
         resolved(
             "drain",
