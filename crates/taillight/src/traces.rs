@@ -35,8 +35,8 @@ struct ExportArgs {
     /// The folder of a result with traces, such as one of taillight load movies --trace 1/100.
     result: PathBuf,
     /// The sink: jaeger://HOST (OTLP at port 4318, queries at 16686; else jaeger://HOST:PORT?query=PORT),
-    /// otlp://HOST:4318 (another receiver, whose spans are not counted), or a new file of OTLP's JSON lines. taillight serve
-    /// jaeger starts a Jaeger.
+    /// otlp://HOST:4318 (another receiver, whose spans are not counted), or a new file of OTLP's JSON lines.
+    /// taillight serve jaeger starts a Jaeger.
     #[arg(long, value_name = "SINK")]
     to: Destination,
     /// Only this trial, such as 0003. May be given more than once.
