@@ -12,7 +12,10 @@ const DEPTH: u64 = 10;
 /// How long newly sampled keys are only learnt: their first uses are not the first of all. Units: seconds.
 const LEARNING: u32 = 600;
 /// Fewer keys are not sampled for the sake of speed.
-const KEYS_MIN: usize = 256;
+const KEYS_MIN: usize = 128;
+/// If all misses are more than the sampled ones by this factor, the others are those of a few keys that are read often and
+/// were never stored, and no memory makes them hits.
+const UNKNOWN: f64 = 1.25;
 /// With fewer sampled reads nothing is told: the standard error of a ratio is then up to 5 points.
 const READS_MIN: f64 = 100.0;
 
@@ -177,8 +180,11 @@ impl Curve {
         let [hits, misses] = self.outcomes;
         // Keys that are read often make most of the difference between the sample and all, and are always near.
         let near = self.hits.up_to(memory) + hits - self.hits.all;
-        let far =
-            self.misses.up_to(memory) * if self.misses.all > 0.0 { misses / self.misses.all } else { 0.0 };
+        let mut share = if self.misses.all > 0.0 { misses / self.misses.all } else { 0.0 };
+        if share > UNKNOWN {
+            share = 1.0;
+        }
+        let far = self.misses.up_to(memory) * share;
         (near.clamp(0.0, hits) + far) / (hits + misses)
     }
 
