@@ -136,24 +136,24 @@ Store::Store(Records& records, const std::string& domain, const std::vector<std:
 Store::Database& Store::of(const std::string& id) { return databases_[shard_of(id, databases_.size())]; }
 
 std::optional<std::string> Store::get(const Column& column, const std::string& id) {
-  Result result = ask(of(id), {std::string("get_") + column.table,
-                               std::string("SELECT ") + column.name + " FROM " + column.table + " WHERE id = $1",
-                               {id},
-                               kGet,
-                               column.is_binary});
+  const std::string table = column.table, name = column.name;
+  Result result = ask(
+      of(id),
+      {"get_" + name + "_" + table, "SELECT " + name + " FROM " + table + " WHERE id = $1", {id}, kGet, column.is_binary});
   if (PQntuples(result.get()) == 0) return std::nullopt;
   return value_in(result.get(), 0, 0);
 }
 
 std::map<std::string, std::string> Store::get_many(const Column& column, const std::vector<std::string>& ids) {
+  const std::string table = column.table, name = column.name;
   std::vector<std::vector<std::string>> shards(databases_.size());
   for (const std::string& id : ids) shards[shard_of(id, shards.size())].push_back(id);
   std::map<std::string, std::string> found;
   for (size_t shard = 0; shard < shards.size(); shard++) {
     if (shards[shard].empty()) continue;
     Result result = ask(databases_[shard],
-                        {std::string("get_many_") + column.table,
-                         std::string("SELECT id, ") + column.name + " FROM " + column.table + " WHERE id = ANY($1::text[])",
+                        {"get_many_" + name + "_" + table,
+                         "SELECT id, " + name + " FROM " + table + " WHERE id = ANY($1::text[])",
                          {array_literal(shards[shard])},
                          kGetMany,
                          column.is_binary});
