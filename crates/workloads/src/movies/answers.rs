@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use openloop::{Fault, Parsed, Then};
-use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink, append_encoded};
+use openloop::{Closed, Fault, Parsed, Then};
+use proto_http::{Asked, Head, Response, ResponseParser, Sink, append_encoded};
 use serde::Deserialize;
 use spec::workload::MovieQuery;
 
@@ -12,7 +12,8 @@ use crate::movies::config::Known;
 use crate::movies::counts::Answers;
 use crate::movies::visit::{At, Visit};
 use crate::movies::visitors::Job;
-use crate::status::{CUT_OFF, kind};
+use crate::parsed::{cut_off, parsed};
+use crate::status::kind;
 
 /// The kinds of errors in addition to statuses.
 const BROKEN: &str = "broken answer";
@@ -163,20 +164,9 @@ pub(super) fn read(
         _ => HEAD,
     };
     let mut parser = std::mem::take(&mut wire.parser);
-    let parsed = parser.parse(Asked::Any, bytes, &mut Reading { wire });
+    let parse = parser.parse(Asked::Any, bytes, &mut Reading { wire });
     wire.parser = parser;
-    match parsed {
-        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
-        Parse::NeedMore { consumed } => Parsed::Used(consumed),
-        Parse::Malformed(defect) => {
-            *wire = Wire::default();
-            Parsed::Garbage(defect.to_string())
-        }
-        Parse::Done { consumed, response } => {
-            let (outcome, then) = whole(known, visit, wire, response, counts);
-            Parsed::Done { used: consumed, outcome, then }
-        }
-    }
+    parsed(parse, |response| whole(known, visit, wire, response, counts))
 }
 
 /// The server has closed the connection, by which it may end an answer.
@@ -185,13 +175,10 @@ pub(super) fn closed(
     visit: &mut Visit,
     wire: &mut Wire,
     counts: &mut Answers,
-) -> Option<(Result<(), Fault>, Then<Job>)> {
+) -> Option<Closed<Job>> {
     match wire.parser.closed()? {
         Ok(response) => Some(whole(known, visit, wire, response, counts)),
-        Err(defect) => {
-            *wire = Wire::default();
-            Some((Err(Fault::new(CUT_OFF, format!("{}: {defect}", about(visit)))), Then::Close))
-        }
+        Err(defect) => Some((Err(cut_off(&about(visit), defect)), Then::Close)),
     }
 }
 
@@ -202,7 +189,7 @@ fn whole(
     wire: &mut Wire,
     response: Response,
     counts: &mut Answers,
-) -> (Result<(), Fault>, Then<Job>) {
+) -> Closed<Job> {
     counts.answered += 1;
     counts.ended += u64::from(!response.keep_alive);
     visit.bytes = wire.length;

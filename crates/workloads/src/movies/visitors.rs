@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use dist::KeySampler;
-use openloop::{Distribution, Fault, Next, Parsed, Parts, StepEnd, Then, Traced, Unasked, Workload};
+use openloop::{Closed, Distribution, Next, Parsed, Parts, StepEnd, Traced, Unasked, Workload};
 use spec::workload::MovieQuery;
 
 use crate::movies::answers::{self, Wire};
 use crate::movies::config::Known;
 use crate::movies::counts::MoviesCounts;
 use crate::movies::visit::{STREAM, Visit};
+use crate::places::put;
 use crate::unasked::of_http;
 
 /// The reference from a request to its visit.
@@ -56,17 +57,7 @@ impl Workload for Movies {
     fn draw(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
         let visit = Visit::new(seq, &self.known, &mut self.films);
         let operation = visit.operation();
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.visits[place as usize] = visit;
-                place
-            }
-            None => {
-                self.visits.push(visit);
-                (self.visits.len() - 1) as u32
-            }
-        };
-        parts.push(0, Job { visit: place });
+        parts.push(0, Job { visit: put(&mut self.visits, &mut self.free, visit) });
         operation
     }
 
@@ -87,7 +78,7 @@ impl Workload for Movies {
         of_http(bytes)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
         let visit = &mut self.visits[job.visit as usize];
         answers::closed(&self.known, visit, wire, &mut self.counts.answers)
     }

@@ -2,21 +2,21 @@
 
 use std::io::Write;
 
-use openloop::{Fault, Parsed, Then};
+use openloop::{Closed, Fault, Parsed, Then};
 use proto_http::{
-    Asked, HOPS_MAX, Head, LOCATION_MAX, NeedleMatch, Parse, Response, ResponseParser, Sink, Stray, Take,
-    follow,
+    Asked, HOPS_MAX, Head, LOCATION_MAX, NeedleMatch, Response, ResponseParser, Sink, Stray, Take, follow,
 };
 use spec::workload::SocialOperation;
 
 use crate::json::Json;
+use crate::parsed::{cut_off, parsed};
 use crate::social::config::Known;
 use crate::social::counts::Answers;
 use crate::social::people::RequestValues;
 use crate::social::session::{At, Session};
 use crate::social::site::{LOOKS_MAX, Location, Page, Request};
 use crate::social::user::Job;
-use crate::status::{CUT_OFF, kind};
+use crate::status::kind;
 
 /// The kinds of errors in addition to statuses.
 const LOST: &str = "session lost";
@@ -192,20 +192,9 @@ pub(super) fn read(
     begin(session, wire);
     let mut parser = std::mem::take(&mut wire.parser);
     let page = page_of(known, session);
-    let parsed = parser.parse(Asked::Any, bytes, &mut Reading { wire, session, known, page, counts });
+    let parse = parser.parse(Asked::Any, bytes, &mut Reading { wire, session, known, page, counts });
     wire.parser = parser;
-    match parsed {
-        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
-        Parse::NeedMore { consumed } => Parsed::Used(consumed),
-        Parse::Malformed(defect) => {
-            *wire = Wire::default();
-            Parsed::Garbage(defect.to_string())
-        }
-        Parse::Done { consumed, response } => {
-            let (outcome, then) = whole(known, session, wire, response, counts);
-            Parsed::Done { used: consumed, outcome, then }
-        }
-    }
+    parsed(parse, |response| whole(known, session, wire, response, counts))
 }
 
 /// The server has closed the connection, by which it may end an answer.
@@ -214,14 +203,10 @@ pub(super) fn closed(
     session: &mut Session,
     wire: &mut Wire,
     counts: &mut Answers,
-) -> Option<(Result<(), Fault>, Then<Job>)> {
+) -> Option<Closed<Job>> {
     match wire.parser.closed()? {
         Ok(response) => Some(whole(known, session, wire, response, counts)),
-        Err(defect) => {
-            *wire = Wire::default();
-            let fault = Fault::new(CUT_OFF, format!("{}: {defect}", about(session)));
-            Some((Err(fault), Then::Close))
-        }
+        Err(defect) => Some((Err(cut_off(&about(session), defect)), Then::Close)),
     }
 }
 
@@ -251,7 +236,7 @@ fn whole(
     wire: &mut Wire,
     response: Response,
     counts: &mut Answers,
-) -> (Result<(), Fault>, Then<Job>) {
+) -> Closed<Job> {
     // The state is reset for the next answer on this connection.
     let seen = std::mem::take(wire);
     counts.answered += 1;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use dist::Rng;
-use openloop::{Fault, Next, Parsed, Parts, Step, StepEnd, Then, Unasked, Underway, Workload};
+use openloop::{Closed, Fault, Next, Parsed, Parts, Step, StepEnd, Unasked, Underway, Workload};
 use spec::workload::SocialOperation;
 use units::Nanos;
 
+use crate::places::put;
 use crate::social::config::{ARRIVING, Known, Share, UNDERWAY};
 use crate::social::counts::SocialCounts;
 use crate::social::login::Ready;
@@ -89,17 +90,7 @@ impl Social {
     }
 
     fn begin(&mut self, session: Session) -> Job {
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.sessions[place as usize] = session;
-                place
-            }
-            None => {
-                self.sessions.push(session);
-                (self.sessions.len() - 1) as u32
-            }
-        };
-        Job { session: place }
+        Job { session: put(&mut self.sessions, &mut self.free, session) }
     }
 
     /// A session has ended: its place is free, and its user.
@@ -170,7 +161,7 @@ impl Workload for Social {
         of_http(bytes)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
         let session = &mut self.sessions[job.session as usize];
         pages::closed(&self.known, session, wire, &mut self.counts.answers)
     }

@@ -1,12 +1,13 @@
 //! Judging answers to requests for a part of a video.
 
 use openloop::{Fault, Parsed, Then};
-use proto_http::{Asked, ContentRange, Head, Parse, Response, ResponseParser, Sink};
+use proto_http::{Asked, ContentRange, Head, Response, ResponseParser, Sink};
 use spec::workload::Verify;
 use videos::Body;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::status::{CUT_OFF, kind};
+use crate::parsed::{cut_off, parsed};
+use crate::status::kind;
 use crate::video::beginning::{Beginning, declares_text};
 use crate::video::counts::Answers;
 use crate::video::library::{Ask, Library, Part, Watched};
@@ -95,7 +96,7 @@ impl Judge {
             wire.content = self.content(request);
         }
         let mut parser = std::mem::take(&mut wire.parser);
-        let parsed = parser.parse(Asked::Any, bytes, wire);
+        let parse = parser.parse(Asked::Any, bytes, wire);
         wire.parser = parser;
         if let Some(head) = wire.head
             && let Err(fault) = self.begins(request, head, wire.received)
@@ -103,16 +104,11 @@ impl Judge {
             counts.answered += 1;
             return Parsed::Refused(fault);
         }
-        match parsed {
-            Parse::NeedMore { consumed: 0 } => Parsed::Partial,
-            Parse::NeedMore { consumed } => Parsed::Used(consumed),
-            Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
-            Parse::Done { consumed, response } => {
-                counts.ended += u64::from(!response.keep_alive && !request.last);
-                let then = if response.keep_alive { Then::End } else { Then::Close };
-                Parsed::Done { used: consumed, outcome: self.outcome(request, wire, response, counts), then }
-            }
-        }
+        parsed(parse, |response| {
+            counts.ended += u64::from(!response.keep_alive && !request.last);
+            let then = if response.keep_alive { Then::End } else { Then::Close };
+            (self.outcome(request, wire, response, counts), then)
+        })
     }
 
     /// The server has closed the connection, by which it may end an answer.
@@ -127,10 +123,7 @@ impl Judge {
                 counts.ended += u64::from(!request.last);
                 self.outcome(request, wire, response, counts)
             }
-            Err(defect) => {
-                *wire = Wire::default();
-                Err(Fault::new(CUT_OFF, format!("{}: {defect}", path(request))))
-            }
+            Err(defect) => Err(cut_off(&path(request), defect)),
         })
     }
 

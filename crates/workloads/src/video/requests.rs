@@ -10,6 +10,7 @@ use reactor::Via;
 use spec::workload::{Bandwidth, Verify};
 use units::{Nanos, ParseError};
 
+use crate::places::put;
 use crate::unasked::of_http;
 use crate::video::answers::{Judge, Request, Wire};
 use crate::video::audience::{Audience, Viewer};
@@ -106,16 +107,7 @@ impl Video {
     }
 
     fn begin(&mut self, session: Session) -> Job {
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.sessions[place as usize] = session;
-                place
-            }
-            None => {
-                self.sessions.push(session);
-                (self.sessions.len() - 1) as u32
-            }
-        };
+        let place = put(&mut self.sessions, &mut self.free, session);
         if let Some((links, of)) = &mut self.links {
             of.resize(self.sessions.len(), 0);
             of[place as usize] = links.take(self.sessions[place as usize].viewer.bandwidth);

@@ -1,7 +1,8 @@
 use openloop::{Fault, Parsed, Then};
-use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink};
+use proto_http::{Asked, Head, Response, ResponseParser, Sink};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::parsed::parsed;
 use crate::status::{CUT_OFF, is_redirect, kind};
 use crate::web::requests::{Checked, Job};
 use crate::web::{Verify, WebConfig};
@@ -118,20 +119,11 @@ impl Judge {
         let Wire { parser, hash, encoded, location } = wire;
         let looks_at_head = self.may_be_encoded;
         let mut look = BodyCheck { hash: hash.as_deref_mut(), encoded, location, looks_at_head };
-        match parser.parse(self.asked, bytes, &mut look) {
-            Parse::NeedMore { consumed: 0 } => Parsed::Partial,
-            Parse::NeedMore { consumed } => Parsed::Used(consumed),
-            Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
-            Parse::Done { consumed, response } => {
-                counts.ended += u64::from(!response.keep_alive && !job.last);
-                let then = if response.keep_alive { Then::End } else { Then::Close };
-                Parsed::Done {
-                    used: consumed,
-                    outcome: self.outcome(pages, job, wire, response, counts),
-                    then,
-                }
-            }
-        }
+        parsed(parser.parse(self.asked, bytes, &mut look), |response| {
+            counts.ended += u64::from(!response.keep_alive && !job.last);
+            let then = if response.keep_alive { Then::End } else { Then::Close };
+            (self.outcome(pages, job, wire, response, counts), then)
+        })
     }
 
     /// The server has closed the connection, by which it may end an answer.

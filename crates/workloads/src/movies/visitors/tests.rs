@@ -1,4 +1,4 @@
-use openloop::{Moments, Outcome, SendTimes, Step};
+use openloop::{Fault, Moments, Outcome, SendTimes, Step};
 use proto_http::Url;
 use spec::Popularity;
 use spec::workload::Sampling;

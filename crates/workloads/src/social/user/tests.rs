@@ -1,4 +1,4 @@
-use openloop::{Moments, Outcome};
+use openloop::{Moments, Outcome, Then};
 
 use super::*;
 use crate::social::config::tests::config;

@@ -3,6 +3,7 @@ use spec::workload::Delivery;
 use videos::Catalog;
 
 use super::*;
+use crate::status::CUT_OFF;
 use crate::video::config::tests::listed;
 use crate::video::library::Videos;
 

@@ -1,0 +1,24 @@
+use openloop::{Closed, Fault, Parsed};
+use proto_http::{Defect, Parse, Response};
+
+use crate::status::CUT_OFF;
+
+/// The parser's result for the engine. `whole` judges a complete answer.
+#[inline]
+pub(crate) fn parsed<J>(parse: Parse, whole: impl FnOnce(Response) -> Closed<J>) -> Parsed<J> {
+    match parse {
+        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
+        Parse::NeedMore { consumed } => Parsed::Used(consumed),
+        Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
+        Parse::Done { consumed, response } => {
+            let (outcome, then) = whole(response);
+            Parsed::Done { used: consumed, outcome, then }
+        }
+    }
+}
+
+/// The server has closed the connection within the answer to the request that `about` describes.
+#[cold]
+pub(crate) fn cut_off(about: &str, defect: Defect) -> Fault {
+    Fault::new(CUT_OFF, format!("{about}: {defect}"))
+}
