@@ -43,15 +43,15 @@ const RECENT: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     hash: u64,
-    what: What,
+    what: KeyEvent,
     at: Time,
     /// Further reads that followed.
     repeats: u32,
 }
 
-/// What happened to a sampled key.
+/// The effect of an operation on a sampled key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum KeyEvent {
     /// It was read and has an item.
     Read(Footprint),
     /// It was read and has none.
@@ -162,17 +162,19 @@ impl Sampler {
     }
 
     /// Takes a sampled operation.
-    pub(crate) fn note(&mut self, key: Key, what: What) {
+    pub(crate) fn note(&mut self, key: Key, what: KeyEvent) {
         if self.left == 0 {
             self.note_timed(key, what);
         }
         let hash = spread(key.hash);
-        if hash >= self.threshold || what == What::Nothing {
+        if hash >= self.threshold || what == KeyEvent::Nothing {
             return;
         }
         let recent = self.pending.iter_mut().rev().take(RECENT).find(|sample| sample.hash == hash);
         match (recent, what) {
-            (Some(sample), What::Read(_)) if matches!(sample.what, What::Read(_)) => sample.repeats += 1,
+            (Some(sample), KeyEvent::Read(_)) if matches!(sample.what, KeyEvent::Read(_)) => {
+                sample.repeats += 1
+            }
             _ if self.room > 0 => {
                 self.room -= 1;
                 self.pending.push(Sample { hash, what, at: self.at, repeats: 0 });
@@ -182,12 +184,12 @@ impl Sampler {
     }
 
     /// Takes an operation sampled by its number.
-    fn note_timed(&mut self, key: Key, what: What) {
+    fn note_timed(&mut self, key: Key, what: KeyEvent) {
         let weight = self.gap as f64;
         self.hot.add(key, weight);
         match what {
-            What::Read(_) => self.outcomes[0] += weight,
-            What::Missed => self.outcomes[1] += weight,
+            KeyEvent::Read(_) => self.outcomes[0] += weight,
+            KeyEvent::Missed => self.outcomes[1] += weight,
             _ => {}
         }
         self.timed += 1;

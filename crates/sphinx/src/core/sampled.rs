@@ -6,7 +6,7 @@ use reactor::Reactor;
 use super::Core;
 use crate::operation::Operation;
 use crate::partitions::Place;
-use crate::sampling::What;
+use crate::sampling::KeyEvent;
 use crate::telling::deletes;
 
 impl<R: Reactor> Core<R> {
@@ -18,11 +18,11 @@ impl<R: Reactor> Core<R> {
             return;
         }
         let what = match (self.partitions.footprint(place, key, self.now), operation.shows_value()) {
-            (Some(item), true) => What::Read(item),
-            (None, true) => What::Missed,
-            (Some(item), false) => What::Written(item),
-            (None, false) if deletes(operation).is_some() => What::Deleted,
-            (None, false) => What::Nothing,
+            (Some(item), true) => KeyEvent::Read(item),
+            (None, true) => KeyEvent::Missed,
+            (Some(item), false) => KeyEvent::Written(item),
+            (None, false) if deletes(operation).is_some() => KeyEvent::Deleted,
+            (None, false) => KeyEvent::Nothing,
         };
         self.sampler.note(key, what);
     }
@@ -34,7 +34,7 @@ impl<R: Reactor> Core<R> {
             && self.sampler.has_room()
             && let Some(item) = self.partitions.footprint(place, key, self.now)
         {
-            self.sampler.note(key, What::Written(item));
+            self.sampler.note(key, KeyEvent::Written(item));
         }
     }
 

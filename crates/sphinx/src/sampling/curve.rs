@@ -1,6 +1,6 @@
 use super::histogram::Histogram;
 use super::stack::{self, Bounds, KEYS, Stack};
-use super::{Sample, What};
+use super::{KeyEvent, Sample};
 
 /// Half of what is known is this old. Units: minutes.
 const HALF_LIFE: f64 = 10.0;
@@ -111,11 +111,11 @@ impl Curve {
     fn add(&mut self, sample: &Sample, memory: u64, bounds: Bounds) {
         let Sample { hash, what, at, repeats } = *sample;
         let (is_hit, item) = match what {
-            What::Read(item) => (true, Some(item)),
-            What::Missed => (false, self.stack.item(hash)),
-            What::Written(item) => return self.stack.write(hash, item, at, bounds),
-            What::Deleted => return self.stack.remove(hash),
-            What::Nothing => return,
+            KeyEvent::Read(item) => (true, Some(item)),
+            KeyEvent::Missed => (false, self.stack.item(hash)),
+            KeyEvent::Written(item) => return self.stack.write(hash, item, at, bounds),
+            KeyEvent::Deleted => return self.stack.remove(hash),
+            KeyEvent::Nothing => return,
         };
         let (distance, is_late) = self.stack.distance_at(hash, at, bounds.now);
         let counted = self.counted.max(self.stack.level());

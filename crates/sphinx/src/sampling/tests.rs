@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cache_store::KeyHasher;
 use dist::{KeySampler, Popularity, Purpose, Streams, mixed};
 use proptest::prelude::*;
-use proptest::test_runner::Config as Cases;
+use proptest::test_runner::{Config as Cases, RngSeed};
 
 use super::hot_keys::TOLD;
 use super::*;
@@ -96,7 +96,7 @@ impl Server {
     }
 
     /// One operation, done by the next thread.
-    fn operate(&mut self, key: u64, what: What) {
+    fn operate(&mut self, key: u64, what: KeyEvent) {
         let (bytes, now) = (key.to_le_bytes(), self.now());
         let key = self.hasher.key(&bytes);
         self.turn = (self.turn + 1) % self.samplers.len();
@@ -120,10 +120,10 @@ impl Server {
         self.at += Nanos(self.between);
         let item = Footprint { size: size(key), ends: u32::MAX };
         if self.exact.read(key, item.size).is_some_and(|distance| distance <= self.memory) {
-            self.operate(key, What::Read(item));
+            self.operate(key, KeyEvent::Read(item));
         } else {
-            self.operate(key, What::Missed);
-            self.operate(key, What::Written(item));
+            self.operate(key, KeyEvent::Missed);
+            self.operate(key, KeyEvent::Written(item));
         }
     }
 
@@ -207,7 +207,8 @@ fn server(load: Load, memory: u64, threads: u64, seed: u64, rate: u64) -> Server
 }
 
 proptest! {
-    #![proptest_config(Cases { cases: 12, ..Cases::default() })]
+    // The bounds are statistical, so that the same loads are drawn in each run.
+    #![proptest_config(Cases { cases: 12, rng_seed: RngSeed::Fixed(1), ..Cases::default() })]
 
     /// SHARDS with 8 Ki samples has a mean error under 0.01 in the paper's traces of many more reads; a point may be off by
     /// some more.
@@ -246,7 +247,7 @@ fn a_hot_key_does_not_bend_the_curve() {
             if is_stored {
                 server.look_aside(1 << 50);
             } else {
-                server.operate(1 << 50, What::Missed);
+                server.operate(1 << 50, KeyEvent::Missed);
             }
         }
         let exact = |memory| server.exact.hit_ratio(memory) * if is_stored { 1.0 } else { 0.5 };
@@ -268,7 +269,7 @@ fn hot_keys_are_those_of_zipfs_law() {
     for key in &drawn {
         *counts.entry(*key).or_default() += 1;
         server.at += Nanos(1_000);
-        server.operate(*key, What::Missed);
+        server.operate(*key, KeyEvent::Missed);
     }
     let mut lines = Vec::new();
     server.samplers.iter().for_each(|sampler| sampler.write_hot_keys(&mut lines));
@@ -313,12 +314,12 @@ fn ended_deleted_and_flushed_items_miss_with_any_memory() {
     let round = |server: &mut Server, written: Footprint, away: &dyn Fn(&mut Server, u64)| {
         server.shared.reset();
         for key in 0..200 {
-            server.operate(key, What::Written(written));
+            server.operate(key, KeyEvent::Written(written));
             server.at += Nanos::from_millis(1);
         }
         (0..200).for_each(|key| away(server, key));
         for key in 0..200 {
-            server.operate(key, What::Missed);
+            server.operate(key, KeyEvent::Missed);
             server.at += Nanos::from_millis(1);
         }
         let reading = server.reading();
@@ -326,7 +327,7 @@ fn ended_deleted_and_flushed_items_miss_with_any_memory() {
         reading.points[5].1
     };
     let away = |server: &mut Server, key| {
-        server.operate(key, What::Deleted);
+        server.operate(key, KeyEvent::Deleted);
         server.at += Nanos::from_millis(1);
     };
     // Evicted, which more memory would have prevented; deleted; ended; flushed, now and later.
@@ -363,7 +364,7 @@ fn samples_are_few_at_a_high_rate() {
         // In the second half, when the sampler knows the rate.
         let sampler = &server.samplers[0];
         wanted += usize::from(i >= 1_000_000 && (sampler.left == 1 || spread(hash) < sampler.threshold));
-        server.operate(key, What::Read(Footprint { size: 100, ends: u32::MAX }));
+        server.operate(key, KeyEvent::Read(Footprint { size: 100, ends: u32::MAX }));
     }
     // 8 and some 4 a ms, and one of the hottest keys, which is counted with the sample before it.
     assert!(wanted < 150_000, "{wanted}");
