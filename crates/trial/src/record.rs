@@ -380,7 +380,8 @@ pub(crate) fn stalls(recording: &Recording) -> Noise {
     }
 }
 
-/// All histograms of a trial, one line each: `get.response_time`, `get.service_time` and so on.
+/// All histograms of a trial, one line each: `get.response_time`, `get.service_time` and so on. A tag of the format has
+/// no spaces and commas: `set-on-miss.response_time`.
 pub(crate) fn log(recording: &Recording, trial: &Trial) -> Log {
     let interval = |tag: String, latency: &Latency| Interval {
         tag: Some(tag),
@@ -390,13 +391,14 @@ pub(crate) fn log(recording: &Recording, trial: &Trial) -> Log {
     };
     let mut intervals = Vec::new();
     for times in recording.operations.iter().filter(|times| !times.response_time.is_empty()) {
+        let operation = times.name.replace([' ', ','], "-");
         for (name, latency) in [
             ("response_time", &times.response_time),
             ("service_time", &times.service_time),
             ("connection_wait", &times.connection_wait),
             ("generator_lag", &times.generator_lag),
         ] {
-            intervals.push(interval(format!("{}.{name}", times.name), latency));
+            intervals.push(interval(format!("{operation}.{name}"), latency));
         }
     }
     let config = trial.configuration().to_string();

@@ -66,6 +66,19 @@ fn every_operation_by_both_protocols_verified() {
 }
 
 #[test]
+fn a_load_that_stores_what_it_misses_keeps_the_histograms_of_both() {
+    let Some((_server, address)) = memcached(&[]) else { return };
+    let out = tempfile::tempdir().unwrap();
+    let mut load = taillight(&["load", "cache", "--target", &address, "--rate", "2k", "--keys", "1000"]);
+    load.args(["--fill", "never", "--on-miss", "set", "--warmup", "50ms", "--window", "500ms"]);
+    answers(&finish(load.args(["--name", "on-miss", "--out"]).arg(out.path())));
+    let log = std::fs::read_to_string(out.path().join("on-miss/trials/0001.hlog")).unwrap();
+    for tag in ["get.response_time", "set-on-miss.response_time"] {
+        assert!(log.contains(&format!("Tag={tag},")), "{tag}: {log}");
+    }
+}
+
+#[test]
 fn a_wrong_value_makes_the_run_invalid() {
     // Every get of the null server hits with the same bytes.
     let server = Served::canned();

@@ -1,6 +1,6 @@
 //! Trials under the limits of a container or of a unit.
 
-use results::{Experiment, ResultFolder, Verdict};
+use results::{Experiment, Invalid, Reason, ResultFolder, Verdict};
 
 use crate::confine::{Confined, Group};
 use crate::run::{finish, taillight, text};
@@ -32,8 +32,10 @@ fn a_quota_that_holds_a_trial_back_is_named() {
     // Beside other programs the verdict may be theirs; the advice names the quota all the same.
     let advice = format!("raise the quota of 0.25 processors in {file}");
     assert!(said.contains(&words) || said.contains(&advice), "{said}");
+    // What others took is found afterwards, and goes before the reasons that the quota explains.
+    let by_quota = |reason: &&Invalid| reason.reason.is_of_time() && reason.reason != Reason::HostDisturbed;
     if let Verdict::Invalid { reasons } = &trial.verdict
-        && let Some(reason) = reasons.iter().find(|reason| reason.reason.is_of_time())
+        && let Some(reason) = reasons.iter().find(by_quota)
     {
         assert!(reason.detail.starts_with(&words), "{reasons:?}");
     }
