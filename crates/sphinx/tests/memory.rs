@@ -366,7 +366,8 @@ fn peers_that_were_answered_keep_no_buffer() {
     const PEERS: u64 = 2000;
     const VALUE: usize = 3000;
     for io in ["epoll", "auto"] {
-        let server = sphinxd(&format!("-t 2 -m 64 -U tcp --io {io}"));
+        // Otherwise the memory of items is taken meanwhile.
+        let server = sphinxd(&format!("-t 2 -m 64 -U tcp --eager-memory --io {io}"));
         Client::connect(server.address).set("k", "v".repeat(VALUE));
         let ask_from_others = |peers: u64| {
             for _ in 0..peers {

@@ -124,9 +124,14 @@ impl MetaStore {
 }
 
 impl Store {
-    /// The item of `key`, without counting it as a command or noting that it was read.
+    /// The item of `key`, without counting it as a command or noting that it was read. An item that has ended stays, for
+    /// the next command to count it.
     pub fn peek(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
-        let found = self.live(key, now).ok()?;
+        self.tick(now);
+        let found = self.find(key)?;
+        if self.shared.gone(found.at, &found.header, now).is_some() {
+            return None;
+        }
         Some(self.entry(&found, self.index.usage(found.slot), now))
     }
 

@@ -159,7 +159,11 @@ fn values(config: Config) -> Vec<Resolved> {
             seconds(reader_timeout),
             "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds",
         ),
-        resolved("metrics-hot-keys", on(metrics_hot_keys), "ours, because keys may be secret"),
+        resolved(
+            "metrics-hot-keys",
+            on(metrics_hot_keys),
+            "ours, because keys may be secret, and many people read metrics",
+        ),
         resolved(
             "no-sampling",
             on(!sampling),
