@@ -39,13 +39,13 @@ pub struct About {
     pub syntax: &'static str,
     /// The publication that uses it, or the documentation that recommends it.
     pub source: &'static str,
-    /// Whether several of the name may be in force, each for another object.
-    pub repeats: bool,
 }
 
 /// Defines a knob.
 pub(crate) trait Definition: Sized {
     const ABOUT: About;
+    /// Whether several of the name may be in force, each for another object.
+    const REPEATS: bool = false;
 
     /// Reads its value; `None` if the syntax is another.
     fn read(value: &str) -> Option<Self>;
@@ -76,10 +76,17 @@ macro_rules! knobs {
             /// All of them, in the order in which docs/reference/knobs.md lists them.
             pub const ABOUT: &[About] = &[$($file::$name::ABOUT),*];
 
-            /// Its name and what it does.
+            /// Its description.
             pub fn about(&self) -> &'static About {
                 match self {
                     $(Knob::$name(_) => &$file::$name::ABOUT,)*
+                }
+            }
+
+            /// Whether several of the name may be in force, each for another object.
+            pub(crate) fn repeats(&self) -> bool {
+                match self {
+                    $(Knob::$name(_) => $file::$name::REPEATS,)*
                 }
             }
 

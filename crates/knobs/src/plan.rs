@@ -72,7 +72,7 @@ fn in_order(knobs: &[Knob]) -> impl Iterator<Item = &Knob> {
 fn check_names(knobs: &[Knob]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for knob in knobs {
-        if !seen.insert(knob.name()) && !knob.about().repeats {
+        if !seen.insert(knob.name()) && !knob.repeats() {
             let limit = format!("{} is set twice", knob.name());
             return Err(Error::usage(knob, limit, "leave one of the two out"));
         }

@@ -26,8 +26,8 @@ impl Definition for CacheWays {
         does: "the ways of the last-level cache that processes, or what runs on processors, may fill",
         syntax: "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2",
         source: "IISWC'17 §V-A: Intel CAT, masks in registers",
-        repeats: true,
     };
+    const REPEATS: bool = true;
 
     fn read(value: &str) -> Option<CacheWays> {
         let (ways, cpus) = match value.split_once('@') {

@@ -31,7 +31,6 @@ impl Definition for CpuSet {
         does: "the processors that the subject's processes may use",
         syntax: "processors, such as cpu.set=0-3 or cpu.set=cores:4",
         source: "IISWC'17 §V-A: cpuset cgroups",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<CpuSet> {
@@ -69,7 +68,6 @@ impl Definition for CpuQuota {
         does: "their processor time; 100 % is one processor, counted over 100 ms",
         syntax: "a share of one processor, such as cpu.quota=50%",
         source: "Linux, sched-bwc.rst: the period of 100 ms is its default",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<CpuQuota> {
@@ -106,7 +104,6 @@ impl Definition for MemoryLimit {
         does: "the memory that they allocate from now on",
         syntax: "a size, such as memory.limit=512MiB",
         source: "IISWC'17 §V-A: memory cgroup",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<MemoryLimit> {

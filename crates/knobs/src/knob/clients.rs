@@ -26,7 +26,6 @@ impl Definition for ClientPace {
         does: "connections to clients whose addresses say a bandwidth (127.77.0.0/16) are paced at it",
         syntax: "client.pace=on",
         source: "ISPASS'16 §IV-A3: a limit for each TCP connection; Linux, socket(7): SO_MAX_PACING_RATE",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<ClientPace> {
@@ -59,7 +58,6 @@ impl Definition for ClientShape {
         does: "a link for each client of 198.18.0.0/22, in equal ratios up to a bandwidth, by HTB in the device's egress",
         syntax: "bits per second of the fastest client, such as client.shape=25mbit",
         source: "ISPASS'16 §IV-A3: a limit for each client's address, there by dummynet",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<ClientShape> {

@@ -47,7 +47,6 @@ impl Definition for DiskRead {
         does: "what they read in a second from a disk",
         syntax: "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv",
         source: "ISPASS'16 §VI-B: a video server waits for its disks; Table III has ten of 15 000 rpm, which few machines have",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<DiskRead> {
@@ -89,7 +88,6 @@ impl Definition for ReadAhead {
         does: "how far a disk is read ahead of what is asked for",
         syntax: "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv",
         source: "Linux, sysfs-block: read_ahead_kb; ranges of videos cost more than they hold where it is larger than they are",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<ReadAhead> {

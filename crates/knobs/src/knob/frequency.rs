@@ -18,7 +18,6 @@ impl Definition for Smt {
         does: "several logical processors on one core",
         syntax: "smt=on or off",
         source: "IISWC'17 §III-B: off; §V-B.2: what they are worth",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Smt> {
@@ -70,7 +69,6 @@ impl Definition for Governor {
         does: "the rule for the clock",
         syntax: "a name, such as frequency.governor=performance",
         source: "ISPASS'16 §IV-C.3: the highest frequency on all of the server's cores",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Governor> {
@@ -102,7 +100,6 @@ impl Definition for Frequency {
         does: "a fixed clock",
         syntax: "a clock frequency or max, such as frequency=2.2GHz",
         source: "ISPASS'16 §IV-C.3: the highest; CAL'18 §4.2: lower ones",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Frequency> {
@@ -153,7 +150,6 @@ impl Definition for Turbo {
         does: "clock frequencies above the nominal one",
         syntax: "turbo=on or off",
         source: "ours, because they depend on temperature and on what the other cores do",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Turbo> {
@@ -198,7 +194,6 @@ impl Definition for PowerCap {
         does: "the power of each package",
         syntax: "watts, such as power.cap=90W",
         source: "CAL'18 §4.2: RAPL",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<PowerCap> {

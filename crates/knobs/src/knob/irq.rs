@@ -17,7 +17,6 @@ impl Definition for IrqAffinity {
         does: "the processors of the device's interrupts, queue by queue",
         syntax: "processors, such as irq.affinity=0-3",
         source: "IISWC'17 §III-B, §IV-B: 8 cores for 8 queues; ANCS'19 §III-B",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<IrqAffinity> {
@@ -62,7 +61,6 @@ impl Definition for Irqbalance {
         does: "the daemon that moves interrupts",
         syntax: "irqbalance=on, off or exclude",
         source: "ANCS'19 §III-B, §IV-B: on and off",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Irqbalance> {

@@ -44,7 +44,6 @@ impl Definition for NetRate {
         does: "the bandwidth of the device's egress, by HTB or TBF",
         syntax: "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf",
         source: "IISWC'17 §V-A: qdisc with hierarchical token buckets",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<NetRate> {

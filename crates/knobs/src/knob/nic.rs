@@ -19,7 +19,6 @@ impl Definition for NicQueues {
         does: "the card's combined queues",
         syntax: "a number of queues, such as nic.queues=8",
         source: "IISWC'17 §III-B: 8; ANCS'19 Table I: 8 and 48",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<NicQueues> {
@@ -54,7 +53,6 @@ impl Definition for NicSpread {
         does: "the card spreads flows evenly over its first queues",
         syntax: "a number of queues, such as nic.spread=8",
         source: "IISWC'17 §IV-B: receive-side scaling",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<NicSpread> {
@@ -86,7 +84,6 @@ impl Definition for NicFilters {
         does: "filters in the card",
         syntax: "nic.filters=on or off",
         source: "ISPASS'16 §IV-C.3: the card's flow director",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<NicFilters> {
@@ -133,8 +130,8 @@ impl Definition for NicSteer {
         does: "packets to a TCP port go to a queue",
         syntax: "a TCP port and a queue, such as nic.steer=11211:3",
         source: "ANCS'19 §V: hardware steering, a port for each core",
-        repeats: true,
     };
+    const REPEATS: bool = true;
 
     fn read(value: &str) -> Option<NicSteer> {
         let (port, queue) = value.split_once(':')?;

@@ -21,7 +21,6 @@ impl Definition for Rps {
         does: "the processors that take packets from the interrupt's",
         syntax: "processors or off, such as rps=0-3",
         source: "Linux, scaling.rst: RPS; ANCS'19 §II names it kernel software steering",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Rps> {
@@ -55,7 +54,6 @@ impl Definition for Xps {
         does: "outgoing queues, matched to processors one by one",
         syntax: "processors or off, such as xps=0-3",
         source: "ISPASS'16 §IV-C.3: what a connection sends leaves by one queue; Linux, scaling.rst: XPS",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Xps> {
@@ -94,7 +92,6 @@ impl Definition for Rfs {
         does: "flows that software steering follows to the processor that reads them",
         syntax: "a number of flows, such as rfs=32768",
         source: "Linux, scaling.rst: RFS, with 32768 for a moderately loaded server",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Rfs> {

@@ -23,7 +23,6 @@ impl Definition for HugePages {
         does: "huge pages set apart",
         syntax: "a number, such as huge-pages=64",
         source: "ANCS'19 §IV-A: segments of a large page",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<HugePages> {
@@ -49,7 +48,6 @@ impl Definition for TransparentHugePages {
         does: "when the kernel makes huge pages by itself",
         syntax: "huge-pages.transparent=always, madvise or never",
         source: "Linux, transhuge.rst: always, madvise, never",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<TransparentHugePages> {
@@ -83,7 +81,6 @@ impl Definition for SwapOff {
         does: "swap space",
         syntax: "swap=off; which space to switch on again is the journal's affair",
         source: "memcached's own advice (-k): the data set is meant to be in memory",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<SwapOff> {
@@ -122,7 +119,6 @@ impl Definition for Aslr {
         does: "addresses drawn at random for each process",
         syntax: "aslr=on or off",
         source: "ours, because they change from start to start what meets in the caches",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Aslr> {
@@ -150,7 +146,6 @@ impl Definition for CongestionControl {
         does: "TCP's rule for how fast to send",
         syntax: "a name, such as congestion-control=cubic",
         source: "docs/decisions/0022-nothing-paces-behind-the-bridge.md: BBR paces by timers",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<CongestionControl> {
@@ -182,7 +177,6 @@ impl Definition for BusyPoll {
         does: "how long reads and polls look at the device's queue themselves",
         syntax: "a time, such as busy-poll=50us or busy-poll=0",
         source: "Linux, sysctl/net.rst: busy_poll and busy_read, 50 µs for several sockets",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<BusyPoll> {
@@ -217,7 +211,6 @@ impl Definition for Sysctl {
         does: "any other kernel parameter",
         syntax: "a name and a value, such as sysctl.net.core.somaxconn=4096",
         source: "Linux, Documentation/admin-guide/sysctl",
-        repeats: false,
     };
 
     fn read(value: &str) -> Option<Sysctl> {
