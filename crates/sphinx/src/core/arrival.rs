@@ -158,11 +158,14 @@ impl<R: Reactor> Core<R> {
     ) {
         let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
         let (Commit { reservation, command }, now) = (commit, self.now);
-        let key = reservation.key().to_vec();
+        let key = reservation.key();
+        let sampled = self.sampler.wants(self.hasher.hash(key)).then(|| key.to_vec());
         self.partitions.with(partition, |store| {
             command.finish(store, reservation, telling.as_ref(), now, reply);
         });
-        self.note_placed(place, &key);
+        if let Some(key) = sampled {
+            self.note_placed(place, &key);
+        }
     }
 
     /// Has another thread make a fully received value the item of its key.

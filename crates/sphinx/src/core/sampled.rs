@@ -27,11 +27,11 @@ impl<R: Reactor> Core<R> {
         self.sampler.note(key, what);
     }
 
-    /// Notes that a value was received directly into the store.
+    /// Notes that the value of a sampled key was received directly into the store.
+    #[cold]
     pub(super) fn note_placed(&mut self, place: Place, key: &[u8]) {
         let key = self.hasher.key(key);
-        if self.sampler.wants(key.hash)
-            && self.sampler.has_room()
+        if self.sampler.has_room()
             && let Some(item) = self.partitions.footprint(place, key, self.now)
         {
             self.sampler.note(key, KeyEvent::Written(item));
