@@ -3,13 +3,14 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use openloop::{Fault, Parsed, Then};
+use openloop::{Closed, Fault, Parsed, Then};
 use proto_http::Jar;
 
 use crate::social::config::{Known, UNDERWAY};
 use crate::social::counts::Answers;
 use crate::social::pages::{self, Wire};
 use crate::social::session::Session;
+use crate::social::user::Job;
 
 /// The state of a logged-in user.
 #[derive(Clone, Debug)]
@@ -128,15 +129,13 @@ fn ask(
     session: &mut Session,
     stream: &mut (impl Read + Write),
     request: &[u8],
-) -> Result<LoginStep, Problem> {
+) -> Result<Closed<Job>, Problem> {
     let sent = stream.write_all(request).and_then(|()| stream.flush());
     sent.map_err(|error| Problem::of(&error, false))?;
     answer(known, session, stream)
 }
 
-type LoginStep = (Result<(), Fault>, Then<crate::social::user::Job>);
-
-fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<LoginStep, Problem> {
+fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<Closed<Job>, Problem> {
     let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let mut has_begun = false;
     let (mut received, mut piece) = (Vec::new(), [0; 16 * 1024]);
