@@ -123,7 +123,7 @@ fn no_reader_misses_an_item_while_the_index_grows_and_shrinks() {
     const STAY: usize = 2000;
     const OTHERS: usize = 60_000;
     let epochs = Epochs::new(READERS, thread::yield_now);
-    // Enough that nothing is evicted.
+    // Enough memory for all items.
     let mut store = Store::with_readers(Config::new(64 << 20, 1), epochs).unwrap();
     let hasher = store.hasher();
     let stay: Arc<[String]> = (0..STAY).map(|i| format!("stay-{i}")).collect();

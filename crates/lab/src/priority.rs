@@ -54,7 +54,7 @@ mod tests {
             (chosen, nice(), note())
         };
         let (chosen, after, note) = std::thread::spawn(thread).join().unwrap();
-        // 0 is the default: nobody has set it.
+        // 0 is the default, and does not count as chosen.
         assert!(chosen == 0 || after == chosen, "{chosen} {after}");
         assert!(after == 0 || note.is_some_and(|note| note.contains(&after.to_string())));
     }

@@ -41,7 +41,7 @@ pub enum Vote {
 }
 
 impl Vote {
-    /// Whether the trial says nothing of the server.
+    /// Whether the trial has no usable figure of the server.
     fn says_nothing(self) -> bool {
         matches!(self, Vote::Unknown | Vote::Limited)
     }

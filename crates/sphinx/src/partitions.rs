@@ -194,7 +194,7 @@ impl Partitions {
                     Offer::View(view) => Some(view.clone()),
                     _ => None,
                 });
-                // `None` if nothing is offered.
+                // `None` if no other thread offers a view of its store.
                 Keep::Alone(Box::new(Alone { store: *store, reader: Reader::new(views.collect()) }))
             }
             Own::Shared(_) => {

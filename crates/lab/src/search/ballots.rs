@@ -37,7 +37,7 @@ impl Ballot {
         self.fails + self.limited + against
     }
 
-    /// Trials that said nothing of the server.
+    /// Trials without a usable figure of the server.
     fn says_nothing(&self) -> u32 {
         self.unknown + self.limited + self.forgotten
     }

@@ -49,7 +49,7 @@ struct Args {
     bench: bool,
 }
 
-/// What one server did with one workload.
+/// The result of one server with one workload.
 struct Measured {
     hit_ratio: f64,
     /// Of its process in the end. Units: bytes.
@@ -75,7 +75,7 @@ impl Measured {
         Ok(Measured { hit_ratio: hits as f64 / counted as f64, resident: server.resident()?, items })
     }
 
-    /// What an item takes beside its key and value, all of the process counted. Units: bytes.
+    /// The process's memory for an item without its key and value. Units: bytes.
     fn overhead(&self, empty: u64, payload: f64) -> f64 {
         (self.resident - empty) as f64 / self.items as f64 - payload
     }

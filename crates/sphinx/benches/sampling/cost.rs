@@ -10,7 +10,7 @@ use crate::tables::Report;
 
 /// Keys of 16 B, all of which are there.
 const KEYS: u64 = 100_000;
-/// Gets that are sent at once: more would hide more of what a request takes beside its key.
+/// Gets in one batch: a larger one would hide more of the cost of a request.
 const BATCH: usize = 32;
 /// Requests that are sent again and again. Their memory is some MiB, so that the client is fast.
 const BATCHES: usize = 8_192;

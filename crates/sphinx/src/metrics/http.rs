@@ -240,7 +240,7 @@ mod tests {
     fn silent_clients_hold_up_no_other() {
         let exporter = Exporter::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = exporter.address;
-        // Larger than what a socket takes at once.
+        // Larger than a socket's buffer.
         let text = |_: Format| "x".repeat(8 << 20);
         thread::spawn(move || {
             let mut clients = Vec::new();

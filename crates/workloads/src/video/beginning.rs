@@ -71,7 +71,7 @@ mod tests {
         check(b"{\"title\":\"gone\"}", "application/problem+json", true);
         check(b"404 page not found\n", "text/plain; charset=utf-8", true);
         check(b"404 page not found\n", "TEXT/PLAIN", true);
-        // Media with any type; stubs without one.
+        // Media under any declared type, and short bodies without a type.
         check(b"G@\x00\x10\x00\x00\xb0\x0d", "text/html", false);
         check(b"\x00\x00\x00\x1cftypiso5", "text/plain", false);
         check(b"\x00\x00\x00\x18styp", "", false);
