@@ -18,12 +18,12 @@ use crate::{ArrivalSpec, source};
 #[schemars(rename = "GeneratorSpec")]
 pub struct Generator {
     /// Connections to each server, shared out evenly among the threads.
-    #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "ours, because at depth 1 and answers within 1 ms 64 carry 64 krps, and more as answers are faster; ANCS'19 §IV-B has 24 to 384, ISPASS'16 §VI-C 600"))]
     pub connections: u32,
     /// Requests that may be in flight on one connection (pipelining).
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=65_536))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "mutilate's default: a client with one request on each connection (docs/decisions/0003-depth-one-and-random-binding.md)"))]
     pub depth: u32,
@@ -46,7 +46,7 @@ pub struct Generator {
     pub arrivals: ArrivalSpec,
     /// Virtual clients; each has its own connections if there are enough, otherwise clients share them [default: each
     /// connection is one client].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=10_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because each connection stands for one client unless more are to share them; ISPASS'16 §IV-C.2 has virtual clients"))]
     pub clients: Option<u32>,

@@ -242,7 +242,7 @@ mod tests {
             json!({ "target": { "thread": 1 } }),
             "target.thread: this key is not known; did you mean 'threads'?",
         );
-        check(json!({ "target": { "threads": 0 } }), "target.threads: write a whole number from 1 on");
+        check(json!({ "target": { "threads": 0 } }), "target.threads: count '0': it is not between 1 and");
         check(
             json!({ "target": { "threads": 257 } }),
             "target.threads: it is 257; write a number from 1 to 256",

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
-use units::{Bytes, Condition, CpuList, Nanos, Qos, Rate};
+use units::{Bytes, Condition, CpuList, Nanos, ParseError, Qos, Rate};
 
 /// Implements serde and schemars for types by their `Display` and `FromStr`. An example after a type means that a plain
 /// number lacks its unit.
@@ -333,10 +333,10 @@ pub(crate) mod number {
         struct Number(u64);
 
         impl FromStr for Number {
-            type Err = &'static str;
+            type Err = ParseError;
 
-            fn from_str(text: &str) -> Result<Number, &'static str> {
-                text.parse().map(Number).map_err(|_| "write a whole number")
+            fn from_str(text: &str) -> Result<Number, ParseError> {
+                units::count(text, 0..=u64::MAX).map(Number)
             }
         }
 
@@ -353,11 +353,10 @@ pub(crate) mod count {
     struct Count(u32);
 
     impl FromStr for Count {
-        type Err = &'static str;
+        type Err = ParseError;
 
-        fn from_str(text: &str) -> Result<Count, &'static str> {
-            let count = text.parse().ok().filter(|count: &u32| *count > 0);
-            count.map(Count).ok_or("write a whole number from 1 on, without quotation marks")
+        fn from_str(text: &str) -> Result<Count, ParseError> {
+            units::count(text, 1..=u32::MAX).map(Count)
         }
     }
 

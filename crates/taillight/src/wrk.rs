@@ -32,10 +32,10 @@ pub(crate) struct WrkArgs {
     #[arg(value_name = "URL", required_unless_present = "version")]
     url: Option<Url>,
     /// Threads.
-    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| count(text, 1024))]
+    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1024))]
     threads: u32,
     /// Connections, in all: 100, 1k.
-    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| count(text, 1_000_000))]
+    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     connections: u32,
     /// How long: 30s, 2m; a number alone is in seconds.
     #[arg(short, long, default_value = "10s", value_name = "TIME", value_parser = span)]
@@ -103,19 +103,6 @@ enum Distribution {
     /// By Zipf's law, which no users do.
     #[value(hide = true)]
     Zipf,
-}
-
-/// Reads a count as wrk does: with k, M or G for thousands. Bounds: 1 to `most`.
-fn count(text: &str, most: u32) -> Result<u32, String> {
-    let (digits, times) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
-        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
-        Some((at, 'g' | 'G')) => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let all = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(times));
-    let all = all.filter(|all| (1..=u64::from(most)).contains(all)).and_then(|all| u32::try_from(all).ok());
-    all.ok_or_else(|| format!("it is not a number from 1 to {most}; write 100, or 1k for a thousand"))
 }
 
 /// Reads a time as wrk does: a number without a unit is in seconds.
@@ -249,18 +236,6 @@ mod tests {
         assert_eq!(arrivals("-D exp -R1 http://h"), "poisson");
         assert_eq!(arrivals("-D fixed -R1 http://h"), "constant");
         assert!(args("-v").version && args("--version").url.is_none());
-    }
-
-    #[test]
-    fn counts_have_thousands() {
-        let check =
-            |text: &str, expect: Option<u32>| assert_eq!(count(text, 1_000_000).ok(), expect, "{text}");
-        check("1", Some(1));
-        check("1k", Some(1_000));
-        check("1M", Some(1_000_000));
-        for wrong in ["", "0", "k", "1.5k", "-1", "1001k", "1G", "99999999999999999999", "1kk", "ä"] {
-            check(wrong, None);
-        }
     }
 
     #[test]

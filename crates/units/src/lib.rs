@@ -8,6 +8,7 @@
 
 mod bytes;
 pub mod client_address;
+mod count;
 mod cpu_list;
 mod error;
 mod qos;
@@ -16,6 +17,7 @@ mod session_figure;
 mod time;
 
 pub use bytes::Bytes;
+pub use count::count;
 pub use cpu_list::CpuList;
 pub use error::ParseError;
 pub use qos::{Condition, Qos, QosBasis, ResponseTarget};

@@ -58,8 +58,7 @@ impl FromStr for Files {
         let (files, sizes) =
             text.trim().split_once('x').ok_or_else(|| error(text, "it has no x in it".into()))?;
         let files = files.trim();
-        let number = files
-            .parse()
+        let number = units::count(files, 0..=u64::MAX)
             .map_err(|_| error(text, format!("'{files}' before the x is not a whole number of files")))?;
         let sizes: Size = sizes.parse().map_err(|e: ParseError| {
             error(text, format!("what follows the x is not a size of files: {}", e.problem))

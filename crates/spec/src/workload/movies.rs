@@ -23,7 +23,7 @@ pub struct Movies {
     #[schemars(extend("x-source" = "ours, because CAL'18 says nothing of its users, and 10 000 are more than can be logged in at once here"))]
     pub users: Users,
     /// The films that the site holds, the best rated first.
-    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 2..=1_000_000))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "CAL'18: the 1000 top-rated titles of IMDB"))]
     pub films: u32,
@@ -41,7 +41,7 @@ pub struct Movies {
     #[schemars(extend("x-source" = "ours, because CAL'18 says nothing of it; ISPASS'16 §IV-A2b has this one for videos"))]
     pub popularity: Popularity,
     /// Users who are logged in when the load begins; reviews and rentals are theirs.
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=100_000))]
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "ours, because each pays for some 250 000 rentals with what the data set gives, and logging so many in takes seconds"))]
     pub logged_in: u32,
@@ -68,7 +68,7 @@ pub struct Movies {
     pub trace: Sampling,
     /// Maximum number of visitors at once, divided among the threads; further visitors are refused, and their queries
     /// are errors [default: as many as descriptors allow].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,

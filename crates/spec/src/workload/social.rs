@@ -50,7 +50,7 @@ pub struct Social {
     #[schemars(extend("x-source" = "CloudSuite 3's client: 2 s after each answer; ISPASS'16 says nothing of it"))]
     pub think_time: Nanos,
     /// Mean number of operations per session, including login and logout [default: from the mix, 40 with table-2].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 3..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II: one login in 40 operations"))]
     pub operations: Option<u32>,
@@ -70,7 +70,7 @@ pub struct Social {
     pub cache: SiteCache,
     /// Maximum number of users logged in at once, divided among the threads; further users are refused, and their
     /// operations are errors [default: all users].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,
@@ -140,24 +140,8 @@ impl FromStr for Users {
 
     /// Reads `500`, `10k` and `1M`.
     fn from_str(text: &str) -> Result<Users, ParseError> {
-        let error = |problem: String| ParseError {
-            what: "number of users",
-            given: text.into(),
-            problem,
-            hint: "write a whole number, such as 1k, 10k or 100k",
-        };
-        let trimmed = text.trim();
-        let (digits, factor) = match trimmed.as_bytes().last() {
-            Some(b'k') => (&trimmed[..trimmed.len() - 1], 1_000),
-            Some(b'M') => (&trimmed[..trimmed.len() - 1], 1_000_000),
-            _ => (trimmed, 1),
-        };
-        let number: Option<u32> = digits.parse().ok().and_then(|number: u32| number.checked_mul(factor));
-        match number {
-            Some(number) if (Users::LEAST..=Users::MOST).contains(&number) => Ok(Users(number)),
-            Some(_) => Err(error(format!("it is not between {} and {}", Users::LEAST, Users::MOST))),
-            None => Err(error("it is not a whole number".into())),
-        }
+        let users = units::count(text, Users::LEAST..=Users::MOST);
+        users.map(Users).map_err(|error| ParseError { what: "number of users", ..error })
     }
 }
 
@@ -399,11 +383,11 @@ mod tests {
         };
         check("--users 9", "between 10 and 1000000");
         check("--users 2M", "between 10 and 1000000");
-        check("--users 9999999k", "not a whole number");
-        check("--users k", "not a whole number");
-        check("--users é", "not a whole number");
+        check("--users 9999999k", "between 10 and 1000000");
+        check("--users k", "does not start with a number");
+        check("--users é", "does not start with a number");
         check("--site facebook", "write own, elgg, or the path");
-        check("--operations 2", "3..=1000000");
+        check("--operations 2", "between 3 and 1000000");
         check("--mix home:100", "equal and over 0");
         check("--ajax 23", "with its sign");
         check("--think-time 2", "unit");

@@ -90,7 +90,7 @@ pub struct Video {
     pub verify: Option<Verify>,
     /// Maximum number of viewers at once, divided among the threads; further viewers are refused, and their chunks are
     /// errors [default: as many as descriptors and ports allow].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,

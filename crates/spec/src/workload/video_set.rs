@@ -113,8 +113,7 @@ impl FromStr for VideoSet {
             Some((videos, share)) => (videos.trim(), share.trim()),
             None => (text.trim(), "1"),
         };
-        let number = videos
-            .parse()
+        let number = units::count(videos, 0..=u64::MAX)
             .map_err(|_| error(text, format!("'{videos}' before the x is not a whole number of videos")))?;
         let bytes = share_of(share).map_err(|problem| error(text, problem))?;
         VideoSet::new(number, bytes).map_err(|e| error(text, e.problem))

@@ -35,7 +35,7 @@ pub struct Web {
     pub urls: Option<PathBuf>,
     /// Close a connection after this number of requests and open another, for which the next request waits [default:
     /// connections stay open].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u64>(text, 1..=u64::MAX))]
     #[schemars(extend("x-source" = "ours, because connections that stay measure requests and not handshakes; no paper names a number"))]
     pub requests_per_connection: Option<u64>,
     /// The method of the requests.

@@ -33,7 +33,7 @@ fn units_that_are_wrong_or_missing() {
     check(&["--value-size", "5 seconds"], &["not a unit of size", "4KiB"]);
     check(&["--mix", "get:50"], &["add up to 50"]);
     check(&["--popularity", "zipf:NaN"], &["zipf:0.99"]);
-    check(&["--connections", "0"], &["1..=1000000"]);
+    check(&["--connections", "0"], &["between 1 and 1000000"]);
     check(&["--arrivals", "regular"], &["poisson"]);
     check(&["--cpus", "3-1"], &["0,2-3"]);
 }
