@@ -4,53 +4,48 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::ParseError;
 
-/// A kind of probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Probe {
-    /// The stages of a request in the server.
-    Stages,
-    /// Which code uses the processors.
-    Cpu,
-    /// How the server's threads come to run.
-    RunQueue,
-    /// TCP's state of the server's connections.
-    Sockets,
-    /// The server's own counters.
-    Server,
-    /// When requests left the client's machine and answers arrived there, recorded by the generator throughout.
-    Client,
-    /// Instructions, misses, faults.
-    Counters,
-    /// Disks and page cache.
-    Io,
+macro_rules! probes {
+    ($($probe:ident: $name:literal, $summary:literal, $source:literal;)+) => {
+        /// A kind of probe.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Probe {
+            $(#[doc = $summary] $probe,)+
+        }
+
+        impl Probe {
+            /// All, the most expensive first.
+            pub const ALL: [Probe; [$($name),+].len()] = [$(Probe::$probe),+];
+
+            const HINT: &str = concat!("write some of ", $($name, ", ",)+ "with commas between, or all");
+
+            /// Name on the command line and in records.
+            pub fn name(self) -> &'static str {
+                match self { $(Probe::$probe => $name),+ }
+            }
+
+            /// What it measures, in a sentence.
+            pub fn summary(self) -> &'static str {
+                match self { $(Probe::$probe => $summary),+ }
+            }
+
+            /// Publication or interface that the measurement comes from.
+            pub fn source(self) -> &'static str {
+                match self { $(Probe::$probe => $source),+ }
+            }
+        }
+    };
 }
 
-impl Probe {
-    /// All, the most expensive first.
-    pub const ALL: [Probe; 8] = [
-        Probe::Stages,
-        Probe::Cpu,
-        Probe::RunQueue,
-        Probe::Sockets,
-        Probe::Server,
-        Probe::Client,
-        Probe::Counters,
-        Probe::Io,
-    ];
-
-    /// Its name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Probe::Stages => "stages",
-            Probe::Cpu => "cpu",
-            Probe::RunQueue => "runqueue",
-            Probe::Sockets => "sockets",
-            Probe::Server => "server",
-            Probe::Client => "client",
-            Probe::Counters => "counters",
-            Probe::Io => "io",
-        }
-    }
+// The name, the summary and the source of each probe, the most expensive first.
+probes! {
+    Stages: "stages", "Where a request spends its time in the server.", "IISWC'17 §IV-A, Tables II and III: by Systemtap";
+    Cpu: "cpu", "Whose code uses the processors: kernel, program, each library.", "CAL'18 §4.2, Fig. 6: kernel, user and libraries";
+    RunQueue: "runqueue", "How the server's threads come to run: waits, switches, migrations.", "Linux, schedstat; IISWC'17 §V-B.1 names context switches as the cause of the tail";
+    Sockets: "sockets", "How long requests stand unread at the server's sockets.", "Linux, sock_diag(7); the mean by Little's law";
+    Server: "server", "What the server counts itself.", "memcached's stats, nginx's stub_status";
+    Client: "client", "What of the response time is the client's own; recorded by the generator throughout.", "Linux, timestamping.rst: the kernel's stamps of what leaves and arrives";
+    Counters: "counters", "Instructions, misses and faults.", "CAL'18 §4.2, Fig. 5; ISPASS'16 §VI-D";
+    Io: "io", "Disks and the page cache.", "ISPASS'16 §VI-B: the share of time that waits for I/O";
 }
 
 /// The requested probes.
@@ -93,7 +88,7 @@ impl FromStr for ProbeSet {
                 what: "probe",
                 given: name.into(),
                 problem: "there is none of that name".into(),
-                hint: "write some of stages, cpu, runqueue, sockets, server, client, counters and io with commas between, or all",
+                hint: Probe::HINT,
             })
         };
         let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;

@@ -32,10 +32,10 @@ pub(crate) struct WrkArgs {
     #[arg(value_name = "URL", required_unless_present = "version")]
     url: Option<Url>,
     /// Threads.
-    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1024))]
+    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| ::units::count::<u32>(text, 1..=1024))]
     threads: u32,
     /// Connections, in all: 100, 1k.
-    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
+    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| ::units::count::<u32>(text, 1..=1_000_000))]
     connections: u32,
     /// How long: 30s, 2m; a number alone is in seconds.
     #[arg(short, long, default_value = "10s", value_name = "TIME", value_parser = span)]
