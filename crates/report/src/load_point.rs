@@ -22,14 +22,18 @@ pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
     }
 }
 
-/// Whether a load met `target`; `None` if its trials cannot decide.
+/// Whether a load met `target` by the medians of both bounds over its usable trials, as [`response_time`] shows them;
+/// `None` if the bounds lie on both sides of the limit.
 ///
 /// An overload's response times grow for as long as it lasts, so that a short window proves nothing. A target met in
 /// trials that generator or host slowed would be met without them, too; a target missed in such trials proves nothing.
 pub(crate) fn met(point: &LoadPoint, target: &Target) -> Option<bool> {
-    match point.spread(|trial| target.used(trial)) {
-        Some(used) => Some(used.median <= 1.0 && !point.overloaded()),
-        None => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
+    let bound = |end: fn((f64, f64)) -> f64| point.spread(|trial| target.used_bounds(trial).map(end));
+    match (bound(|(least, _)| least), bound(|(_, most)| most)) {
+        (Some(_), Some(_)) if point.overloaded() => Some(false),
+        (_, Some(most)) if most.median <= 1.0 => Some(true),
+        (Some(least), _) => (least.median > 1.0).then_some(false),
+        _ => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
     }
 }
 
@@ -58,7 +62,39 @@ pub(crate) fn choose<'p, 'a>(
 
 #[cfg(test)]
 mod tests {
+    use results::{Bounds, Invalid, PercentileBounds, Reason, TimeBounds};
+    use units::QosBasis;
+
     use super::*;
+
+    #[test]
+    fn a_load_is_met_or_missed_by_the_medians_of_its_bounds() {
+        let target = Target::new(&"p99<1ms".parse().unwrap(), QosBasis::Raw);
+        let check = |bounds: &[(f64, f64)], expect: Option<bool>| {
+            let trials: Vec<Trial> = bounds.iter().map(|&(low_us, high_us)| trial(low_us, high_us)).collect();
+            let point = LoadPoint { share: None, offered_rps: 1.0, trials: trials.iter().collect() };
+            assert_eq!(met(&point, &target), expect, "{bounds:?}");
+        };
+        check(&[(200.0, 200.0); 3], Some(true));
+        check(&[(200.0, 200.0), (100.0, 900.0), (200.0, 9_000.0)], Some(true));
+        // Two of three say nothing, and one that met it does not speak for them.
+        check(&[(200.0, 200.0), (100.0, 8_000.0), (200.0, 9_000.0)], None);
+        check(&[(2_000.0, 2_000.0), (1_500.0, 8_000.0), (200.0, 9_000.0)], Some(false));
+        check(&[], None);
+    }
+
+    /// A trial whose p99 has these bounds; it was slowed if they differ.
+    fn trial(low_us: f64, high_us: f64) -> Trial {
+        let p99 = PercentileBounds { percentile: 99.0, bounds: Bounds { low_us, high_us } };
+        let slowed = (low_us < high_us)
+            .then(|| Invalid { reason: Reason::HostDisturbed, detail: "the host stalled".into() });
+        let mut trial = Trial {
+            bounds: Some(TimeBounds { percentiles: vec![p99], slowed, ..TimeBounds::default() }),
+            ..Trial::default()
+        };
+        trial.all.response_time.p99_us = Some(high_us);
+        trial
+    }
 
     #[test]
     fn chosen_loads_hold_both_ends_and_the_edge() {

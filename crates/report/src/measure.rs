@@ -137,6 +137,11 @@ impl Target {
         trial.qos_used(&self.qos, self.basis)
     }
 
+    /// Bounds of the used share without generator and host.
+    pub(crate) fn used_bounds(&self, trial: &Trial) -> Option<(f64, f64)> {
+        trial.qos_used_bounds(&self.qos, self.basis)
+    }
+
     /// Whether a load met it in the median of its usable trials; an overload counts with its measured figures.
     pub(crate) fn is_met(&self, point: &LoadPoint) -> bool {
         point.spread(|trial| self.used(trial)).is_some_and(|spread| spread.median <= 1.0)

@@ -45,12 +45,22 @@ impl Judged<'_> {
     ///
     /// For a ratio with a minimum, the shortfall from 1 over the permitted shortfall.
     pub fn used(&self) -> Option<f64> {
-        let (measured, limit) = (self.measured.filter(|measured| !measured.is_nan())?, self.limit());
-        let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
+        Some(self.used_by(self.measured.filter(|measured| !measured.is_nan())?))
+    }
+
+    /// The least share of the limit that would have been used without generator and host; 0 if nothing is known of it.
+    fn least_used(&self) -> Option<f64> {
+        let used = self.used()?;
+        Some(self.least.map_or(if self.slowed { 0.0 } else { used }, |least| self.used_by(least)))
+    }
+
+    fn used_by(&self, figure: f64) -> f64 {
+        let limit = self.limit();
+        let used = if self.is_at_most() { figure / limit } else { (100.0 - figure) / (100.0 - limit) };
         // A limit of 0 leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
-        let holds = if self.is_at_most() { measured <= limit } else { measured >= limit };
-        Some(if holds { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
+        let holds = if self.is_at_most() { figure <= limit } else { figure >= limit };
+        if holds { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) }
     }
 
     fn is_at_most(&self) -> bool {
@@ -107,6 +117,16 @@ impl Trial {
     pub fn qos_used(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
         self.meets(qos, basis)?;
         self.judged(qos, basis).filter_map(|judged| judged.used()).reduce(f64::max)
+    }
+
+    /// Bounds of [`Trial::qos_used`] without generator and host: `qos` is met if the second is at most 1, and missed if
+    /// the first is more. `None` if a condition was not measured and no other was missed.
+    pub fn qos_used_bounds(&self, qos: &Qos, basis: QosBasis) -> Option<(f64, f64)> {
+        let each: Vec<Option<(f64, f64)>> =
+            self.judged(qos, basis).map(|judged| judged.least_used().zip(judged.used())).collect();
+        let is_missed = each.iter().flatten().any(|(least, _)| *least > 1.0);
+        let known = is_missed || !each.contains(&None);
+        each.into_iter().flatten().filter(|_| known).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     }
 
     /// The response time that `target` judges.
