@@ -25,3 +25,8 @@ pub use latency::Latency;
 pub use rank::MIN_BEYOND;
 pub use small::Small;
 pub use windows::{WINDOW, Window, WindowSelection, Windows};
+
+/// The limits of windows, with their reasons.
+pub fn limits() -> Vec<units::Limit> {
+    windows::limits()
+}

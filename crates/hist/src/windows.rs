@@ -16,25 +16,31 @@ use units::Nanos;
 use crate::Latency;
 use crate::sparse::Sparse;
 
-/// The length of one window over time, in measurements of up to 100 s: what plots show.
-///
-/// Source: long enough for 1 000 samples from 10 krps on, short enough that a trial of a few seconds
-/// holds tens of them.
-pub const WINDOW: Nanos = Nanos::from_millis(100);
+units::limits! {
+    /// The length of one window over time, in measurements of up to 100 s: what plots show.
+    pub const WINDOW: Nanos = Nanos::from_millis(100), Span,
+        "ours, because it has 1000 requests from 10 krps on, and a trial of seconds has tens of them";
+
+    /// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
+    /// on, so that memory does not grow with the length.
+    const MOST: u64 = 1_000, Count,
+        "ours, because memory must not grow with the length of a measurement";
+
+    /// Windows are merged until they hold this many samples, which puts
+    /// [`MIN_BEYOND`](crate::MIN_BEYOND) of them beyond the p99.
+    const MIN_SAMPLES: u64 = 1_000, Count,
+        "ours, because that puts 10 of them beyond the p99";
+
+    /// The fewest windows whose median is better than a single window.
+    const MIN_GROUPS: usize = 3, Count,
+        "ours, because the median of fewer is one of them";
+}
 
 /// Windows of the windowed p99 are shorter by the first of these factors that leaves no more than [`MOST`]: 10, 20 or 50 ms.
 const SHORTER: [u64; 3] = [10, 5, 2];
 
-/// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
-/// on, so that memory does not grow with the length.
-const MOST: u64 = 1_000;
 
-/// Windows are merged until they hold this many samples, which puts
-/// [`MIN_BEYOND`](crate::MIN_BEYOND) of them beyond the p99.
-const MIN_SAMPLES: u64 = 1_000;
 
-/// The fewest windows whose median is better than a single window.
-const MIN_GROUPS: usize = 3;
 
 /// Response times in consecutive windows, of 100 ms or less up to 100 s, longer ones beyond, keyed by intended time.
 ///

@@ -47,3 +47,8 @@ pub use target::{
     address, addresses, application, check_reach, needs_files, read_spec, refuses, target_name, workloads,
 };
 pub use vote::{met, sustained};
+
+/// The limits of searches, with their reasons.
+pub fn limits() -> Vec<units::Limit> {
+    [vote::limits(), search::limits(), run::limits()].concat()
+}

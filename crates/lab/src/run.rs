@@ -31,6 +31,7 @@ pub use plan::{Plan, Sweep};
 pub use progress::{Event, Progress, Step, Tracker, Unwatched, Where};
 pub use record::{Record, Unkept};
 pub use remote_host::{RemoteHost, Tuner};
+pub(crate) use runner::limits;
 pub use runner::{Ended, Runner};
 #[cfg(test)]
 pub(crate) use step::Step as BlockStep;

@@ -13,6 +13,11 @@ mod bisection;
 mod maximum;
 mod patience;
 mod peak;
+/// The limits of searches.
+pub(crate) fn limits() -> Vec<units::Limit> {
+    [ballots::limits(), bisection::limits(), maximum::limits(), peak::limits()].concat()
+}
+
 #[cfg(test)]
 mod simulated;
 

@@ -5,13 +5,16 @@ use units::{Qos, QosBasis};
 
 use crate::{Outcome, Vote};
 
-/// The share of the arrivals that must have been answered within the window of a rate that is sustained.
-///
-/// Source: the definition of the maximum throughput (docs/glossary.md).
-const SUSTAINED: f64 = 0.99;
-/// Growth of the backlog over the window, as a share of the arrivals, that is not a trend, if the trial has no trend of
-/// its own. Source: the verdict's limit (docs/reference/verdicts.md).
-const GROWTH: f64 = 0.005;
+units::limits! {
+    /// The share of the arrivals that must have been answered within the window of a rate that is sustained.
+    const SUSTAINED: f64 = 0.99, Share,
+        "ours, because the maximum throughput is defined by it (docs/glossary.md); IISWC'17 §III-B has it where requests are dropped";
+
+    /// Growth of the backlog over the window, as a share of the arrivals, that is not a trend, if the trial has no trend of
+    /// its own.
+    const GROWTH: f64 = 0.005, Share,
+        "ours, because it is the verdict's limit (docs/reference/verdicts.md)";
+}
 
 /// Whether the server sustained the offered load: at least 99 % achieved and no trend in the backlog.
 ///

@@ -15,29 +15,52 @@ pub use footing::Footing;
 
 use crate::{LATE, Load, Recording};
 
-/// The generator may be late by this share of the measured time...
-const LAG_SHARE: f64 = 0.1;
-/// ...or by this much, if that is more.
-const LAG_ALLOWED: Nanos = Nanos::from_micros(100);
-/// Generator or host may move the p99 by this share of its undisturbed value...
-const MOVED_SHARE: f64 = 0.1;
-/// ...or by this much, if that is more: what wires and event loops add to known times (`docs/reference/accuracy.md`).
-const MOVED_ALLOWED: Nanos = Nanos::from_micros(50);
-/// From this share on, processor time that others took from server and generator is named along with a late
-/// generator.
-const TAKEN_NAMED: f64 = 0.01;
-/// A generator that works for more than this share of its time has none left.
-const SATURATED: f64 = 0.95;
-/// The least share of the offered load that must be achieved.
-const ACHIEVED: f64 = 0.99;
-/// The backlog may grow over the window by at most this share of the arrivals in it.
-const GROWTH: f64 = 0.005;
-/// A trend is one when chance shows as clear a one in fewer than one of a hundred trials.
-const SIGNIFICANT: f64 = 0.01;
-/// The largest share of requests that may fail.
-const ERRORS: f64 = 0.001;
-/// The generator may leave an idle server waiting for this share of the window.
-const STARVED: f64 = 0.01;
+units::limits! {
+    /// The generator may be late by this share of the measured time...
+    const LAG_SHARE: f64 = 0.1, Share,
+        "ours, because it is the most by which the generator may falsify the p99 that is claimed";
+
+    /// ...or by this much, if that is more.
+    const LAG_ALLOWED: Nanos = Nanos::from_micros(100), Span,
+        "ours, because a generator that sleeps wakes up 10 to 60 µs late, and a tenth of a short response time is less than that";
+
+    /// Generator or host may move the p99 by this share of its undisturbed value...
+    const MOVED_SHARE: f64 = 0.1, Share,
+        "ours, because it is as much as the generator's lag may be of the p99 that is claimed";
+
+    /// ...or by this much, if that is more: what wires and event loops add to known times (`docs/reference/accuracy.md`).
+    const MOVED_ALLOWED: Nanos = Nanos::from_micros(50), Span,
+        "ours, because wires and event loops add as much to known times (docs/reference/accuracy.md)";
+
+    /// From this share on, processor time that others took from server and generator is named along with a late
+    /// generator.
+    const TAKEN_NAMED: f64 = 0.01, Share,
+        "ours, because a p99 is decided by 1 % of the requests, which as much of the time can hold up";
+
+    /// A generator that works for more than this share of its time has none left.
+    const SATURATED: f64 = 0.95, Share,
+        "ours, because the rest is what chance needs: a thread that works more has no time to catch up";
+
+    /// The least share of the offered load that must be achieved.
+    const ACHIEVED: f64 = 0.99, Share,
+        "ours, because the last answers of a window come after it: 10 ms of 5 s are 0.2 %, and chance adds to that";
+
+    /// The backlog may grow over the window by at most this share of the arrivals in it.
+    const GROWTH: f64 = 0.005, Share,
+        "ours, because it is half of the share that may be missing from what is achieved";
+
+    /// A trend is one when chance shows as clear a one in fewer than one of a hundred trials.
+    const SIGNIFICANT: f64 = 0.01, Share,
+        "ours, because chance alone may then fault one trial of a hundred";
+
+    /// The largest share of requests that may fail.
+    const ERRORS: f64 = 0.001, Share,
+        "ours, because it is a tenth of the requests beyond the p99: errors, which have no response time, cannot hide that";
+
+    /// The generator may leave an idle server waiting for this share of the window.
+    const STARVED: f64 = 0.01, Share,
+        "ours, because it is as much as may be missing from what is achieved: a server that had nothing to do for longer is not why";
+}
 
 /// Judges whether a recording describes the server, and whether the server kept up.
 ///
@@ -270,4 +293,9 @@ fn growth_rps(recording: &Recording) -> f64 {
         Some(trend) if trend.p_value < SIGNIFICANT => trend.rise() / recording.window.as_secs_f64(),
         _ => 0.0,
     }
+}
+
+/// The limits of verdicts, in the order in which they are explained.
+pub(crate) fn all_limits() -> Vec<units::Limit> {
+    [limits(), sessions::limits(), steady::limits(), footing::limits()].concat()
 }

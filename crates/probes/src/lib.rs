@@ -46,6 +46,11 @@ pub use seen::{Beside, Seen};
 pub use spec::{Probe, ProbeSet};
 pub use subject::Subject;
 
+/// The limits of probes, with their reasons.
+pub fn limits() -> Vec<units::Limit> {
+    [slots::limits(), processor::limits()].concat()
+}
+
 /// Why the stages of a request cannot be followed here, with a hint; `None` if they can.
 ///
 /// Cost: some 100 ms, since the programs are loaded for a trial.

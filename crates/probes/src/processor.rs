@@ -19,16 +19,25 @@ use ring::Ring;
 use spec::Probe;
 use symbols::Symbols;
 
-/// Samples per second of a running thread. A prime, so that it is not in step with periodic work in ms; at 2 µs per
-/// sample it costs 0.1 %.
-const RATE_HZ: u64 = 499;
-/// Instructions between two samples of a thread, if the processor counts them. A prime; a core of 2.5 GHz that runs two
-/// per cycle gives as many samples as the clock.
-const INSTRUCTIONS: u64 = 10_000_019;
-/// Number of stacks kept separately in the record; a cache's whole tree has fewer.
-const STACKS: usize = 400;
-/// If more than this share of the samples was dropped, the rest may not be representative.
-const MAY_LOSE: f64 = 0.01;
+units::limits! {
+    /// Samples per second of a running thread. A prime, so that it is not in step with periodic work in ms; at 2 µs per
+    /// sample it costs 0.1 %.
+    const RATE_HZ: u64 = 499, Hertz,
+        "ours, because a prime keeps no step with what beats in ms, and at 2 µs a sample it costs 0.1 %";
+
+    /// Instructions between two samples of a thread, if the processor counts them. A prime; a core of 2.5 GHz that runs two
+    /// per cycle gives as many samples as the clock.
+    const INSTRUCTIONS: u64 = 10_000_019, Count,
+        "ours, because it is a prime, and a core of 2.5 GHz that runs two per cycle gives as many samples as the clock";
+
+    /// Number of stacks kept separately in the record; a cache's whole tree has fewer.
+    const STACKS: usize = 400, Count,
+        "ours, because the whole tree of a cache has fewer";
+
+    /// If more than this share of the samples was dropped, the rest may not be representative.
+    const MAY_LOSE: f64 = 0.01, Share,
+        "ours, because what is left of more may not be like the whole";
+}
 
 #[derive(Default)]
 struct Sampler {

@@ -28,10 +28,15 @@ pub(crate) struct Slot {
     pub server_ns: Option<u64>,
 }
 
-/// A slot contains at least one whole window of 100 ms, wherever it begins.
-const SHORTEST: Duration = Duration::from_millis(200);
-/// Changes of the machine within seconds must affect slots of both kinds.
-const LONGEST: Duration = Duration::from_millis(500);
+units::limits! {
+    /// A slot contains at least one whole window of 100 ms, wherever it begins.
+    const SHORTEST: Duration = Duration::from_millis(200), Span,
+        "ours, because a slot must hold one window of 100 ms, wherever it begins";
+
+    /// Changes of the machine within seconds must affect slots of both kinds.
+    const LONGEST: Duration = Duration::from_millis(500), Span,
+        "ours, because changes of the machine within seconds must fall on both kinds of slots";
+}
 
 impl Slots {
     /// The slots for `probes` in a window of this length.

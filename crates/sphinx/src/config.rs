@@ -133,9 +133,12 @@ const DESCRIPTORS_PER_THREAD: usize = 3;
 /// Descriptors of the process in addition to its threads': the standard ones, signals, metrics, and some to spare.
 const DESCRIPTORS: usize = 20;
 
-/// Least number of segments of a partition, if its memory allows. Two to three of them are empty and hold no items, and
-/// eviction works by the segment. Source: `cargo bench -p sphinx --bench hits`, see docs/reference/memory.md.
-const SEGMENTS: usize = 32;
+units::limits! {
+    /// Least number of segments of a partition, if its memory allows.
+    const SEGMENTS: usize = 32, Count,
+        "ours, because two or three of them stand empty, and what goes, goes by the segment (docs/reference/memory.md)";
+}
+
 /// Most segments of a partition: their lists then take 800 KiB, 0.02 % of the smallest such memory.
 const SEGMENTS_MAX: usize = 1 << 16;
 /// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.

@@ -108,6 +108,11 @@ pub use server::Server;
 pub use sharing::Sharing;
 pub use spin::Spin;
 
+/// The limits of the division of memory, with their reasons.
+pub fn limits() -> Vec<units::Limit> {
+    config::limits()
+}
+
 /// The version of memcached whose answers these are.
 macro_rules! memcached_version {
     () => {

@@ -3,7 +3,6 @@
 mod cache;
 mod chapter;
 mod commands;
-mod constant;
 mod fields;
 mod file;
 mod knobs;

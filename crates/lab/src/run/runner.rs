@@ -13,8 +13,11 @@ use super::step::Step;
 use super::{Bench, Pair, Plan, Point, Record, metrics, pair};
 use crate::Error;
 
-/// The width of the interval of a peak throughput under QoS that is a point, as a share of the maximum.
-const PEAK_TOLERANCE: f64 = 0.05;
+units::limits! {
+    /// The width of the interval of a peak throughput under QoS that is a point, as a share of the maximum.
+    const PEAK_TOLERANCE: f64 = 0.05, Share,
+        "ours, because it is half of the step between the loads of IISWC'17 Fig. 1";
+}
 
 /// A plan that runs.
 pub struct Runner<'a> {

@@ -2,8 +2,11 @@
 
 use super::{Bracket, REPEATS, Vote};
 
-/// This many agreeing votes decide a rate if they are the majority: two of three.
-const AGREEING: u32 = 2;
+units::limits! {
+    /// This many agreeing votes decide a rate if they are the majority: two of three.
+    const AGREEING: u32 = 2, Count,
+        "ours, because one trial may be an accident, and two of three take one trial more at most";
+}
 
 /// The votes at one rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,11 +3,11 @@
 use super::ballots::{Ballots, Tally};
 use super::{Bracket, Outcome, Search, Vote};
 
-/// How many trials a search may take before it gives up with the interval that it has.
-///
-/// Source: 3 votes at each of 15 rates, 5 to stride a factor of 30 away and 10 to halve down to a thousandth. A search
-/// that takes longer is watching a machine that changes faster than it can be measured.
-const MOST_TRIALS: u32 = 45;
+units::limits! {
+    /// How many trials a search may take before it gives up with the interval that it has.
+    const MOST_TRIALS: u32 = 45, Count,
+        "ours, because a search that takes longer watches a machine that changes faster than it can be measured";
+}
 
 /// When an interval is narrow enough.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,33 +8,41 @@ use super::ballots::Tally;
 use super::patience::Patience;
 use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
 
-/// First offer to a server of unknown speed, to observe its throughput under overload. Units: rps.
-///
-/// Source: three times the rate that one core serves without pipelining on the development machines (about 150 krps);
-/// if a server sustains it, four times as much is offered next.
-const FIRST_OFFER: f64 = 500_000.0;
-/// Ratio of offered to achieved that is certainly an overload: more than a stall explains.
-const CLEAR_OVERLOAD: f64 = 1.2;
-/// The first rate to try, relative to the throughput under overload: full queues and batches flatter a server a little.
-const FIRST_GUESS: f64 = 0.96;
-/// If an offer exceeds the achieved throughput by this factor, it drowned server and generator, and the throughput is
-/// no useful starting point.
-///
-/// Source: in an emulated guest, an offer of 500 krps reduced a server of some hundred rps to 6 rps. A server that is
-/// merely overloaded achieves a hundredth of this offer if it can serve 5 krps.
-const DROWNED: f64 = 100.0;
-/// The next offer after one that drowned them, as a factor.
-const LESS: f64 = 0.1;
-/// If a later block leads further than this factor from the interval before, the search starts over: such long strides
-/// cost more trials than an overload.
-const FAMILIAR: f64 = 1.2;
-/// Lowest rate tried, relative to the throughput under overload.
-const FLOOR: f64 = 0.01;
-/// Arrivals in a trial of sessions that make it sure that there are as many as a target takes.
-///
-/// Source: a p95 that is judged takes 20 (`DistributionSummary::judged_us`), and of a Poisson number with the mean of 32 one in
-/// a hundred is less.
-pub const ENOUGH_SESSIONS: f64 = 32.0;
+units::limits! {
+    /// First offer to a server of unknown speed, to observe its throughput under overload. Units: rps.
+    const FIRST_OFFER: f64 = 500_000.0, Rate,
+        "ours, because it is three times what a core serves without pipelining, and four times as much follows where it is sustained";
+
+    /// Ratio of offered to achieved that is certainly an overload: more than a stall explains.
+    const CLEAR_OVERLOAD: f64 = 1.2, Factor,
+        "ours, because a stall of the host explains less";
+
+    /// The first rate to try, relative to the throughput under overload: full queues and batches flatter a server a little.
+    const FIRST_GUESS: f64 = 0.96, Factor,
+        "ours, because full queues and batches flatter a server a little";
+
+    /// If an offer exceeds the achieved throughput by this factor, it drowned server and generator, and the throughput is
+    /// no useful starting point.
+    const DROWNED: f64 = 100.0, Factor,
+        "ours, because in an emulated guest an offer of 500 krps reduced a server of some hundred rps to 6 rps; a server that is merely overloaded achieves a hundredth of this offer if it can serve 5 krps";
+
+    /// The next offer after one that drowned them, as a factor.
+    const LESS: f64 = 0.1, Factor,
+        "ours, because four such steps go from 500 krps to 50 rps";
+
+    /// If a later block leads further than this factor from the interval before, the search starts over: such long strides
+    /// cost more trials than an overload.
+    const FAMILIAR: f64 = 1.2, Factor,
+        "ours, because strides that long take more trials than an overload does";
+
+    /// Lowest rate tried, relative to the throughput under overload.
+    const FLOOR: f64 = 0.01, Share,
+        "ours, because a server that sustains less of what it gives under overload is broken";
+
+    /// Arrivals in a trial of sessions that make it sure that there are as many as a target takes.
+    pub const ENOUGH_SESSIONS: f64 = 32.0, Count,
+        "ours, because a p95 that is judged takes 20, and of a Poisson number with the mean of 32 one in a hundred is less";
+}
 
 /// First offers of a search without prior knowledge of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

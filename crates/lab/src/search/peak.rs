@@ -22,8 +22,11 @@ pub struct PeakSearch {
     patience: Patience,
 }
 
-/// No load over this multiple of the first ceiling is tried.
-const LIMIT: f64 = 2.0;
+units::limits! {
+    /// No load over this multiple of the first ceiling is tried.
+    const LIMIT: f64 = 2.0, Factor,
+        "ours, because a machine that is twice as fast as at its first maximum is another machine";
+}
 
 impl PeakSearch {
     /// A search up to the load `ceiling`, or beyond if that meets the target, for an interval no wider than `tolerance`, both shares of the maximum.

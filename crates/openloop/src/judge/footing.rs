@@ -5,24 +5,33 @@ use units::Nanos;
 use crate::Recording;
 use crate::judge::{moved_limit, sessions};
 
-/// Least length of a disturbance of the host, with the time in which its backlog is worked off, over the length of the
-/// pause itself. Source: a server that is half busy works off the queue of a pause in as much time again; a busier one
-/// takes longer ([`Recording::catch_up`]).
-pub(super) const CATCH_UP: f64 = 2.0;
-/// The fewest undisturbed windows of [`WINDOW`] that figures rest on: half a second of load, in pieces of 10 ms from all over the
-/// trial...
-const LEAST_WINDOWS: usize = 5;
-/// ...or this share of all windows, if that is fewer, as in short trials.
-const SHARE_OF_FEW: f64 = 0.2;
-/// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
-const LEAST_SHARE: f64 = 0.10;
+units::limits! {
+    /// Least length of a disturbance of the host, with the time in which its backlog is worked off, over the length of the
+    /// pause itself.
+    pub(super) const CATCH_UP: f64 = 2.0, Factor,
+        "ours, because a server that is half busy works off the queue of a pause in as much time again; a busier one takes longer";
+
+    /// The fewest undisturbed windows of [`WINDOW`] that figures rest on: half a second of load, in pieces of 10 ms from all over the
+    /// trial...
+    const LEAST_WINDOWS: usize = 5, Count,
+        "ours, because it is half a second of load, in pieces of 10 ms from all over the trial";
+
+    /// ...or this share of all windows, if that is fewer, as in short trials.
+    const SHARE_OF_FEW: f64 = 0.2, Share,
+        "ours, because a short trial has few windows";
+
+    /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
+    const LEAST_SHARE: f64 = 0.10, Share,
+        "ours, because fewer are the moments in which the host let go, and not the trial";
+
+    /// The fewest requests beyond that percentile of undisturbed windows.
+    const LEAST_BEYOND: f64 = 40.0, Count,
+        "ours, because with k requests beyond it the p99 of an exponential tail is uncertain by 1/(√k · ln 100) of itself: 3.4 % for 40, a third of the allowed change";
+}
+
 /// The percentiles that host and generator may not move: the highest that the number of requests supports. Lower ones
 /// move by less.
 const JUDGED: [f64; 4] = [99.0, 95.0, 90.0, 50.0];
-/// The fewest requests beyond that percentile of undisturbed windows. Source: with k of them their number is
-/// uncertain by 1/√k of itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third
-/// of the allowed change.
-const LEAST_BEYOND: f64 = 40.0;
 
 /// What host and generator could have done to the highest percentile of a recording, and which requests the figures rest on.
 #[derive(Clone, Debug)]

@@ -20,17 +20,21 @@ use crate::judge::footing::CATCH_UP;
 use crate::judge::{ACHIEVED, ERRORS, MOVED_SHARE};
 use crate::{Errors, Recording, Tally};
 
-/// The largest share of sessions that may have a fault. Source: CloudSuite 3's criterion for its video streaming, errors
-/// of at most 5 % of the connections, of which time-outs are none here.
-const FAULTS: f64 = 0.05;
-/// Numbers of steps, or of sessions, under way at two moments differ by chance by up to this multiple of their
-/// standard deviation.
-/// Source: arrivals at random make them Poisson numbers, whose difference exceeds three times √(2 · mean) once in 700
-/// trials.
-const BY_CHANCE: f64 = 3.0;
-/// The parts at the ends of the window over which sessions under way are averaged, to reduce the noise of single
-/// moments.
-const END: f64 = 0.1;
+units::limits! {
+    /// The largest share of sessions that may have a fault.
+    const FAULTS: f64 = 0.05, Share,
+        "CloudSuite 3's video streaming, whose run succeeds with errors of at most 5 % of the connections; time-outs are none here, but misses of the QoS";
+
+    /// Numbers of steps, or of sessions, under way at two moments differ by chance by up to this multiple of their
+    /// standard deviation.
+    const BY_CHANCE: f64 = 3.0, Factor,
+        "ours, because numbers of arrivals at random are Poisson's, whose difference exceeds three times √(2 · mean) once in 700 trials";
+
+    /// The parts at the ends of the window over which sessions under way are averaged, to reduce the noise of single
+    /// moments.
+    const END: f64 = 0.1, Share,
+        "ours, because it is short against the sessions, and longer than a step takes";
+}
 
 /// Whether its arrivals are sessions.
 pub(super) fn are_in(recording: &Recording) -> bool {

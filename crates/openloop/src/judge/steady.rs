@@ -5,29 +5,45 @@ use units::Nanos;
 use crate::Recording;
 use crate::judge::{SIGNIFICANT, moved_limit, sessions};
 
-/// The medians of the two halves of a window may differ by this share, if there is a trend.
-const STEADY: f64 = 0.5;
-/// A window is slow if more than this share of its requests exceeds the p99 of the later windows.
-const SLOW: f64 = 0.1;
-/// The fewest requests that resolve such a share: twenty slow ones.
-const LEAST_REQUESTS: u64 = 200;
-/// The fewest requests, on average, for a trend of medians: half of them may be too few by chance.
-const LEAST_OF_MEDIAN: u64 = 40;
-/// The beginning moved the p99 if it did by this multiple of the allowed change. Source: the longest busy spell of a
-/// server with one queue, 70 % busy, moves the p99 of 6 000 requests by more than 10 % in one trial of ten, and by
-/// more than 20 % in fewer than one of a thousand.
-const MORE_THAN_CHANCE: u64 = 2;
-/// Parts in which a drift of the p99 is sought: the fewest for a trend test, so that each is as long as possible and
-/// resembles its neighbours as little as possible.
-const PARTS: usize = 10;
-/// A drift counts if chance produces one as clear in fewer than one of a thousand trials: parts that resemble their
-/// neighbours make it look rarer than it is.
-const CLEARLY: f64 = 0.001;
-/// The last part of the window in which a server that caught up has to be seen doing so.
-const LATELY: f64 = 1.0 / 3.0;
-/// A server caught up if it answered more than was offered in that part, by this share of the offered requests.
-/// Source: three times the chance variation of the backlog of a server at its limit in 2 000 requests.
-const CAUGHT_UP: f64 = 0.1;
+units::limits! {
+    /// The medians of the two halves of a window may differ by this share, if there is a trend.
+    const STEADY: f64 = 0.5, Share,
+        "ours, because medians differ by some tens of per cent where the host alone is at work, and a cache that fills makes more of it";
+
+    /// A window is slow if more than this share of its requests exceeds the p99 of the later windows.
+    const SLOW: f64 = 0.1, Share,
+        "ours, because a tenth is ten times the share that exceeds a p99 anyway";
+
+    /// The fewest requests that resolve such a share: twenty slow ones.
+    const LEAST_REQUESTS: u64 = 200, Count,
+        "ours, because a tenth of them are twenty slow ones";
+
+    /// The fewest requests, on average, for a trend of medians: half of them may be too few by chance.
+    const LEAST_OF_MEDIAN: u64 = 40, Count,
+        "ours, because half of them may be too few by chance";
+
+    /// The beginning moved the p99 if it did by this multiple of the allowed change.
+    const MORE_THAN_CHANCE: u64 = 2, Factor,
+        "ours, because the longest busy spell of a server with one queue, 70 % busy, moves the p99 of 6000 requests by more than 10 % in one trial of ten, and by more than 20 % in fewer than one of a thousand";
+
+    /// Parts in which a drift of the p99 is sought: the fewest for a trend test, so that each is as long as possible and
+    /// resembles its neighbours as little as possible.
+    const PARTS: usize = 10, Count,
+        "ours, because it is the fewest for a trend test: each part is then as long as possible and resembles its neighbours as little as possible";
+
+    /// A drift counts if chance produces one as clear in fewer than one of a thousand trials: parts that resemble their
+    /// neighbours make it look rarer than it is.
+    const CLEARLY: f64 = 0.001, Share,
+        "ours, because parts that resemble their neighbours make a trend look rarer than it is";
+
+    /// The last part of the window in which a server that caught up has to be seen doing so.
+    const LATELY: f64 = 1.0 / 3.0, Share,
+        "ours, because the first two thirds are left to the start of a server";
+
+    /// A server caught up if it answered more than was offered in that part, by this share of the offered requests.
+    const CAUGHT_UP: f64 = 0.1, Share,
+        "ours, because it is three times the chance variation of the backlog of a server at its limit in 2000 requests";
+}
 
 /// Why the window was not in one state, if it was not.
 ///
