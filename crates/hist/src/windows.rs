@@ -39,9 +39,6 @@ units::limits! {
 /// Windows of the windowed p99 are shorter by the first of these factors that leaves no more than [`MOST`]: 10, 20 or 50 ms.
 const SHORTER: [u64; 3] = [10, 5, 2];
 
-
-
-
 /// Response times in consecutive windows, of 100 ms or less up to 100 s, longer ones beyond, keyed by intended time.
 ///
 /// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`].

@@ -14,6 +14,11 @@ units::limits! {
     /// its own.
     const GROWTH: f64 = 0.005, Share,
         "ours, because it is the verdict's limit (docs/reference/verdicts.md)";
+
+    /// The requests under way at the ends of the window may differ by this multiple of their standard deviation, also
+    /// if that is more than these shares of the arrivals.
+    const BY_CHANCE: f64 = 2.0, Factor,
+        "ours, because one request under way at the end is over 1 % of fewer than 100 arrivals; that numbers of independent requests differ by more has a chance of one in twenty";
 }
 
 /// Whether the server sustained the offered load: at least 99 % achieved and no trend in the backlog.
@@ -21,11 +26,10 @@ units::limits! {
 /// A host's disturbance can only reduce the throughput: if the throughput was sufficient all the same, the load was
 /// sustained, regardless of response times.
 pub fn sustained(trial: &Trial) -> Outcome {
-    let share = achieved_share(trial);
     let vote = match &trial.verdict {
         _ if came_out_all_the_same(trial) => Vote::Pass,
         verdict @ Verdict::Invalid { .. } => invalid(verdict),
-        Verdict::Valid if share >= SUSTAINED => Vote::Pass,
+        Verdict::Valid if is_achieved(trial) => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
     };
     Outcome { vote, achieved_rps: achieved(trial) }
@@ -41,7 +45,7 @@ fn invalid(verdict: &Verdict) -> Vote {
 /// same as of a rate that is sustained.
 fn came_out_all_the_same(trial: &Trial) -> bool {
     let slows = |reason: Reason| matches!(reason, Reason::HostDisturbed | Reason::ReceiveLag);
-    trial.verdict.is_invalid_only_by(slows) && achieved_share(trial) >= SUSTAINED && kept_up(trial)
+    trial.verdict.is_invalid_only_by(slows) && is_achieved(trial) && kept_up(trial)
 }
 
 /// The share of the load that was achieved.
@@ -59,6 +63,24 @@ fn achieved_share(trial: &Trial) -> f64 {
     possible.unwrap_or(trial.arrivals.completed as f64 / due.max(1.0))
 }
 
+/// Whether as much was achieved as of a rate that is sustained, but for requests that are under way by chance.
+fn is_achieved(trial: &Trial) -> bool {
+    let share = achieved_share(trial);
+    share >= SUSTAINED
+        || (trial.sessions.is_none() && (1.0 - share) * trial.arrivals.intended as f64 <= by_chance(trial))
+}
+
+/// Requests under way at the end of the first and of the last part of the window.
+fn under_way(trial: &Trial) -> Option<(u64, u64)> {
+    let waiting = |window: Option<&WindowPoint>| window.and_then(WindowPoint::outstanding);
+    waiting(trial.windows.first()).zip(waiting(trial.windows.last()))
+}
+
+/// By how much the numbers of requests under way at the ends of the window may differ by chance.
+fn by_chance(trial: &Trial) -> f64 {
+    under_way(trial).map_or(0.0, |(first, last)| BY_CHANCE * ((first + last) as f64).sqrt())
+}
+
 /// Whether as much ended within the window as fell due in it: of a trial that is invalid no verdict tells. Not of a closed loop, whose
 /// clients ask for less the later they are.
 fn kept_up(trial: &Trial) -> bool {
@@ -67,9 +89,9 @@ fn kept_up(trial: &Trial) -> bool {
         let ended = |window: &WindowPoint| window.answered.unwrap_or(0) + window.errors.unwrap_or(0);
         return trial.windows.iter().map(ended).sum::<u64>() as f64 >= SUSTAINED * due;
     }
-    let waiting = |window: Option<&WindowPoint>| window.and_then(WindowPoint::outstanding);
-    let grown = waiting(trial.windows.first()).zip(waiting(trial.windows.last()));
-    !trial.is_closed_loop() && grown.is_some_and(|(first, last)| last as f64 - first as f64 <= GROWTH * due)
+    let allowed = (GROWTH * due).max(by_chance(trial));
+    !trial.is_closed_loop()
+        && under_way(trial).is_some_and(|(first, last)| last as f64 - first as f64 <= allowed)
 }
 
 /// The throughput in the unit of the offered load: requests or sessions per second.
@@ -179,6 +201,28 @@ mod tests {
         check(50, 0, Vote::Pass);
         check(48, 2, Vote::Pass);
         check(49, 0, Vote::Unknown);
+    }
+
+    #[test]
+    fn a_few_requests_under_way_by_chance_refute_no_rate() {
+        let check = |verdict: Verdict, answered: u64, under_way: (u64, u64), expect: Vote| {
+            let mut trial = sample::trial("nginx", 350.0);
+            (trial.verdict, trial.window_s, trial.arrivals.intended) = (verdict, 0.2, 70);
+            trial.achieved_rps = answered as f64 / trial.window_s;
+            for window in &mut trial.windows {
+                (window.backlog, window.in_flight) = (Some(0), Some(under_way.0));
+            }
+            trial.windows.last_mut().unwrap().in_flight = Some(under_way.1);
+            assert_eq!(sustained(&trial).vote, expect, "{answered} {under_way:?}");
+        };
+        let disturbed = || invalid_by(Reason::HostDisturbed);
+        check(Verdict::Valid, 69, (0, 1), Vote::Pass);
+        check(disturbed(), 69, (1, 2), Vote::Pass);
+        check(disturbed(), 66, (2, 6), Vote::Pass);
+        check(Verdict::Valid, 60, (0, 10), Vote::Fail);
+        check(disturbed(), 60, (0, 10), Vote::Unknown);
+        // Errors are not under way.
+        check(Verdict::Valid, 60, (1, 1), Vote::Fail);
     }
 
     #[test]
