@@ -176,15 +176,21 @@ impl MaxSearch {
 
     /// Note on the answer for the reader.
     pub fn note(&self) -> Option<String> {
-        let tally = self.tally();
-        let Tally { all: trials, unknown } = tally;
+        self.note_after(&mut (0, 0))
+    }
+
+    /// The same after earlier searches for the maximum of the same server: `before` are their trials that said nothing,
+    /// and all of their trials. Adds its own to them.
+    pub fn note_after(&self, before: &mut (u32, u32)) -> Option<String> {
+        let Tally { all, unknown } = self.tally();
+        *before = (before.0 + unknown, before.1 + all);
         let mut notes = Vec::new();
-        if unknown > 0 {
-            notes.push(format!("{unknown} of {trials} trials said nothing of it"));
+        if before.0 > 0 {
+            notes.push(format!("{} of {} trials said nothing of it", before.0, before.1));
         }
         notes.extend(self.patience.futile_words());
         if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
-            notes.push(format!("the search ended without a narrow interval after {trials} trials"));
+            notes.push(format!("the search ended without a narrow interval after {all} trials"));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }

@@ -1,6 +1,6 @@
 //! Evidence against the outcome of a search: loads that were not offered, and invalid trials.
 
-use results::{Invalid, Reason, Trial, Verdict};
+use results::{Invalid, Purpose, Reason, Trial, Verdict};
 
 /// The reason why the outcome of a search is not the server's limit: all higher loads could not be offered, for lack of
 /// resources such as logged-in users.
@@ -26,11 +26,11 @@ pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_r
     Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
 }
 
-/// The reasons of the invalid trials in a search for the maximum, and their meaning for the maximum.
+/// The reasons of the invalid trials in the searches for the maximum, and their meaning for the maximum.
 pub(super) fn invalid_because(trials: &[Trial], target: &str) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     let mut generators = false;
-    for trial in trials.iter().filter(|trial| trial.target == target) {
+    for trial in trials.iter().filter(|trial| trial.target == target && trial.purpose == Purpose::MaxSearch) {
         let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
         let of_generator =
             [Reason::GeneratorLag, Reason::ReceiveLag, Reason::GeneratorSaturated, Reason::RateMissed];

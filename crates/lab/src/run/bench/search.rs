@@ -85,14 +85,17 @@ impl Bench {
         let mut found = Vec::new();
         for (place, search) in searches.iter().enumerate() {
             let name = self.trials.experiment().targets[place].name.clone();
-            let note = search.note();
+            let note = search.note_after(&mut self.tallies[place]);
             let Some(maximum) = search.interval(block) else {
                 let reason = note.unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
                 return Err(Error::NoThroughput { target: name, reason });
             };
             if let Some(note) = note {
-                let why = invalid_because(&self.trials.experiment().trials[from..], &name);
-                self.trials.note(format!("Maximum of {name}, block {}: {note}{why}.", block + 1));
+                let why = invalid_because(&self.trials.experiment().trials, &name);
+                // In place of that of the blocks before.
+                let head = format!("Maximum of {name}: ");
+                self.trials.experiment_mut().notes.retain(|note| !note.starts_with(&head));
+                self.trials.note(format!("{head}{note}{why}."));
             }
             found.push(maximum);
         }
