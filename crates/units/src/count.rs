@@ -6,10 +6,6 @@ use crate::error::number_and_unit;
 /// Reads a count: `500`, `10k`, `1.5M`, `2G`, with factors of a thousand.
 ///
 /// Errors: not a whole number, or outside `bounds`.
-///
-/// ```
-/// assert_eq!(units::count::<u64>("300k", 1..=1_000_000), Ok(300_000));
-/// ```
 pub fn count<N>(text: &str, bounds: RangeInclusive<N>) -> Result<N, ParseError>
 where
     N: TryFrom<u64> + Into<u64> + Copy,

@@ -85,15 +85,6 @@ impl LimitValue for Duration {
 
 /// Declares constants together with their unit and the reason for their value, and a function `limits` that lists
 /// them.
-///
-/// ```
-/// units::limits! {
-///     /// Largest share of requests that may fail.
-///     const ERRORS: f64 = 0.001, Share, "ours, because it is a tenth of the requests beyond the p99";
-/// }
-/// assert_eq!(limits()[0].to_string(), "0.1 %");
-/// assert_eq!(limits()[0].meaning.trim(), "Largest share of requests that may fail.");
-/// ```
 #[macro_export]
 macro_rules! limits {
     ($($(#[doc = $doc:literal])+ $visibility:vis const $name:ident: $type:ty = $value:expr, $unit:ident, $source:literal;)+) => {
@@ -115,6 +106,23 @@ macro_rules! limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    crate::limits! {
+        /// Largest share of requests
+        /// that may fail.
+        const ERRORS: f64 = 0.001, Share, "ours, because it is a tenth of the requests beyond the p99";
+
+        /// Length of a window.
+        const WINDOW: Nanos = Nanos::from_millis(100), Span, "ours, because plots show it";
+    }
+
+    #[test]
+    fn limits_are_listed_as_they_are_declared() {
+        let [errors, window] = limits()[..] else { panic!() };
+        assert_eq!((errors.name, errors.value, errors.to_string().as_str()), ("ERRORS", ERRORS, "0.1 %"));
+        assert_eq!(errors.meaning.trim(), "Largest share of requests that may fail.");
+        assert_eq!((window.to_string(), window.value), (WINDOW.to_string(), 1e8));
+    }
 
     #[test]
     fn values_are_shown_with_their_unit() {

@@ -20,7 +20,7 @@ pub struct Cache {
     #[schemars(extend("x-source" = "ours, because no published load is assumed; each value of a preset names its source (taillight explain cache)"))]
     pub preset: Option<Preset>,
     /// Keys in the data set: 100000, 300k, 6.4M.
-    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = |text: &str| units::count::<u64>(text, 1..=u64::MAX))]
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = |text: &str| units::count::<u64>(text, 0..=u64::MAX))]
     #[serde(deserialize_with = "number::deserialize")]
     #[schemars(extend("x-source" = "ours, because they are stored in half a second and fit any machine; IISWC'17 §III-B has 6.4 million"))]
     pub keys: u64,

@@ -213,5 +213,5 @@ fn a_search_which_is_not_observed_takes_no_probe() {
 #[test]
 fn an_unknown_probe_is_refused() {
     let mut command = taillight(&["load", "cache", "--rate", "1k", "--probe", "stage"]);
-    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, server, client, counters and io"]);
+    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, server, client, counters, io"]);
 }

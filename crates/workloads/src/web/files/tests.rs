@@ -35,7 +35,7 @@ fn refuses_with_a_reason() {
     check("100000", "it has no x");
     check("x4KiB", "'' before the x");
     check("-1x4KiB", "'-1' before the x");
-    check("1e5x4KiB", "'1e5' before the x");
+    check("1.5x4KiB", "'1.5' before the x");
     check("0x4KiB", "it has 0 files");
     check("4194305x1", "a set has 1 to 4194304");
     check("10x", "not a size of files");
