@@ -62,7 +62,7 @@ pub(crate) fn choose<'p, 'a>(
 
 #[cfg(test)]
 mod tests {
-    use results::{Bounds, Invalid, PercentileBounds, Reason, TimeBounds};
+    use results::{Arrivals, Bounds, Invalid, PercentileBounds, Reason, TimeBounds, Verdict};
     use units::QosBasis;
 
     use super::*;
@@ -90,9 +90,11 @@ mod tests {
             .then(|| Invalid { reason: Reason::HostDisturbed, detail: "the host stalled".into() });
         let mut trial = Trial {
             bounds: Some(TimeBounds { percentiles: vec![p99], slowed, ..TimeBounds::default() }),
+            verdict: Verdict::Valid,
             ..Trial::default()
         };
-        trial.all.response_time.p99_us = Some(high_us);
+        trial.arrivals = Arrivals { intended: 10_000, completed: 10_000, ..Arrivals::default() };
+        (trial.all.response_time.count, trial.all.response_time.p99_us) = (10_000, Some(high_us));
         trial
     }
 
