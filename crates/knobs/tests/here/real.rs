@@ -165,6 +165,12 @@ fn without_irqbalance() -> Option<LocalKernel> {
     Some(here)
 }
 
+/// By another process: a child that this one forks meanwhile would have the copy open, which then cannot be executed.
+fn copy_program(from: &str, to: &std::path::Path) {
+    let copied = std::process::Command::new("cp").args([std::path::Path::new(from), to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from}");
+}
+
 #[test]
 fn a_daemon_is_stopped_and_runs_again_as_before() {
     let _alone = alone();
@@ -172,7 +178,7 @@ fn a_daemon_is_stopped_and_runs_again_as_before() {
     // Any program with this name counts as the daemon.
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("irqbalance");
-    fs::copy("/bin/sleep", &program).unwrap();
+    copy_program("/bin/sleep", &program);
     let line = vec![program.display().to_string(), "3600".to_owned()];
     here.set_daemon("irqbalance", Some(&line)).unwrap();
     let subject = knobs::Subject { net_device: Some("lo".into()), ..Default::default() };
@@ -201,7 +207,7 @@ fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
     // A daemon that takes any arguments and waits: a shell that opens a pipe without a writer.
     let folder = tempfile::tempdir().unwrap();
     let (program, pipe) = (folder.path().join("irqbalance"), folder.path().join("pipe"));
-    fs::copy("/bin/bash", &program).unwrap();
+    copy_program("/bin/bash", &program);
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let line = vec![program.display().to_string(), "-c".to_owned(), format!(": < {}", pipe.display())];

@@ -3,7 +3,7 @@
 use launch::{Process, Spec};
 use serde_json::Value;
 
-use crate::run::{finish, taillight, text};
+use crate::run::{copy_program, finish, taillight, text};
 
 /// The JSON output: a prediction, or the reason for its absence.
 fn now() -> Value {
@@ -44,7 +44,7 @@ fn busy_loops_are_named() {
     // The kernel names a process after its file.
     let folder = tempfile::tempdir().unwrap();
     let hog = folder.path().join("tl-busy-loop");
-    std::fs::copy("/bin/sh", &hog).unwrap();
+    copy_program("/bin/sh", &hog);
     let spec = || Spec::new("hog", &hog).args(["-c", "while :; do :; done"]);
     let hogs = [(); 2].map(|()| Process::spawn(spec()).expect("a shell starts"));
     let now = now();

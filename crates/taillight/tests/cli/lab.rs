@@ -11,7 +11,7 @@ use results::{Experiment, Kind, ResultFolder, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::run::{Served, answers, closes, finish, refuses, taillight, text};
+use crate::run::{Served, answers, closes, copy_program, finish, refuses, taillight, text};
 
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -300,7 +300,7 @@ fn a_folder_that_may_not_be_written_to_is_found_before_anything_runs() {
     if rustix::process::geteuid().is_root() {
         // Root may write everywhere, so the program runs as a user who may not.
         let program = out.path().join("taillight");
-        fs::copy(env!("CARGO_BIN_EXE_taillight"), &program).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_taillight"), &program);
         let open = |path: &Path| {
             fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap()
         };

@@ -1,5 +1,6 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,6 +46,13 @@ pub(crate) fn finish(command: &mut Command) -> Output {
     guard.join().unwrap();
     assert!(started.elapsed() < LIMIT, "it hung: {command:?}");
     output
+}
+
+/// Copies a program to be started, by another process: a child that another test forks meanwhile would inherit the copy open
+/// for writing, and it could not be executed.
+pub(crate) fn copy_program(from: &str, to: &Path) {
+    let copied = Command::new("cp").args([Path::new(from), to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
 }
 
 /// The output of both streams.
