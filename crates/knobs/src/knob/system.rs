@@ -145,7 +145,7 @@ impl Definition for CongestionControl {
         name: "congestion-control",
         does: "TCP's rule for how fast to send",
         syntax: "a name, such as congestion-control=cubic",
-        source: "docs/decisions/0022-nothing-paces-behind-the-bridge.md: BBR paces by timers",
+        source: "docs/decisions/0022-no-bbr-behind-the-bridge.md: BBR paces by timers",
     };
 
     fn read(value: &str) -> Option<CongestionControl> {

@@ -111,7 +111,11 @@ fn values(config: Config) -> Vec<Resolved> {
             on(provide == Provide::AtOnce),
             "ours, because the server then serves at once",
         ),
-        resolved("policy", policy, "docs/decisions/0012-what-was-read-is-kept.md; ANCS'19 §IV-A has fifo"),
+        resolved(
+            "policy",
+            policy,
+            "docs/decisions/0012-items-that-were-read-are-kept.md; ANCS'19 §IV-A has fifo",
+        ),
         resolved("max-item-size", Bytes(item_max as u64), "memcached's default"),
         resolved(
             "connection-memory",
@@ -122,7 +126,7 @@ fn values(config: Config) -> Vec<Resolved> {
         resolved(
             "sharing",
             sharing,
-            "docs/decisions/0011-who-does-an-operation-is-one-seam.md; ANCS'19 §IV-A has nothing",
+            "docs/decisions/0011-any-thread-reads-by-default.md; ANCS'19 §IV-A has nothing",
         ),
         resolved(
             "steering",
@@ -143,7 +147,7 @@ fn values(config: Config) -> Vec<Resolved> {
         resolved(
             "spin",
             spin,
-            "docs/decisions/0010-a-thread-looks-before-it-sleeps.md: off, as it takes whole processors",
+            "docs/decisions/0010-threads-sleep-at-once-by-default.md: off, as it takes whole processors",
         ),
         resolved("enable-shutdown", on(shutdown), "memcached's default"),
         resolved("disable-flush-all", on(!flush_all), "memcached's default"),

@@ -55,7 +55,7 @@ const SETTINGS: [(&str, &str, &str); 53] = [
     (
         "sphinx",
         "sharing",
-        "docs/decisions/0011-who-does-an-operation-is-one-seam.md: absent, it is what sphinxd takes",
+        "docs/decisions/0011-any-thread-reads-by-default.md: absent, it is what sphinxd takes",
     ),
     (
         "sphinx",
