@@ -124,7 +124,7 @@ fn typed(command: &[String]) -> String {
     shell_words(&command)
 }
 
-/// Every server of a study, by its name in specifications; empty for a study of schema 1 whose plan could not be read.
+/// Every server of a study, by its name in specifications; empty for a study of schema 1.
 fn servers(study: &Study) -> BTreeSet<String> {
     let plan = study.plan.iter();
     let points = plan.flat_map(|plan| plan.points.iter().chain(plan.pairs.iter().flatten()));

@@ -1,8 +1,6 @@
 //! Prints the JSON schema of results, of studies with the argument `study`, or of comparisons with `comparison`:
 //!
-//! - `cargo run -p results --example schema > docs/reference/result-schema-v3.json`
-//! - `cargo run -p results --example schema study > docs/reference/study-schema-v2.json`
-//! - `cargo run -p results --example schema comparison > docs/reference/comparison-schema-v1.json`
+//! `cargo run -p results --features schema --example schema [study|comparison]`
 
 fn main() {
     let schema = match std::env::args().nth(1).as_deref() {

@@ -17,7 +17,6 @@ mod comparison;
 mod connections;
 mod disturbance;
 mod due;
-mod earlier;
 mod experiment;
 mod failure;
 mod folder;

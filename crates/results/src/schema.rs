@@ -3,22 +3,16 @@ use schemars::JsonSchema;
 use crate::{Comparison, Experiment, Study};
 
 /// The JSON schema of `result.json` as this version writes it, generated from the types.
-///
-/// Kept in `docs/reference/result-schema-v3.json`; a test compares the two.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Experiment).to_value()
 }
 
 /// The JSON schema of `study.json` as this version writes it, generated from the types.
-///
-/// Kept in `docs/reference/study-schema-v2.json`; a test compares the two.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(Study).to_value()
 }
 
 /// The JSON schema of a comparison's record as this version writes it, generated from the types.
-///
-/// Kept in `docs/reference/comparison-schema-v1.json`; a test compares the two.
 pub fn comparison_json_schema() -> serde_json::Value {
     schemars::schema_for!(Comparison).to_value()
 }

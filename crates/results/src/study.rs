@@ -72,8 +72,7 @@ pub struct Study {
     /// Parameters that the study derived from the machine, or that were set by hand.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// The plan, each point with its whole specification; `None` for a study of schema 1 whose specifications used
-    /// other names.
+    /// The plan, each point with its whole specification; `None` for a study of schema 1.
     #[serde(default)]
     pub plan: Option<PlanRecord>,
     /// The claims that this host cannot measure, with the reason.
@@ -85,9 +84,6 @@ pub struct Study {
     /// Machines that generated the load.
     #[serde(default)]
     pub agents: Agents,
-    /// The parts of schema 1's configuration that have no field today; null in later schemas.
-    #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
-    pub earlier: Value,
     /// Facts about the machine that the servers ran on, as `taillight host --json` prints them.
     pub host: Value,
     /// The applied knobs, in command-line form: `cpu.set=0`.
@@ -150,12 +146,11 @@ impl Study {
             && self.parameters == other.parameters
             && self.claims_not_measurable == other.claims_not_measurable
             && (&self.remote_host, &self.agents) == (&other.remote_host, &other.agents)
-            && self.earlier == other.earlier
     }
 
     /// The plan as names and values, to be printed as a whole.
     pub fn configuration(&self) -> Value {
-        let Some(plan) = &self.plan else { return self.earlier.clone() };
+        let Some(plan) = &self.plan else { return Value::Null };
         let mut whole = serde_json::to_value(plan).unwrap_or_default();
         if self.agents != Agents::default() {
             whole["agents"] = serde_json::to_value(&self.agents).unwrap_or_default();

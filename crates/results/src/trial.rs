@@ -7,7 +7,7 @@ use spec::Spec;
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Sessions, TimeBounds, Traces, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, TimeBounds, Traces, Traffic, Transport, Verdict, WindowPoint, Within,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -125,9 +125,6 @@ pub struct Trial {
     /// Facts found during the trial, in addition to the specification.
     #[serde(default)]
     pub found: Found,
-    /// The configuration of schema 1 and 2, which used other names; null in later schemas.
-    #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
-    pub earlier: Value,
     /// Whether the figures are trustworthy, and why not.
     pub verdict: Verdict,
     /// The gates that judged it.
@@ -156,17 +153,12 @@ impl Trial {
         self.sessions.is_some() && !self.is_closed_loop()
     }
 
-    /// Its configuration as names and values, to be printed or compared as a whole. Schema 1 and 2 get today's names
-    /// if the meaning is the same.
+    /// Its configuration as names and values, to be printed or compared as a whole; null before schema 3.
     pub fn configuration(&self) -> Value {
-        match &self.spec {
-            Some(spec) => {
-                let mut whole = spec.to_json();
-                whole["found"] = serde_json::to_value(&self.found).unwrap_or_default();
-                whole
-            }
-            None => earlier::renamed(&self.earlier),
-        }
+        let Some(spec) = &self.spec else { return Value::Null };
+        let mut whole = spec.to_json();
+        whole["found"] = serde_json::to_value(&self.found).unwrap_or_default();
+        whole
     }
 
     /// The share of requests answered within `target_us`; `None` if this target was not requested.

@@ -11,19 +11,7 @@ use super::Choice;
 const VOLATILE: [&str; 5] = ["available_bytes", "free_bytes", "huge_pages_free", "steal_s", "steal_share"];
 /// Parts of a trial's configuration that are meant to differ from trial to trial, follow from the target, or are compared
 /// by themselves.
-const OF_THE_TRIAL: [&str; 10] = [
-    "seed",
-    "rate",
-    "target",
-    "time",
-    "server_version",
-    "servers",
-    // Of schema 1 and 2.
-    "rate_rps",
-    "offered_rps",
-    "warmup_s",
-    "window_s",
-];
+const OF_THE_TRIAL: [&str; 6] = ["seed", "rate", "target", "time", "server_version", "servers"];
 /// Of how the server is set up: which it is, and where, which are compared by themselves.
 const OF_THE_PLACE: [&str; 5] = ["server", "agent", "listen", "device", "cpus"];
 /// Beyond this number, differences of one kind are counted instead of listed.
@@ -226,15 +214,6 @@ mod tests {
             &|b| b.targets[0].host = Some(json!({ "cpu": { "model": "c", "cores": 2 } })),
             &["server's host cpu.model: A a, B c"],
         );
-    }
-
-    #[test]
-    fn schemas_are_compared_by_what_both_have() {
-        let earlier =
-            |config: Value| differences(|b| (b.trials[0].spec, b.trials[0].earlier) = (None, config.clone()));
-        let config =
-            json!({ "workload": "cache", "cache": { "keys": 100_000 }, "connections": 16, "timeout_s": 9.0 });
-        assert_eq!(earlier(config), ["generator.connections: A 64, B 16"]);
     }
 
     #[test]

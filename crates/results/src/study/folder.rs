@@ -3,8 +3,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{STUDY_SCHEMA, Study};
+use crate::Error;
 use crate::folder::{folder_of, load, save, write_whole};
-use crate::{Error, earlier};
 
 /// Suffix of the folder of an incomplete study.
 const PARTIAL: &str = ".partial";
@@ -67,7 +67,7 @@ impl StudyFolder {
 
     /// Reads `study.json`.
     pub fn load(&self) -> Result<Study, Error> {
-        Ok(earlier::study(load(&self.path.join(FILE), STUDY_SCHEMA)?))
+        load(&self.path.join(FILE), STUDY_SCHEMA)
     }
 
     /// Removes `.partial` from its name: the study is complete.
