@@ -17,7 +17,7 @@ use hist::Latency;
 use launch::{Process, Spec};
 use null_server::{Service, Stalls};
 use reactor::allowed_cpus;
-use results::Trial;
+use results::{Trial, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use units::Nanos;
@@ -114,7 +114,12 @@ impl Bench {
         self.server.stop()?;
         let times = trial.claimed();
         let measured = times.p50_us.zip(times.p99_us).map(|(p50_us, p99_us)| Figures { p50_us, p99_us });
-        Ok(Judged { dose, right, given: DoseResult::Verdict(trial.verdict), truth, measured })
+        // Figures of a trial that was slowed are bounds, and not claimed to be the server's.
+        let verdict = match trial.slowed().cloned() {
+            Some(reason) if trial.verdict.is_usable() => Verdict::Invalid { reasons: vec![reason] },
+            _ => trial.verdict,
+        };
+        Ok(Judged { dose, right, given: DoseResult::Verdict(verdict), truth, measured })
     }
 }
 
