@@ -47,7 +47,7 @@ pub enum Vote {
 
 impl Vote {
     /// Whether the trial has no usable figure of the server.
-    fn says_nothing(self) -> bool {
+    pub(crate) fn says_nothing(self) -> bool {
         matches!(self, Vote::Unknown | Vote::Limited)
     }
 }

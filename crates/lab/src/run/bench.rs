@@ -62,8 +62,6 @@ pub struct Bench {
     has_sessions: bool,
     /// The maximum of each target in this block; empty if its search failed.
     maxima: Vec<MaxThroughput>,
-    /// For each target, the trials of its searches that said nothing, and all of them.
-    tallies: Vec<(u32, u32)>,
     /// The reason why this block has no maximum.
     given_up: Option<Invalid>,
     /// Settings of the host that another process changed during that search.
@@ -166,7 +164,6 @@ impl Bench {
         let maxima = trials.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
             maxima: maxima.cloned().collect(),
-            tallies: vec![(0, 0); trials.experiment().targets.len()],
             given_up: None,
             notes: Vec::new(),
             folder,

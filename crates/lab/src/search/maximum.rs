@@ -176,23 +176,20 @@ impl MaxSearch {
 
     /// Note on the answer for the reader.
     pub fn note(&self) -> Option<String> {
-        self.note_after(&mut (0, 0))
+        let Tally { all, unknown } = self.tally();
+        let said_nothing = (unknown > 0).then(|| format!("{unknown} of {all} trials said nothing of it"));
+        let notes: Vec<String> = said_nothing.into_iter().chain(self.early_end()).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// The same after earlier searches for the maximum of the same server: `before` are their trials that said nothing,
-    /// and all of their trials. Adds its own to them.
-    pub fn note_after(&self, before: &mut (u32, u32)) -> Option<String> {
-        let Tally { all, unknown } = self.tally();
-        *before = (before.0 + unknown, before.1 + all);
-        let mut notes = Vec::new();
-        if before.0 > 0 {
-            notes.push(format!("{} of {} trials said nothing of it", before.0, before.1));
-        }
-        notes.extend(self.patience.futile_words());
-        if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
-            notes.push(format!("the search ended without a narrow interval after {all} trials"));
-        }
-        (!notes.is_empty()).then(|| notes.join("; "))
+    /// Why it ended without a narrow interval; `None` if it did not.
+    pub fn early_end(&self) -> Option<String> {
+        let gave_up = matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up());
+        let all = self.tally().all;
+        let gave_up =
+            gave_up.then(|| format!("the search ended without a narrow interval after {all} trials"));
+        let ends: Vec<String> = self.patience.futile_words().into_iter().chain(gave_up).collect();
+        (!ends.is_empty()).then(|| ends.join("; "))
     }
 
     fn tally(&self) -> Tally {

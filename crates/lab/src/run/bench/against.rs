@@ -2,6 +2,8 @@
 
 use results::{Invalid, Purpose, Reason, Trial, Verdict};
 
+use crate::sustained;
+
 /// The reason why the outcome of a search is not the server's limit: all higher loads could not be offered, for lack of
 /// resources such as logged-in users.
 pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
@@ -26,11 +28,15 @@ pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_r
     Some(Invalid { reason, detail: format!("more than what was found could not be offered: {detail}") })
 }
 
-/// The reasons of the invalid trials in the searches for the maximum, and their meaning for the maximum.
-pub(super) fn invalid_because(trials: &[Trial], target: &str) -> String {
+/// The number of trials of all searches for the maximum of a target that said nothing, their reasons, and what these mean
+/// for the maximum; `None` if each said something.
+pub(super) fn said_nothing(trials: &[Trial], target: &str) -> Option<String> {
+    let of_searches = |trial: &&Trial| trial.target == target && trial.purpose == Purpose::MaxSearch;
+    let searched: Vec<&Trial> = trials.iter().filter(of_searches).collect();
+    let unknown = searched.iter().filter(|trial| sustained(trial).vote.says_nothing()).count();
     let mut reasons: Vec<&str> = Vec::new();
     let mut generators = false;
-    for trial in trials.iter().filter(|trial| trial.target == target && trial.purpose == Purpose::MaxSearch) {
+    for trial in &searched {
         let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
         let of_generator =
             [Reason::GeneratorLag, Reason::ReceiveLag, Reason::GeneratorSaturated, Reason::RateMissed];
@@ -42,7 +48,9 @@ pub(super) fn invalid_because(trials: &[Trial], target: &str) -> String {
     }
     let meaning =
         if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
-    if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
+    let reasons = reasons.join(", ");
+    let all = searched.len();
+    (unknown > 0).then(|| format!("{unknown} of {all} trials said nothing of it ({reasons}){meaning}"))
 }
 
 /// The first reason of the last invalid trial of a target.

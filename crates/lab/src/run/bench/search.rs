@@ -12,7 +12,7 @@ use units::{Qos, QosBasis};
 use super::super::progress::{Event, Tracker};
 use super::super::{Request, Span, metrics};
 use super::Bench;
-use super::against::{invalid_because, last_reason, not_offered};
+use super::against::{last_reason, not_offered, said_nothing};
 use crate::{
     Bracket, ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained,
 };
@@ -85,17 +85,18 @@ impl Bench {
         let mut found = Vec::new();
         for (place, search) in searches.iter().enumerate() {
             let name = self.trials.experiment().targets[place].name.clone();
-            let note = search.note_after(&mut self.tallies[place]);
             let Some(maximum) = search.interval(block) else {
-                let reason = note.unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
+                let reason =
+                    search.note().unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
                 return Err(Error::NoThroughput { target: name, reason });
             };
-            if let Some(note) = note {
-                let why = invalid_because(&self.trials.experiment().trials, &name);
-                // In place of that of the blocks before.
+            let said_nothing = said_nothing(&self.trials.experiment().trials, &name);
+            let notes: Vec<String> = said_nothing.into_iter().chain(search.early_end()).collect();
+            if !notes.is_empty() {
+                // It replaces the note of the earlier blocks.
                 let head = format!("Maximum of {name}: ");
                 self.trials.experiment_mut().notes.retain(|note| !note.starts_with(&head));
-                self.trials.note(format!("{head}{note}{why}."));
+                self.trials.note(format!("{head}{}.", notes.join("; ")));
             }
             found.push(maximum);
         }
