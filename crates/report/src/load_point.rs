@@ -28,12 +28,11 @@ pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
 /// An overload's response times grow for as long as it lasts, so that a short window proves nothing. A target met in
 /// trials that generator or host slowed would be met without them, too; a target missed in such trials proves nothing.
 pub(crate) fn met(point: &LoadPoint, target: &Target) -> Option<bool> {
-    let bound = |end: fn((f64, f64)) -> f64| point.spread(|trial| target.used_bounds(trial).map(end));
-    match (bound(|(least, _)| least), bound(|(_, most)| most)) {
-        (Some(_), Some(_)) if point.overloaded() => Some(false),
-        (_, Some(most)) if most.median <= 1.0 => Some(true),
-        (Some(least), _) => (least.median > 1.0).then_some(false),
-        _ => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
+    match point.spread(|trial| target.used_bounds(trial).map(|(least, _)| least)) {
+        Some(_) if point.overloaded() => Some(false),
+        Some(_) if target.is_met(point) => Some(true),
+        Some(least) => (least.median > 1.0).then_some(false),
+        None => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
     }
 }
 
