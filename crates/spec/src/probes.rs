@@ -23,7 +23,7 @@ macro_rules! probes {
                 match self { $(Probe::$probe => $name),+ }
             }
 
-            /// What it measures, in a sentence.
+            /// Description in a sentence.
             pub fn summary(self) -> &'static str {
                 match self { $(Probe::$probe => $summary),+ }
             }
@@ -42,7 +42,7 @@ probes! {
     Cpu: "cpu", "Whose code uses the processors: kernel, program, each library.", "CAL'18 §4.2, Fig. 6: kernel, user and libraries";
     RunQueue: "runqueue", "How the server's threads come to run: waits, switches, migrations.", "Linux, schedstat; IISWC'17 §V-B.1 names context switches as the cause of the tail";
     Sockets: "sockets", "How long requests stand unread at the server's sockets.", "Linux, sock_diag(7); the mean by Little's law";
-    Server: "server", "What the server counts itself.", "memcached's stats, nginx's stub_status";
+    Server: "server", "The server's own counters.", "memcached's stats, nginx's stub_status";
     Client: "client", "What of the response time is the client's own; recorded by the generator throughout.", "Linux, timestamping.rst: the kernel's stamps of what leaves and arrives";
     Counters: "counters", "Instructions, misses and faults.", "CAL'18 §4.2, Fig. 5; ISPASS'16 §VI-D";
     Io: "io", "Disks and the page cache.", "ISPASS'16 §VI-B: the share of time that waits for I/O";

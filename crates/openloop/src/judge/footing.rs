@@ -11,8 +11,7 @@ units::limits! {
     pub(super) const CATCH_UP: f64 = 2.0, Factor,
         "ours, because a server that is half busy works off the queue of a pause in as much time again; a busier one takes longer";
 
-    /// The fewest undisturbed windows of [`WINDOW`] that figures rest on: half a second of load, in pieces of 10 ms from all over the
-    /// trial...
+    /// The fewest undisturbed windows of [`WINDOW`] that figures rest on...
     const LEAST_WINDOWS: usize = 5, Count,
         "ours, because it is half a second of load, in pieces of 10 ms from all over the trial";
 
@@ -20,11 +19,11 @@ units::limits! {
     const SHARE_OF_FEW: f64 = 0.2, Share,
         "ours, because a short trial has few windows";
 
-    /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
+    /// The least share of all windows that figures rest on.
     const LEAST_SHARE: f64 = 0.10, Share,
         "ours, because fewer are the moments in which the host let go, and not the trial";
 
-    /// The fewest requests beyond that percentile of undisturbed windows.
+    /// The fewest requests of undisturbed windows beyond the judged percentile.
     const LEAST_BEYOND: f64 = 40.0, Count,
         "ours, because with k requests beyond it the p99 of an exponential tail is uncertain by 1/(√k · ln 100) of itself: 3.4 % for 40, a third of the allowed change";
 }
