@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use crate::{Nanos, Rate};
 
-/// A constant that judgements, searches or probes rest on, as `taillight explain` lists it. Declared by [`limits!`].
+/// A constant that judgements, searches or probes rest on, as `taillight explain` lists it. Declared by
+/// [`limits!`](crate::limits!).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     /// Name of the constant.
@@ -53,7 +54,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A type of constants that [`limits!`] takes.
+/// A type of constants that [`limits!`](crate::limits!) takes.
 pub trait LimitValue {
     /// Value in the unit's base.
     fn value(self) -> f64;
