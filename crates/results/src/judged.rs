@@ -32,13 +32,11 @@ impl Judged<'_> {
 
     /// Whether it holds; `None` if that is unknown, or if the server may be better than measured.
     pub fn met(&self) -> Option<bool> {
-        let (measured, limit) = (self.measured?, self.limit());
-        let holds = |figure: f64| if self.is_at_most() { figure <= limit } else { figure >= limit };
-        match self.least {
-            _ if holds(measured) => Some(true),
-            Some(least) => (!holds(least)).then_some(false),
-            None => (!self.slowed).then_some(false),
+        let (least, used) = self.used_bounds()?;
+        if used <= 1.0 {
+            return Some(true);
         }
+        (least > 1.0).then_some(false)
     }
 
     /// The used share of the limit: 1 is the limit itself, more misses it.
@@ -48,10 +46,12 @@ impl Judged<'_> {
         Some(self.used_by(self.measured.filter(|measured| !measured.is_nan())?))
     }
 
-    /// The least share of the limit that would have been used without generator and host; 0 if nothing is known of it.
-    fn least_used(&self) -> Option<f64> {
+    /// Bounds of the used share without generator and host: the lower one is 0 if nothing is known of their effect, the
+    /// upper one is [`Judged::used`].
+    fn used_bounds(&self) -> Option<(f64, f64)> {
         let used = self.used()?;
-        Some(self.least.map_or(if self.slowed { 0.0 } else { used }, |least| self.used_by(least)))
+        let unknown = if self.slowed { 0.0 } else { used };
+        Some((self.least.map_or(unknown, |least| self.used_by(least)), used))
     }
 
     fn used_by(&self, figure: f64) -> f64 {
@@ -123,7 +123,7 @@ impl Trial {
     /// the first is more. `None` if a condition was not measured and no other was missed.
     pub fn qos_used_bounds(&self, qos: &Qos, basis: QosBasis) -> Option<(f64, f64)> {
         let each: Vec<Option<(f64, f64)>> =
-            self.judged(qos, basis).map(|judged| judged.least_used().zip(judged.used())).collect();
+            self.judged(qos, basis).map(|judged| judged.used_bounds()).collect();
         let is_missed = each.iter().flatten().any(|(least, _)| *least > 1.0);
         let known = is_missed || !each.contains(&None);
         each.into_iter().flatten().filter(|_| known).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
