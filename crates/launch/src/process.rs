@@ -13,7 +13,8 @@ use rustix::process::{
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::capture::{Capture, Next};
-use crate::{Error, Spec, StopSignal, find_program, spawner};
+use crate::spawner::{self, Group};
+use crate::{Error, Spec, StopSignal, find_program};
 
 /// Lines of standard output that are kept for the reader unless its [`Spec`] says otherwise; the oldest go first. Results travel
 /// in files.
@@ -62,8 +63,7 @@ impl Process {
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
         if let Some(dir) = &spec.dir {
             command.current_dir(dir);
         }
@@ -84,7 +84,7 @@ impl Process {
                 None
             }
         };
-        let mut child = spawner::spawn(command, cpus, spec.net.as_deref())
+        let mut child = spawner::spawn(command, cpus, spec.net.as_deref(), Group::Own)
             .map_err(|source| spawn_error(&spec, source))?;
         match watch(&mut child, spec.lines) {
             Ok((pid, pidfd, stdout, stderr)) => {

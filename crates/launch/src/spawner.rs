@@ -4,7 +4,7 @@
 //! *thread* that forked (`prctl(2)`): a child started by a short-lived worker would be killed when the worker
 //! returns. All children are therefore started by one thread that lives as long as the process.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -15,10 +15,30 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, getpriority_process, set_parent_process_death_signal, setsid,
+};
 use rustix::thread::{
     CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
 };
+
+/// The process group of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Its parent's, to which the terminal sends its signals.
+    Parent,
+    /// A group of its own.
+    Own,
+}
+
+/// The nice value, as text, that the session of a child gets; `None` if it needs no session of its own.
+///
+/// With autogroups (`sched(7)`) the nice value of a process counts only against processes of the same session, and
+/// sessions share the processors equally. A measurement with a raised priority gives it to the sessions of its children.
+fn session_priority() -> Option<String> {
+    let nice = getpriority_process(None).unwrap_or(0);
+    (nice < 0 && Path::new("/proc/self/autogroup").exists()).then(|| nice.to_string())
+}
 
 struct Job {
     command: Command,
@@ -32,15 +52,33 @@ struct Job {
 /// Errors: those of `Command::spawn`; `EINVAL` where not all `cpus` are available; errors of `setns(2)`.
 /// Bounds: covers the child, not what the child starts in turn. A set-user-ID program, or one that changes its
 /// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
-pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> io::Result<Child> {
+pub(crate) fn spawn(
+    mut command: Command,
+    cpus: CpuSet,
+    net: Option<&Path>,
+    group: Group,
+) -> io::Result<Child> {
     let net = net.map(File::open).transpose()?;
     let parent = getpid();
+    let priority = match group {
+        Group::Parent => None,
+        Group::Own => session_priority(),
+    };
+    if let (Group::Own, None) = (group, &priority) {
+        command.process_group(0);
+    }
+    let own_session = priority.is_some();
     // SAFETY: between fork and exec only async-signal-safe work is done: `prepare` makes raw system calls on
     // values that were built before the fork, and neither allocates nor locks.
-    unsafe { command.pre_exec(move || prepare(parent, &cpus)) };
+    unsafe { command.pre_exec(move || prepare(parent, &cpus, own_session)) };
     let (answer, result) = channel();
     spawner()?.send(Job { command, net, answer }).map_err(|_| gone())?;
-    result.recv().map_err(|_| gone())?
+    let child = result.recv().map_err(|_| gone())??;
+    if let Some(priority) = priority {
+        // Without the right to it the session has the usual share. A child that changed its user has not the right itself.
+        let _ = fs::write(format!("/proc/{}/autogroup", child.id()), priority);
+    }
+    Ok(child)
 }
 
 /// Starts `command`, whose input and output the caller has chosen, to be killed by the kernel when this process dies.
@@ -48,16 +86,19 @@ pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> i
 /// For a user's own command, which has the terminal; servers and generators are started as [`crate::Process`].
 /// Errors, Bounds: as of `Command::spawn`, and as above.
 pub fn spawn_bound(command: Command) -> io::Result<Child> {
-    spawn(command, sched_getaffinity(None)?, None)
+    spawn(command, sched_getaffinity(None)?, None, Group::Parent)
 }
 
 /// Runs in the child between fork and exec.
 ///
 /// Order matters: the death signal first, then the check that the parent did not die before it was set.
-fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {
+fn prepare(parent: Pid, cpus: &CpuSet, own_session: bool) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {
         return Err(Errno::SRCH.into());
+    }
+    if own_session {
+        setsid()?;
     }
     match sched_setaffinity(None, cpus) {
         // A seccomp filter or a security module refuses every choice; the child runs on the parent's processors.
@@ -124,4 +165,39 @@ fn spawner() -> io::Result<&'static Sender<Job>> {
 
 fn gone() -> io::Error {
     io::Error::other("the thread that starts processes could not be started")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::thread;
+
+    use rustix::process::{getpriority_process, setpriority_process};
+
+    use crate::{Process, Spec};
+
+    /// Nice values count for each thread.
+    #[test]
+    fn a_raised_priority_is_that_of_the_session_of_a_child() {
+        if !Path::new("/proc/self/autogroup").exists() {
+            return println!("skipped: this kernel has no autogroups");
+        }
+        let child = || {
+            setpriority_process(None, getpriority_process(None).ok()? - 3).ok()?;
+            let nice = getpriority_process(None).ok()?;
+            let child = Process::spawn(Spec::new("sleep", Path::new("sleep")).args(["60"])).unwrap();
+            let read = |file| std::fs::read_to_string(format!("/proc/{}/{file}", child.pid())).unwrap();
+            let session =
+                read("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(3).unwrap().to_owned();
+            Some((nice, child.pid().to_string() == session, read("autogroup")))
+        };
+        let Some((nice, own, group)) = thread::spawn(child).join().unwrap() else {
+            return println!("skipped: a higher priority takes CAP_SYS_NICE");
+        };
+        assert!(own || nice >= 0, "a session of its own");
+        assert!(
+            group.trim().is_empty() || nice >= 0 || group.trim().ends_with(&format!("nice {nice}")),
+            "{group}"
+        );
+    }
 }
