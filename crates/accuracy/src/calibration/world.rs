@@ -36,7 +36,7 @@ const HERE: Shape = Shape {
     service: Nanos::from_micros(9),
     rps: 55_000.0,
     warmup: Nanos::from_millis(50),
-    window: Nanos::from_secs(1),
+    window: Nanos::from_millis(400),
     truth: 60,
 };
 const SIMULATED: Shape = Shape {
@@ -47,7 +47,7 @@ const SIMULATED: Shape = Shape {
     truth: 30,
 };
 /// Approximate time of a pair of trials on the real clock, including server starts.
-pub(super) const PAIR: Nanos = Nanos::from_millis(3_000);
+pub(super) const PAIR: Nanos = Nanos::from_millis(1_300);
 /// The planted additional service time, as a share.
 const MORE_TIME: f64 = 0.1;
 const LATER: Nanos = Nanos::from_micros(20);
