@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use dist::Gap;
-use hist::Latency;
 use null_server::{Service, Stalls};
-use openloop::judge_strictly;
+use openloop::{Footing, judge_strictly};
 use results::{Noise, Verdict};
 use serde::Serialize;
 use units::Nanos;
@@ -33,7 +32,8 @@ pub(crate) struct Row {
     requests: u64,
     percentile: f64,
     expected_us: Option<f64>,
-    measured_us: Option<f64>,
+    /// Bounds of the measured figure without generator and host.
+    measured_us: Option<[f64; 2]>,
     allowed_us: Option<f64>,
     verdict: Verdict,
     noise: Noise,
@@ -63,9 +63,10 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     let simulated = plan(known::SIMULATED)?;
     let verdict = judge_strictly(&measured, &simulated.load, Vec::new());
     let known = known::simulate(simulated, Service::Queue { time, stalls: Stalls::default(), seed });
-    let (all, expected) = (measured.all().response_time, known.all().response_time);
+    let (footing, expected) = (Footing::of(&measured), known.all().response_time);
     let row = |&percentile: &f64| {
-        let (expect, got) = figures(&expected, &all, percentile);
+        let [bounds] = footing.bounds_of_all([percentile]);
+        let (expect, got) = expected.percentile(percentile).zip(bounds).unzip();
         Row {
             service: name,
             utilisation,
@@ -73,7 +74,7 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
             requests: measured.tally.completed,
             percentile,
             expected_us: expect.map(Nanos::as_micros_f64),
-            measured_us: got.map(Nanos::as_micros_f64),
+            measured_us: got.map(|(low, high)| [low, high].map(Nanos::as_micros_f64)),
             allowed_us: expect.map(|expect| allowed(expect).as_micros_f64()),
             verdict: verdict.clone(),
             noise: noise.clone(),
@@ -83,17 +84,13 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     Ok(PERCENTILES.iter().map(row).collect())
 }
 
-/// A percentile of both; `None` for both if too few requests lie beyond it in one of them.
-fn figures(expected: &Latency, measured: &Latency, percentile: f64) -> (Option<Nanos>, Option<Nanos>) {
-    expected.percentile(percentile).zip(measured.percentile(percentile)).unzip()
-}
-
 fn allowed(expect: Nanos) -> Nanos {
     Nanos((HISTOGRAM * expect.0 as f64) as u64) + CONSTANT
 }
 
-fn agree(expect: Nanos, got: Nanos) -> bool {
-    Nanos(expect.0.abs_diff(got.0)) <= allowed(expect)
+/// Whether the expected figure lies within the bounds of the measured one, widened by what is allowed.
+fn agree(expect: Nanos, (low, high): (Nanos, Nanos)) -> bool {
+    low <= expect + allowed(expect) && expect <= high + allowed(expect)
 }
 
 /// The bar in words.
@@ -108,19 +105,17 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             "A null server with one queue. Expected: the simulation of the very same arrivals and service times, with wires that take no time. In µs.".into(),
         ],
         columns: vec![
-            "service", "load", "requests", "percentile", "expected", "measured", "error", "allowed", "within",
-            "verdict", "noise",
+            "service", "load", "requests", "percentile", "expected", "measured", "allowed", "within", "verdict",
+            "noise",
         ],
         rows: rows.iter().map(|row| {
-            let error = row.measured_us.zip(row.expected_us).map(|(measured, expected)| measured - expected);
             vec![
                 format!("{} {SERVICE}", row.service),
                 format!("{:.0} rps, {:.0} %", row.offered_rps, 100.0 * row.utilisation),
                 row.requests.to_string(),
                 format!("p{}", row.percentile),
                 us(row.expected_us),
-                us(row.measured_us),
-                error.map_or("—".into(), |error| format!("{error:+.1}")),
+                bounds(row.measured_us),
                 us(row.allowed_us),
                 crate::met(row.within),
                 row.verdict.to_string(),
@@ -129,9 +124,20 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         }).collect(),
         notes: vec![
             "—: fewer than 10 requests lie beyond the percentile; p99.9 takes 10 000 requests.".into(),
+            "measured: one figure, or its bounds without what generator and host may have added.".into(),
             format!("allowed: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
             "Generator: 16 connections, depth 4096, Poisson arrivals, spinning; the server spins, too.".into(),
         ],
+    }
+}
+
+/// One figure, or both bounds.
+fn bounds(measured: Option<[f64; 2]>) -> String {
+    match measured {
+        Some([low, high]) if us(Some(low)) != us(Some(high)) => {
+            format!("{}–{}", us(Some(low)), us(Some(high)))
+        }
+        measured => us(measured.map(|[low, _]| low)),
     }
 }
 
@@ -140,26 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_with_too_few_requests_beyond_it_is_no_figure() {
-        let check = |requests: u64, percentile: f64, expect: bool| {
-            let of = |us: u64| {
-                let mut latency = Latency::new();
-                latency.record_n(Nanos::from_micros(us), requests);
-                latency
-            };
-            let (expected, measured) = figures(&of(1_000), &of(1_010), percentile);
-            assert_eq!((expected.is_some(), measured.is_some()), (expect, expect), "{requests} {percentile}");
-        };
-        check(5_036, 99.0, true);
-        check(5_036, 99.9, false);
-        check(10_000, 99.9, true);
-        check(999, 99.0, false);
-    }
-
-    #[test]
     fn the_error_is_bounded_by_the_histogram_and_a_constant() {
         let check = |expect: u64, got: u64, within: bool| {
-            assert_eq!(agree(Nanos::from_micros(expect), Nanos::from_micros(got)), within, "{expect} {got}");
+            let got = Nanos::from_micros(got);
+            assert_eq!(agree(Nanos::from_micros(expect), (got, got)), within, "{expect} {got}");
         };
         check(1_000, 1_052, true);
         check(1_000, 1_053, false);
@@ -168,5 +158,9 @@ mod tests {
         check(100_000, 100_250, true);
         check(100_000, 100_251, false);
         check(0, 50, true);
+        let (low, high) = (Nanos::from_micros(800), Nanos::from_micros(2_000));
+        let inside =
+            [700, 748, 749, 1_500, 2_053, 2_055].map(|us| agree(Nanos::from_micros(us), (low, high)));
+        assert_eq!(inside, [false, false, true, true, true, false]);
     }
 }

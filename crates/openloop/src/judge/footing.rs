@@ -125,12 +125,18 @@ impl Footing {
     /// The least and the most that each of these percentiles of the response times would be without generator and host; `None`
     /// where too few requests lie beyond it.
     pub fn bounds<const N: usize>(&self, percentiles: [f64; N]) -> [Option<(Nanos, Nanos)>; N] {
+        if self.basis != Basis::UndisturbedWindows {
+            return self.bounds_of_all(percentiles);
+        }
         let claimed = self.claimed();
+        percentiles.map(|percentile| claimed.percentile(percentile).map(|figure| (figure, figure)))
+    }
+
+    /// The same of all requests, whether or not the figures rest on all of them.
+    pub fn bounds_of_all<const N: usize>(&self, percentiles: [f64; N]) -> [Option<(Nanos, Nanos)>; N] {
+        let all = self.by_window.samples(WindowSelection::All);
         percentiles.map(|percentile| {
-            let high = claimed.percentile(percentile)?;
-            if self.basis == Basis::UndisturbedWindows {
-                return Some((high, high));
-            }
+            let high = all.percentile(percentile)?;
             let low = at_least(&self.in_time, percentile, (self.lost, self.touched), self.of_sessions)?;
             Some((low.min(high), high))
         })
